@@ -44,6 +44,10 @@ func DecodeMeta(data []byte) (Meta, error) {
 	log, ran, err := cutQuoted(r.line("log"))
 	r.note(err)
 	m.Log, m.Transcript = log, strings.TrimSpace(ran)
+	if m.Transcript != "" { // it is long, and is not to be held in memory with what is kept of the rest
+		m.Transcript, r.rest = strings.Clone(m.Transcript), strings.Clone(r.rest)
+		m.Digest, m.Address, m.Log = strings.Clone(m.Digest), strings.Clone(m.Address), strings.Clone(m.Log)
+	}
 	m.Created, m.Duration, m.Bytes = r.time("created"), time.Duration(r.number("duration")), r.number("bytes")
 	count, length := r.number("files"), r.number("text")
 	if r.err == nil && (length < 0 || length > int64(len(r.rest))) {

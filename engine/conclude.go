@@ -127,12 +127,18 @@ func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".lo
 // TranscriptOf returns the path of the transcript of a failed attempt, given the path of the log.
 func TranscriptOf(log string) string { return strings.TrimSuffix(log, ".log") + ".transcript" }
 
-// transcript returns the transcript as one line of JSON; "": nothing was run. No attempt fails for it.
+// longestTranscript bounds what an entry keeps of a transcript, in bytes: a plan reads the entries of all nodes.
+const longestTranscript = 4 << 20
+
+// transcript returns the transcript as one line of JSON; "": nothing was run, or too much. No attempt fails for it.
 func (e *Env) transcript() string {
 	if e.Transcript == nil {
 		return ""
 	}
 	text, _ := json.Marshal(e.Transcript)
+	if len(text) > longestTranscript {
+		return ""
+	}
 	return string(text)
 }
 

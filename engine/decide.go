@@ -259,6 +259,7 @@ func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error
 	entry, err := ask(key)
 	if err == nil {
 		s.found.gone, err = s.Node.kept(ctx, entry)
+		entry.Transcript = "" // a plan needs none
 		if err == nil && s.found.gone == "" && d.outdated(s.Node, &entry.Meta) {
 			s.found.outdated, s.found.gone = true, "what it says was read from a result that was made anew since"
 		}

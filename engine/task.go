@@ -74,7 +74,7 @@ type Env struct {
 	Emit    func(Event)   // reports an event of the attempt; the engine fills in time, address and attempt
 	Run     string        // the ID of the apply
 	Key     cache.Key     // of the result
-	// what the task ran so far, as JSON once it is marshalled; nil: nothing. It is kept with the log and the result
+	// Transcript is what the task has run so far; nil: nothing. Its JSON is kept with the log and the result.
 	Transcript any
 
 	Estimate time.Duration // of the duration; 0: unknown

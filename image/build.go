@@ -120,7 +120,7 @@ func (m *making) build(ctx context.Context) error {
 			Target: spec.Target,
 			Labels: labels, Network: t.Spec.Network, Log: out, Pins: pins,
 		})
-		m.ran.Built(img.ID, t.Context.dir, spec, t.Spec.Network)
+		m.ran.Built(img.ID, t.Context.dir, spec, t.Spec.Network, pins)
 		if failed, ok := errors.AsType[*container.StepError](err); ok {
 			return container.Image{}, m.sh.Failure("build", out, failed.Error())
 		}

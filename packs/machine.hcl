@@ -69,7 +69,7 @@ failure "gpu_exclusive" {
   match  = "CUDA-capable device(s|\\(s\\))( is/are| are) busy or unavailable|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE"
   stage  = ["start", "run", "build", "verify"]
   class  = "infra"
-  remedy = "the GPU's compute mode is exclusive, and another process is on it: nvidia-smi -c DEFAULT, or end the MPS daemon"
+  remedy = "another process is on the GPU, whose compute mode is probably exclusive (nvidia-smi -q -d COMPUTE): nvidia-smi -c DEFAULT, or end the MPS daemon"
 }
 
 failure "gpu_unavailable" {

@@ -101,10 +101,40 @@ func (j *job) failedAlone() error {
 		return nil
 	}
 	j.copyOutput()
-	j.count("", o, slurm.End{})
+	j.count(slurm.ID(o.Job), o, slurm.End{})
 	j.takeTranscript()
 	j.clean()
 	return &engine.Failure{Retry: once(), Failure: *o.Failure}
+}
+
+// maxUnseen is how many jobs of a node in a row may end while no apply follows them, and leave nothing that stands.
+const maxUnseen = 3
+
+// unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
+// another job would end in the same way, and nobody would learn of it.
+func (j *job) unseen(ctx context.Context, scheduler Scheduler) (n int, err error) {
+	if readJSON(filepath.Join(j.dir, jobsFile), &n) != nil {
+		return 0, nil
+	}
+	if _, found, err := scheduler.Find(ctx, j.key); err != nil || found {
+		return n, err
+	}
+	j.limits.reached = true // perhaps
+	if n < maxUnseen {
+		return n, nil
+	}
+	f := &engine.Failure{Retry: once(), Failure: failure.Failure{
+		Class: failure.Infra, Rule: "job_lost", Stage: "run", Evidence: j.lastLine(),
+		Message: fmt.Sprintf("%d jobs in a row ended without a result, while no apply followed them", n),
+		Remedy:  "follow a job with benchgraph apply, which tells how the job ends",
+	}}
+	var o Outcome
+	if readJSON(filepath.Join(j.dir, outcomeFile), &o) == nil && o.Failure != nil {
+		f.Failure = *o.Failure
+	}
+	j.copyOutput()
+	j.clean()
+	return n, f
 }
 
 // count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end

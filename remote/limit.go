@@ -16,28 +16,22 @@ const (
 	startTime = 15 * time.Minute
 	// spread is how many times as long as its forecast a node may take within a derived limit.
 	spread = 3
-	// longer is how many times as long the limit is after a job that reached a derived limit.
-	longer = 4
 )
 
 // limits are the time limits of the jobs of one node. With a limit, a scheduler fits a job into a gap before a larger
 // one.
 type limits struct {
 	declared time.Duration // timeouts of all commands of the node together; 0: not all have one
-	raised   bool          // a job has reached the derived limit
+	reached  bool          // by a job, or perhaps by one that ended unseen: the next jobs have none
 }
 
 // limit returns the time limit of the next job, and whether the limit is derived; 0: the partition's.
 func (j *job) limit() (limit time.Duration, derived bool) {
 	limit = cmp.Or(j.limits.declared, spread*j.env.Estimate)
-	if j.Time > 0 || j.unlimited.Load() || limit == 0 {
+	if j.Time > 0 || j.unlimited.Load() || j.limits.reached || limit == 0 {
 		return j.Time, false
 	}
-	limit += startTime
-	if j.limits.raised {
-		limit *= longer
-	}
-	return (limit + time.Minute - 1).Truncate(time.Minute), true
+	return (limit + startTime + time.Minute - 1).Truncate(time.Minute), true
 }
 
 // withoutLimit reports whether the cluster refuses a job for its derived limit, and has all other jobs ask for none.
@@ -52,8 +46,8 @@ func (j *job) withoutLimit(reason string) bool {
 	return true
 }
 
-// timedOut completes the failure of a job that reached its time limit. After a derived limit, the next job asks for a
-// longer one, once.
+// timedOut completes the failure of a job that reached its time limit. After a derived limit, the next job asks for
+// none: a forecast may be that of another command.
 func (j *job) timedOut(f *engine.Failure, id slurm.ID, where string) {
 	limit, derived := j.limit()
 	f.Rule, f.Retry = "job_timeout", once()
@@ -62,15 +56,10 @@ func (j *job) timedOut(f *engine.Failure, id slurm.ID, where string) {
 	if !derived {
 		return
 	}
-	f.Message = fmt.Sprintf("job %s reached the time limit of %s that benchgraph derived for it%s", id.Number(),
-		inMinutes(limit), where)
+	f.Message = fmt.Sprintf("job %s reached the time limit of %s that benchgraph derived for it%s; the next job asks "+
+		"for none", id.Number(), inMinutes(limit), where)
 	f.Remedy = "set time in the executor block " + j.Name
-	if j.limits.raised {
-		return
-	}
-	j.limits.raised = true
-	limit, _ = j.limit()
-	f.Message += "; the next job asks for " + inMinutes(limit)
+	j.limits.reached = true
 	f.Retry = &engine.Retry{Attempts: engine.DefaultRetry(f.Class).Attempts + 1, Backoff: time.Second}
 }
 

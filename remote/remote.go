@@ -145,6 +145,10 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 		return f
 	}
 	scheduler, err := j.Open()
+	var unseen int
+	if err == nil {
+		unseen, err = j.unseen(ctx, scheduler)
+	}
 	if err == nil {
 		err = j.prepare(ctx, choice)
 	}
@@ -154,6 +158,11 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 	id, found, err := scheduler.Submit(ctx, j.describe())
 	if err != nil {
 		return j.refused(ctx, err)
+	}
+	if !found {
+		if err := writeJSON(filepath.Join(j.dir, jobsFile), unseen+1); err != nil {
+			j.tell("jobs of the node are not counted: %v", err)
+		}
 	}
 	verb := "is submitted"
 	if limit, derived := j.limit(); derived {
@@ -235,7 +244,8 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(j.dir, requestFile), Request{j.Project, j.env.Run, j.address, j.env.Key, choice})
+	r := Request{j.Project, host(), j.env.Run, j.address, j.env.Key, choice}
+	return writeJSON(filepath.Join(j.dir, requestFile), r)
 }
 
 func (j *job) describe() slurm.Job {

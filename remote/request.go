@@ -17,7 +17,8 @@ import (
 const (
 	requestFile = "request.json"
 	outcomeFile = "outcome.json"
-	outputFile  = "output" // standard output and error of the job
+	outputFile  = "output"    // standard output and error of the job
+	jobsFile    = "jobs.json" // how many jobs were submitted since an apply saw the end of one
 )
 
 // Project says how a project was opened, so that a worker opens it in the same way.
@@ -39,7 +40,8 @@ type Project struct {
 // Request is one node that a worker is to run. Its directory is open to the user alone, since variables may be secret.
 type Request struct {
 	Project
-	Run     string          `json:"run"` // ID of the apply that submitted the job
+	Host    string          `json:"host"` // name of the machine that submitted the job
+	Run     string          `json:"run"`  // ID of the apply that submitted the job
 	Address string          `json:"address"`
 	Key     cache.Key       `json:"key"`    // that the worker must find the node under
 	Choice  json.RawMessage `json:"choice"` // from which the graph was made, see campaign.Project.Part

@@ -22,9 +22,9 @@ const sweepAge = 24 * time.Hour
 // jobDir is the name of the directory of a job: its owner, and the beginning of its key.
 var jobDir = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{24}$`)
 
-// Sweep removes directories that jobs of earlier applies have left: those of keys under which the plan runs no node,
-// and those of projects that are gone. A directory whose job is queued or runs stays, and so does all of another
-// checkout. The caller holds the lock of applies.
+// Sweep removes directories that jobs of earlier applies have left: those of keys that the plan has a result of, or
+// does not have, and after a day those of projects on this machine that are gone. A directory stays while its job is
+// queued or runs, and for a day if it has a failure that no apply has seen. The caller holds the lock of applies.
 func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	entries, err := os.ReadDir(x.WorkDir)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -32,7 +32,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	}
 	wanted := map[string]bool{}
 	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action == engine.Run {
+		if s := &p.Steps[i]; s.Action != engine.Cached {
 			wanted[x.dirOf(s.Key)] = true
 		}
 	}
@@ -51,6 +51,12 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	return errors.Join(errs...)
 }
 
+// host returns the name of this machine.
+func host() string {
+	name, _ := os.Hostname() // Linux always has one
+	return name
+}
+
 // leftover reports whether nobody needs the directory of a job any more.
 func (x *Executor) leftover(ctx context.Context, dir string) (bool, error) {
 	info, err := os.Lstat(dir)
@@ -63,7 +69,12 @@ func (x *Executor) leftover(ctx context.Context, dir string) (bool, error) {
 	if err != nil {
 		return own && old, nil
 	}
-	if _, err := os.Stat(r.State); !own && (!errors.Is(err, iofs.ErrNotExist) || !old) {
+	if own {
+		var o Outcome
+		if readJSON(filepath.Join(dir, outcomeFile), &o) == nil && o.Failure != nil && !old {
+			return false, nil
+		}
+	} else if _, err := os.Stat(r.State); !errors.Is(err, iofs.ErrNotExist) || !old || r.Host != host() {
 		return false, nil
 	}
 	scheduler, err := x.Open()

@@ -46,8 +46,8 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, self)
-	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store, Vars: s.vars, Allow: o.allow,
-		Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
+	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
+		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
 	for _, name := range s.varFiles {
 		if whole, err := filepath.Abs(name); err == nil {
 			p.VarFiles = append(p.VarFiles, whole)

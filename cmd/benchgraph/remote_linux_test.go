@@ -331,8 +331,26 @@ func TestAFailureWhileDetached(t *testing.T) {
 	}
 }
 
-// A job asks for a time limit that follows from the timeouts. A job that reaches that limit is followed by one with a
-// longer limit. Where the cluster takes no such limit, the next job asks for none.
+// Jobs that end again and again while no apply follows them are a failure, and cost no further job.
+func TestJobsThatEndUnseen(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	for range 3 {
+		c.must(0, "apply", "-detach").says(t, "1 job goes on")
+		c.Command("scancel", strings.TrimSpace(c.Command("squeue", "-h", "-o", "%i")))
+		until(t, "the job is over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	}
+	check(t, os.Remove(c.hold))
+	c.must(3, "apply").says(t, "3 jobs in a row ended without a result, while no apply followed them")
+	if all := c.jobs(); len(all) != 3 {
+		t.Errorf("jobs %v", all)
+	}
+	c.must(0, "apply").says(t, "win")
+}
+
+// A job asks for a time limit that follows from the timeouts. A job that reaches that limit is followed by one without.
+// Where the cluster takes no such limit, the next job asks for none.
 func TestDerivedTimeLimits(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.Replace(measuredFile, "gpus { count", "timeout = \"5m\"\n  gpus { count", 1))
@@ -346,12 +364,12 @@ func TestDerivedTimeLimits(t *testing.T) {
 		t.Errorf("the limit of the first job is %s", got)
 	}
 	c.EndNow(strings.TrimSpace(c.Command("squeue", "-h", "-o", "%i")))
-	until(t, "a job has a longer limit", func() bool { return limits() == "1:40:00" })
+	until(t, "a job has no such limit", func() bool { return limits() == "UNLIMITED" })
 	check(t, os.Remove(c.hold))
 	o := <-done
 	o.exits(t, 0)
 	o.says(t, "is submitted, with a time limit of 25m", "reached the time limit of 25m that benchgraph derived",
-		"the next job asks for 1h40m", "win")
+		"the next job asks for none", "win")
 	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
 	c.Command("scontrol", "update", "partitionname=gpu", "MaxTime=10")
 	c.must(0, "apply").says(t, "the cluster does not take the derived time limit; the next jobs ask for none")
@@ -421,8 +439,8 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
-// The worker checks out the tree that a block needs. A command in the sandbox sees neither the project, nor the requests
-// of jobs, nor a store. The command gets its secret, which Slurm never has.
+// The worker checks out the tree that a block needs. A command in the sandbox sees neither the project, nor the
+// requests of jobs, nor a store. The command gets its secret, which Slurm never has.
 func TestASandboxOnANode(t *testing.T) {
 	t.Parallel()
 	if err := executor.CheckSandbox(); err != nil {
@@ -452,7 +470,8 @@ compare "speed" { of = [benchmark.speed] }
 `)
 	text, err := os.ReadFile(c.path("benchmarks.hcl"))
 	check(t, err)
-	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", c.path("machines")+" "+work+"/* "+filepath.Dir(c.hold)+"/store/*"))
+	hidden := c.path("machines") + " " + work + "/* " + filepath.Dir(c.hold) + "/store/*"
+	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", hidden))
 	c.write("app/client", "the client\n")
 	git := func(args ...string) {
 		t.Helper()

@@ -18,8 +18,8 @@ type noting struct {
 	t *Transcript
 }
 
-// Executor returns an Executor whose commands are noted. What runs within the container of another command is not: it
-// is how benchgraph asks whether a server is ready, and what it runs.
+// Executor returns an Executor whose commands are noted. Commands within the container of another command are not
+// noted: with them, benchgraph asks whether a server is ready, and which processes it has.
 func (t *Transcript) Executor(e executor.Executor) executor.Executor {
 	if e == nil {
 		return nil

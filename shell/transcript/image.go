@@ -20,7 +20,11 @@ func (t *Transcript) Unpacked(base string, wheels []string, dir string) {
 }
 
 // Built notes that an image was built from a Dockerfile; without an image, it failed.
-func (t *Transcript) Built(image, dir string, b *hclspec.ImageBuild, network bool) {
+func (t *Transcript) Built(image, dir string, b *hclspec.ImageBuild, network bool, pins map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(pins)) {
+		t.Section("", "by hand: FROM "+name+" was the image "+pins[name], false)
+	}
+	t.Section("", "the files of "+dir+" are taken as they are now", false)
 	words := []string{"docker", "build", "-q", "-f", filepath.Join(dir, b.Dockerfile)}
 	for _, name := range slices.Sorted(maps.Keys(b.Args)) {
 		words = append(words, "--build-arg", name+"="+b.Args[name])

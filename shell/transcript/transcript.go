@@ -69,7 +69,7 @@ type Container struct {
 	Keep    bool             `json:"keep,omitempty"` // it becomes an image
 }
 
-// Step is one thing that was done: one of Title, Argv, Did and Stop says what.
+// Step is one thing that was done. It has one of Title, Argv, Did and Stop.
 type Step struct {
 	Title string `json:"title,omitempty"` // begins a section
 	Of    string `json:"of,omitempty"`    // of a Title: the node whose section it is; empty: as before
@@ -123,6 +123,17 @@ func (t *Transcript) Did(words ...string) { t.add(Step{Did: words}) }
 
 // Made is Did of what made an image.
 func (t *Transcript) Made(image string, words ...string) { t.add(Step{Did: words, Image: image}) }
+
+// Undo forgets the steps since the last image was made: they left none. The title says why.
+func (t *Transcript) Undo(title string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	made := len(t.Steps)
+	for made > 0 && t.Steps[made-1].Image == "" {
+		made--
+	}
+	t.Steps = append(t.Steps[:made], Step{Title: title})
+}
 
 // Serves notes that a command is a server.
 func (t *Transcript) Serves(p executor.Process, r Ready) {

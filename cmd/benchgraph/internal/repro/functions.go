@@ -10,7 +10,11 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// functions are what scripts do beside commands. Those that a transcript names are the verbs of transcript.Step.Did.
+// verbs are what steps may name. The other functions are the script's own, and read their arguments as code.
+var verbs = []string{"cache", "checkout", "commit", "docker", "download", "empty", "file", "input", "lay",
+	"patch", "pull", "text", "tree", "unpack"}
+
+// functions are what scripts do beside commands. A transcript names those of verbs.
 var functions = map[string]string{
 	"stored": `# stored DIR ADDRESS: the directory of a result.
 stored() {

@@ -29,7 +29,7 @@ type Attempt struct {
 type script struct {
 	Attempt
 	out     strings.Builder
-	known   []known         // what is another text in the script
+	known   []known         // texts of the transcript that have another word in the script
 	made    map[string]bool // directories that the script has made
 	used    map[string]bool // functions
 	images  int             // variables that name images
@@ -99,7 +99,7 @@ func (s *script) comment(text string) {
 	}, text))
 }
 
-// know has a text replaced by a word.
+// know notes that a word stands for a text from here on.
 func (s *script) know(text, word string) {
 	if text == "" {
 		return
@@ -241,7 +241,7 @@ func (s *script) step(i int) error {
 // did writes what benchgraph did itself.
 func (s *script) did(step *transcript.Step) error {
 	verb, rest := step.Did[0], step.Did[1:]
-	if _, ok := functions[verb]; !ok && verb != "docker" {
+	if !slices.Contains(verbs, verb) {
 		return fmt.Errorf("the transcript says %q, which this version does not know", verb)
 	}
 	s.used[verb] = true

@@ -62,7 +62,7 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 		if last.Failure != nil {
 			text, err := os.ReadFile(engine.TranscriptOf(k.LogOf(last.ID)))
 			if errors.Is(err, os.ErrNotExist) {
-				err = &Missing{"the last attempt at " + at + " failed before it ran a command",
+				err = &Missing{"nothing tells what the last attempt at " + at + " ran, which failed",
 					"benchgraph logs " + at + " tells more."}
 			}
 			return string(text), fmt.Sprintf("%s, attempt %s, which failed: %s", at, last.ID, last.Failure.Message), err
@@ -77,8 +77,8 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 			"benchgraph apply -target=" + at}
 	}
 	if e.Transcript == "" {
-		return "", "", &Missing{"nothing tells what " + at + " ran: it runs no command, or an older version stored it",
-			"benchgraph apply -replace=" + at + " runs it again."}
+		return "", "", &Missing{"nothing tells what " + at + " ran: it runs no command, an older version stored it, or it " +
+			"came from a shared store with trust", "benchgraph apply -replace=" + at + " runs it again on this machine."}
 	}
 	if title = fmt.Sprintf("%s, attempt %s", at, e.Log); !stored {
 		title += ", before the node was changed"
