@@ -354,17 +354,21 @@ func TestJobsThatEndUnseen(t *testing.T) {
 func TestDerivedTimeLimits(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.Replace(measuredFile, "gpus { count", "timeout = \"5m\"\n  gpus { count", 1))
-	limits := func() string { return strings.TrimSpace(c.Command("squeue", "-h", "-t", "RUNNING", "-o", "%l")) }
+	limits := func() string { return strings.TrimSpace(c.Command("squeue", "-h", "-t", "RUNNING", "-o", "%i %l")) }
 	check(t, os.WriteFile(c.hold, nil, 0o644))
 	cmd := c.command("apply")
 	done := make(chan outcome, 1)
 	go func() { done <- c.finish(cmd) }()
 	c.jobIs("RUNNING")
-	if got := limits(); got != "25:00" {
-		t.Errorf("the limit of the first job is %s", got)
+	first, limit, _ := strings.Cut(limits(), " ")
+	if limit != "25:00" {
+		t.Errorf("the limit of the first job is %s", limit)
 	}
-	c.EndNow(strings.TrimSpace(c.Command("squeue", "-h", "-o", "%i")))
-	until(t, "a job has no such limit", func() bool { return limits() == "UNLIMITED" })
+	c.EndNow(first)
+	until(t, "another job runs", func() bool { got := limits(); return got != "" && !strings.HasPrefix(got, first+" ") })
+	if got := limits(); strings.HasSuffix(got, " 25:00") {
+		t.Errorf("the limit of the second job: %s", got)
+	}
 	check(t, os.Remove(c.hold))
 	o := <-done
 	o.exits(t, 0)
