@@ -365,7 +365,10 @@ func TestDerivedTimeLimits(t *testing.T) {
 		t.Errorf("the limit of the first job is %s", limit)
 	}
 	c.EndNow(first)
-	until(t, "another job runs", func() bool { got := limits(); return got != "" && !strings.HasPrefix(got, first+" ") })
+	until(t, "another job runs", func() bool {
+		got := limits()
+		return got != "" && !strings.HasPrefix(got, first+" ")
+	})
 	if got := limits(); strings.HasSuffix(got, " 25:00") {
 		t.Errorf("the limit of the second job: %s", got)
 	}
