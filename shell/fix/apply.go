@@ -1,14 +1,12 @@
 package fix
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -18,9 +16,6 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
-
-// longestText bounds the files that a transcript holds, in bytes.
-const longestText = 64 << 10
 
 // Shell is a shell that fixes may be applied in, and from whose failures fixes are learnt.
 type Shell struct {
@@ -105,12 +100,7 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 			return workdir.InputChanged(name)
 		}
 	}
-	if len(content) <= longestText && utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
-		transcript.Of(s.env).Did("text", string(content), to)
-	} else {
-		sum := sha256.Sum256(content)
-		transcript.Of(s.env).Section("", fmt.Sprintf("by hand: put the file with SHA-256 %x at %s", sum, to), false)
-	}
+	transcript.Of(s.env).Wrote(to, content)
 	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
 		return err
 	}

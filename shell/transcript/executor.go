@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,31 +42,34 @@ func (n noting) Start(ctx context.Context, cmd executor.Command) (executor.Proce
 	if cmd.Container != nil && cmd.Container.Within != nil {
 		return n.Executor.Start(ctx, cmd)
 	}
-	index := n.t.command(&cmd)
+	index := n.t.command(cmd)
+	end := func() []File { return nil }
+	if c := cmd.Container; c != nil && c.Files != nil {
+		other := *c
+		cmd.Container = &other
+		other.Files, end = n.t.list(c.Files)
+	}
 	p, err := n.Executor.Start(ctx, cmd)
+	files := end()
+	n.t.mu.Lock()
+	defer n.t.mu.Unlock()
+	n.t.Steps[index].Files = files
 	if err == nil {
-		n.t.mu.Lock()
 		n.t.servers[p] = index
-		n.t.mu.Unlock()
 	}
 	return p, err
 }
 
 // command notes a command before it is started, and returns the index of the step.
-func (t *Transcript) command(cmd *executor.Command) int {
-	hidden := hide(*cmd)
+func (t *Transcript) command(cmd executor.Command) int {
+	hidden := hide(cmd)
 	s := Step{}
 	for _, word := range cmd.Argv {
 		s.Argv = append(s.Argv, hidden(word))
 	}
 	var beside executor.Process
-	if c := cmd.Container; c != nil {
-		beside = c.Beside
-		if c.Files != nil {
-			other := *c
-			cmd.Container = &other
-			s.Files, other.Files = t.unpack(c.Files)
-		}
+	if cmd.Container != nil {
+		beside = cmd.Container.Beside
 	}
 	if cmd.Sandbox != nil {
 		beside = cmd.Sandbox.Beside
@@ -77,22 +79,27 @@ func (t *Transcript) command(cmd *executor.Command) int {
 	if i, ok := t.servers[beside]; ok && beside != nil {
 		s.Beside = i + 1
 	}
-	s.Place = t.place(placeOf(*cmd))
+	s.Place = t.place(placeOf(cmd))
 	t.Steps = append(t.Steps, s)
 	return len(t.Steps) - 1
 }
 
-// mostContent bounds what is noted of the content of one file, in bytes.
-const mostContent = 256 << 10
-
-// unpack lists the files of a tar, and returns the tar once more. A file that an input has is named. Of others, the
-// content is noted; a larger one is noted without.
-func (t *Transcript) unpack(r io.Reader) ([]File, io.Reader) {
-	packed, err := io.ReadAll(r)
-	again := io.Reader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, io.MultiReader(again, failing{err})
+// list returns a Reader of the same tar, and a function that returns its files once the tar was read.
+func (t *Transcript) list(r io.Reader) (same io.Reader, end func() []File) {
+	out, in := io.Pipe()
+	files := make(chan []File, 1)
+	go func() {
+		files <- t.files(tar.NewReader(out))
+		_, _ = io.Copy(io.Discard, out) // after the last file, or what is no tar: the pipe does not fail
+	}()
+	return io.TeeReader(r, in), func() []File {
+		in.Close()
+		return <-files
 	}
+}
+
+// files lists the files of a tar. A file that an input has is named by the input's path.
+func (t *Transcript) files(r *tar.Reader) (files []File) {
 	known := map[string]string{}
 	for _, in := range t.inputs {
 		for _, f := range in.Files {
@@ -101,26 +108,26 @@ func (t *Transcript) unpack(r io.Reader) ([]File, io.Reader) {
 			}
 		}
 	}
-	var files []File
-	for in := tar.NewReader(bytes.NewReader(packed)); ; {
-		h, err := in.Next()
+	for {
+		h, err := r.Next()
 		if err != nil {
-			return files, again
+			return files
+		}
+		sum := sha256.New()
+		content, err := io.ReadAll(io.LimitReader(io.TeeReader(r, sum), mostContent))
+		if err == nil {
+			_, err = io.Copy(sum, r)
+		}
+		if err != nil {
+			return files
 		}
 		f := File{Path: "/" + h.Name, Executable: h.Mode&0o111 != 0}
-		content, err := io.ReadAll(in)
-		if err != nil {
-			return files, again
-		}
-		sum := sha256.Sum256(content)
-		if f.From = known[hex.EncodeToString(sum[:])]; f.From == "" && len(content) <= mostContent {
-			f.Content = content
+		digest := hex.EncodeToString(sum.Sum(nil))
+		if f.From = known[digest]; f.From == "" {
+			if f.Content = content; h.Size > mostContent {
+				f.Content, f.SHA256 = nil, digest
+			}
 		}
 		files = append(files, f)
 	}
 }
-
-// failing is a Reader that fails.
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

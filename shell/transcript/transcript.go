@@ -4,11 +4,14 @@
 package transcript
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -99,6 +102,7 @@ type File struct {
 	Path       string `json:"path"` // absolute
 	From       string `json:"from,omitempty"`
 	Content    []byte `json:"content,omitempty"`
+	SHA256     string `json:"sha256,omitempty"` // of a file whose content is not noted
 	Executable bool   `json:"executable,omitempty"`
 }
 
@@ -120,6 +124,18 @@ func (t *Transcript) Section(of, title string, aside bool) {
 
 // Did notes what benchgraph did itself.
 func (t *Transcript) Did(words ...string) { t.add(Step{Did: words}) }
+
+// mostContent bounds what is noted of the content of one file, in bytes.
+const mostContent = 256 << 10
+
+// Wrote notes that benchgraph wrote a file.
+func (t *Transcript) Wrote(to string, content []byte) {
+	if len(content) <= mostContent && utf8.Valid(content) && !bytes.ContainsRune(content, 0) {
+		t.Did("text", string(content), to)
+	} else {
+		t.Did("missing", fmt.Sprintf("%x", sha256.Sum256(content)), to)
+	}
+}
 
 // Made is Did of what made an image.
 func (t *Transcript) Made(image string, words ...string) { t.add(Step{Did: words, Image: image}) }

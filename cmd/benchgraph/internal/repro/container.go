@@ -102,6 +102,11 @@ func (s *script) keep(step *transcript.Step, place *transcript.Place) {
 	line += " --workdir " + s.word(place.Dir) + " --entrypoint '' " + s.word(c.Image)
 	s.line("c=$(%s %s)", line, s.words(step.Argv))
 	for _, f := range step.Files {
+		if f.SHA256 != "" {
+			s.used["missing"] = true
+			s.line("missing %s %s", s.word(f.SHA256), s.word(f.Path))
+			continue
+		}
 		s.used["lay"], s.used["text"] = true, true
 		mode := "0644"
 		if f.Executable {

@@ -12,7 +12,7 @@ import (
 
 // verbs are what steps may name. The other functions are the script's own, and read their arguments as code.
 var verbs = []string{"cache", "checkout", "commit", "docker", "download", "empty", "file", "input", "lay",
-	"patch", "pull", "text", "tree", "unpack"}
+	"missing", "patch", "pull", "text", "tree", "unpack"}
 
 // functions are what scripts do beside commands. A transcript names those of verbs.
 var functions = map[string]string{
@@ -37,6 +37,8 @@ input() {
 	"same": `same() {
 	[ "$(sha256sum <"$1")" = "$2  -" ] || { echo "$1 has changed since, or is gone" >&2; exit 1; }
 }`,
+	"missing": `# missing SHA256 FILE: a file that the transcript does not hold.
+missing() { echo "$2 is to be the file with SHA-256 $1: lay it there by hand" >&2; exit 1; }`,
 	"text":     `text() { mkdir -p "$(dirname "$2")"; printf %s "$1" >"$2"; }`,
 	"empty":    `empty() { rm -rf "$1"; mkdir -p "$1"; }`,
 	"download": `download() { mkdir -p "$(dirname "$2")"; curl -fL -o "$2" "$1"; same "$2" "$3"; }`,

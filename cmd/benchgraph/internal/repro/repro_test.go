@@ -119,6 +119,21 @@ func TestDirectoriesOfTheAttemptAreReplaced(t *testing.T) {
 	}
 }
 
+// A file that the transcript does not hold ends the script: nothing is run without it.
+func TestAFileThatIsNotHeldIsAskedFor(t *testing.T) {
+	a := begin(t)
+	transcript.Of(a.env).Wrote(filepath.Join(a.env.Work, "text"), []byte("it's $HOME\n"))
+	transcript.Of(a.env).Wrote(filepath.Join(a.env.Work, "binary"), []byte("\x00\xff"))
+	a.run(executor.Command{Argv: []string{"echo", "run"}})
+	cmd := exec.Command("sh", "-s")
+	cmd.Stdin, cmd.Env = strings.NewReader(a.mustScript()), append(os.Environ(), "TMPDIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "binary is to be the file with SHA-256 06eb7d6a69ee19e5") ||
+		strings.Contains(string(out), "run\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // An input is taken from the store, wherever the store has it now. One that is gone is told of.
 func TestInputsComeFromTheStore(t *testing.T) {
 	key := cache.KeyOf("input")
