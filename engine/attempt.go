@@ -75,8 +75,8 @@ func (r *run) launch(s *Step, lease *device.Lease, leave []func()) {
 	work := func() {
 		a.err = errGone
 		defer func() {
-			if a.Duration = time.Since(a.Start); s.Node.Remote != nil {
-				a.Queued, a.Duration = max(0, a.Duration-a.ran), a.ran
+			if a.Duration = a.took(s.Node); s.Node.Remote != nil {
+				a.Queued = max(0, time.Since(a.Start)-a.ran)
 			}
 			r.send(func() { r.end(s, a) })
 		}()
@@ -159,15 +159,20 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	}
 	meta := cache.Meta{
 		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text, Transcript: ran,
-		Created: time.Now(), Duration: time.Since(a.Start), Log: a.ID,
-	}
-	if s.Node.Remote != nil {
-		meta.Duration = a.ran
+		Created: time.Now(), Duration: a.took(s.Node), Log: a.ID,
 	}
 	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
 		a.lease.Yield()
 		r.send(func() { r.store(s, a) })
 	}})
+}
+
+// took returns how long the node has run so far, without the time in the queue of another machine.
+func (a *attempt) took(n *Node) time.Duration {
+	if n.Remote != nil {
+		return a.ran
+	}
+	return time.Since(a.Start)
 }
 
 // perform runs the task.

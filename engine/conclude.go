@@ -51,7 +51,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 		event.Type = NodeDone
 		r.emit(event)
 		r.set(s, present)
-		s.found.entry = &a.entry.Meta
+		s.found.entry, a.entry.Transcript = &a.entry.Meta, "" // the store has it, and it is long
 		r.settleAll(r.finish(s))
 		return
 	}
@@ -132,11 +132,8 @@ const longestTranscript = 4 << 20
 
 // transcript returns the transcript as one line of JSON; "": nothing was run, or too much. No attempt fails for it.
 func (e *Env) transcript() string {
-	if e.Transcript == nil {
-		return ""
-	}
 	text, _ := json.Marshal(e.Transcript)
-	if len(text) > longestTranscript {
+	if e.Transcript == nil || len(text) > longestTranscript {
 		return ""
 	}
 	return string(text)

@@ -130,8 +130,7 @@ func (t *Standing) step(n *Node) Step {
 }
 
 // lookAhead describes the nodes up to the first one that waits for one of them, and asks the store for their results on
-// all cores. A node that comes after others is described alone: its key says how those ended, and a lookup of another
-// user may find that out.
+// all cores. A node that comes after others is described alone: another lookup may find out how those ended.
 func (p *planner) lookAhead(ctx context.Context) {
 	from, alone := p.ahead, false
 	var keys []cache.Key

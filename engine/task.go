@@ -76,8 +76,7 @@ type Env struct {
 	Key     cache.Key     // of the result
 	// Transcript is what the task has run so far; nil: nothing. Its JSON is kept with the log and the result.
 	Transcript any
-
-	Estimate time.Duration // of the duration; 0: unknown
+	Estimate   time.Duration // of the duration; 0: unknown
 }
 
 // Failure is an error with a class.
