@@ -49,10 +49,8 @@ func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		var longest time.Duration
-		for _, list := range [][]*engine.Node{s.Node.Needs, s.Node.Order, s.Node.After} {
-			for _, dep := range list {
-				longest = max(longest, path[dep])
-			}
+		for _, dep := range Waits(s.Node) {
+			longest = max(longest, path[dep])
 		}
 		if s.Action != engine.Run {
 			if longest > 0 {
