@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// An entry of a version that kept no transcripts is read, and the line of its log is written as that version wrote it.
+// An entry without a transcript has the same log line as in versions that kept no transcripts.
 func TestAnEntryWithoutATranscript(t *testing.T) {
 	text, err := EncodeMeta(Meta{Key: Describe("a").Key(), Log: "l", Created: time.Unix(1, 0).UTC()})
 	if err != nil || !bytes.Contains(text, []byte("\nlog \"l\"\ncreated")) {

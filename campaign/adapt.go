@@ -69,9 +69,9 @@ func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
 	return changed, nil
 }
 
-// findIssues notes the members of a group with all its samples of which a probe says by now that a known issue is
-// there, or whose code by now changes what is protected. Their blocks stay, since the others were measured in them, and
-// their outcomes are those of members that were never measured. It returns whether there is a new one.
+// findIssues notes the members of a group that have a known issue, as a probe found since, or whose code changes
+// protected files. The group has all its samples. The blocks of these members stay, since others were measured in them;
+// their outcomes are those of members that were never measured. It reports whether it noted another member.
 func (p *Project) findIssues(plan *engine.Plan, g *tasks.Group) (found bool) {
 	for _, m := range g.Members {
 		address := m.Bench.Address.String()
@@ -91,7 +91,7 @@ func (p *Project) findIssues(plan *engine.Plan, g *tasks.Group) (found bool) {
 	return found
 }
 
-// complete says that every sample of the group is in the store: in its block, or gathered from it before that was lost.
+// complete reports whether the store has every sample of the group: in a block, or gathered from a block that is lost.
 func complete(g *tasks.Group, plan *engine.Plan) bool {
 	stored := func(a hclspec.Address) bool {
 		step, ok := plan.Step(a.String())
@@ -207,8 +207,8 @@ func breaksBlocks(plan *engine.Plan, g *tasks.Group, m tasks.Member) (tasks.Abse
 	return tasks.Absence{}, false
 }
 
-// causeOf follows what hinders a step to where it begins. What has a result hinders nobody, though it may be that
-// another one was asked for.
+// causeOf finds the first node on the way to a step that has no result and cannot get one. A node with a result hinders
+// no other, even if the user asked for another result.
 func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure

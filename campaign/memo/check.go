@@ -54,9 +54,9 @@ func (c *checker) world(ctx context.Context, m *memo) bool {
 	return !changed.Load() && ctx.Err() == nil
 }
 
-// changed says of each node whether it has to be looked at: because a file that it depends on changed, because its
-// result is not there as it was, or because something that it waits for has to be looked at. It is false when a file is
-// no regular file any more: what that means only a whole plan can tell.
+// changed reports for each node whether it must be planned again: a file that the node reads has changed, its result is
+// not there as it was, or a node that it waits for must be planned again. Ok is false if a file is no regular file any
+// more; then the whole project must be planned.
 func (c *checker) changed(ctx context.Context, m *memo) (changed []bool, ok bool) {
 	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
 	use := c.now.Sub(m.Used).Abs() > cache.UseGrain

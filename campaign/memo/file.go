@@ -38,7 +38,7 @@ func read(path string) *memo {
 // blocksFile is where the blocks of the memo in a file are.
 func blocksFile(path string) string { return path + ".blocks" }
 
-// readBlocks opens the blocks of the memo in a file. The function that it returns reads one; false: it is not there.
+// readBlocks opens the file with the blocks of the memo. Read returns the text of one; false if the file lacks it.
 func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close func()) {
 	none := func(block) ([]byte, bool) { return nil, false }
 	f, _, err := cache.OpenOwn(blocksFile(path))

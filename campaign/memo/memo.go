@@ -1,6 +1,5 @@
-// Package memo remembers a plan: it keeps what the plan found out together with all that it looked at, so that the next
-// plan looks closely only at what has changed since. Nothing else knows how a plan is remembered: Place has Recall and
-// Remember.
+// Package memo remembers a plan: its nodes with their states, and the files, results and images that the plan read. The
+// next plan evaluates only the nodes for which one of these has changed. Place has both functions: Recall and Remember.
 //
 // A memo is never trusted further than it can be checked: everything in it hangs on stamps, digests and sizes that are
 // compared anew each time. One that is missing, damaged or from another version only costs the time that it saves.
