@@ -13,7 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
@@ -21,14 +21,14 @@ import (
 )
 
 // refused returns the failure of a job that could not be submitted.
-func (j *job) refused(ctx context.Context, err error) error {
-	if unanswered, ok := errors.AsType[*slurm.Unanswered](err); ok {
+func (j *attempt) refused(ctx context.Context, err error) error {
+	if unanswered, ok := errors.AsType[*job.Unanswered](err); ok {
 		j.tell("%v", unanswered)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	no, ok := errors.AsType[*slurm.Refused](err)
+	no, ok := errors.AsType[*job.Refused](err)
 	if !ok {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
@@ -38,8 +38,8 @@ func (j *job) refused(ctx context.Context, err error) error {
 		retry = nil
 	}
 	return &engine.Failure{Err: err, Retry: retry, Failure: failure.Failure{
-		Class: failure.Infra, Rule: "job_refused", Stage: "submit", Message: "Slurm refuses the job: " + no.Error(),
-		Remedy: "correct the executor block " + j.Name + ", or what the node asks for",
+		Class: failure.Infra, Rule: "job_refused", Stage: "submit",
+		Message: j.Scheduler + " refuses the job: " + no.Error(), Remedy: "correct the executor block " + j.Name + ", or what the node asks for",
 	}}
 }
 
@@ -50,26 +50,26 @@ func once() *engine.Retry { return &engine.Retry{Attempts: 1} }
 const cancelWithin = time.Minute
 
 // cancel ends a job that nobody waits for any more.
-func (j *job) cancel(ctx context.Context, scheduler Scheduler, id slurm.ID, why error) error {
-	j.count(id, Outcome{}, slurm.End{})
+func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, why error) error {
+	j.count(id, Outcome{}, job.End{})
 	if _, ok := errors.AsType[*Detached](context.Cause(ctx)); ok {
 		return context.Cause(ctx)
 	}
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer stop()
 	if err := scheduler.Cancel(within, id); err != nil {
-		j.tell("job %s could not be cancelled: %v. Cancel it: scancel %[1]s", id.Number(), err)
+		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.cancel+id.Name())
 	} else {
 		j.clean()
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("executor %s: job %s: %w", j.Name, id.Number(), why)
+	return fmt.Errorf("executor %s: job %s: %w", j.Name, id.Name(), why)
 }
 
 // conclude takes the result of a job that is no longer running, or tells why there is none.
-func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
+func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 	j.copyOutput()
 	e, o, err := j.look(ctx, id, end)
 	j.count(id, o, end)
@@ -81,7 +81,7 @@ func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 		j.clean()
 		return nil
 	case !errors.Is(err, cache.ErrMiss):
-		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Number(), err)
+		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Name(), err)
 	}
 	j.takeTranscript()
 	defer j.clean()
@@ -94,14 +94,14 @@ func (j *job) conclude(ctx context.Context, id slurm.ID, end slurm.End) error {
 
 // failedAlone returns the failure of a job that ended while no apply followed it; nil if there is none, or if the next
 // job may succeed.
-func (j *job) failedAlone() error {
+func (j *attempt) failedAlone() error {
 	var o Outcome
 	if err := readJSON(filepath.Join(j.dir, outcomeFile), &o); err != nil || o.Failure == nil ||
 		o.Failure.Class.Retried() {
 		return nil
 	}
 	j.copyOutput()
-	j.count(slurm.ID(o.Job), o, slurm.End{})
+	j.count(job.ID(o.Job), o, job.End{})
 	j.takeTranscript()
 	j.clean()
 	return &engine.Failure{Retry: once(), Failure: *o.Failure}
@@ -112,7 +112,7 @@ const maxUnseen = 3
 
 // unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
 // another job would end in the same way, and nobody would learn of it.
-func (j *job) unseen(ctx context.Context, scheduler Scheduler) (n int, err error) {
+func (j *attempt) unseen(ctx context.Context, scheduler Scheduler) (n int, err error) {
 	if readJSON(filepath.Join(j.dir, jobsFile), &n) != nil {
 		return 0, nil
 	}
@@ -139,7 +139,7 @@ func (j *job) unseen(ctx context.Context, scheduler Scheduler) (n int, err error
 
 // count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end
 // before the queue shows that.
-func (j *job) count(id slurm.ID, o Outcome, end slurm.End) {
+func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	seen := !j.since.IsZero()
 	if !seen && end.Node != "" {
 		j.since = end.Started
@@ -159,7 +159,7 @@ func (j *job) count(id slurm.ID, o Outcome, end slurm.End) {
 const latency = 20 * time.Second
 
 // look looks for the result and the outcome of a job: for a while, if the job ended by itself.
-func (j *job) look(ctx context.Context, id slurm.ID, end slurm.End) (e cache.Entry, o Outcome, err error) {
+func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Entry, o Outcome, err error) {
 	for begun := time.Now(); ; {
 		_, _ = os.ReadDir(j.dir) // has the file system look again
 		var told bool
@@ -179,30 +179,30 @@ func (j *job) look(ctx context.Context, id slurm.ID, end slurm.End) (e cache.Ent
 }
 
 // lost returns the failure of a job that left neither a result nor an outcome.
-func (j *job) lost(id slurm.ID, end slurm.End) error {
+func (j *attempt) lost(id job.ID, end job.End) error {
 	f := &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "job_lost", Stage: "run",
-		Remedy: "look at the log, and at the scheduler's record of the job: sacct -j " + id.Number()}}
+		Remedy: "look at the log, and at the scheduler's record of the job: " + j.record + id.Name()}}
 	where := ""
 	if end.Node != "" {
 		where = " on " + end.Node
 	}
 	switch {
 	case end.Held != "":
-		f.Message = fmt.Sprintf("job %s can never run: %s", id.Number(), end.Held)
+		f.Message = fmt.Sprintf("job %s can never run: %s", id.Name(), end.Held)
 		if !j.withoutLimit(end.Held) {
 			f.Retry = once()
 		}
 		f.Remedy = "have the reason removed, or change the executor block " + j.Name
 	case end.Lost || end.State == "":
-		f.Message = fmt.Sprintf("job %s is gone, and left no result", id.Number())
+		f.Message = fmt.Sprintf("job %s is gone, and left no result", id.Name())
 	case end.State == "TIMEOUT":
 		j.timedOut(f, id, where)
 	case end.State == "OUT_OF_MEMORY":
 		f.Rule, f.Retry = "job_memory", once()
-		f.Message = fmt.Sprintf("job %s needed more memory than it was given%s", id.Number(), where)
+		f.Message = fmt.Sprintf("job %s needed more memory than it was given%s", id.Name(), where)
 		f.Remedy = "raise memory in the executor block " + j.Name
 	default:
-		f.Message = fmt.Sprintf("job %s ended as %s%s without a result", id.Number(), end.State, where)
+		f.Message = fmt.Sprintf("job %s ended as %s%s without a result", id.Name(), end.State, where)
 		if end.State == "FAILED" || end.State == "COMPLETED" { // another job would end in the same way
 			f.Retry = once()
 		}
@@ -215,7 +215,7 @@ func (j *job) lost(id slurm.ID, end slurm.End) error {
 const maxOutput = 256 << 20
 
 // copyOutput adds the output of the job to the log of the attempt. The output of a job that never ran is not there.
-func (j *job) copyOutput() {
+func (j *attempt) copyOutput() {
 	f, _, err := cache.OpenRegular(filepath.Join(j.dir, outputFile))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return
@@ -230,7 +230,7 @@ func (j *job) copyOutput() {
 }
 
 // takeTranscript takes over what the worker of a job that failed has run.
-func (j *job) takeTranscript() {
+func (j *attempt) takeTranscript() {
 	found, _ := filepath.Glob(filepath.Join(j.dir, "logs", "*-"+j.env.Key.Short()+"-*.transcript"))
 	if len(found) == 0 {
 		return
@@ -242,7 +242,7 @@ func (j *job) takeTranscript() {
 }
 
 // lastLine returns the last line of the job's output; "" if there is none.
-func (j *job) lastLine() string {
+func (j *attempt) lastLine() string {
 	f, _, err := cache.OpenRegular(filepath.Join(j.dir, outputFile))
 	if err != nil {
 		return ""
@@ -252,7 +252,7 @@ func (j *job) lastLine() string {
 }
 
 // clean removes the files of the job.
-func (j *job) clean() {
+func (j *attempt) clean() {
 	if err := fs.RemoveTree(j.dir); err != nil {
 		j.tell("left behind: %v", err)
 	}

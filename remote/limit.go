@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
@@ -26,7 +26,7 @@ type limits struct {
 }
 
 // limit returns the time limit of the next job, and whether the limit is derived; 0: the partition's.
-func (j *job) limit() (limit time.Duration, derived bool) {
+func (j *attempt) limit() (limit time.Duration, derived bool) {
 	limit = cmp.Or(j.limits.declared, spread*j.env.Estimate)
 	if j.Time > 0 || j.unlimited.Load() || j.limits.reached || limit == 0 {
 		return j.Time, false
@@ -35,7 +35,7 @@ func (j *job) limit() (limit time.Duration, derived bool) {
 }
 
 // withoutLimit reports whether the cluster refuses a job for its derived limit, and has all other jobs ask for none.
-func (j *job) withoutLimit(reason string) bool {
+func (j *attempt) withoutLimit(reason string) bool {
 	reason = strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(reason))
 	ours := strings.Contains(reason, "timelimit") || strings.Contains(reason, "wall")
 	if _, derived := j.limit(); !derived || !ours {
@@ -48,16 +48,16 @@ func (j *job) withoutLimit(reason string) bool {
 
 // timedOut completes the failure of a job that reached its time limit. After a derived limit, the next job asks for
 // none: a forecast may be that of another command.
-func (j *job) timedOut(f *engine.Failure, id slurm.ID, where string) {
+func (j *attempt) timedOut(f *engine.Failure, id job.ID, where string) {
 	limit, derived := j.limit()
 	f.Rule, f.Retry = "job_timeout", once()
-	f.Message = "job " + id.Number() + " reached its time limit" + where
+	f.Message = "job " + id.Name() + " reached its time limit" + where
 	f.Remedy = "raise time in the executor block " + j.Name
 	if !derived {
 		return
 	}
 	f.Message = fmt.Sprintf("job %s reached the time limit of %s that benchgraph derived for it%s; the next job asks "+
-		"for none", id.Number(), inMinutes(limit), where)
+		"for none", id.Name(), inMinutes(limit), where)
 	f.Remedy = "set time in the executor block " + j.Name
 	j.limits.reached = true
 	f.Retry = &engine.Retry{Attempts: engine.DefaultRetry(f.Class).Attempts + 1, Backoff: time.Second}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/shell"
@@ -32,14 +32,14 @@ import (
 // Scheduler hands jobs to machines, as *slurm.Cluster does.
 type Scheduler interface {
 	Queue
-	Wait(ctx context.Context, id slurm.ID, told func(slurm.Status)) (slurm.End, error)
-	Cancel(ctx context.Context, id slurm.ID) error
+	Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error)
+	Cancel(ctx context.Context, id job.ID) error
 }
 
 // Queue takes jobs, and knows which jobs it has.
 type Queue interface {
-	Submit(ctx context.Context, j slurm.Job) (id slurm.ID, found bool, err error)
-	Find(ctx context.Context, key string) (id slurm.ID, found bool, err error)
+	Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error)
+	Find(ctx context.Context, key string) (id job.ID, found bool, err error)
 }
 
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there. Send puts an entry
@@ -86,7 +86,8 @@ func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) 
 		if err != nil {
 			return 0, err
 		}
-		j := &job{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count, limits: limits}
+		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
+			limits: limits}
 		j.key, j.dir = jobKey(env.Key, x.owner()), x.dirOf(env.Key)
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
 		if j.memory == 0 && asks.Memory > 0 {
@@ -118,8 +119,8 @@ func (x *Executor) dirOf(key cache.Key) string {
 // fail by that, and not by the limit of the job.
 const workerMemory = 1 << 30
 
-// job is one run of a node on the cluster.
-type job struct {
+// attempt is one attempt to run a node as a job.
+type attempt struct {
 	*Executor
 	env        *engine.Env
 	address    string
@@ -135,7 +136,7 @@ type job struct {
 }
 
 // run submits the job, follows it to its end, and lays out the result.
-func (j *job) run(ctx context.Context, choice json.RawMessage) error {
+func (j *attempt) run(ctx context.Context, choice json.RawMessage) error {
 	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply was killed before it took the result
 		j.clean()
 		j.ran = e.Duration
@@ -171,19 +172,19 @@ func (j *job) run(ctx context.Context, choice json.RawMessage) error {
 	if found {
 		verb = "was submitted before"
 	}
-	j.tell("job %s %s", id.Number(), verb)
-	j.env.Emit(engine.Event{Type: engine.Note, Reason: engine.Waiting + "job " + id.Number() + " to start",
+	j.tell("job %s %s", id.Name(), verb)
+	j.env.Emit(engine.Event{Type: engine.Note, Reason: engine.Waiting + "job " + id.Name() + " to start",
 		Data: map[string]any{submitted: true}})
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go j.watch(waiting, id, stop)
-	end, err := scheduler.Wait(waiting, id, func(s slurm.Status) {
+	end, err := scheduler.Wait(waiting, id, func(s job.Status) {
 		if s.State == "RUNNING" && j.since.IsZero() {
 			j.since = time.Now()
-			j.tell("job %s runs on %s", id.Number(), s.Node)
+			j.tell("job %s runs on %s", id.Name(), s.Node)
 			j.lease(id)
 		} else if s.State == "PENDING" && s.Reason != "" {
-			j.tell(engine.Waiting+"job %s is queued: %s", id.Number(), s.Reason)
+			j.tell(engine.Waiting+"job %s is queued: %s", id.Name(), s.Reason)
 		}
 	})
 	if err != nil && !errors.Is(context.Cause(waiting), errWorkerEnded) {
@@ -202,7 +203,7 @@ var errWorkerEnded = errors.New("the worker has ended")
 const watchEvery = 100 * time.Millisecond
 
 // watch waits for the outcome that a worker leaves.
-func (j *job) watch(ctx context.Context, id slurm.ID, stop context.CancelCauseFunc) {
+func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCauseFunc) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -218,13 +219,13 @@ func (j *job) watch(ctx context.Context, id slurm.ID, stop context.CancelCauseFu
 }
 
 // outcome returns the outcome of the worker of a job; false if there is none yet.
-func (j *job) outcome(id slurm.ID) (o Outcome, ok bool) {
+func (j *attempt) outcome(id job.ID) (o Outcome, ok bool) {
 	err := readJSON(filepath.Join(j.dir, outcomeFile), &o)
-	return o, err == nil && o.Job == id.Number()
+	return o, err == nil && o.Job == id.Name()
 }
 
 // prepare puts the inputs where the worker finds them, and writes the request.
-func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
+func (j *attempt) prepare(ctx context.Context, choice json.RawMessage) error {
 	for _, in := range j.env.Inputs {
 		if !j.Wanted(in.Address) {
 			continue
@@ -248,28 +249,27 @@ func (j *job) prepare(ctx context.Context, choice json.RawMessage) error {
 	return writeJSON(filepath.Join(j.dir, requestFile), r)
 }
 
-func (j *job) describe() slurm.Job {
+func (j *attempt) describe() job.Job {
 	limit, _ := j.limit()
-	return slurm.Job{
+	return job.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + shell.Quote(j.Program) + " worker " + shell.Quote(j.dir) + "\n",
 		Dir:    j.Project.Dir, Output: filepath.Join(j.dir, outputFile),
-		Partition: j.Partition, Account: j.Account, QOS: j.QOS, Constraint: j.Constraint, Gres: j.Gres,
 		GPUs: j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}
 }
 
 // lease reports that the job runs, and its devices, whose UUIDs the node alone knows.
-func (j *job) lease(id slurm.ID) {
+func (j *attempt) lease(id job.ID) {
 	devices := make([]string, j.gpus)
 	for i := range devices {
-		devices[i] = fmt.Sprintf("job %s, device %d", id.Number(), i)
+		devices[i] = fmt.Sprintf("job %s, device %d", id.Name(), i)
 	}
 	j.env.Emit(engine.Event{Type: engine.LeaseGranted, Data: map[string]any{"devices": devices}})
 }
 
 // tell reports what becomes of the job.
-func (j *job) tell(format string, args ...any) {
+func (j *attempt) tell(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	fmt.Fprintf(j.env.Log, "%s\n", text)
 	j.env.Emit(engine.Event{Type: engine.Note, Reason: text})

@@ -13,26 +13,41 @@ import (
 	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Settings are the attributes of an executor block for Slurm.
+// Settings are the attributes of an executor block.
 type Settings struct {
-	Name       string        // of the block
-	Machine    string        // name of the machine block that describes the nodes of its jobs
-	Partition  string        // of the jobs; "": the cluster's default, as for the next three
-	Account    string        //
-	QOS        string        //
-	Constraint string        // features of the nodes
-	Gres       string        // generic resources beside the GPUs
-	Setup      string        // lines of sh that a job runs before the worker
-	WorkDir    string        // absolute, seen by all nodes: where jobs keep their files; "": in the project's state
-	Program    string        // absolute path of benchgraph on the nodes; "": as here
-	CPUs       int           // of each job; 0: as many as the node of the graph asks for
-	Memory     int64         // of each job in bytes; 0: likewise
-	Time       time.Duration // limit of each job; 0: the partition's
-	MaxJobs    int           // that are queued or running at once
+	*Kind
+	Name    string        // of the block
+	Machine string        // name of the machine block that describes the nodes of its jobs
+	Setup   string        // lines of sh that a job runs before the worker
+	WorkDir string        // absolute, seen by all nodes: where jobs keep their files; "": in the project's state
+	Program string        // absolute path of benchgraph on the nodes; "": as here
+	CPUs    int           // of each job; 0: as many as the node of the graph asks for
+	Memory  int64         // of each job in bytes; 0: likewise
+	Time    time.Duration // limit of each job; 0: the scheduler's
+	MaxJobs int           // that are queued or running at once
+	Slurm   slurm.Asks    // of an executor for Slurm
 }
+
+// Kind is a kind of executor block.
+type Kind struct {
+	Scheduler string // by its name
+	cancel    string // the command that cancels a job, without the name of the job
+	record    string // the command that tells what became of a job, likewise
+	// the attributes that only this kind has, and how each is read
+	attributes func(*Settings) map[string]reader
+}
+
+// kinds are all kinds, by the label of their blocks.
+var kinds = map[string]*Kind{
+	"slurm": {Scheduler: "Slurm", cancel: "scancel ", record: "sacct -j ", attributes: (*Settings).forSlurm},
+}
+
+// reader reads the value of an attribute, and returns why it cannot be read; "" if it can.
+type reader func(json.RawMessage) string
 
 // standardJobs is the number of jobs at once where the file says nothing.
 const standardJobs = 16
@@ -46,11 +61,11 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 				Summary: "Executor not used", Detail: why})
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
-		if kind != "slurm" {
+		if kinds[kind] == nil {
 			unused("This version of benchgraph runs nodes here and on Slurm, and starts nothing on " + kind + ".")
 			continue
 		}
-		s, mistakes := parse(cmp.Or(name, kind), x)
+		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)
 		_, named := x.Attributes["machine"]
 		if named && spec.Store == nil {
 			mistakes = append(mistakes, mistake{"", "Jobs of a cluster put results into a store that machines share. " +
@@ -88,48 +103,59 @@ type mistake struct {
 	text      string
 }
 
-// attributes are the attributes of the block and how each is read.
-func (s *Settings) attributes() map[string]func(json.RawMessage) string {
-	text := func(to *string) func(json.RawMessage) string {
-		return func(raw json.RawMessage) string {
-			if json.Unmarshal(raw, to) != nil || strings.ContainsAny(*to, "\x00\r") {
-				return "a text is expected"
-			}
-			return ""
+func text(to *string) reader {
+	return func(raw json.RawMessage) string {
+		if json.Unmarshal(raw, to) != nil || strings.ContainsAny(*to, "\x00\r") {
+			return "a text is expected"
 		}
+		return ""
 	}
-	word := func(to *string) func(json.RawMessage) string {
-		return func(raw json.RawMessage) string {
-			if why := text(to)(raw); why != "" {
-				return why
-			}
-			if *to == "" || strings.HasPrefix(*to, "-") || strings.ContainsAny(*to, " \t\n") {
-				return "a text without spaces is expected, as sbatch takes it"
-			}
-			return ""
+}
+
+func word(to *string) reader {
+	return func(raw json.RawMessage) string {
+		if why := text(to)(raw); why != "" {
+			return why
 		}
-	}
-	absolute := func(to *string) func(json.RawMessage) string {
-		return func(raw json.RawMessage) string {
-			if text(to)(raw) != "" || !path.IsAbs(*to) || path.Clean(*to) == "/" {
-				return "an absolute path is expected, which the nodes see under the same name"
-			}
-			return ""
+		if *to == "" || strings.HasPrefix(*to, "-") || strings.ContainsAny(*to, " \t\n") {
+			return "a text without spaces is expected, as sbatch takes it"
 		}
+		return ""
 	}
-	number := func(to *int) func(json.RawMessage) string {
-		return func(raw json.RawMessage) string {
-			if json.Unmarshal(raw, to) != nil || *to < 1 || *to > 1<<20 {
-				return "a whole number of at least 1 is expected"
-			}
-			return ""
+}
+
+func absolute(to *string) reader {
+	return func(raw json.RawMessage) string {
+		if text(to)(raw) != "" || !path.IsAbs(*to) || path.Clean(*to) == "/" {
+			return "an absolute path is expected, which the nodes see under the same name"
 		}
+		return ""
 	}
-	return map[string]func(json.RawMessage) string{
-		"partition": word(&s.Partition), "account": word(&s.Account), "qos": word(&s.QOS),
-		"constraint": word(&s.Constraint), "gres": word(&s.Gres), "setup": text(&s.Setup),
-		"work_dir": absolute(&s.WorkDir), "program": absolute(&s.Program), "cpus": number(&s.CPUs),
+}
+
+func number(to *int) reader {
+	return func(raw json.RawMessage) string {
+		if json.Unmarshal(raw, to) != nil || *to < 1 || *to > 1<<20 {
+			return "a whole number of at least 1 is expected"
+		}
+		return ""
+	}
+}
+
+// readers are the attributes of the block and how each is read.
+func (s *Settings) readers() map[string]reader {
+	all := map[string]reader{
+		"setup": text(&s.Setup), "program": absolute(&s.Program), "cpus": number(&s.CPUs),
 		"max_jobs": number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
+	}
+	maps.Copy(all, s.attributes(s))
+	return all
+}
+
+func (s *Settings) forSlurm() map[string]reader {
+	return map[string]reader{
+		"partition": word(&s.Slurm.Partition), "account": word(&s.Slurm.Account), "qos": word(&s.Slurm.QOS),
+		"constraint": word(&s.Slurm.Constraint), "gres": word(&s.Slurm.Gres), "work_dir": absolute(&s.WorkDir),
 	}
 }
 
@@ -159,13 +185,13 @@ func (s *Settings) readTime(raw json.RawMessage) string {
 }
 
 // parse reads the attributes of an executor block.
-func parse(name string, x *hclspec.Executor) (Settings, []mistake) {
-	s := Settings{Name: name, Machine: x.Machine, MaxJobs: standardJobs}
+func parse(kind *Kind, name string, x *hclspec.Executor) (Settings, []mistake) {
+	s := Settings{Kind: kind, Name: name, Machine: x.Machine, MaxJobs: standardJobs}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(x.Settings, &given); err != nil {
 		return s, []mistake{{"", err.Error()}}
 	}
-	known := s.attributes()
+	known := s.readers()
 	var mistakes []mistake
 	for _, name := range slices.SortedFunc(maps.Keys(given), func(a, b string) int {
 		return cmp.Compare(x.Attributes[a].Start.Byte, x.Attributes[b].Start.Byte)
@@ -173,7 +199,7 @@ func parse(name string, x *hclspec.Executor) (Settings, []mistake) {
 		read, ok := known[name]
 		switch {
 		case !ok:
-			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for Slurm has no %q.%s", name,
+			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for %s has no %q.%s", s.Scheduler, name,
 				hclspec.Choices(name, append(slices.Collect(maps.Keys(known)), "machine")))})
 		case string(given[name]) != "null":
 			if why := read(given[name]); why != "" {

@@ -61,7 +61,7 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	}
 	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p, Spec: spec,
 		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
-			return slurm.Open(slurm.Options{Environ: s.gitEnviron(),
+			return slurm.Open(slurm.Options{Asks: x.Slurm, Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
 		}})
 }

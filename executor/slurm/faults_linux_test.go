@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )
@@ -30,14 +31,14 @@ func (s *site) told() []string {
 }
 
 // waiting is a Wait that goes on beside the test.
-func (s *site) waiting(t *testing.T, id slurm.ID) func() slurm.End {
-	ends, errs := make(chan slurm.End, 1), make(chan error, 1)
+func (s *site) waiting(t *testing.T, id job.ID) func() job.End {
+	ends, errs := make(chan job.End, 1), make(chan error, 1)
 	go func() {
 		end, err := s.client.Wait(t.Context(), id, nil)
 		ends <- end
 		errs <- err
 	}()
-	return func() slurm.End {
+	return func() job.End {
 		t.Helper()
 		end := <-ends
 		if err := <-errs; err != nil {
@@ -74,7 +75,7 @@ func TestFaultTimeIsOver(t *testing.T) {
 	s := newSite(t, slurmtest.Nodes{})
 	id := s.submit(t, s.job("a", until))
 	s.reach(t, id, "RUNNING")
-	s.EndNow(id.Number())
+	s.EndNow(id.Name())
 	if end := s.wait(t, id); end.State != "TIMEOUT" || end.Signal != 15 || end.Reason != "TimeLimit" {
 		t.Errorf("%+v", end)
 	}
@@ -89,7 +90,7 @@ func TestFaultControllerIsAway(t *testing.T) {
 	s.appears(t, "up")
 	end := s.waiting(t, first)
 	s.StopController()
-	second := make(chan slurm.ID, 2)
+	second := make(chan job.ID, 2)
 	for range cap(second) {
 		go func() {
 			id, _, err := s.client.Submit(t.Context(), s.job("second", "echo >>second.runs"))
@@ -138,7 +139,7 @@ func (s *site) wrap(t *testing.T, name, script string) *slurm.Cluster {
 			environ[i] = "PATH=" + bin + ":" + path
 		}
 	}
-	return s.open(t, environ)
+	return s.open(t, environ, slurm.Asks{})
 }
 
 // The job is there, but the answer of sbatch is lost: with an error, and with none that could be read. It may be there
@@ -178,7 +179,7 @@ func TestFaultDoubt(t *testing.T) {
 	c := s.wrap(t, "sbatch", "echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	var doubt *slurm.Unanswered
+	var doubt *job.Unanswered
 	id, _, err := c.Submit(ctx, s.job("a", "true"))
 	if !errors.As(err, &doubt) || !errors.Is(err, context.DeadlineExceeded) || id != "" {
 		t.Errorf("%q, %v", id, err)
@@ -193,7 +194,7 @@ func TestFaultJobIsForgotten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Config: []string{"MinJobAge=2"}})
 	id := s.submit(t, s.job("a", "exit 3"))
-	for strings.Contains(s.Command("squeue", "-h", "-a", "-t", "all", "-o", "%A"), id.Number()) {
+	for strings.Contains(s.Command("squeue", "-h", "-a", "-t", "all", "-o", "%A"), id.Name()) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if end := s.wait(t, id); !end.Lost || end.State != "" {
@@ -230,13 +231,13 @@ func TestFaultNeverRuns(t *testing.T) {
 	s.reach(t, first, "RUNNING")
 	failed := s.submit(t, s.job("failed", "exit 1"))
 	waits, held := s.submit(t, s.job("waits", "true")), s.submit(t, s.job("held", "true"))
-	s.Command("scontrol", "update", "jobid="+waits.Number(), "dependency=afterok:"+failed.Number())
-	s.Command("scontrol", "hold", held.Number())
+	s.Command("scontrol", "update", "jobid="+waits.Name(), "dependency=afterok:"+failed.Name())
+	s.Command("scontrol", "hold", held.Name())
 	s.release(t)
 	reason := make(chan string, 100)
-	done := make(chan slurm.End, 1)
+	done := make(chan job.End, 1)
 	go func() {
-		end, err := s.client.Wait(t.Context(), held, func(st slurm.Status) { reason <- st.Reason })
+		end, err := s.client.Wait(t.Context(), held, func(st job.Status) { reason <- st.Reason })
 		if err != nil {
 			t.Error(err)
 		}
@@ -247,7 +248,7 @@ func TestFaultNeverRuns(t *testing.T) {
 	}
 	for r := ""; !strings.HasPrefix(r, "JobHeld"); r = <-reason {
 	}
-	s.Command("scontrol", "release", held.Number())
+	s.Command("scontrol", "release", held.Name())
 	if end := <-done; end.State != "COMPLETED" || end.Held != "" {
 		t.Errorf("%+v", end)
 	}
@@ -258,7 +259,7 @@ func TestFaultNeverRuns(t *testing.T) {
 func TestFaultControllerIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Count: 2})
-	var ids []slurm.ID
+	var ids []job.ID
 	for _, name := range []string{"a", "b", "c"} {
 		ids = append(ids, s.submit(t, s.job(name, "echo >>"+name+".runs; sleep 6; echo >>"+name+".runs")))
 	}
@@ -271,7 +272,7 @@ func TestFaultControllerIsKilled(t *testing.T) {
 		switch end := s.wait(t, ids[i]); {
 		case end.Lost == (end.State == "COMPLETED"):
 			t.Errorf("%s: %+v", name, end)
-		case !end.Lost && ids[i].Number() == after.Number():
+		case !end.Lost && ids[i].Name() == after.Name():
 			t.Errorf("%s has the number of another job, and %+v", name, end)
 		default:
 			t.Logf("%s: lost: %v; beside it: %s", ids[i], end.Lost, after)

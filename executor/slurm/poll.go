@@ -65,7 +65,7 @@ func (c *Cluster) carryOut() {
 // find is the first job of a key that is queued or running, or that ended and is not one of those that are known.
 func (l *look) find(key string, known map[string]bool) (first string, found bool) {
 	for number, e := range l.jobs {
-		if e.key != key || e.status.State.ended() && (known == nil || known[number]) {
+		if e.key != key || ended(e.status.State) && (known == nil || known[number]) {
 			continue
 		}
 		if !found || value(number) < value(first) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -22,7 +23,7 @@ const (
 type entry struct {
 	number   string
 	key      string // empty: it is not ours
-	status   Status
+	status   job.Status
 	code     int // of its script; from scontrol and sacct alone, as the next two
 	signal   int
 	restarts int
@@ -36,16 +37,16 @@ func parseQueue(text string) []entry {
 		if len(fields) != queueFields || !isNumber(fields[0]) {
 			continue
 		}
-		e := entry{number: fields[0], status: Status{State: State(field(fields[1])), Reason: field(fields[2]),
+		e := entry{number: fields[0], status: job.Status{State: job.State(field(fields[1])), Reason: field(fields[2]),
 			Node: field(fields[3]), Submitted: moment(fields[4]), Started: moment(fields[5])}}
 		if e.status.State == "" {
 			continue
 		}
 		e.key, _ = strings.CutPrefix(fields[6], mark)
-		if !isKey(e.key) || !strings.HasPrefix(fields[6], mark) {
+		if !job.IsKey(e.key) || !strings.HasPrefix(fields[6], mark) {
 			e.key = ""
 		}
-		if e.status.State == pending {
+		if e.status.State == job.Pending {
 			e.status.Started = time.Time{} // an estimate
 		}
 		all = append(all, e)
@@ -67,12 +68,12 @@ func parseJob(text string) (entry, bool) {
 	if !isNumber(values["JobId"]) || field(values["JobState"]) == "" {
 		return entry{}, false
 	}
-	e := entry{number: values["JobId"], status: Status{State: State(field(values["JobState"])),
+	e := entry{number: values["JobId"], status: job.Status{State: job.State(field(values["JobState"])),
 		Reason: field(values["Reason"]), Node: field(values["NodeList"]), Submitted: moment(values["SubmitTime"]),
 		Started: moment(values["StartTime"])}}
 	e.code, e.signal = exit(values["ExitCode"])
 	e.restarts, _ = strconv.Atoi(values["Restarts"])
-	if e.status.State == pending {
+	if e.status.State == job.Pending {
 		e.status.Started = time.Time{}
 	}
 	return e, true
@@ -91,7 +92,7 @@ func parseAccount(text, number string) (e entry, ok bool) {
 			continue
 		}
 		state, _, _ := strings.Cut(fields[1], " ") // CANCELLED by 1000
-		e = entry{number: number, status: Status{State: State(field(state)), Node: field(fields[3]),
+		e = entry{number: number, status: job.Status{State: job.State(field(state)), Node: field(fields[3]),
 			Submitted: moment(fields[4]), Started: moment(fields[5])}}
 		e.code, e.signal = exit(fields[2])
 		ok = e.status.State != ""
@@ -132,12 +133,4 @@ func exit(text string) (code, signal int) {
 		return 0, 0
 	}
 	return code, signal
-}
-
-// isKey says that a text can be the key of a job.
-func isKey(key string) bool {
-	ok := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r)
-	}
-	return key != "" && len(key) <= mostField && strings.IndexFunc(key, func(r rune) bool { return !ok(r) }) < 0
 }

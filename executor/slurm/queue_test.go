@@ -5,17 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func TestQueueLines(t *testing.T) {
 	for line, want := range map[string]entry{
 		"7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1": {number: "7", key: "a:1",
-			status: Status{"RUNNING", "", "n1", time.Unix(1795641800, 0), time.Unix(1795641802, 0)}},
+			status: job.Status{State: "RUNNING", Node: "n1", Submitted: time.Unix(1795641800, 0),
+				Started: time.Unix(1795641802, 0)}},
 		"8|PENDING|launch failed requeued held||1795641800|1827177803|mine|benchgraph a": {number: "8",
-			status: Status{"PENDING", "launch failed requeued held", "", time.Unix(1795641800, 0), time.Time{}}},
+			status: job.Status{State: "PENDING", Reason: "launch failed requeued held",
+				Submitted: time.Unix(1795641800, 0)}},
 		"9|COMPLETING|None|n[1-2]|2026-11-25T21:23:21|N/A|benchgraph a b": {number: "9",
-			status: Status{State: "COMPLETING", Node: "n[1-2]"}},
+			status: job.Status{State: "COMPLETING", Node: "n[1-2]"}},
 	} {
 		if got := parseQueue("CLUSTER: other\n" + line + "\n"); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %+v", line, got)
@@ -31,7 +34,8 @@ func TestJobLine(t *testing.T) {
 	e, ok := parseJob("JobId=6 JobName=x UserId=root(0) JobState=FAILED Reason=NonZeroExitCode Dependency=(null) " +
 		"Requeue=0 Restarts=2 ExitCode=3:9 SubmitTime=1795641800 StartTime=Unknown NodeList=n1 Comment=a " +
 		"JobState=RUNNING ExitCode=0:0")
-	want := entry{number: "6", status: Status{"FAILED", "NonZeroExitCode", "n1", time.Unix(1795641800, 0), time.Time{}},
+	want := entry{number: "6", status: job.Status{State: "FAILED", Reason: "NonZeroExitCode", Node: "n1",
+		Submitted: time.Unix(1795641800, 0)},
 		code: 3, signal: 9, restarts: 2}
 	if !ok || e != want {
 		t.Errorf("%+v", e)
@@ -45,7 +49,7 @@ func TestJobLine(t *testing.T) {
 
 // A person may hold a job and let it go again; nobody lets go one that Slurm held.
 func TestWhatComesByItself(t *testing.T) {
-	for status, want := range map[Status]stuck{
+	for status, want := range map[job.Status]stuck{
 		{State: "PENDING", Reason: "launch failed requeued held"}:     forever,
 		{State: "PENDING", Reason: "launch_failed_requeued_held"}:     forever,
 		{State: "PENDING", Reason: "DependencyNeverSatisfied"}:        forever,
@@ -60,7 +64,7 @@ func TestWhatComesByItself(t *testing.T) {
 		{State: "PENDING"}: moves,
 		{State: "RUNNING", Reason: "PartitionNodeLimit"}: moves,
 	} {
-		if got := status.stuck(); got != want {
+		if got := stuckOf(status); got != want {
 			t.Errorf("%+v: %v, want %v", status, got, want)
 		}
 	}
@@ -84,7 +88,7 @@ func FuzzQueue(f *testing.F) {
 			}
 		})
 		for _, e := range all {
-			if !isNumber(e.number) || e.status.State == "" || e.key != "" && !isKey(e.key) {
+			if !isNumber(e.number) || e.status.State == "" || e.key != "" && !job.IsKey(e.key) {
 				t.Fatalf("%+v", e)
 			}
 			for _, s := range []string{string(e.status.State), e.status.Reason, e.status.Node} {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/executor/slurm"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestFaultNodeIsMissed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Count: 3})
-	on := map[string]slurm.ID{}
+	on := map[string]job.ID{}
 	for _, name := range []string{"a", "b", "c"} {
 		j := s.job(name, "while :; do sleep 0.2; date >>"+name+".alive; done")
 		j.CPUs = 16
@@ -120,7 +120,7 @@ func TestFaultSilence(t *testing.T) {
 	c := s.wrap(t, "sbatch", "$REAL \"$@\" >/dev/null; exec sleep 1000")
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	var doubt *slurm.Unanswered
+	var doubt *job.Unanswered
 	if id, _, err := c.Submit(ctx, s.job("a", until)); !errors.As(err, &doubt) || id != "" {
 		t.Fatalf("%q, %v", id, err)
 	}

@@ -13,10 +13,25 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/executor/job"
 )
+
+// Asks are the options of sbatch that all jobs have. Empty: the default of the user or of the cluster.
+type Asks struct {
+	Partition  string
+	Account    string
+	QOS        string
+	Constraint string // features of the nodes
+	Gres       string // generic resources beside the GPUs
+}
+
+// name is that of the scheduler, for people.
+const name = "Slurm"
 
 // Options say how a cluster is spoken to.
 type Options struct {
+	Asks
 	// of the commands, as NAME=value: SLURM_CONF and PATH count. Of the variables by which a user chooses defaults,
 	// those of account, partition, QOS and reservation (SBATCH_ACCOUNT, …) are kept, and no others.
 	Environ []string
@@ -84,108 +99,20 @@ func find(path, name string) (string, bool) {
 	return "", false
 }
 
-// Job is a script to be run on one node.
-type Job struct {
-	Key    string // unique to the work; the job is found again by it; letters, digits and . _ : -
-	Name   string // for people, in the queue's listing
-	Script string // of /bin/sh
-	Dir    string // absolute, on the node
-	Output string // absolute path on the node of the file for standard output and error, which is appended to
-	// empty: the default of the user or of the cluster
-	Partition, Account, QOS, Constraint, Gres string
-
-	GPUs, CPUs int           // 0: not asked for
-	Memory     int64         // bytes; 0: not asked for
-	Time       time.Duration // limit, in whole minutes for Slurm; 0: the partition's
-	Exclusive  bool          // no other job may run on the node meanwhile
-	Signal     string        // that is sent before the limit, such as B:USR1@60; empty: none but those at its end
-	Environ    []string      // NAME=value; the job has these and what Slurm sets, and nothing else
-}
-
-// ID is the number that Slurm has for a job, with the key of the job: a controller that was killed gives the numbers of
-// jobs that it has forgotten to others.
-type ID string
-
-// newID is the ID of a job; empty without a number.
-func newID(number, key string) ID {
-	if number == "" {
-		return ""
-	}
-	return ID(number + "/" + key)
-}
-
-// Number is the part by which Slurm's commands know the job.
-func (id ID) Number() string {
-	number, _, _ := strings.Cut(string(id), "/")
-	return number
-}
-
-func (id ID) key() string {
-	_, key, _ := strings.Cut(string(id), "/")
-	return key
-}
-
 // check says what is wrong with an ID.
-func (id ID) check() error {
-	if !isNumber(id.Number()) || !isKey(id.key()) {
+func check(id job.ID) error {
+	if !isNumber(id.Name()) || !job.IsKey(id.Key()) {
 		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
 	}
 	return nil
 }
 
-// State is the state of a job, by Slurm's name for it: PENDING, RUNNING, COMPLETING, …
-type State string
-
-// Status is how a job stands.
-type Status struct {
-	State     State
-	Reason    string // by Slurm's name for it: Resources, Priority, …
-	Node      string // empty: none yet
-	Submitted time.Time
-	Started   time.Time // zero while it is pending
-}
-
-// End is how a job ended. After NODE_FAIL, or where the job is lost, its processes may live on a node that the
-// controller cannot reach. A controller that was killed may forget a job, which is lost then, and may run one from its
-// beginning that had run: whether a script has an effect twice is for the script to see to.
-type End struct {
-	Status
-	Code, Signal int    // of the script; 0 where Slurm does not say
-	Lost         bool   // Slurm knows it no longer, and has no word on how it ended
-	Held         string // why it could never run; it is cancelled by now
-}
-
-// Refused is the error for a job that Slurm does not take.
-type Refused struct {
-	Name  string
-	Words string // of sbatch, one line
-}
-
-func (e *Refused) Error() string {
-	return fmt.Sprintf("job %s: Slurm refuses it: %s; ask for what the cluster has (sinfo and scontrol show partition "+
-		"say so)", e.Name, e.Words)
-}
-
-// Unanswered is the error where it is not known whether Slurm has a job: the wait ended before sbatch, or the queue,
-// could be asked. Find tells later.
-type Unanswered struct {
-	Key   string
-	Cause error
-}
-
-func (e *Unanswered) Error() string {
-	return fmt.Sprintf("job %s: whether Slurm has it is not known: %v; look for its comment with squeue -o '%%i %%k'",
-		e.Key, e.Cause)
-}
-
-func (e *Unanswered) Unwrap() error { return e.Cause }
-
 // Find looks for a job of a key that is queued or running.
-func (c *Cluster) Find(ctx context.Context, key string) (id ID, found bool, err error) {
+func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
 	l, err := c.look(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	number, found := l.find(key, nil)
-	return newID(number, key), found, nil
+	return job.NewID(number, key), found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )
@@ -28,7 +29,7 @@ type site struct {
 func newSite(t *testing.T, nodes slurmtest.Nodes) *site {
 	t.Helper()
 	s := &site{Cluster: slurmtest.Start(t, nodes), dir: t.TempDir()}
-	s.client = s.open(t, s.Environ())
+	s.client = s.open(t, s.Environ(), slurm.Asks{})
 	t.Cleanup(func() {
 		if t.Failed() {
 			s.Logs()
@@ -37,10 +38,10 @@ func newSite(t *testing.T, nodes slurmtest.Nodes) *site {
 	return s
 }
 
-func (s *site) open(t *testing.T, environ []string) *slurm.Cluster {
+func (s *site) open(t *testing.T, environ []string, asks slurm.Asks) *slurm.Cluster {
 	t.Helper()
-	c, err := slurm.Open(slurm.Options{Environ: environ, Every: 100 * time.Millisecond, Grace: 2 * time.Second,
-		Told: func(message string) {
+	c, err := slurm.Open(slurm.Options{Asks: asks, Environ: environ, Every: 100 * time.Millisecond,
+		Grace: 2 * time.Second, Told: func(message string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.said = append(s.said, message)
@@ -52,12 +53,12 @@ func (s *site) open(t *testing.T, environ []string) *slurm.Cluster {
 }
 
 // job is a job whose output is in a file of its name.
-func (s *site) job(name, script string) slurm.Job {
-	return slurm.Job{Key: "key." + name, Name: "trial[\"" + name + "\"] JobState=FAILED", Script: script, Dir: s.dir,
+func (s *site) job(name, script string) job.Job {
+	return job.Job{Key: "key." + name, Name: "trial[\"" + name + "\"] JobState=FAILED", Script: script, Dir: s.dir,
 		Output: filepath.Join(s.dir, name), Environ: []string{"PATH=/usr/bin:/bin"}}
 }
 
-func (s *site) submit(t *testing.T, j slurm.Job) slurm.ID {
+func (s *site) submit(t *testing.T, j job.Job) job.ID {
 	t.Helper()
 	id, found, err := s.client.Submit(t.Context(), j)
 	if err != nil || found {
@@ -66,9 +67,9 @@ func (s *site) submit(t *testing.T, j slurm.Job) slurm.ID {
 	return id
 }
 
-func (s *site) wait(t *testing.T, id slurm.ID) slurm.End {
+func (s *site) wait(t *testing.T, id job.ID) job.End {
 	t.Helper()
-	end, err := s.client.Wait(t.Context(), id, func(st slurm.Status) { t.Logf("job %s: %+v", id, st) })
+	end, err := s.client.Wait(t.Context(), id, func(st job.Status) { t.Logf("job %s: %+v", id, st) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +77,12 @@ func (s *site) wait(t *testing.T, id slurm.ID) slurm.End {
 }
 
 // reach waits until a job has a state.
-func (s *site) reach(t *testing.T, id slurm.ID, state slurm.State) slurm.Status {
+func (s *site) reach(t *testing.T, id job.ID, state job.State) job.Status {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var last slurm.Status
-	end, err := s.client.Wait(ctx, id, func(st slurm.Status) {
+	var last job.Status
+	end, err := s.client.Wait(ctx, id, func(st job.Status) {
 		if last = st; st.State == state {
 			cancel()
 		}
@@ -128,8 +129,8 @@ func TestJobsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			end := s.wait(t, s.submit(t, s.job(name, script)))
-			end.Status = slurm.Status{State: end.State}
-			want := map[string]slurm.End{"0": {}, "3": {Code: 3}, "signal": {Signal: 9}, "gone": {Code: 127}}[name]
+			end.Status = job.Status{State: end.State}
+			want := map[string]job.End{"0": {}, "3": {Code: 3}, "signal": {Signal: 9}, "gone": {Code: 127}}[name]
 			want.State = "FAILED"
 			if name == "0" {
 				want.State = "COMPLETED"
@@ -148,13 +149,14 @@ func TestJobGetsWhatItAsksFor(t *testing.T) {
 	s := newSite(t, slurmtest.Nodes{GPUs: 4})
 	s.Profile("n1", "WHERE=on n1")
 	client := s.open(t, append(s.Environ(), "SECRET=1", "SLURM_JOB_NAME=outer", "SBATCH_PARTITION=gpu",
-		"SBATCH_ARRAY_INX=1-3", "SBATCH_TIMELIMIT=never", "SQUEUE_FORMAT=%i", "SQUEUE_STATES=RUNNING"))
+		"SBATCH_ARRAY_INX=1-3", "SBATCH_TIMELIMIT=never", "SQUEUE_FORMAT=%i", "SQUEUE_STATES=RUNNING"),
+		slurm.Asks{Partition: "gpu"})
 	j := s.job("100%j", `#SBATCH --gpus=4
 echo "$A|$WHERE|$SECRET|$CUDA_VISIBLE_DEVICES|$(pwd)"
 env -0 >environ`)
 	j.Key = "a.B_c:d-1"
 	j.Environ = append(j.Environ, "A=1,2\nb='\"$c", "EMPTY=")
-	j.GPUs, j.CPUs, j.Memory, j.Time, j.Signal, j.Partition = 2, 3, 100<<20+1, 61*time.Second, "B:USR1@30", "gpu"
+	j.GPUs, j.CPUs, j.Memory, j.Time = 2, 3, 100<<20+1, 61*time.Second
 	if err := os.WriteFile(j.Output, []byte("before\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,7 @@ env -0 >environ`)
 			}
 		}
 	}
-	shown := s.Command("scontrol", "-o", "show", "job", id.Number())
+	shown := s.Command("scontrol", "-o", "show", "job", id.Name())
 	for _, part := range []string{"TimeLimit=00:02:00", "CPUs/Task=3", "mem=101M"} {
 		if !strings.Contains(shown, part) {
 			t.Errorf("no %s: %s", part, shown)
@@ -194,8 +196,9 @@ func TestOneKeyIsOneJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{})
 	j := s.job("one", "echo once >>runs; while [ ! -e go ]; do sleep 0.1; done")
-	clients := []*slurm.Cluster{s.client, s.open(t, s.Environ()), s.open(t, s.Environ()), s.open(t, s.Environ())}
-	ids := make([]slurm.ID, 2*len(clients))
+	other := func() *slurm.Cluster { return s.open(t, s.Environ(), slurm.Asks{}) }
+	clients := []*slurm.Cluster{s.client, other(), other(), other()}
+	ids := make([]job.ID, 2*len(clients))
 	var all sync.WaitGroup
 	for i := range ids {
 		all.Go(func() {
@@ -236,7 +239,7 @@ func TestCancel(t *testing.T) {
 	j.Key = "next"
 	waiting := s.submit(t, j)
 	s.reach(t, waiting, "PENDING")
-	for _, id := range []slurm.ID{waiting, running} {
+	for _, id := range []job.ID{waiting, running} {
 		if err := s.client.Cancel(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -260,16 +263,15 @@ func TestCancel(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{GPUs: 2})
-	for words, change := range map[string]func(*slurm.Job){
-		"invalid partition specified":                   func(j *slurm.Job) { j.Partition = "nowhere" },
-		"Requested node configuration is not available": func(j *slurm.Job) { j.GPUs = 3 },
-		"node configuration is not available; ask":      func(j *slurm.Job) { j.Gres = "gpu:b300:1" },
-		"Invalid --signal specification":                func(j *slurm.Job) { j.Signal = "NO@SUCH" },
+	for words, change := range map[string]func(*job.Job, *slurm.Asks){
+		"invalid partition specified":                   func(_ *job.Job, a *slurm.Asks) { a.Partition = "nowhere" },
+		"Requested node configuration is not available": func(j *job.Job, _ *slurm.Asks) { j.GPUs = 3 },
+		"node configuration is not available; ask":      func(_ *job.Job, a *slurm.Asks) { a.Gres = "gpu:b300:1" },
 	} {
-		j := s.job("refused", "true")
-		change(&j)
-		var refused *slurm.Refused
-		if id, _, err := s.client.Submit(t.Context(), j); !errors.As(err, &refused) ||
+		j, asks := s.job("refused", "true"), slurm.Asks{}
+		change(&j, &asks)
+		var refused *job.Refused
+		if id, _, err := s.open(t, s.Environ(), asks).Submit(t.Context(), j); !errors.As(err, &refused) ||
 			!strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "sbatch:") {
 			t.Errorf("%s: job %q, %v", words, id, err)
 		}

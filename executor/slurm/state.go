@@ -1,16 +1,15 @@
 package slurm
 
-import "strings"
+import (
+	"strings"
 
-const (
-	pending   State = "PENDING"
-	completed State = "COMPLETED"
+	"github.com/benchgraph/benchgraph/executor/job"
 )
 
 // ended says that a job is over for good. One that is COMPLETING is not: its processes may still write.
-func (s State) ended() bool {
+func ended(s job.State) bool {
 	switch s {
-	case completed, "BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
+	case job.Completed, "BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
 		"REVOKED", "TIMEOUT":
 		return true
 	}
@@ -27,11 +26,11 @@ const (
 )
 
 // stuck reads a status. Slurm writes the same reason with spaces, underscores and none of them.
-func (s Status) stuck() stuck {
+func stuckOf(s job.Status) stuck {
 	switch s.State {
 	case "SPECIAL_EXIT", "REQUEUE_HOLD", "RESV_DEL_HOLD":
 		return forever
-	case pending:
+	case job.Pending:
 	default:
 		return moves
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/benchgraph/benchgraph/executor/job"
 )
 
 // turn is the place of those who submit jobs of one key at the same time: one after another.
@@ -51,8 +53,8 @@ const lastWord = 15 * time.Second
 // fails in a way that leaves open whether there is a job, the queue is looked at for the key before sbatch runs again,
 // until ctx ends. Where two submit the same key at once from different machines, the job with the lower number stays. A
 // job that Slurm does not take is a Refused, an end of ctx in a moment of doubt an Unanswered.
-func (c *Cluster) Submit(ctx context.Context, j Job) (id ID, found bool, err error) {
-	args, script, err := j.words()
+func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error) {
+	args, script, err := c.o.words(j)
 	if err != nil {
 		return "", false, err
 	}
@@ -86,7 +88,7 @@ func (c *Cluster) pause(try int) time.Duration {
 
 type submission struct {
 	c       *Cluster
-	job     Job
+	job     job.Job
 	call    call
 	known   map[string]bool // jobs of the key that had ended before; nil: the queue was not read
 	doubted time.Time       // when sbatch last left open whether there is a job; zero: it did not
@@ -97,11 +99,12 @@ func (s *submission) unanswered(err error) error {
 	if s.doubted.IsZero() {
 		return err
 	}
-	return &Unanswered{s.job.Key, err}
+	return &job.Unanswered{Scheduler: name, Key: s.job.Key, Cause: err,
+		Remedy: "look for its comment with squeue -o '%i %k'"}
 }
 
 // try looks for the job and submits it where it is not there. done is false where it has to be tried again.
-func (s *submission) try(ctx context.Context) (id ID, found, done bool, err error) {
+func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err error) {
 	l, err := s.c.look(ctx)
 	if ctx.Err() != nil {
 		return "", false, false, s.unanswered(context.Cause(ctx))
@@ -112,13 +115,13 @@ func (s *submission) try(ctx context.Context) (id ID, found, done bool, err erro
 	if s.known == nil {
 		s.known = map[string]bool{}
 		for number, e := range l.jobs {
-			if e.key == s.job.Key && e.status.State.ended() {
+			if e.key == s.job.Key && ended(e.status.State) {
 				s.known[number] = true
 			}
 		}
 	}
 	if number, ok := l.find(s.job.Key, s.known); ok {
-		return newID(number, s.job.Key), s.doubted.IsZero(), true, nil
+		return job.NewID(number, s.job.Key), s.doubted.IsZero(), true, nil
 	}
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
 		return "", false, false, nil // the controller may still have it before it
@@ -133,7 +136,7 @@ func (s *submission) try(ctx context.Context) (id ID, found, done bool, err erro
 }
 
 // sbatch runs to its end even if ctx ends before, as nothing but its answer says which job there is.
-func (s *submission) sbatch(ctx context.Context) (ID, error) {
+func (s *submission) sbatch(ctx context.Context) (job.ID, error) {
 	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() {
@@ -149,7 +152,7 @@ func (s *submission) sbatch(ctx context.Context) (ID, error) {
 			strconv.Quote(short(number, mostField)) + " is no number of one"}
 	}
 	s.c.over(full)
-	return newID(number, s.job.Key), nil
+	return job.NewID(number, s.job.Key), nil
 }
 
 // passing are words of errors after which the same job may be taken, in lower case. After all of them but the last,
@@ -175,7 +178,8 @@ func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) 
 	}
 	if !passes {
 		if _, err := s.c.look(ctx); err == nil {
-			return false, &Refused{s.job.Name, f.words}
+			return false, &job.Refused{Scheduler: name, Name: s.job.Name, Words: f.words,
+				Remedy: "ask for what the cluster has (sinfo and scontrol show partition say so)"}
 		}
 	}
 	if strings.Contains(words, submitLimit) {
@@ -192,28 +196,28 @@ func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) 
 
 // twin looks for another job of the same key, which another process submitted at the same time. The lower number stays:
 // both processes see that.
-func (s *submission) twin(ctx context.Context, own ID) (id ID, found bool) {
+func (s *submission) twin(ctx context.Context, own job.ID) (id job.ID, found bool) {
 	l, err := s.c.look(ctx)
 	if err != nil {
 		return own, false
 	}
 	first, ok := l.find(s.job.Key, s.known)
-	if !ok || value(first) >= value(own.Number()) || l.jobs[own.Number()].key != s.job.Key {
+	if !ok || value(first) >= value(own.Name()) || l.jobs[own.Name()].key != s.job.Key {
 		return own, false
 	}
 	if _, err := s.c.cancel(ctx, own); err != nil {
 		return own, false
 	}
-	return newID(first, s.job.Key), true
+	return job.NewID(first, s.job.Key), true
 }
 
 // words are the arguments of sbatch and what it reads.
-func (j Job) words() (args []string, script string, err error) {
-	if err := j.check(); err != nil {
+func (a *Asks) words(j job.Job) (args []string, script string, err error) {
+	if err := a.check(j); err != nil {
 		return nil, "", err
 	}
 	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append", "--export-file=3",
-		"--comment=" + mark + j.Key, "--job-name=" + j.label(), "--chdir=" + j.Dir,
+		"--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + j.Dir,
 		"--output=" + strings.ReplaceAll(j.Output, "%", "%%")}
 	add := func(option, value string) {
 		if value != "" {
@@ -225,12 +229,11 @@ func (j Job) words() (args []string, script string, err error) {
 			args = append(args, "--"+option+"="+strconv.FormatInt(n, 10)+unit)
 		}
 	}
-	add("partition", j.Partition)
-	add("account", j.Account)
-	add("qos", j.QOS)
-	add("constraint", j.Constraint)
-	add("gres", j.Gres)
-	add("signal", j.Signal)
+	add("partition", a.Partition)
+	add("account", a.Account)
+	add("qos", a.QOS)
+	add("constraint", a.Constraint)
+	add("gres", a.Gres)
 	amount("gpus", int64(j.GPUs), "")
 	amount("cpus-per-task", int64(j.CPUs), "")
 	amount("mem", (j.Memory+1<<20-1)>>20, "M")
@@ -243,7 +246,7 @@ func (j Job) words() (args []string, script string, err error) {
 }
 
 // label is the name with nothing in it that could be taken for a field of scontrol.
-func (j Job) label() string {
+func label(j job.Job) string {
 	name := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '=' || r == 0x7f {
 			return '_'
@@ -256,10 +259,10 @@ func (j Job) label() string {
 	return short(name, mostField)
 }
 
-func (j Job) check() error {
-	if !isKey(j.Key) {
+func (a *Asks) check(j job.Job) error {
+	if !job.IsKey(j.Key) {
 		return fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most", j.Name, j.Key,
-			mostField)
+			job.MaxKey)
 	}
 	for what, path := range map[string]string{"directory": j.Dir, "output": j.Output} {
 		if !filepath.IsAbs(path) || strings.Contains(path, `\`) {
@@ -270,7 +273,7 @@ func (j Job) check() error {
 	if strings.ContainsRune(j.Script, 0) {
 		return fmt.Errorf("job %s: its script has a zero byte; pass such data in a file", j.Name)
 	}
-	for _, text := range []string{j.Dir, j.Output, j.Partition, j.Account, j.QOS, j.Constraint, j.Gres, j.Signal} {
+	for _, text := range []string{j.Dir, j.Output, a.Partition, a.Account, a.QOS, a.Constraint, a.Gres} {
 		if strings.ContainsAny(text, "\x00\n") {
 			return fmt.Errorf("job %s: %q has more than one line, which Slurm's options cannot have", j.Name, text)
 		}
