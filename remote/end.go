@@ -39,7 +39,8 @@ func (j *attempt) refused(ctx context.Context, err error) error {
 	}
 	return &engine.Failure{Err: err, Retry: retry, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "job_refused", Stage: "submit",
-		Message: j.Scheduler + " refuses the job: " + no.Error(), Remedy: "correct the executor block " + j.Name + ", or what the node asks for",
+		Message: j.Scheduler + " refuses the job: " + no.Error(),
+		Remedy:  "correct the executor block " + j.Name + ", or what the node asks for",
 	}}
 }
 
