@@ -168,10 +168,17 @@ func Attempts(run string, log []byte) []report.Attempt {
 				return
 			}
 			delete(open, e.Address)
-			all[i].Start = all[i].Start.Add(seconds(e.Queued))
-			all[i].End, all[i].State = all[i].Start.Add(seconds(e.Took)), report.AttemptDone
+			at := &all[i]
+			at.End, at.State = at.Start.Add(seconds(e.Queued+e.Took)), report.AttemptDone
+			if at.End.After(e.Time) { // the job of an earlier apply, which this one followed
+				at.End = e.Time
+			}
+			at.Start = at.End.Add(-seconds(e.Took))
+			if at.Ready.After(at.Start) {
+				at.Ready = at.Start
+			}
 			if engine.EventType(e.Type) == engine.NodeFailed {
-				all[i].State, all[i].Class, all[i].Message = report.AttemptFailed, e.Class, cmp.Or(e.Message, e.Reason)
+				at.State, at.Class, at.Message = report.AttemptFailed, e.Class, cmp.Or(e.Message, e.Reason)
 			}
 		}
 	})

@@ -22,6 +22,10 @@ func TestAttempts(t *testing.T) {
 		`{"type":"node_failed","time":"2026-03-04T05:06:12Z","address":"trial.b","attempt":1,"duration_s":2,"class":"infra","message":"the device is gone","retrying":true}`,
 		`{"type":"node_done","time":"2026-03-04T05:06:12Z","address":"wheel.a","attempt":1,"duration_s":3.5}`,
 		`{"type":"node_done","time":"2026-03-04T05:06:13Z","address":"wheel.a","attempt":1,"duration_s":3.5}`,
+		`{"type":"node_start","time":"2026-03-04T05:06:13Z","address":"trial.followed","attempt":1}`,
+		`{"type":"node_start","time":"2026-03-04T05:06:13Z","address":"trial.queued","attempt":1}`,
+		`{"type":"node_done","time":"2026-03-04T05:06:13.5Z","address":"trial.followed","attempt":1,"duration_s":20.5}`,
+		`{"type":"node_done","time":"2026-03-04T05:06:18Z","address":"trial.queued","duration_s":1.5,"queued_s":3}`,
 		`{"type":"node_start","time":"2026-03-04T05:06:14Z","address":"trial.b","attempt":2}`,
 		`{"type":"sample","time":"2026-03-04T05:06:20Z","address":"trial.b"}`,
 		`{"type":"node_done","time":"2026-`,
@@ -34,6 +38,11 @@ func TestAttempts(t *testing.T) {
 			State: report.AttemptDone},
 		{Run: "r", Address: "trial.b", Number: 1, Ready: at(7), Start: at(9), End: at(11), Devices: []string{"GPU-1"},
 			CPUs: 4, State: report.AttemptFailed, Class: "infra", Message: "the device is gone"},
+		// the job of an earlier apply had begun before this apply did
+		{Run: "r", Address: "trial.followed", Number: 1, Ready: at(-7), Start: at(-7), End: at(13.5),
+			State: report.AttemptDone},
+		{Run: "r", Address: "trial.queued", Number: 1, Ready: at(13), Start: at(16), End: at(17.5),
+			State: report.AttemptDone},
 		{Run: "r", Address: "trial.b", Number: 2, Ready: at(14), Start: at(14), End: at(20),
 			State: report.AttemptInterrupted},
 	}
