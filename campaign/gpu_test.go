@@ -13,7 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // The devices that a benchmark leased are those that its containers ask the engine for, by UUID and no others. Here the
@@ -27,7 +27,7 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "    ready {",
 		"    shm_size = \"64MiB\"\n    ulimits  = { nofile = 1234, core = -1 }\n    ready {", 1))
 	for i, model := range []string{"Big", "Small", "Big", "Big"} {
-		s.gpus = append(s.gpus, device.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i), Name: model, Memory: 1 << 30})
+		s.gpus = append(s.gpus, gpu.Device{Index: i, UUID: fmt.Sprintf("GPU-%d", i), Name: model, Memory: 1 << 30})
 	}
 	type request struct{ UUIDs, Visible, Limits string }
 	var mu sync.Mutex

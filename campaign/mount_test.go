@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -155,7 +155,7 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 func TestMountsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 	t.Parallel()
 	s := tell(t, nil)
-	s.gpus = []device.Device{{UUID: "GPU-0", Name: "Big", Memory: 1 << 30}}
+	s.gpus = []gpu.Device{{UUID: "GPU-0", Name: "Big", Memory: 1 << 30}}
 	s.write("models/small/weights", "12345")
 	s.write("models.sha256", fmt.Sprintf("%x  small/weights\n", sha256.Sum256([]byte("12345"))))
 	s.write("benchmarks.hcl", unguarded+strings.Replace(fmt.Sprintf(weights, "./models", `file("models.sha256")`),

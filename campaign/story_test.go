@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
@@ -44,7 +45,7 @@ type story struct {
 	disk    int64              // bytes of its disk that may be used; 0: all
 	when    func(engine.Event) // called with each event; nil: nobody
 	store   tasks.Store        // nil: one on disk
-	gpus    []device.Device
+	gpus    []gpu.Device
 }
 
 // unguarded begins the file of a story whose commands reach what is outside of a sandbox.
@@ -140,7 +141,7 @@ func (s *story) openAs(use func(context.Context, *campaign.Project),
 	defer journal.Close()
 	stat := cache.OpenStatCache(filepath.Join(state, "stat"))
 	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30,
-		GPUs: device.These(s.gpus)})
+		GPUs: gpu.These(s.gpus)})
 	must(t, err)
 	defer pool.Close()
 	p, diags := open(ctx, campaign.Config{Config: tasks.Config{

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -35,7 +35,7 @@ type Applied struct {
 	Result engine.Result // over all waves
 	Plan   *engine.Plan  // as everything stands afterwards
 	Waves  int
-	Left   []device.Quarantine // devices that were left out
+	Left   []gpu.Quarantine // devices that were left out
 }
 
 // Apply runs waves until nothing is left to be done: each wave may teach fixes, drop members that cannot be built, or
@@ -150,7 +150,7 @@ func (p *Project) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
 		defer mu.Unlock()
 		emit(e)
 	}
-	p.GPUs.Tell(func(q device.Quarantine) {
+	p.GPUs.Tell(func(q gpu.Quarantine) {
 		one(engine.Event{Type: engine.Note, Time: time.Now(), Reason: q.String(),
 			Data: map[string]any{"quarantine": q}})
 	})

@@ -3,12 +3,14 @@ package device
 import (
 	"math"
 	"math/bits"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // choose picks n of the devices that are free, lowest index first among equals: a set whose members are connected as
 // well as can be, by the worst of its links, then by all of them; and, of equal sets, the one that leaves better
 // connected devices to others. Links may be nil: nothing is known of them.
-func choose(free []Device, n int, links func(a, b Device) Link) []Device {
+func choose(free []gpu.Device, n int, links func(a, b gpu.Device) gpu.Link) []gpu.Device {
 	if n >= len(free) || n == 0 || links == nil || len(free) > maxChoice {
 		return free[:min(n, len(free))]
 	}
@@ -17,7 +19,7 @@ func choose(free []Device, n int, links func(a, b Device) Link) []Device {
 		return free[:n]
 	}
 	best := c.best(n)
-	chosen := make([]Device, 0, n)
+	chosen := make([]gpu.Device, 0, n)
 	for i, d := range free {
 		if best&(1<<i) != 0 {
 			chosen = append(chosen, d)
@@ -36,7 +38,7 @@ type choice struct {
 	even  bool // all alike
 }
 
-func newChoice(free []Device, links func(a, b Device) Link) *choice {
+func newChoice(free []gpu.Device, links func(a, b gpu.Device) gpu.Link) *choice {
 	c := &choice{n: len(free), even: true}
 	for i, a := range free {
 		for j, b := range free[:i] {

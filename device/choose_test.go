@@ -4,19 +4,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // matrix reads links as nvidia-smi writes them: the lower half.
-func matrix(t *testing.T, text string) ([]Device, func(a, b Device) Link) {
+func matrix(t *testing.T, text string) ([]gpu.Device, func(a, b gpu.Device) gpu.Link) {
 	t.Helper()
 	var rows [][]string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		rows = append(rows, strings.Fields(line))
 	}
-	kinds := map[string]Link{"NV2": {2, PathSystem}, "NV4": {4, PathSystem}, "PIX": {0, PathSingle},
-		"PXB": {0, PathMultiple}, "NODE": {0, PathNode}, "SYS": {0, PathSystem}}
-	all := FakeGPUs(len(rows)+1, "NVIDIA V100", 16<<30)
-	return all, func(a, b Device) Link {
+	kinds := map[string]gpu.Link{"NV2": {NVLinks: 2, PCIe: gpu.PathSystem}, "NV4": {NVLinks: 4, PCIe: gpu.PathSystem},
+		"PIX": {PCIe: gpu.PathSingle}, "PXB": {PCIe: gpu.PathMultiple}, "NODE": {PCIe: gpu.PathNode},
+		"SYS": {PCIe: gpu.PathSystem}}
+	all := gpu.Fake(len(rows)+1, "NVIDIA V100", 16<<30)
+	return all, func(a, b gpu.Device) gpu.Link {
 		l, ok := kinds[rows[max(a.Index, b.Index)-1][min(a.Index, b.Index)]]
 		if !ok {
 			t.Errorf("no such link between %d and %d", a.Index, b.Index)
@@ -25,7 +28,7 @@ func matrix(t *testing.T, text string) ([]Device, func(a, b Device) Link) {
 	}
 }
 
-func indices(list []Device) (all []int) {
+func indices(list []gpu.Device) (all []int) {
 	for _, d := range list {
 		all = append(all, d.Index)
 	}
@@ -61,7 +64,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			all, links := matrix(t, test.links)
-			var free []Device
+			var free []gpu.Device
 			for _, i := range test.free {
 				free = append(free, all[i])
 			}
@@ -76,8 +79,8 @@ func TestChoose(t *testing.T) {
 }
 
 func BenchmarkChoose8Of16(b *testing.B) {
-	all := FakeGPUs(16, "NVIDIA H100", 80<<30)
-	links := func(a, b Device) Link { return Link{PCIe: Path(1 + (a.Index/4+b.Index/4)%6)} }
+	all := gpu.Fake(16, "NVIDIA H100", 80<<30)
+	links := func(a, b gpu.Device) gpu.Link { return gpu.Link{PCIe: gpu.Path(1 + (a.Index/4+b.Index/4)%6)} }
 	for b.Loop() {
 		choose(all, 8, links)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // Disk is the file system on which nodes work. The zero value is one that nothing is known of, and that is never short.
@@ -40,7 +42,7 @@ func (p *LocalPool) disk(needed int64) Disk {
 // diskFits says why so much room can never be granted, whatever is tidied up.
 func (p *LocalPool) diskFits(needed int64) error {
 	if d := p.disk(needed); d.Size > 0 && needed > d.Size {
-		return fmt.Errorf("needs %s of disk; the file system of %s has %s", bytesText(needed), d.Dir, bytesText(d.Size))
+		return fmt.Errorf("needs %s of disk; the file system of %s has %s", gpu.Bytes(needed), d.Dir, gpu.Bytes(d.Size))
 	}
 	return nil
 }
@@ -53,9 +55,9 @@ func (p *LocalPool) diskWaits(needed int64) *Refusal {
 	if d.Size == 0 || needed <= d.Free-kept {
 		return nil
 	}
-	text := fmt.Sprintf("%s of disk (%s of %s are free", bytesText(needed), bytesText(d.Free), bytesText(d.Size))
+	text := fmt.Sprintf("%s of disk (%s of %s are free", gpu.Bytes(needed), gpu.Bytes(d.Free), gpu.Bytes(d.Size))
 	if kept > 0 {
-		text += fmt.Sprintf(", and %s are kept for what runs", bytesText(kept))
+		text += fmt.Sprintf(", and %s are kept for what runs", gpu.Bytes(kept))
 	}
 	return &Refusal{WaitsFor: text + ")", Outside: kept == 0, Disk: true}
 }

@@ -6,22 +6,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // free are those of some devices that can be granted, and that no lease of this pool holds.
-func (p *LocalPool) free(some []Device) []Device {
+func (p *LocalPool) free(some []gpu.Device) []gpu.Device {
 	held := map[string]bool{}
 	for l := range p.leases {
 		for _, d := range l.GPUs {
 			held[d.UUID] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(some), func(d Device) bool { return held[d.UUID] || p.lost(d) != "" })
+	return slices.DeleteFunc(slices.Clone(some), func(d gpu.Device) bool { return held[d.UUID] || p.lost(d) != "" })
 }
 
-func (p *LocalPool) lost(d Device) string {
+func (p *LocalPool) lost(d gpu.Device) string {
 	if p.total.Lost == nil {
 		return ""
 	}
@@ -29,13 +30,13 @@ func (p *LocalPool) lost(d Device) string {
 }
 
 // suitable are the devices that suit, whoever holds them.
-func (p *LocalPool) suitable(want GPUs) []Device {
-	return slices.DeleteFunc(slices.Clone(p.total.GPUs()), func(d Device) bool { return !want.Suits(d) })
+func (p *LocalPool) suitable(want GPUs) []gpu.Device {
+	return slices.DeleteFunc(slices.Clone(p.total.GPUs()), func(d gpu.Device) bool { return !want.Suits(d) })
 }
 
 // byKind groups devices by their kind, in the order of the first of each.
-func byKind(devices []Device) [][]Device {
-	var groups [][]Device
+func byKind(devices []gpu.Device) [][]gpu.Device {
+	var groups [][]gpu.Device
 	at := map[string]int{}
 	var last ClassGPU // its words take longer than all else here
 	i := -1
@@ -54,7 +55,7 @@ func byKind(devices []Device) [][]Device {
 }
 
 // takeGPUs locks devices of one kind. Where no kind can be granted, it returns the refusal that promises most.
-func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
+func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	if want.Count == 0 {
 		return nil, nil
 	}
@@ -86,12 +87,12 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]Device, *Refusal) {
 }
 
 // takeOf chooses the best connected of some devices that are free, and locks them.
-func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusal) {
+func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	free := p.free(some)
 	refused := map[string]*Refusal{} // by UUID
 	if p.host != nil {
 		older, kept := p.host.wishes.Older(want), map[*wish.Wish]*Refusal{}
-		free = slices.DeleteFunc(free, func(d Device) bool {
+		free = slices.DeleteFunc(free, func(d gpu.Device) bool {
 			w := older[d.UUID]
 			if w == nil {
 				return false
@@ -117,9 +118,9 @@ func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusa
 		}
 		// The others of them were released again: without that device, another set may be better.
 		refused[not] = why
-		free = slices.DeleteFunc(free, func(d Device) bool { return d.UUID == not })
+		free = slices.DeleteFunc(free, func(d gpu.Device) bool { return d.UUID == not })
 	}
-	free = slices.DeleteFunc(free, func(d Device) bool {
+	free = slices.DeleteFunc(free, func(d gpu.Device) bool {
 		leased := p.host != nil && p.host.leasedElsewhere(d)
 		if leased {
 			refused[d.UUID] = &Refusal{WaitsFor: elsewhereLeased}
@@ -131,8 +132,8 @@ func (p *LocalPool) takeOf(some []Device, want GPUs, h *hold) ([]Device, *Refusa
 
 // keptFor says for which process a device is kept.
 func keptFor(w *wish.Wish) string {
-	p := Process{PID: w.PID}
-	p.identify()
+	p := gpu.Process{PID: w.PID}
+	p.Identify()
 	return fmt.Sprintf("kept for %s, which waits for %d devices since %s",
 		Holder{PID: p.PID, User: p.User, Program: p.Name}, w.Count, w.Since.Local().Format(time.DateTime))
 }
@@ -141,7 +142,7 @@ func keptFor(w *wish.Wish) string {
 const elsewhereLeased = "leased by another benchgraph"
 
 // leasedElsewhere reports whether another process holds the lock of a device.
-func (h *hostLock) leasedElsewhere(d Device) bool {
+func (h *hostLock) leasedElsewhere(d gpu.Device) bool {
 	lock, err := h.gpu(d)
 	if err == nil {
 		lock.close()
@@ -150,7 +151,7 @@ func (h *hostLock) leasedElsewhere(d Device) bool {
 }
 
 // first are the devices of which n are chosen: all but those that are granted last, if these are enough.
-func (p *LocalPool) first(free []Device, n int) []Device {
+func (p *LocalPool) first(free []gpu.Device, n int) []gpu.Device {
 	if p.total.Last == nil {
 		return free
 	}
@@ -164,7 +165,7 @@ func (p *LocalPool) first(free []Device, n int) []Device {
 const settles = 30 * time.Second
 
 // refuse says why devices cannot be had of some: what is wrong with each one that is neither free nor leased.
-func (p *LocalPool) refuse(want GPUs, some []Device, free int, refused map[string]*Refusal) *Refusal {
+func (p *LocalPool) refuse(want GPUs, some []gpu.Device, free int, refused map[string]*Refusal) *Refusal {
 	reasons := []string{fmt.Sprintf("%d of them free", free)}
 	ours, left := len(some), len(some) // to be had when we are done with them; when others are, too
 	settling := 0
@@ -197,7 +198,7 @@ func (p *LocalPool) refuse(want GPUs, some []Device, free int, refused map[strin
 
 // lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be
 // had, and why. What is to be looked at is locked before: when another benchgraph uses it, there is nothing to see.
-func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not string, why *Refusal) {
+func (p *LocalPool) lockGPUs(chosen []gpu.Device, h *hold) (not string, why *Refusal) {
 	for _, d := range chosen {
 		if refused := p.lockGPU(d, h); refused != nil {
 			not, why = d.UUID, refused
@@ -215,7 +216,7 @@ func (p *LocalPool) lockGPUs(chosen []Device, h *hold) (not string, why *Refusal
 	return not, why
 }
 
-func (p *LocalPool) lockGPU(d Device, h *hold) *Refusal {
+func (p *LocalPool) lockGPU(d gpu.Device, h *hold) *Refusal {
 	if p.host != nil {
 		lock, err := p.host.gpu(d)
 		if fs.Held(err) {

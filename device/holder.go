@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -47,7 +48,7 @@ func (h Holder) String() string {
 
 // HolderOf says who has leased a device, of whatever user, where pools have these Options.HostLock and GPULocks; nil:
 // nobody.
-func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
+func HolderOf(d gpu.Device, hostLock, gpuLocks string) (*Holder, error) {
 	f, err := os.OpenFile(gpuLock(hostLock, gpuLocks, d), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -64,8 +65,8 @@ func HolderOf(d Device, hostLock, gpuLocks string) (*Holder, error) {
 	if h.PID == 0 {
 		return h, nil
 	}
-	p := Process{PID: h.PID}
-	p.identify()
+	p := gpu.Process{PID: h.PID}
+	p.Identify()
 	h.User, h.Program = p.User, p.Name
 	var n note
 	if text, err := io.ReadAll(io.LimitReader(f, maxNote)); err == nil && json.Unmarshal(text, &n) == nil &&

@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
 // Whoever asks learns who has leased a device and for what; what an earlier holder noted is not believed of another
@@ -17,7 +20,7 @@ func TestWhoHoldsADevice(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
 	for name, locks := range map[string]string{"of all users": locks, "of one's own": ""} {
 		t.Run(name, func(t *testing.T) {
-			o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib)), HostLock: host,
+			o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib)), HostLock: host,
 				GPULocks: locks}
 			p := newPool(t, o)
 			holder := func(i int) *device.Holder {
@@ -79,7 +82,7 @@ func TestWhoHoldsADevice(t *testing.T) {
 // file alone.
 func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
-	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), HostLock: host,
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA L4", 24*gib)), HostLock: host,
 		GPULocks: locks}
 	p := newPool(t, o)
 	must(t, p, device.Request{GPUs: device.GPUs{Count: 1}}).Release() // which makes the directory
@@ -109,7 +112,7 @@ func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 // Where everybody can remove the locks of others, they are none.
 func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 	dir := t.TempDir()
-	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)),
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA L4", 24*gib)),
 		HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
 	for _, test := range []struct {
 		name string
@@ -140,5 +143,56 @@ func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 		if err := errors.Join(p.Fits(device.Request{CPUs: 1}), p.Close()); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
+	}
+}
+
+// A device is leased beside all pools when the lease of another one has ended, and not before.
+func TestLeaseOfOneDevice(t *testing.T) {
+	host := filepath.Join(t.TempDir(), "host.lock")
+	devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+	pool, err := device.NewPool(device.Options{CPUs: 1, GPUs: gpu.These(devices), HostLock: host})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	l, refused := pool.TryAcquire(device.Request{GPUs: device.GPUs{Count: 2}})
+	if refused != nil {
+		t.Fatal(refused.WaitsFor)
+	}
+	var held atomic.Bool
+	held.Store(true)
+	time.AfterFunc(200*time.Millisecond, func() { held.Store(false); l.Release() })
+	release, err := device.LeaseGPU(devices[1].UUID, host, "")
+	if err != nil || held.Load() {
+		t.Fatalf("%v, still leased: %t", err, held.Load())
+	}
+	if _, refused := pool.TryAcquire(device.Request{GPUs: device.GPUs{Count: 2}}); refused == nil {
+		t.Error("a device was leased twice")
+	}
+	release()
+	if l, refused := pool.TryAcquire(device.Request{GPUs: device.GPUs{Count: 2}}); refused != nil {
+		t.Error(refused.WaitsFor)
+	} else {
+		l.Release()
+	}
+}
+
+// A pool opens no driver for a node that needs no device: this one hangs.
+func TestWhoNeedsNoDeviceAsksNoDriver(t *testing.T) {
+	library, play := nvmltest.World(t, false)
+	play("system driver=550.54.15 hang=1\n")
+	driver := gpu.NewDriver(t.Context(), gpu.Options{Library: library})
+	pool, err := device.NewPool(device.Options{CPUs: 1, GPUs: driver.Devices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	l, why := pool.TryAcquire(device.Request{CPUs: 1})
+	if why != nil || time.Since(begun) > 10*time.Second {
+		t.Errorf("%+v after %s", why, time.Since(begun))
+	}
+	l.Release()
+	if err := pool.Close(); err != nil {
+		t.Error(err)
 	}
 }

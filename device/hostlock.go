@@ -5,12 +5,14 @@ package device
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -43,11 +45,38 @@ func openNamed(path string) (namedLock, error) {
 	return namedLock{path, f}, err
 }
 
+// guardPatience is how long the guard of locked clocks may take to reset what its process left. It keeps the devices
+// until then.
+const guardPatience = 10 * time.Second
+
+// LeaseGPU leases a device beside all pools with these Options.HostLock and GPULocks. It waits for a while until the
+// device is free.
+func LeaseGPU(uuid, hostLock, gpuLocks string) (release func(), err error) {
+	return leaseGPU(uuid, hostLock, gpuLocks, guardPatience)
+}
+
+func leaseGPU(uuid, hostLock, gpuLocks string, patience time.Duration) (release func(), err error) {
+	h, err := openHostLock(hostLock, gpuLocks)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		lock, err := h.gpu(gpu.Device{UUID: uuid})
+		if err == nil {
+			return func() { lock.close() }, nil
+		}
+		if !fs.Held(err) || !time.Now().Before(end) {
+			return nil, err
+		}
+	}
+}
+
 func openHostLock(path, gpus string) (*hostLock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	h := &hostLock{gpus: gpus, wishes: wish.NewBoard(gpuLock(path, gpus, Device{UUID: "wish-"}))}
+	h := &hostLock{gpus: gpus, wishes: wish.NewBoard(gpuLock(path, gpus, gpu.Device{UUID: "wish-"}))}
 	var err error
 	if h.namedLock, err = openNamed(path); err != nil {
 		return nil, err
@@ -153,11 +182,11 @@ func (l *namedLock) lock(how fs.LockKind) error {
 
 // holder says who has locked the file, as far as that can be seen.
 func (l *namedLock) holder() string {
-	p := Process{PID: lockedBy(l.file.f)}
+	p := gpu.Process{PID: lockedBy(l.file.f)}
 	if p.PID == 0 {
 		return "another process"
 	}
-	p.identify()
+	p.Identify()
 	return Holder{PID: p.PID, User: p.User, Program: p.Name}.String()
 }
 
@@ -169,7 +198,7 @@ func (h *hostLock) leave() {
 }
 
 // gpuLock is the path of a device's lock.
-func gpuLock(hostLock, gpuLocks string, d Device) string {
+func gpuLock(hostLock, gpuLocks string, d gpu.Device) string {
 	name := filepath.Base(d.UUID)
 	if gpuLocks == "" {
 		return hostLock + "." + name
@@ -178,7 +207,7 @@ func gpuLock(hostLock, gpuLocks string, d Device) string {
 }
 
 // gpu locks one device against other processes.
-func (h *hostLock) gpu(d Device) (*fileLock, error) {
+func (h *hostLock) gpu(d gpu.Device) (*fileLock, error) {
 	if h.gpus != "" {
 		if err := openToAll(h.gpus); err != nil {
 			return nil, err

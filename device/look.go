@@ -3,6 +3,8 @@ package device
 import (
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // A driver takes its time to say how a device is, milliseconds or seconds, and may hang. So who asks the pool for
@@ -16,26 +18,29 @@ import (
 
 // look is what is known of a device that is asked for.
 type look struct {
-	device Device
+	device gpu.Device
 	asked  time.Time // when it was asked for last
 	known  bool      // it was looked at
 	why    string    // it is not to be granted now; empty: it may be
 }
 
+// lookEvery is the time between two looks.
+const lookEvery = time.Second
+
 // unasked is how long a device is still looked at when nobody asks for it: who waits asks more often.
 const unasked = 2 * time.Second
 
 // lastLook is the last look at a device; when it is not known, it is on its way.
-func (p *LocalPool) lastLook(d Device) look {
+func (p *LocalPool) lastLook(d gpu.Device) look {
 	if p.total.Ready == nil {
 		return look{known: true}
 	}
-	p.lookAt([]Device{d})
+	p.lookAt([]gpu.Device{d})
 	return *p.looks[d.UUID]
 }
 
 // lookAt has devices looked at.
-func (p *LocalPool) lookAt(devices []Device) {
+func (p *LocalPool) lookAt(devices []gpu.Device) {
 	fresh := false
 	for _, d := range devices {
 		if p.looks[d.UUID] == nil {
@@ -68,7 +73,7 @@ func (p *LocalPool) look() {
 		select {
 		case <-p.open.Done():
 		case <-p.hurry:
-		case <-time.After(watchEvery):
+		case <-time.After(lookEvery):
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/device/cgroup"
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // Class is what two measurements must have in common for their numbers to be compared: the hardware as this process may
@@ -43,18 +44,18 @@ type ClassGPU struct {
 }
 
 // ClassOf is the kind of one GPU, with a count of one.
-func ClassOf(d Device) ClassGPU {
+func ClassOf(d gpu.Device) ClassGPU {
 	branch, _, _ := strings.Cut(d.Driver, ".")
 	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Locked: d.Locked,
 		Count: 1}
 }
 
 // KindOf is the kind of a device in words. Numbers from devices of two kinds are never mixed.
-func KindOf(d Device) string { return ClassOf(d).String() }
+func KindOf(d gpu.Device) string { return ClassOf(d).String() }
 
 // String is the kind in words, without the count.
 func (g ClassGPU) String() string {
-	text := g.Name + " " + bytesText(g.Memory)
+	text := g.Name + " " + gpu.Bytes(g.Memory)
 	if g.PowerLimit > 0 {
 		text += fmt.Sprintf(" %.0f W", g.PowerLimit)
 	}
@@ -97,7 +98,7 @@ func Machine() (cpus int, memory int64, cpuModel, kernel string, err error) {
 }
 
 // Inventory describes this machine with those of its GPUs that a measurement used.
-func Inventory(gpus []Device) (Class, Instance, error) {
+func Inventory(gpus []gpu.Device) (Class, Instance, error) {
 	cpus, memory, model, kernel, err := Machine()
 	m := machine{os.DirFS("/")}
 	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30)}
@@ -122,22 +123,6 @@ func Inventory(gpus []Device) (Class, Instance, error) {
 	})
 	return c, i, errors.Join(err, nameErr)
 }
-
-// mayLockClocks says whether this process may lock the clocks of GPUs. NVIDIA's kernel driver asks for CAP_SYS_ADMIN;
-// where it is not to be seen, whoever answers in its place decides.
-func (m machine) mayLockClocks() bool {
-	const sysAdmin = 21
-	if _, err := fs.Stat(m.root, "proc/driver/nvidia"); err != nil {
-		return true
-	}
-	status, err := fs.ReadFile(m.root, "proc/self/status")
-	value, ok := field(status, "CapEff")
-	capabilities, err2 := strconv.ParseUint(value, 16, 64)
-	return err != nil || !ok || err2 != nil || capabilities>>sysAdmin&1 == 1
-}
-
-// errNotRoot is why clocks are not locked for ordinary users.
-var errNotRoot = errors.New("only root may lock the clocks of devices")
 
 func kernelRelease() (string, error) {
 	var u unix.Utsname

@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docker/go-units"
-
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/ports"
 )
 
@@ -26,12 +25,12 @@ type Options struct {
 	Disk   func() Disk // the file system on which nodes work, as it is now; nil: not known, so never short
 	// in the order in which they are granted, where they are connected alike; asked once when some are needed; nil:
 	// none
-	GPUs  func() []Device
-	Links func(a, b Device) Link // how two of them are connected; nil: not known
+	GPUs  func() []gpu.Device
+	Links func(a, b gpu.Device) gpu.Link // how two of them are connected; nil: not known
 	// looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
-	Ready func(Device) string
-	Lost  func(Device) string // why a device is not to be granted any more; empty: it may be; nil: all may
-	Last  func(Device) bool   // whether a device is granted only when there are too few others; nil: none is
+	Ready func(gpu.Device) string
+	Lost  func(gpu.Device) string // why a device is not to be granted any more; empty: it may be; nil: all may
+	Last  func(gpu.Device) bool   // whether a device is granted only when there are too few others; nil: none is
 	// directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
 	GPULocks string
 	Name     string // by which texts call the machine; empty: this machine
@@ -81,7 +80,7 @@ func NewPool(o Options) (*LocalPool, error) {
 	}
 	o.Name = cmp.Or(o.Name, "this machine")
 	if o.GPUs == nil {
-		o.GPUs = func() []Device { return nil }
+		o.GPUs = func() []gpu.Device { return nil }
 	}
 	o.GPUs = sync.OnceValue(o.GPUs)
 	if o.Cores != nil {
@@ -122,8 +121,8 @@ func (p *LocalPool) Fits(r Request) error {
 		errs = append(errs, errors.New("a negative amount was asked for"))
 	}
 	if p.total.Memory > 0 && r.Memory > p.total.Memory {
-		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", bytesText(r.Memory), p.total.Name,
-			bytesText(p.total.Memory)))
+		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", gpu.Bytes(r.Memory), p.total.Name,
+			gpu.Bytes(p.total.Memory)))
 	}
 	if err := p.diskFits(r.Disk); err != nil {
 		errs = append(errs, err)
@@ -155,19 +154,19 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	}
 	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
 	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
-		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, bytesText(near.Memory),
+		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, gpu.Bytes(near.Memory),
 			strings.Join(lacks, " and "))
 	}
 	return errors.New(text)
 }
 
 // nearest returns the device that lacks the fewest conditions, then the least memory.
-func (p *LocalPool) nearest(want GPUs) (Device, []string) {
+func (p *LocalPool) nearest(want GPUs) (gpu.Device, []string) {
 	all := p.total.GPUs()
 	if len(all) == 0 {
-		return Device{}, nil
+		return gpu.Device{}, nil
 	}
-	near := slices.MinFunc(all, func(a, b Device) int {
+	near := slices.MinFunc(all, func(a, b gpu.Device) int {
 		if n := len(want.lacks(a)) - len(want.lacks(b)); n != 0 {
 			return n
 		}
@@ -183,7 +182,7 @@ func (g GPUs) String() string {
 		text = "1 device"
 	}
 	if g.Memory > 0 {
-		text += " with " + bytesText(g.Memory)
+		text += " with " + gpu.Bytes(g.Memory)
 	}
 	if g.Model != nil {
 		text += fmt.Sprintf(" and a name like %q", g.Model)
@@ -195,14 +194,14 @@ func (g GPUs) String() string {
 }
 
 // Suits says whether a device meets the conditions.
-func (g GPUs) Suits(d Device) bool { return len(g.lacks(d)) == 0 }
+func (g GPUs) Suits(d gpu.Device) bool { return len(g.lacks(d)) == 0 }
 
 // lacks returns what d lacks to be granted. A device of "80 GiB" shows its driver 79.6 GiB, one of "24 GiB" 22.5 GiB:
 // up to 8 % of the nominal size is kept for ECC and by the driver, and no two sizes on the market are that close.
-func (g GPUs) lacks(d Device) []string {
+func (g GPUs) lacks(d gpu.Device) []string {
 	var lacks []string
 	if g.Memory > 0 && d.Memory < g.Memory-g.Memory/100*8 {
-		lacks = append(lacks, "has "+bytesText(g.Memory-d.Memory)+" too little")
+		lacks = append(lacks, "has "+gpu.Bytes(g.Memory-d.Memory)+" too little")
 	}
 	if g.Model != nil && !g.Model.MatchString(d.Name) {
 		lacks = append(lacks, "is of another model")
@@ -299,8 +298,8 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 		return fmt.Sprintf("%d cores (%d of %d are free)", l.CPUs, cpus, p.total.CPUs)
 	}
 	if p.total.Memory > 0 && l.Memory > memory {
-		return fmt.Sprintf("%s of memory (%s of %s are free)", bytesText(l.Memory), bytesText(memory),
-			bytesText(p.total.Memory))
+		return fmt.Sprintf("%s of memory (%s of %s are free)", gpu.Bytes(l.Memory), gpu.Bytes(memory),
+			gpu.Bytes(p.total.Memory))
 	}
 	return ""
 }
@@ -387,8 +386,4 @@ func (p *LocalPool) giveBack(h *hold) {
 	if p.host != nil {
 		p.host.leave()
 	}
-}
-
-func bytesText(n int64) string {
-	return units.CustomSize("%.4g %s", float64(n), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"})
 }

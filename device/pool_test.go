@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 const gib = 1 << 30
@@ -58,8 +59,8 @@ func mustNot(t testing.TB, p device.Pool, r device.Request, why string) {
 }
 
 func TestFitsSaysWhatIsMissing(t *testing.T) {
-	gpus := append(device.FakeGPUs(1, "NVIDIA A10", 22.5*gib),
-		device.Device{Index: 1, UUID: "GPU-big", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20})
+	gpus := append(gpu.Fake(1, "NVIDIA A10", 22.5*gib),
+		gpu.Device{Index: 1, UUID: "GPU-big", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20})
 	for _, test := range []struct {
 		name string
 		want device.Request
@@ -94,7 +95,7 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			disk := func() device.Disk { return device.Disk{Dir: "/work", Size: 2 * gib, Free: gib} }
-			p := newPool(t, device.Options{CPUs: 2, Memory: 16 * gib, Disk: disk, GPUs: device.These(gpus)})
+			p := newPool(t, device.Options{CPUs: 2, Memory: 16 * gib, Disk: disk, GPUs: gpu.These(gpus)})
 			err := p.Fits(test.want)
 			if test.err == "" && err != nil || test.err != "" &&
 				(err == nil || !strings.Contains(err.Error(), test.err)) {
@@ -117,11 +118,11 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 
 // Instances of one device, or of several, are leased one at a time: no program uses two.
 func TestInstancesAreLeasedAlone(t *testing.T) {
-	gpus := device.FakeGPUs(2, "NVIDIA A100 MIG 3g.40gb", 40*gib)
+	gpus := gpu.Fake(2, "NVIDIA A100 MIG 3g.40gb", 40*gib)
 	for i := range gpus {
 		gpus[i].Parent = "GPU-whole"
 	}
-	p := newPool(t, device.Options{CPUs: 2, GPUs: device.These(gpus)})
+	p := newPool(t, device.Options{CPUs: 2, GPUs: gpu.These(gpus)})
 	two := device.Request{GPUs: device.GPUs{Count: 2}}
 	mustNot(t, p, two, "needs 2 devices; this machine has none (nearest: NVIDIA A100 MIG 3g.40gb 40 GiB, but it is a "+
 		"MIG instance, which serves count = 1 alone)")
@@ -133,11 +134,11 @@ func TestInstancesAreLeasedAlone(t *testing.T) {
 // Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of
 // both.
 func TestALeaseIsOfOneKind(t *testing.T) {
-	gpus := device.FakeGPUs(8, "NVIDIA A100", 80*gib)
+	gpus := gpu.Fake(8, "NVIDIA A100", 80*gib)
 	for i := range gpus[4:] {
 		gpus[4+i].Name = "NVIDIA H100"
 	}
-	p := newPool(t, device.Options{CPUs: 8, GPUs: device.These(gpus)})
+	p := newPool(t, device.Options{CPUs: 8, GPUs: gpu.These(gpus)})
 	want := func(n int) device.Request { return device.Request{GPUs: device.GPUs{Count: n}} }
 	if err := p.Fits(want(6)); err == nil {
 		t.Error("six devices were found among four of each kind")
@@ -177,7 +178,7 @@ func TestNewPoolRefusesNonsense(t *testing.T) {
 
 func TestAmountsRunShortAndComeBack(t *testing.T) {
 	p := newPool(t, device.Options{CPUs: 4, Memory: 8 * gib,
-		GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib))})
+		GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib))})
 	three := must(t, p, device.Request{CPUs: 3, Memory: 6 * gib, GPUs: device.GPUs{Count: 1}})
 	if three.GPUs[0].Index != 0 {
 		t.Errorf("got device %d, want the lowest", three.GPUs[0].Index)
@@ -255,7 +256,7 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 		numbers := []int{1, 2, 5, 6, 7, 8, 11}
 		p, err := device.NewPool(device.Options{CPUs: cpus, Cores: func() []int {
 			return numbers
-		}, Memory: memory, GPUs: device.These(device.FakeGPUs(gpus, "NVIDIA L4", 24*gib))})
+		}, Memory: memory, GPUs: gpu.These(gpu.Fake(gpus, "NVIDIA L4", 24*gib))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +354,7 @@ func checkSums(t *rapid.T, held []*device.Lease, maxCPUs int, maxMemory int64) {
 
 func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "sub", "host.lock")
-	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(2, "NVIDIA L4", 24*gib)), HostLock: lock}
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib)), HostLock: lock}
 	a, b := newPool(t, o), newPool(t, o)
 
 	one := must(t, a, device.Request{GPUs: device.GPUs{Count: 1}})
@@ -420,7 +421,7 @@ func TestQuietAndOthersTakeTurns(t *testing.T) {
 // lock.
 func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
 	locks := filepath.Join(t.TempDir(), "devices")
-	o := device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA L4", 24*gib)), GPULocks: locks}
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA L4", 24*gib)), GPULocks: locks}
 	o.HostLock = filepath.Join(t.TempDir(), "host.lock")
 	a := newPool(t, o)
 	o.HostLock = filepath.Join(t.TempDir(), "host.lock")
@@ -590,7 +591,7 @@ func TestLeaseCanBeReleasedByManyAtOnce(t *testing.T) {
 
 // Who yields has no cores and no memory any more, and still keeps the quiet away.
 func TestYield(t *testing.T) {
-	p := newPool(t, device.Options{CPUs: 2, Memory: 4 * gib, GPUs: device.These(device.FakeGPUs(1, "A", gib))})
+	p := newPool(t, device.Options{CPUs: 2, Memory: 4 * gib, GPUs: gpu.These(gpu.Fake(1, "A", gib))})
 	all := device.Request{CPUs: 2, Memory: 4 * gib}
 	waits := must(t, p, device.Request{CPUs: 2, Memory: 4 * gib, GPUs: device.GPUs{Count: 1}})
 	mustNot(t, p, all, "cores")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -15,7 +16,7 @@ import (
 // another one.
 type Profile struct {
 	Host    Host
-	Devices []Device
+	Devices []gpu.Device
 	Lacks   []string // what the document does not say, in words; this machine stands in for it
 }
 
@@ -60,10 +61,10 @@ func ParseProfile(document []byte) (*Profile, error) {
 		return nil, fmt.Errorf("the file is larger than %d MiB", maxProfile>>20)
 	}
 	var doc struct {
-		Format  *string   `json:"format"`
-		Machine *Host     `json:"machine"`
-		Driver  string    `json:"driver_version"`
-		Devices *[]Device `json:"devices"`
+		Format  *string       `json:"format"`
+		Machine *Host         `json:"machine"`
+		Driver  string        `json:"driver_version"`
+		Devices *[]gpu.Device `json:"devices"`
 	}
 	if err := json.Unmarshal(document, &doc); err != nil || doc.Format == nil || doc.Devices == nil {
 		return nil, errors.New("this is not what \"benchgraph devices -json\" prints")
@@ -111,16 +112,16 @@ func ParseProfile(document []byte) (*Profile, error) {
 // Pool returns a pool that says what fits the machine, and calls it by a name. Nothing can be leased from it by a
 // process of another machine that does not own its devices.
 func (p *Profile) Pool(name string) (*LocalPool, error) {
-	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: These(p.Devices), Name: name})
+	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: gpu.These(p.Devices), Name: name})
 }
 
 // Is reports whether the profile describes a machine of a class with these devices.
-func (p *Profile) Is(host Class, devices []Device) bool {
+func (p *Profile) Is(host Class, devices []gpu.Device) bool {
 	return p.Host.Class().String() == host.String() && slices.Equal(Kinds(p.Devices), Kinds(devices))
 }
 
 // Kinds are the kinds of devices, sorted, one for each device.
-func Kinds(devices []Device) []string {
+func Kinds(devices []gpu.Device) []string {
 	if devices == nil {
 		return nil
 	}
@@ -133,7 +134,7 @@ func Kinds(devices []Device) []string {
 }
 
 // countKinds says how many devices there are of each kind.
-func countKinds(devices []Device) []string {
+func countKinds(devices []gpu.Device) []string {
 	var parts []string
 	for _, kind := range byKind(devices) {
 		parts = append(parts, fmt.Sprintf("%d × %s", len(kind), KindOf(kind[0])))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -69,7 +70,7 @@ func TestAProfileOfThisMachineIsThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := json.Marshal(map[string]any{"format": "1.0", "machine": host, "devices": []Device{}})
+	document, err := json.Marshal(map[string]any{"format": "1.0", "machine": host, "devices": []gpu.Device{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // settled asks a pool until it knows the answer.
@@ -25,18 +27,18 @@ func settled(p *LocalPool, r Request) (*Lease, *Refusal) {
 // and is told of once. One whose memory is not freed is for Ready to keep back.
 func TestQuarantine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, devices := play(func(dev Device, second int) (Reading, error) {
+		d, devices := play(func(dev gpu.Device, second int) (gpu.Reading, error) {
 			switch {
 			case dev.Index == 0 && second == 3:
-				return Reading{Xids: []uint64{31, 79, 48}}, nil
+				return gpu.Reading{Xids: []uint64{31, 79, 48}}, nil
 			case dev.Index == 1 && second >= 5:
-				return Reading{}, fmt.Errorf("%w: fell off the bus", errGone)
+				return gpu.Reading{}, fmt.Errorf("%w: fell off the bus", gpu.ErrGone)
 			}
-			return Reading{}, nil
+			return gpu.Reading{}, nil
 		})
 		var told []string
-		d.Tell(func(q Quarantine) { told = append(told, q.String()) })
-		pool, err := NewPool(Options{CPUs: 4, GPUs: These(devices), Ready: d.Ready, Lost: d.Lost})
+		d.Tell(func(q gpu.Quarantine) { told = append(told, q.String()) })
+		pool, err := NewPool(Options{CPUs: 4, GPUs: gpu.These(devices), Ready: d.Ready, Lost: d.Lost})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,8 +94,8 @@ func TestQuarantine(t *testing.T) {
 
 // A device whose speed changed twice in a row is granted when there are too few others.
 func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
-	d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
-	pool, err := NewPool(Options{CPUs: 4, GPUs: These(devices), Last: d.Doubtful})
+	d, devices := play(func(gpu.Device, int) (gpu.Reading, error) { return gpu.Reading{}, nil })
+	pool, err := NewPool(Options{CPUs: 4, GPUs: gpu.These(devices), Last: d.Doubtful})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,8 +133,8 @@ func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 func TestARefusalSaysWhatOnlySettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
-		devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
-		pool, err := NewPool(Options{CPUs: 4, GPUs: These(devices), Ready: func(d Device) string {
+		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+		pool, err := NewPool(Options{CPUs: 4, GPUs: gpu.These(devices), Ready: func(d gpu.Device) string {
 			if warm.Load() && d.Index == 0 {
 				return "71 °C, more than 70"
 			}
@@ -152,7 +154,7 @@ func TestARefusalSaysWhatOnlySettles(t *testing.T) {
 		warm.Store(true)
 		look("never ours", false)
 		warm.Store(false)
-		time.Sleep(unasked + watchEvery)
+		time.Sleep(unasked + lookEvery)
 		held, _ := settled(pool, Request{GPUs: GPUs{Count: 1}})
 		held.Release()
 		warm.Store(true)

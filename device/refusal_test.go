@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // settled asks a pool until it knows the answer.
@@ -40,7 +41,7 @@ func TestRefusals(t *testing.T) {
 const idle, ours, theirs, used, lost = 0, 1, 2, 3, 4
 
 func checkRefusal(t *testing.T, host string, states []int, want int) {
-	devices := device.FakeGPUs(len(states), "NVIDIA L4", 24*gib)
+	devices := gpu.Fake(len(states), "NVIDIA L4", 24*gib)
 	var mu sync.Mutex
 	state, now := map[string]int{}, map[string]int{}
 	count := map[int]int{}
@@ -53,13 +54,13 @@ func checkRefusal(t *testing.T, host string, states []int, want int) {
 		defer mu.Unlock()
 		now[uuid] = what
 	}
-	is := func(d device.Device, what int) bool {
+	is := func(d gpu.Device, what int) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return now[d.UUID] == what
 	}
-	why := func(what int) func(device.Device) string {
-		return func(d device.Device) string {
+	why := func(what int) func(gpu.Device) string {
+		return func(d gpu.Device) string {
 			if is(d, what) {
 				return "so it is"
 			}
@@ -68,8 +69,8 @@ func checkRefusal(t *testing.T, host string, states []int, want int) {
 	}
 	open := func() *device.LocalPool {
 		// The doubtful ones are granted last: so those that are to be leased are the ones that are leased.
-		last := func(d device.Device) bool { return !is(d, ours) && !is(d, theirs) }
-		p, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), Ready: why(used), Lost: why(lost),
+		last := func(d gpu.Device) bool { return !is(d, ours) && !is(d, theirs) }
+		p, err := device.NewPool(device.Options{CPUs: 8, GPUs: gpu.These(devices), Ready: why(used), Lost: why(lost),
 			Last: last, HostLock: host})
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +110,7 @@ func checkRefusal(t *testing.T, host string, states []int, want int) {
 	l, refused := settled(mine, device.Request{GPUs: device.GPUs{Count: want}})
 	if l != nil {
 		defer l.Release()
-		if slices.ContainsFunc(l.GPUs, func(d device.Device) bool { return state[d.UUID] != idle }) {
+		if slices.ContainsFunc(l.GPUs, func(d gpu.Device) bool { return state[d.UUID] != idle }) {
 			t.Errorf("%v of %v are granted", l.GPUs, state)
 		}
 	}

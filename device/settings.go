@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // Settings are what else of a machine may explain a difference between two measurements of one Class. What this system
@@ -22,7 +24,7 @@ type Settings struct {
 }
 
 // settings reads a dozen small files, whatever the size of the machine.
-func (m machine) settings(gpus []Device) Settings {
+func (m machine) settings(gpus []gpu.Device) Settings {
 	const cpu = "sys/devices/system/cpu/"
 	s := Settings{
 		SMT: onOff(m.line(cpu+"smt/active"), "1", "0"), NUMA: m.line("sys/devices/system/node/online"),
@@ -88,7 +90,7 @@ func (i Instance) Names() map[string]string {
 		all["CPU quota"] = strconv.FormatFloat(i.Quota, 'f', -1, 64) + " cores"
 	}
 	if i.MemoryMax > 0 {
-		all["memory limit"] = bytesText(i.MemoryMax)
+		all["memory limit"] = gpu.Bytes(i.MemoryMax)
 	}
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all

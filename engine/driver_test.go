@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -58,7 +59,7 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			begin := time.Now()
-			hung := func(device.Device) string { // as Driver.Ready answers
+			hung := func(gpu.Device) string { // as Driver.Ready answers
 				if left := end - time.Since(begin); left > 0 {
 					time.Sleep(min(left, 20*time.Second))
 				}
@@ -68,7 +69,7 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 				return ""
 			}
 			pool, err := device.NewPool(device.Options{CPUs: 8,
-				GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: hung})
+				GPUs: gpu.These(gpu.Fake(2, "NVIDIA H100", 80<<30)), Ready: hung})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,8 +156,8 @@ func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			o := &outsiders{begin: time.Now(), uses: map[string]func(time.Duration) bool{}}
-			devices := device.FakeGPUs(3, "NVIDIA H100", 80<<30)
-			options := device.Options{CPUs: 64, GPUs: device.These(devices), Ready: o.ready, HostLock: w.dir +
+			devices := gpu.Fake(3, "NVIDIA H100", 80<<30)
+			options := device.Options{CPUs: 64, GPUs: gpu.These(devices), Ready: o.ready, HostLock: w.dir +
 				"/host.lock"}
 			pool, err := device.NewPool(options)
 			if err != nil {
@@ -164,7 +165,7 @@ func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = pool.Close() })
 			if leased {
-				options.GPUs, options.Ready = device.These(devices[2:]), nil
+				options.GPUs, options.Ready = gpu.These(devices[2:]), nil
 				other, err := device.NewPool(options)
 				if err != nil {
 					t.Fatal(err)
@@ -220,14 +221,14 @@ func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
 func TestNothingIsToldOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		options := device.Options{CPUs: 8, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30)),
+		options := device.Options{CPUs: 8, GPUs: gpu.These(gpu.Fake(1, "NVIDIA H100", 80<<30)),
 			HostLock: w.dir + "/host.lock"}
 		other, err := device.NewPool(options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = other.Close() })
-		options.Ready = func(device.Device) string { time.Sleep(time.Second); return "" }
+		options.Ready = func(gpu.Device) string { time.Sleep(time.Second); return "" }
 		pool, err := device.NewPool(options)
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -25,7 +26,7 @@ type outsiders struct {
 	uses  map[string]func(at time.Duration) bool // by UUID; nil: never
 }
 
-func (o *outsiders) ready(d device.Device) string {
+func (o *outsiders) ready(d gpu.Device) string {
 	if uses := o.uses[d.UUID]; uses != nil && uses(time.Since(o.begin)) {
 		return "used by process 4242 (python of mallory)"
 	}
@@ -33,11 +34,11 @@ func (o *outsiders) ready(d device.Device) string {
 }
 
 // outside gives a world some devices and those who use them beside it.
-func outside(w *world, gpus int, wait time.Duration, o *outsiders) []device.Device {
+func outside(w *world, gpus int, wait time.Duration, o *outsiders) []gpu.Device {
 	w.t.Helper()
-	devices := device.FakeGPUs(gpus, "NVIDIA H100", 80<<30)
+	devices := gpu.Fake(gpus, "NVIDIA H100", 80<<30)
 	o.begin = time.Now()
-	pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices), Ready: o.ready})
+	pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: gpu.These(devices), Ready: o.ready})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -273,11 +274,11 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		lock := w.dir + "/host.lock"
-		devices := device.FakeGPUs(2, "NVIDIA H100", 80<<30)
+		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
 		var pools [2]*device.LocalPool
 		for i := range pools {
 			var err error
-			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: device.These(devices),
+			if pools[i], err = device.NewPool(device.Options{CPUs: 8, GPUs: gpu.These(devices),
 				HostLock: lock}); err != nil {
 				t.Fatal(err)
 			}
@@ -316,7 +317,7 @@ func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 				var mu sync.Mutex
 				used := map[string]time.Time{} // by UUID: until when it was
 				pool, err := device.NewPool(device.Options{CPUs: 64,
-					GPUs: device.These(device.FakeGPUs(2, "NVIDIA H100", 80<<30)), Ready: func(d device.Device) string {
+					GPUs: gpu.These(gpu.Fake(2, "NVIDIA H100", 80<<30)), Ready: func(d gpu.Device) string {
 						mu.Lock()
 						defer mu.Unlock()
 						if last, ok := used[d.UUID]; ok && time.Since(last) < test.cools {
@@ -364,9 +365,9 @@ func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}, begin: time.Now()}
-		devices := append(device.FakeGPUs(4, "NVIDIA H100", 80<<30)[2:], device.FakeGPUs(2, "NVIDIA L4", 24<<30)...)
+		devices := append(gpu.Fake(4, "NVIDIA H100", 80<<30)[2:], gpu.Fake(2, "NVIDIA L4", 24<<30)...)
 		o.uses[devices[0].UUID] = always
-		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: device.These(devices), Ready: o.ready})
+		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: gpu.These(devices), Ready: o.ready})
 		if err != nil {
 			t.Fatal(err)
 		}

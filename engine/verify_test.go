@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
@@ -45,7 +46,7 @@ func (d *diary) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
 }
 
 func poolOfOneGPU(t *testing.T) *device.LocalPool {
-	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: device.These(device.FakeGPUs(1, "NVIDIA H100", 80<<30))})
+	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA H100", 80<<30))})
 	if err != nil {
 		t.Fatal(err)
 	}

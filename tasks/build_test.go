@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -29,7 +30,7 @@ func factsOf(t *testing.T, text string) *Facts {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30, GPUs: device.These(nil)})
+	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30, GPUs: gpu.These(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -31,17 +32,17 @@ var errContaminated = errors.New("something happened on the devices")
 
 // Devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver,
 // which may hang.
-func (p *Facts) Devices() []device.Device {
+func (p *Facts) Devices() []gpu.Device {
 	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
 		return nil
 	}
 	if all := p.AllDevices(); all != nil {
 		return all
 	}
-	return []device.Device{}
+	return []gpu.Device{}
 }
 
-func (c Config) AllDevices() []device.Device {
+func (c Config) AllDevices() []gpu.Device {
 	switch {
 	case c.Elsewhere != nil:
 		return c.Elsewhere.Devices
@@ -58,14 +59,14 @@ func (p *Facts) severalKinds() bool {
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs
 // it.
-func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary,
+func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]gpu.Summary,
 	error) {
 	devices := env.Lease.GPUs
 	if len(devices) == 0 || t.p.GPUs == nil {
 		return nil, live(ctx)
 	}
-	if err := t.p.GPUs.AwaitIdle(ctx, devices, device.Limits{}, idlePatience); err != nil {
-		if busy, ok := errors.AsType[*device.Busy](err); ok {
+	if err := t.p.GPUs.AwaitIdle(ctx, devices, gpu.Limits{}, idlePatience); err != nil {
+		if busy, ok := errors.AsType[*gpu.Busy](err); ok {
 			if busy.Gone {
 				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(),
 					LostDeviceRemedy)
@@ -96,11 +97,11 @@ func (p *Services) own(pid int) bool {
 
 // leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was
 // measured was measured on free devices, and what comes next shall be, too.
-func (t *trialTask) leftFree(ctx context.Context, devices []device.Device, sums []device.Summary) error {
+func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []gpu.Summary) error {
 	// it was just used: only what is left in its memory counts
-	hot := device.Limits{Temperature: 1000, Utilization: 100}
+	hot := gpu.Limits{Temperature: 1000, Utilization: 100}
 	err := t.p.GPUs.AwaitIdle(ctx, devices, hot, freePatience)
-	if _, busy := errors.AsType[*device.Busy](err); !busy {
+	if _, busy := errors.AsType[*gpu.Busy](err); !busy {
 		return err
 	}
 	for i, d := range devices {
@@ -140,7 +141,7 @@ func (t *trialTask) clock() int {
 
 // lockClocks locks the clocks of the lease's devices, where the file asks for it. It returns these devices, as what
 // they are now.
-func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []device.Device, reset func(),
+func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []gpu.Device, reset func(),
 	err error) {
 	mhz := t.clock()
 	if mhz == 0 {
@@ -149,7 +150,7 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 	if t.p.Clocks == nil {
 		return nil, nil, clocksNotLocked(mhz, errors.New("this process locks no clocks"))
 	}
-	locked, err := t.p.Clocks.Lock(ctx, env.Lease, mhz)
+	locked, err := t.p.Clocks.Lock(ctx, env.Lease.GPUs, env.Lease.Locks(), mhz)
 	if err != nil && ctx.Err() != nil {
 		return nil, nil, err
 	} else if err != nil {
@@ -182,14 +183,14 @@ func clocksNotLocked(mhz int, err error) error {
 }
 
 // observed is watched, where the devices must also have kept to the clocks that they were locked at.
-func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]device.Summary,
+func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]gpu.Summary,
 	error) {
 	sums, err := t.watched(ctx, env, live)
 	mhz := t.clock()
 	if mhz == 0 || ctx.Err() != nil {
 		return sums, err
 	}
-	if odd := device.OffClock(sums, mhz); odd != "" {
+	if odd := gpu.OffClock(sums, mhz); odd != "" {
 		return sums, voided("contaminated", "run", "the sample does not count", odd)
 	}
 	return sums, err
@@ -210,7 +211,7 @@ func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
 	ask := clockRequest{of, mhz}
 	if b.clocks[ask] == nil {
 		b.clocks[ask] = sync.OnceValue(func() string {
-			var suitable []device.Device
+			var suitable []gpu.Device
 			for _, d := range b.Clocks.Driver.Devices() {
 				if of.Suits(d) {
 					suitable = append(suitable, d)

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device"
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -23,7 +24,7 @@ func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env,
 	t.Helper()
 	library, play := nvmltest.World(t, false)
 	play(text)
-	driver := device.OpenDriver(t.Context(), device.DriverOptions{Library: library})
+	driver := gpu.OpenDriver(t.Context(), gpu.Options{Library: library})
 	t.Cleanup(driver.Close)
 	trial = &trialTask{p: &Drawing{Facts: &Facts{Services: &Services{Config: Config{GPUs: driver}}}}}
 	return trial, &engine.Env{Lease: &device.Lease{GPUs: driver.Devices()}, Log: io.Discard,
@@ -40,7 +41,7 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		driver := trial.p.GPUs
 		var told []string
-		driver.Tell(func(q device.Quarantine) { told = append(told, q.String()) })
+		driver.Tell(func(q gpu.Quarantine) { told = append(told, q.String()) })
 		begun := time.Now()
 		crashed := errors.New("it crashed")
 		sums, err := trial.watched(t.Context(), env, func(context.Context) error { play(dirty); return crashed })

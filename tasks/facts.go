@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
@@ -221,8 +222,8 @@ type Config struct {
 	Pool       device.Pool
 	Elsewhere  *Elsewhere       // the machine that is planned for; nil: this one
 	Remote     *remote.Executor // runs nodes on machines like that one; nil: they wait
-	GPUs       *device.Driver   // by which samples are watched; nil: they are not
-	Clocks     *device.Clocks   // of its devices; nil: they are not locked
+	GPUs       *gpu.Driver      // by which samples are watched; nil: they are not
+	Clocks     *gpu.Clocks      // of its devices; nil: they are not locked
 	HTTP       *http.Client     // for downloads
 	Sandbox    string           // for blocks that say nothing, before what the file says; empty: that
 	Environ    []string         // PATH, HOME and LANG for commands, as NAME=value

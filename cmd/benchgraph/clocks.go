@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/executor"
 )
 
@@ -23,9 +24,9 @@ const guardCommand = "guard-clocks"
 func (p place) clockRecords() string { return filepath.Join(p.state, "clocks") }
 
 // newClocks is what locks clocks.
-func (s *session) newClocks() *device.Clocks {
+func (s *session) newClocks() *gpu.Clocks {
 	library := s.driverOptions().Library
-	return &device.Clocks{Driver: s.gpus, Records: s.clockRecords(),
+	return &gpu.Clocks{Driver: s.gpus, Records: s.clockRecords(),
 		Guard: func(record string, locks []*os.File) (func() error, error) {
 			record, err := filepath.Abs(record)
 			if err != nil {
@@ -39,7 +40,7 @@ func (s *session) newClocks() *device.Clocks {
 // guardClocks is the process that waits.
 func guardClocks(record, library string, alive io.Reader) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	if device.GuardClocks(context.Background(), alive, record, library) != nil {
+	if gpu.GuardClocks(context.Background(), alive, record, library) != nil {
 		return 1 // the record stays for the next apply
 	}
 	return 0
@@ -47,7 +48,10 @@ func guardClocks(record, library string, alive io.Reader) int {
 
 // resetClocks resets what killed applies have left locked.
 func (s *session) resetClocks() {
-	for _, err := range device.ResetLeft(s.gpus, s.clockRecords(), s.hostLock(), s.sharedLocks()) {
+	lease := func(uuid string) (release func(), err error) {
+		return device.LeaseGPU(uuid, s.hostLock(), s.sharedLocks())
+	}
+	for _, err := range gpu.ResetLeft(s.gpus, s.clockRecords(), lease) {
 		s.note("Warning: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -246,20 +246,20 @@ func (a *app) sumJSON(ctx context.Context, applied *campaign.Applied, files []st
 	}
 	r := applied.Result
 	stream.Write(struct {
-		Type     string              `json:"type"`
-		Time     string              `json:"time"`
-		Done     int                 `json:"done"`
-		Cached   int                 `json:"cached"`
-		Failed   int                 `json:"failed"`
-		Blocked  int                 `json:"blocked"`
-		Skipped  int                 `json:"skipped"`
-		Waiting  int                 `json:"waiting"` // for another machine
-		NotRun   int                 `json:"not_run"`
-		Waves    int                 `json:"waves"`
-		Duration float64             `json:"duration_s"`
-		Reports  []string            `json:"reports"`  // files that were written
-		Left     []device.Quarantine `json:"left_out"` // devices
-		Exit     int                 `json:"exit_code"`
+		Type     string           `json:"type"`
+		Time     string           `json:"time"`
+		Done     int              `json:"done"`
+		Cached   int              `json:"cached"`
+		Failed   int              `json:"failed"`
+		Blocked  int              `json:"blocked"`
+		Skipped  int              `json:"skipped"`
+		Waiting  int              `json:"waiting"` // for another machine
+		NotRun   int              `json:"not_run"`
+		Waves    int              `json:"waves"`
+		Duration float64          `json:"duration_s"`
+		Reports  []string         `json:"reports"`  // files that were written
+		Left     []gpu.Quarantine `json:"left_out"` // devices
+		Exit     int              `json:"exit_code"`
 	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked - c.moved, r.Skipped,
 		c.waiting(), r.NotRun, applied.Waves,
 		c.took.Seconds(), present(files), present(applied.Left), exitCode(ctx, err)})

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/executor"
 )
 
@@ -33,8 +34,8 @@ func (a *app) devices() cli.Command {
 }
 
 // driverOptions are how this process's environment lets it see GPUs.
-func (a *app) driverOptions() device.DriverOptions {
-	o := device.DriverOptions{Library: a.env["BENCHGRAPH_NVML"],
+func (a *app) driverOptions() gpu.Options {
+	o := gpu.Options{Library: a.env["BENCHGRAPH_NVML"],
 		MPS: cmp.Or(a.env["CUDA_MPS_PIPE_DIRECTORY"], "/tmp/nvidia-mps")}
 	if visible, ok := a.env["CUDA_VISIBLE_DEVICES"]; ok {
 		o.Mask.Visible = &visible
@@ -62,7 +63,7 @@ func (a *app) sharedLocks() string {
 }
 
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
-	driver := device.OpenDriver(ctx, a.driverOptions())
+	driver := gpu.OpenDriver(ctx, a.driverOptions())
 	defer driver.Close()
 	if ctx.Err() != nil { // the driver may hang
 		return context.Cause(ctx)
@@ -85,14 +86,14 @@ func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 
 // deviceDoc is one device in JSON.
 type deviceDoc struct {
-	device.Device
-	device.Reading
+	gpu.Device
+	gpu.Reading
 	Error string            `json:"error,omitempty"` // why it does not answer
 	Links map[string]string `json:"links,omitempty"` // by UUID: NV4, PIX, SYS, …
 	Lease *device.Holder    `json:"lease"`
 }
 
-func (a *app) inspect(driver *device.Driver) []deviceDoc {
+func (a *app) inspect(driver *gpu.Driver) []deviceDoc {
 	list := []deviceDoc{}
 	for _, d := range driver.Devices() {
 		doc := deviceDoc{Device: d, Links: map[string]string{}}
@@ -106,7 +107,7 @@ func (a *app) inspect(driver *device.Driver) []deviceDoc {
 			doc.Error = err.Error()
 		}
 		if r.Processes == nil {
-			r.Processes = []device.Process{}
+			r.Processes = []gpu.Process{}
 		}
 		doc.Reading = r
 		if err == nil {
@@ -134,7 +135,7 @@ func thisHost() (device.Host, error) {
 	return h, err
 }
 
-func (a *app) writeDevices(driver *device.Driver, _ bool) error {
+func (a *app) writeDevices(driver *gpu.Driver, _ bool) error {
 	host, err := thisHost()
 	if err != nil {
 		a.note("Warning: %v", err)
@@ -153,7 +154,7 @@ func (a *app) writeDevices(driver *device.Driver, _ bool) error {
 	return view.JSON(a.stdout, doc)
 }
 
-func (a *app) tellDevices(driver *device.Driver, again bool) error {
+func (a *app) tellDevices(driver *gpu.Driver, again bool) error {
 	if again {
 		fmt.Fprintf(a.stdout, "%s\n", time.Now().Format(time.TimeOnly))
 	}

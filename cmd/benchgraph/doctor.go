@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
@@ -231,7 +232,7 @@ func (c *checkup) requiresSandbox() bool {
 
 func (c *checkup) gpus(ctx context.Context) {
 	var wanted []string
-	driver := device.OpenDriver(ctx, c.driverOptions())
+	driver := gpu.OpenDriver(ctx, c.driverOptions())
 	defer driver.Close()
 	if ctx.Err() != nil { // the driver may hang
 		return
@@ -260,7 +261,7 @@ func (c *checkup) gpus(ctx context.Context) {
 	default:
 		c.ok("gpu", "%d devices by %s", len(devices), provider)
 	}
-	for _, warning := range device.Warnings(devices) {
+	for _, warning := range gpu.Warnings(devices) {
 		c.lacks("gpu", false, "", "%s", warning)
 	}
 }

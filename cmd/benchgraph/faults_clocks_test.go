@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
 // Each block runs until it is killed, but for the last, on a device whose clock it wants locked.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
 // playedDevices are eight devices that several benchgraphs share: their environment, and a directory for the ledger.

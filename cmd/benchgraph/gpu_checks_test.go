@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // smi asks the nvidia-smi of the environment.
@@ -106,7 +106,7 @@ func checkInventory(c *gpuCheck) {
 	if cuda, _, told := strings.Cut(after, " "); told && cuda != c.Driver.CUDA {
 		c.Errorf("CUDA is up to %q, nvidia-smi says %q", c.Driver.CUDA, cuda)
 	}
-	if c.Driver.Provider != device.ProviderNVML {
+	if c.Driver.Provider != gpu.ProviderNVML {
 		c.say("what is told comes from %s: %s", c.Driver.Provider, c.Driver.Reason)
 	}
 	if len(c.Driver.Devices) > 1 {
@@ -148,7 +148,7 @@ func (c *gpuCheck) topology(matrix string) {
 // withoutNVML looks at the devices as a build without cgo does: through nvidia-smi.
 func (c *gpuCheck) withoutNVML() {
 	doc := c.look(c.T, "BENCHGRAPH_NVML=/nowhere/libnvidia-ml.so.1", "PATH="+c.smiPath()+os.Getenv("PATH"))
-	if doc.Provider != device.ProviderNvidiaSMI {
+	if doc.Provider != gpu.ProviderNvidiaSMI {
 		c.Errorf("without NVML the devices come from %s: %s", doc.Provider, doc.Reason)
 		return
 	}
@@ -308,7 +308,7 @@ func checkForeign(c *gpuCheck) {
 			if p.Used > 0 && p.Used < c.foreignMiB()<<20 {
 				c.Errorf("it has %d bytes, and took %d MiB", p.Used, c.foreignMiB())
 			}
-		case c.Told == toldByNone && !slices.ContainsFunc(idle.Processes, func(q device.Process) bool {
+		case c.Told == toldByNone && !slices.ContainsFunc(idle.Processes, func(q gpu.Process) bool {
 			return q.PID == p.PID
 		}):
 			c.Told = toldByOther
@@ -471,7 +471,7 @@ func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 type blockRecord struct {
 	Members map[string]struct {
 		Devices []string
-		Watched []device.Summary
+		Watched []gpu.Summary
 	}
 }
 
@@ -527,7 +527,7 @@ func (c *gpuCheck) watched(w *gpuWorld, address string, mib int64) {
 	}
 }
 
-func rangeText(r *device.Range, unit float64) string {
+func rangeText(r *gpu.Range, unit float64) string {
 	if r == nil {
 		return "?"
 	}
@@ -612,10 +612,10 @@ func checkIntruder(c *gpuCheck) {
 		c.say("processes are told %s: whose they are is not known, and no sample is void for them", c.Told)
 		flagged := false
 		for _, m := range c.record(w, `trial.load["gpu#1"]`).Members {
-			flagged = flagged || len(m.Watched) > 0 && slices.Contains(m.Watched[0].Flags, device.NotToldApart)
+			flagged = flagged || len(m.Watched) > 0 && slices.Contains(m.Watched[0].Flags, gpu.NotToldApart)
 		}
 		if c.Told == toldByOther && !flagged {
-			c.Errorf("its record does not say %s", device.NotToldApart)
+			c.Errorf("its record does not say %s", gpu.NotToldApart)
 		}
 	}
 }
@@ -691,7 +691,7 @@ func checkLook(c *gpuCheck) {
 		name, value, _ := strings.Cut(v, "=")
 		c.T.Setenv(name, value)
 	}
-	d := device.OpenDriver(c.T.Context(), device.DriverOptions{Library: c.value("BENCHGRAPH_NVML")})
+	d := gpu.OpenDriver(c.T.Context(), gpu.Options{Library: c.value("BENCHGRAPH_NVML")})
 	defer d.Close()
 	look := func() float64 {
 		var times []float64

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
 //go:embed testdata/gpu/load.py

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -155,7 +155,7 @@ func (s *session) forecast(p *engine.Plan) forecast.Forecast {
 		f.Machine, f.Waits = m.Name, s.project.Waits(p)
 		return f
 	}
-	var devices []device.Device
+	var devices []gpu.Device
 	if slices.ContainsFunc(p.Steps, func(st engine.Step) bool {
 		return st.Action == engine.Run && st.Node.Resources.GPUs.Count > 0
 	}) {

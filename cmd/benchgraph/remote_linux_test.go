@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )

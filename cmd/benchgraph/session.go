@@ -25,6 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -105,7 +106,7 @@ type session struct {
 	stat      *cache.StatCache
 	pool      *device.LocalPool
 	host      *executor.Host
-	gpus      *device.Driver
+	gpus      *gpu.Driver
 	cpus      int
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
@@ -324,9 +325,9 @@ func (s *session) openState(ctx context.Context, o access) error {
 	}
 	var memory int64
 	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
-	s.gpus = device.NewDriver(ctx, s.driverOptions())
+	s.gpus = gpu.NewDriver(ctx, s.driverOptions())
 	if o.devices != "" {
-		some, err := device.Only(o.devices, s.gpus.Devices())
+		some, err := gpu.Only(o.devices, s.gpus.Devices())
 		if err != nil {
 			return &cli.UsageError{Message: err.Error(),
 				Remedy: "benchgraph devices lists them; write indices or UUIDs, separated by commas"}
@@ -341,13 +342,13 @@ func (s *session) openState(ctx context.Context, o access) error {
 }
 
 // devices are the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
-func (s *session) devices() []device.Device {
+func (s *session) devices() []gpu.Device {
 	all := s.gpus.Devices()
 	if s.gpus.Hangs {
 		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot "+
 			"may mend that.", view.Clean(s.gpus.Reason))
 	}
-	for _, warning := range device.Warnings(all) {
+	for _, warning := range gpu.Warnings(all) {
 		s.note("Warning: %s", view.Clean(warning))
 	}
 	if len(all) > 0 {

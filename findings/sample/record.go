@@ -14,6 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
@@ -54,7 +55,7 @@ type Member struct {
 	Skipped   string           `json:"skipped,omitempty"` // why it was not run
 	Same      bool             `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
 	Devices   []string         `json:"devices,omitempty"`
-	Watched   []device.Summary `json:"watched,omitempty"`   // how the devices were meanwhile
+	Watched   []gpu.Summary    `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
 	Procedure []stats.Field    `json:"procedure,omitempty"` // how it was measured, whatever the file says since
 	Counters  metrics.Counters `json:"counters,omitempty"`  // what the server counted while the measured command ran
@@ -84,11 +85,11 @@ type Canary struct {
 // CanaryRun is one run of a canary. Its raw output is kept beside those of the members.
 type CanaryRun struct {
 	// that ran next; empty: the last one had run, or an earlier version measured it
-	Member   string           `json:"member,omitempty"`
-	Value    float64          `json:"value"`
-	Start    time.Time        `json:"start"`
-	Duration time.Duration    `json:"duration"`
-	Watched  []device.Summary `json:"watched,omitempty"` // how the devices were meanwhile
+	Member   string        `json:"member,omitempty"`
+	Value    float64       `json:"value"`
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration"`
+	Watched  []gpu.Summary `json:"watched,omitempty"` // how the devices were meanwhile
 }
 
 // String is a canary's numbers for people.

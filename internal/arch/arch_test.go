@@ -46,8 +46,8 @@ var rules = []rule{
 	{"the language does nothing but read", in("hclspec"), []string{"os/exec", "net", "net/http/..."}},
 	{"reports and parsers know neither engine nor store", in("report", "metrics"),
 		[]string{module + "engine/...", module + "cache/..."}},
-	{"foreign commands are run by executor, device and, for credentials, container/login", func(pkg string) bool {
-		return notIn("executor", "device", "container/login")(pkg) && !support(pkg)
+	{"foreign commands are run by executor, device/gpu and, for credentials, container/login", func(pkg string) bool {
+		return notIn("executor", "device/gpu", "container/login")(pkg) && !support(pkg)
 	}, []string{"os/exec"}},
 	{"one file speaks to the container engine's client", func(pkg string) bool {
 		return pkg != "container"

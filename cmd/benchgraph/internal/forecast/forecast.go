@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -35,9 +36,9 @@ type Prices map[string]float64
 // Machine is where a plan runs: here, and as jobs of a cluster.
 type Machine struct {
 	CPUs     int
-	Devices  []device.Device // of this machine, or else of one that jobs run on
-	Executor string          // whose jobs some nodes are; empty: all run here
-	MaxJobs  int             // of it, at once
+	Devices  []gpu.Device // of this machine, or else of one that jobs run on
+	Executor string       // whose jobs some nodes are; empty: all run here
+	MaxJobs  int          // of it, at once
 }
 
 // Predict forecasts a plan. The wall time is the longest path or, if that is more, the work of all cores, of all
@@ -101,7 +102,7 @@ func ReadsOnly(kind string) bool { return kind == "benchmark" || kind == "compar
 
 // price returns the cost of an hour of a device that may serve the request: of a device of this machine, or else of any
 // device with a price. Of several prices, the highest counts.
-func price(q device.GPUs, devices []device.Device, prices Prices) float64 {
+func price(q device.GPUs, devices []gpu.Device, prices Prices) float64 {
 	if q.Count == 0 {
 		return 0
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
@@ -54,7 +55,7 @@ func text(t *testing.T, p *engine.Plan, verbose bool) string {
 }
 
 // on is a machine that plans are forecast for.
-func on(cpus int, devices ...device.Device) forecast.Machine {
+func on(cpus int, devices ...gpu.Device) forecast.Machine {
 	return forecast.Machine{CPUs: cpus, Devices: devices}
 }
 
@@ -138,22 +139,22 @@ func TestPrediction(t *testing.T) {
 		Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	small := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
-	if f := forecast.Predict(steps(t, large, small), on(64, device.FakeGPUs(2, "NVIDIA L4", 24<<30)...),
+	if f := forecast.Predict(steps(t, large, small), on(64, gpu.Fake(2, "NVIDIA L4", 24<<30)...),
 		nil); f.Wall != 90*time.Minute {
 		t.Errorf("on two devices: %v, want what they need together, 1h30m", f.Wall)
 	}
-	gpu := engine.Step{Action: engine.Run, Estimate: time.Hour,
+	two := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	prices := forecast.Prices{"A": 1, "B": 5}
-	if f := forecast.Predict(steps(t, gpu), on(1, device.Device{Name: "A"}), prices); f.Cost != 2 {
+	if f := forecast.Predict(steps(t, two), on(1, gpu.Device{Name: "A"}), prices); f.Cost != 2 {
 		t.Errorf("with the device that is here: %v, want 2", f.Cost)
 	}
-	if f := forecast.Predict(steps(t, gpu), on(1), prices); f.Cost != 10 {
+	if f := forecast.Predict(steps(t, two), on(1), prices); f.Cost != 10 {
 		t.Errorf("with any device: %v, want 10", f.Cost)
 	}
-	gpu.Node.Resources.GPUs.Memory = 80 << 30
-	smaller := device.Device{Name: "A", Memory: 79<<30 + 600<<20}
-	if f := forecast.Predict(steps(t, gpu), on(1, smaller), prices); f.Cost != 2 {
+	two.Node.Resources.GPUs.Memory = 80 << 30
+	smaller := gpu.Device{Name: "A", Memory: 79<<30 + 600<<20}
+	if f := forecast.Predict(steps(t, two), on(1, smaller), prices); f.Cost != 2 {
 		t.Errorf("with a device of 80 GiB as its driver counts them: %v, want 2", f.Cost)
 	}
 }

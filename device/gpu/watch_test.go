@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func (p *played) link(_, _ Device) Link { return Link{} }
 func (p *played) close(busy bool)       { p.closed.Store(!busy) }
 
 func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
-	devices := FakeGPUs(2, "NVIDIA H100", 80<<30)
+	devices := Fake(2, "NVIDIA H100", 80<<30)
 	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices,
 		source: &played{begun: time.Now(), at: at}}}, devices
 }
@@ -76,7 +76,7 @@ func TestAwaitIdleWaitsForNothingBesideWhatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(dev Device, _ int) (Reading, error) {
 			if dev.Index == 1 {
-				return Reading{}, errGone
+				return Reading{}, ErrGone
 			}
 			return Reading{Temperature: ptr(80)}, nil
 		})
@@ -109,7 +109,7 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(Device, int) (Reading, error) {
-			return Reading{}, fmt.Errorf("%w: fell off the bus", errGone)
+			return Reading{}, fmt.Errorf("%w: fell off the bus", ErrGone)
 		})
 		begun := time.Now()
 		var busy *Busy
@@ -184,7 +184,7 @@ func TestWatch(t *testing.T) {
 		{name: "a program that brings the device down", odd: with(func(r *Reading) {
 			r.Xids = []uint64{31, 95}
 		}), problems: []string{"Xid 95 (uncontained memory error)"}, flags: []string{"Xid 31 (page fault)"}},
-		{name: "lost", err: fmt.Errorf("%w: lost", errGone), problems: []string{"the device is gone: lost"}},
+		{name: "lost", err: fmt.Errorf("%w: lost", ErrGone), problems: []string{"the device is gone: lost"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -377,4 +377,34 @@ func TestAProcessOnTwoDevicesStays(t *testing.T) {
 			t.Errorf("%d reads in ten looks at two devices", n)
 		}
 	})
+}
+
+// A device is read by a look and by who was granted it meanwhile. That one of them is answered says nothing of the
+// other: the driver is not let go of while it is asked, and is asked nothing once it was let go of.
+func TestADriverIsLetGoOfWhenNobodyAsks(t *testing.T) {
+	for _, hangs := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var reads atomic.Int32
+			hang := make(chan struct{})
+			d, devices := play(func(Device, int) (Reading, error) {
+				if reads.Add(1) == 1 && hangs {
+					<-hang
+				}
+				return Reading{}, nil
+			})
+			go func() { _, _ = d.Read(devices[0]) }()
+			synctest.Wait()
+			if _, err := d.Read(devices[0]); err != nil {
+				t.Error(err)
+			}
+			d.Close()
+			if d.source.(*played).closed.Load() == hangs {
+				t.Errorf("a read hangs: %t, and it was let go of: %t", hangs, hangs)
+			}
+			if _, err := d.Read(devices[0]); err == nil || errors.Is(err, ErrGone) || reads.Load() != 2 {
+				t.Errorf("read after it was closed: %v, %d reads", err, reads.Load())
+			}
+			close(hang)
+		})
+	}
 }

@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"cmp"
@@ -126,8 +126,8 @@ type source interface {
 	close(busy bool) // busy: somebody is asking it, and may be for ever
 }
 
-// DriverOptions say how the driver is found and what of it may be used.
-type DriverOptions struct {
+// Options say how the driver is found and what of it may be used.
+type Options struct {
 	Library  string // of NVML: path or name; empty: as the driver installs it
 	Mask     Mask
 	MPS      string        // directory of the pipes of MPS's control daemon; empty: it is not looked for
@@ -136,7 +136,7 @@ type DriverOptions struct {
 
 // NewDriver returns a Driver that is opened by the first question about devices: a command that needs none never waits
 // for the driver.
-func NewDriver(ctx context.Context, o DriverOptions) *Driver {
+func NewDriver(ctx context.Context, o Options) *Driver {
 	d := &Driver{}
 	d.open = sync.OnceFunc(func() { d.answer, d.elsewhere = find(ctx, o), elsewhere() })
 	return d
@@ -144,7 +144,7 @@ func NewDriver(ctx context.Context, o DriverOptions) *Driver {
 
 // OpenDriver asks NVML, or else nvidia-smi, for the GPUs of this machine. Without either there are none, and Reason
 // says why.
-func OpenDriver(ctx context.Context, o DriverOptions) *Driver {
+func OpenDriver(ctx context.Context, o Options) *Driver {
 	d := NewDriver(ctx, o)
 	d.open()
 	return d
@@ -170,7 +170,7 @@ func (d *Driver) Keep(some []Device) {
 	d.devices = some
 }
 
-func find(ctx context.Context, o DriverOptions) answer {
+func find(ctx context.Context, o Options) answer {
 	a, err := openNVML(ctx, o.Library, cmp.Or(o.Patience, silence))
 	if err != nil {
 		var smi error
@@ -208,11 +208,8 @@ func find(ctx context.Context, o DriverOptions) answer {
 	return a
 }
 
-// errGone is wrapped by the error for a device that was there and is not any more.
-var errGone = errors.New("the device is gone")
-
-// Gone says that a device has vanished: it fell off the bus, or was taken away.
-func Gone(err error) bool { return errors.Is(err, errGone) }
+// ErrGone is wrapped by the error for a device that has vanished: it fell off the bus, or was taken away.
+var ErrGone = errors.New("the device is gone")
 
 // Read says how a device is now, or that the driver does not say it in time.
 func (d *Driver) Read(of Device) (Reading, error) {
@@ -225,7 +222,7 @@ func (d *Driver) Read(of Device) (Reading, error) {
 	}
 	for i := range r.Processes {
 		if !d.elsewhere {
-			r.Processes[i].identify()
+			r.Processes[i].Identify()
 		}
 	}
 	slices.SortFunc(r.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })

@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 
 // What CUDA makes of its variable is what a node may use: nothing that was hidden from us is ever leased.
 func TestMask(t *testing.T) {
-	all := append(FakeGPUs(3, "NVIDIA L4", 24<<30), Device{Index: 2, UUID: "MIG-5", Parent: "GPU-x"})
+	all := append(Fake(3, "NVIDIA L4", 24<<30), Device{Index: 2, UUID: "MIG-5", Parent: "GPU-x"})
 	all[0].UUID, all[1].UUID, all[2].UUID = "GPU-aa1", "GPU-ab2", "GPU-ac3"
 	set := func(s string) Mask { return Mask{Visible: &s} }
 	for _, test := range []struct {

@@ -1,6 +1,6 @@
 //go:build !linux || !cgo
 
-package device
+package gpu
 
 import (
 	"context"

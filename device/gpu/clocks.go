@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"bytes"
@@ -84,26 +84,27 @@ type LockedClocks struct {
 	reset   sync.Once
 }
 
-// Lock locks the SM clocks of a lease's devices at mhz. An error is why not; then none is locked.
-func (c *Clocks) Lock(ctx context.Context, l *Lease, mhz int) (*LockedClocks, error) {
-	for i := range l.GPUs {
-		if why := c.Driver.CannotLock(l.GPUs[i:i+1], mhz); why != "" {
+// Lock locks the SM clocks of leased devices at mhz. locks are the files of the lease. With an error, no clock is
+// locked.
+func (c *Clocks) Lock(ctx context.Context, devices []Device, locks []*os.File, mhz int) (*LockedClocks, error) {
+	for i := range devices {
+		if why := c.Driver.CannotLock(devices[i:i+1], mhz); why != "" {
 			return nil, errors.New(why)
 		}
 	}
 	if err := os.MkdirAll(c.Records, 0o755); err != nil {
 		return nil, err
 	}
-	record, err := newRecord(c.Records, l.GPUs)
+	record, err := newRecord(c.Records, devices)
 	if err != nil {
 		return nil, fmt.Errorf("record of locked clocks: %w", err)
 	}
-	done, err := c.Guard(record, l.Locks())
+	done, err := c.Guard(record, locks)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("nobody would reset the clocks if this process were killed: %w", err),
 			os.Remove(record))
 	}
-	locked := &LockedClocks{driver: c.Driver, devices: l.GPUs, record: record, done: done}
+	locked := &LockedClocks{driver: c.Driver, devices: devices, record: record, done: done}
 	if err := locked.lock(ctx, mhz); err != nil {
 		return nil, errors.Join(err, locked.Reset())
 	}
@@ -130,9 +131,6 @@ func writeRecord(record string, devices []Device) error {
 
 // clockPatience is how long a device may take to get to the clock that it was locked at.
 const clockPatience = 3 * time.Second
-
-// guardPatience is how long a guard may take to open the driver and reset what its process left.
-const guardPatience = 10 * time.Second
 
 func (l *LockedClocks) lock(ctx context.Context, mhz int) error {
 	for i, d := range l.devices {
@@ -191,7 +189,7 @@ func resetRecord(d *Driver, record string) error {
 	}
 	for _, uuid := range strings.Fields(string(text)) {
 		resetErr := l.reset(Device{UUID: uuid})
-		if resetErr != nil && !Gone(resetErr) && !errors.Is(resetErr, errNoLock) { // what is gone has no clock
+		if resetErr != nil && !errors.Is(resetErr, ErrGone) && !errors.Is(resetErr, errNoLock) {
 			err = errors.Join(err, d.stillLocked([]string{uuid}, resetErr))
 		}
 	}
@@ -221,16 +219,16 @@ func GuardClocks(ctx context.Context, alive io.Reader, record, library string) e
 	if _, err := os.Stat(record); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	d := OpenDriver(ctx, DriverOptions{Library: library})
+	d := OpenDriver(ctx, Options{Library: library})
 	defer d.Close()
 	return resetRecord(d, record)
 }
 
 // ResetLeft resets the clocks that are still locked by processes which were killed together with what guarded them.
-// Their records are in a directory, by which nobody may lock clocks meanwhile. The locks of devices are where Options
-// say. It returns why it could not do some of them, such as those whose device another benchgraph has leased: they stay
-// for later, and their devices are left out.
-func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
+// Their records are in a directory, by which nobody may lock clocks meanwhile. lease leases a device by its UUID, for
+// which it waits a while, until release is called. ResetLeft returns why it could not reset some of them, such as those
+// whose device another benchgraph has leased: they stay for later, and their devices are left out.
+func ResetLeft(d *Driver, records string, lease func(uuid string) (release func(), err error)) (left []error) {
 	files, err := os.ReadDir(records)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -242,7 +240,7 @@ func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 		path := filepath.Join(records, f.Name())
 		if strings.HasPrefix(f.Name(), ".") { // unfinished: no clock was locked yet
 			_ = os.Remove(path)
-		} else if err := resetLeft(d, path, hostLock, gpuLocks, guardPatience); err != nil {
+		} else if err := resetLeft(d, path, lease); err != nil {
 			left = append(left,
 				fmt.Errorf("%w; apply as root, or reset it with nvidia-smi --reset-gpu-clocks and remove %s", err,
 					path))
@@ -251,7 +249,7 @@ func ResetLeft(d *Driver, records, hostLock, gpuLocks string) (left []error) {
 	return left
 }
 
-func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Duration) error {
+func resetLeft(d *Driver, record string, lease func(uuid string) (release func(), err error)) error {
 	text, err := os.ReadFile(record)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // a guard was just about it
@@ -259,31 +257,16 @@ func resetLeft(d *Driver, record, hostLock, gpuLocks string, patience time.Durat
 	if err != nil {
 		return err
 	}
-	host, err := openHostLock(hostLock, gpuLocks)
-	if err != nil {
-		return err
-	}
-	defer host.close()
 	uuids := strings.Fields(string(text))
 	for _, uuid := range uuids {
-		lock, err := host.await(Device{UUID: uuid}, patience)
+		release, err := lease(uuid)
 		if err != nil {
 			return d.stillLocked(uuids,
 				fmt.Errorf("an earlier apply locked it, and it is reset once nobody has leased %s: %w", uuid, err))
 		}
-		defer lock.close()
+		defer release()
 	}
 	return resetRecord(d, record)
-}
-
-// await locks a device, when need be after a while.
-func (h *hostLock) await(d Device, patience time.Duration) (*fileLock, error) {
-	for end := time.Now().Add(patience); ; time.Sleep(watchEvery / 10) {
-		lock, err := h.gpu(d)
-		if !fs.Held(err) || !time.Now().Before(end) {
-			return lock, err
-		}
-	}
 }
 
 // OffClock reports clocks that contradict a lock at mhz while something ran. A device that never reached mhz, such as

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device
+package gpu
 
 import (
 	"errors"
@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
 // clockWorld is two devices, and what locks their clocks.
@@ -22,15 +21,14 @@ type clockWorld struct {
 	library string
 	driver  *Driver
 	clocks  *Clocks
-	locks   string
 	ended   int // how often a guard was told that there is nothing to do
 }
 
 func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
-	w := &clockWorld{t: t, locks: filepath.Join(t.TempDir(), "host.lock")}
+	w := &clockWorld{t: t}
 	w.library, w.play = nvmltest.World(t, old)
 	w.play(strings.Replace(scene, "limit=500", "limit=700", 1))
-	w.driver = OpenDriver(t.Context(), DriverOptions{Library: w.library})
+	w.driver = OpenDriver(t.Context(), Options{Library: w.library})
 	t.Cleanup(w.driver.Close)
 	w.clocks = &Clocks{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"),
 		Guard: func(record string, locks []*os.File) (func() error, error) {
@@ -42,20 +40,23 @@ func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 	return w
 }
 
-// lease is one of both devices.
-func (w *clockWorld) lease() *Lease {
+// lock locks the clocks of both devices.
+func (w *clockWorld) lock(mhz int) (*LockedClocks, error) {
 	w.t.Helper()
-	p, err := NewPool(Options{CPUs: 1, GPUs: These(w.driver.Devices()), HostLock: w.locks})
-	if err != nil {
-		w.t.Fatal(err)
+	var locks []*os.File
+	for range 2 {
+		f, err := os.CreateTemp(w.t.TempDir(), "")
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer f.Close()
+		locks = append(locks, f)
 	}
-	l, waits := p.TryAcquire(Request{GPUs: GPUs{Count: 2}})
-	if l == nil {
-		w.t.Fatal(waits)
-	}
-	w.t.Cleanup(func() { l.Release(); p.Close() })
-	return l
+	return w.clocks.Lock(w.t.Context(), w.driver.Devices(), locks, mhz)
 }
+
+// free leases a device that nobody else has leased.
+func free(string) (release func(), err error) { return func() {}, nil }
 
 // told is what was locked and reset.
 func (w *clockWorld) told() string {
@@ -76,7 +77,7 @@ func (w *clockWorld) records() int {
 
 func TestClocksAreLockedAndReset(t *testing.T) {
 	w := newClockWorld(t, twoH100, false)
-	locked, err := w.clocks.Lock(t.Context(), w.lease(), 1200)
+	locked, err := w.lock(1200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 			if known := w.driver.CannotLock(w.driver.Devices(), mhz); (known != "") != test.before {
 				t.Errorf("known beforehand: %q", known)
 			}
-			_, err := w.clocks.Lock(t.Context(), w.lease(), mhz)
+			_, err := w.lock(mhz)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %s", err, test.want)
 			}
@@ -150,8 +151,7 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 // Who locked the clocks is killed: what guards them resets them, or, when that is killed as well, who comes next.
 func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	w := newClockWorld(t, twoH100, false)
-	l := w.lease()
-	if _, err := w.clocks.Lock(t.Context(), l, 1200); err != nil {
+	if _, err := w.lock(1200); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(w.clocks.Records, "*"))
@@ -164,22 +164,20 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	if err := GuardClocks(t.Context(), strings.NewReader(""), files[0], "/nowhere.so"); err != nil {
 		t.Errorf("without a record there is nothing to do: %v", err)
 	}
-	if left := ResetLeft(w.driver, w.clocks.Records, w.locks, ""); left != nil {
+	if left := ResetLeft(w.driver, w.clocks.Records, free); left != nil {
 		t.Error(left)
 	}
 	if got := w.told(); got != "lock GPU-a 1200; lock GPU-b 1200; reset GPU-a; reset GPU-b; " {
 		t.Error(got)
 	}
 
-	if _, err := w.clocks.Lock(t.Context(), l, 1300); err != nil {
+	if _, err := w.lock(1300); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(w.clocks.Records, ".torn"), []byte("GPU-"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	released := time.AfterFunc(200*time.Millisecond, l.Release) // until then it is another's
-	defer released.Stop()
-	if left := ResetLeft(w.driver, w.clocks.Records, w.locks, ""); left != nil || w.records() != 0 {
+	if left := ResetLeft(w.driver, w.clocks.Records, free); left != nil || w.records() != 0 {
 		t.Errorf("%v, %d records", left, w.records())
 	}
 	if got := w.told(); !strings.HasSuffix(got, "lock GPU-b 1300; reset GPU-a; reset GPU-b; ") {
@@ -192,14 +190,13 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	const fails = "mem=2619 slow=0x44"
 	stuck := strings.Replace(twoH100, fails, "reset=4 slow=0x44", 1)
-	lock := func(t *testing.T) (*clockWorld, *Lease, *LockedClocks) {
+	lock := func(t *testing.T) (*clockWorld, *LockedClocks) {
 		w := newClockWorld(t, twoH100, false)
-		l := w.lease()
-		locked, err := w.clocks.Lock(t.Context(), l, 1200)
+		locked, err := w.lock(1200)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return w, l, locked
+		return w, locked
 	}
 	// left are the indices of the devices that are left out, as one that is measured on would be told of them.
 	left := func(w *clockWorld) (indices []int) {
@@ -213,7 +210,7 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		return indices
 	}
 	t.Run("after a block", func(t *testing.T) {
-		w, _, locked := lock(t)
+		w, locked := lock(t)
 		w.play(stuck)
 		if err := locked.Reset(); err == nil || !strings.Contains(err.Error(), "GPU-b: only root") {
 			t.Error(err)
@@ -223,10 +220,9 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		}
 	})
 	t.Run("by an earlier apply", func(t *testing.T) {
-		w, l, _ := lock(t)
-		l.Release()
+		w, _ := lock(t)
 		w.play(stuck)
-		errs := ResetLeft(w.driver, w.clocks.Records, w.locks, "")
+		errs := ResetLeft(w.driver, w.clocks.Records, free)
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(),
 			"GPU-b: only root may lock the clocks of devices; apply as root, or") || w.records() != 1 {
 			t.Errorf("%v, %d records", errs, w.records())
@@ -236,26 +232,26 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		}
 	})
 	t.Run("on devices that another one holds", func(t *testing.T) {
-		w, _, locked := lock(t)
-		if err := resetLeft(w.driver, locked.record, w.locks, "", 0); err == nil || w.records() != 1 {
-			t.Errorf("%v, %d records", err, w.records())
+		w, _ := lock(t)
+		leased := func(uuid string) (func(), error) { return nil, errors.New("it is leased") }
+		if left := ResetLeft(w.driver, w.clocks.Records, leased); len(left) != 1 || w.records() != 1 {
+			t.Errorf("%v, %d records", left, w.records())
 		}
 		if got := left(w); !slices.Equal(got, []int{0, 1}) {
 			t.Errorf("left out are %v", got)
 		}
 	})
 	t.Run("without NVML", func(t *testing.T) {
-		w, l, _ := lock(t)
-		l.Release()
+		w, _ := lock(t)
 		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
 		devices[1].UUID, d.devices = "GPU-b", devices
-		if errs := ResetLeft(d, w.clocks.Records, w.locks, ""); len(errs) != 1 || d.Lost(devices[1]) == "" ||
+		if errs := ResetLeft(d, w.clocks.Records, free); len(errs) != 1 || d.Lost(devices[1]) == "" ||
 			d.Lost(devices[0]) != "" {
 			t.Errorf("%v: %q, %q", errs, d.Lost(devices[0]), d.Lost(devices[1]))
 		}
 	})
 	t.Run("not where nothing can be locked", func(t *testing.T) {
-		w, _, locked := lock(t)
+		w, locked := lock(t)
 		w.play(strings.Replace(twoH100, fails, "reset=3 slow=0x44", 1))
 		if err := locked.Reset(); err != nil || left(w) != nil || w.records() != 0 {
 			t.Errorf("%v, %d records", err, w.records())
@@ -301,7 +297,7 @@ func TestWhoMayLockClocks(t *testing.T) {
 			"proc/self/status": file("CapEff:\t0000000000000000\n")}, false},
 		{"not to be seen", fstest.MapFS{"proc/driver/nvidia/version": file("")}, true},
 	} {
-		if got := (machine{test.files}).mayLockClocks(); got != test.want {
+		if got := mayLockClocks(test.files); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device
+package gpu
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/device/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
 const twoH100 = `system driver=550.54.15 cuda=12040
@@ -29,7 +29,7 @@ path from=GPU-a to=GPU-b level=40
 func TestNVMLTellsWhatIsThere(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play(twoH100)
-	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" ||
 		len(d.Devices()) != 2 {
@@ -60,7 +60,7 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 func TestNVMLSeesTheWorldChange(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play(twoH100)
-	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	d.elsewhere = false // the library counts as we do
 	play(twoH100 + "process on=GPU-a pid=" + self() +
@@ -71,20 +71,21 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 	}
 	own, gone := r.Processes[0], r.Processes[1]
 	if own.PID != os.Getpid() || own.Used != 1<<30 || own.User == "" ||
-		!strings.HasPrefix("device.test", own.Name[:6]) {
+		!strings.HasPrefix("gpu.test", own.Name[:3]) {
 		t.Errorf("own %+v", own)
 	}
 	if gone != (Process{PID: 2147483647}) {
 		t.Errorf("a process of another PID namespace: %+v", gone)
 	}
 	play(strings.Replace(twoH100, "ecc=0", "ecc=0 gone=15", 1))
-	if _, err := d.Read(d.Devices()[0]); !Gone(err) || !strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3)") {
+	if _, err := d.Read(d.Devices()[0]); !errors.Is(err, ErrGone) ||
+		!strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3)") {
 		t.Errorf("a device that fell off the bus: %v", err)
 	}
 	if _, err := d.Read(d.Devices()[1]); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
-	again := OpenDriver(t.Context(), DriverOptions{Library: library})
+	again := OpenDriver(t.Context(), Options{Library: library})
 	defer again.Close()
 	if len(again.Devices()) != 1 || again.Devices()[0].UUID != "GPU-b" || !strings.Contains(again.Reason, "device 0") {
 		t.Errorf("opened again: %+v", again)
@@ -129,7 +130,7 @@ func TestMPSIsTold(t *testing.T) {
 		if err := os.WriteFile(file, []byte(pid+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d := OpenDriver(t.Context(), DriverOptions{Library: library, MPS: dir})
+		d := OpenDriver(t.Context(), Options{Library: library, MPS: dir})
 		t.Cleanup(d.Close)
 		return d, Warnings(d.Devices())
 	}
@@ -167,7 +168,7 @@ func TestMPSIsTold(t *testing.T) {
 func TestAnOldDriverIsAskedForLess(t *testing.T) {
 	library, play := nvmltest.World(t, true)
 	play(twoH100 + "process on=GPU-a pid=77 mib=5\n")
-	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	if d.Provider != ProviderNVML || len(d.Devices()) != 2 || d.CUDA != "" || d.Devices()[0].PowerLimit != 0 {
 		t.Fatalf("%+v", d)
@@ -188,7 +189,7 @@ func TestInstancesOfAPartitionedDevice(t *testing.T) {
 		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 " +
 		"name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n"
 	play(partitioned)
-	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	var names []string
 	for _, dev := range d.Devices() {
@@ -224,7 +225,7 @@ func TestDevicesBehindASwitch(t *testing.T) {
 	}
 	text.WriteString("nvlink from=GPU-a to=00000000:f0:00.0 n=18\nnvlink from=GPU-b to=00000000:f0:00.0 n=18\n")
 	play(text.String())
-	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	a, b, c := d.Devices()[0], d.Devices()[1], d.Devices()[2]
 	if d.Link(a, b).String() != "NV18" || d.Link(a, c).NVLinks != 0 || d.Link(a, b).Compare(d.Link(b, c)) <= 0 {
@@ -238,12 +239,12 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for init, want := range map[string]string{"9": "modprobe", "18": "reload", "999": "NVML error 999"} {
 		play("system init=" + init + "\n")
-		if d := OpenDriver(t.Context(), DriverOptions{Library: library}); d.Provider != ProviderNone ||
+		if d := OpenDriver(t.Context(), Options{Library: library}); d.Provider != ProviderNone ||
 			!strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") {
 			t.Errorf("init %s: %+v", init, d)
 		}
 	}
-	if d := OpenDriver(t.Context(), DriverOptions{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone ||
+	if d := OpenDriver(t.Context(), Options{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone ||
 		!strings.Contains(d.Reason, "no NVIDIA driver") {
 		t.Errorf("%+v", d)
 	}
@@ -255,7 +256,7 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	library, play := nvmltest.World(t, false)
 	play(strings.Replace(twoH100, "gpu uuid=GPU-a", "gpu hang=1 uuid=GPU-a", 1))
-	d := OpenDriver(t.Context(), DriverOptions{Library: library, Patience: patience})
+	d := OpenDriver(t.Context(), Options{Library: library, Patience: patience})
 	if len(d.Devices()) != 1 || d.Devices()[0].UUID != "GPU-b" ||
 		d.Reason != "device 0: the driver has not answered for 20s" {
 		t.Errorf("one device hangs: %+v", d.answer)
@@ -267,7 +268,7 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 
 	t.Setenv("PATH", t.TempDir())
 	play("system driver=550.54.15 hang=1\n")
-	d = OpenDriver(t.Context(), DriverOptions{Library: library, Patience: patience})
+	d = OpenDriver(t.Context(), Options{Library: library, Patience: patience})
 	if d.Provider != ProviderNone || !strings.Contains(d.Reason,
 		"NVML: the driver has not answered for 20s; nvidia-smi") {
 		t.Errorf("all hangs: %+v", d.answer)
@@ -276,30 +277,15 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("a signal")) })
-	if d := OpenDriver(ctx, DriverOptions{Library: library}); !strings.Contains(d.Reason, "NVML: a signal") {
+	if d := OpenDriver(ctx, Options{Library: library}); !strings.Contains(d.Reason, "NVML: a signal") {
 		t.Errorf("a signal comes: %+v", d.answer)
-	}
-
-	// Who needs no device does not ask.
-	pool, err := NewPool(Options{CPUs: 1, GPUs: NewDriver(t.Context(), DriverOptions{Library: library}).Devices})
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun := time.Now()
-	l, why := pool.TryAcquire(Request{CPUs: 1})
-	if why != nil || time.Since(begun) > 10*time.Second {
-		t.Errorf("%+v after %s", why, time.Since(begun))
-	}
-	l.Release()
-	if err := pool.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
 func TestCriticalErrorsAreToldOnce(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play(twoH100)
-	d := OpenDriver(t.Context(), DriverOptions{Library: library})
+	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	read := func() []uint64 {
 		r, err := d.Read(d.Devices()[0])

@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 			err = context.Cause(ctx)
 			// it is not there, or off the bus: see nvidia-smi(1)
 		} else if n := cmd.ProcessState.ExitCode(); n == 6 || n == 15 {
-			err = errGone
+			err = ErrGone
 		}
 		return "", fmt.Errorf("nvidia-smi: %w: %s", err, firstLine(string(out.Bytes())+string(problem.Bytes())))
 	}

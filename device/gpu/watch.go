@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/device/xid"
+	"github.com/benchgraph/benchgraph/device/gpu/xid"
 )
 
 // A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it
@@ -54,7 +54,7 @@ func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 		all = append(all, "used by "+p.String())
 	}
 	if len(r.Processes) == 0 && r.Used > l.Used {
-		all = append(all, fmt.Sprintf("%s of its memory in use by nobody who can be seen", bytesText(r.Used)))
+		all = append(all, fmt.Sprintf("%s of its memory in use by nobody who can be seen", Bytes(r.Used)))
 	}
 	if r.Utilization != nil && *r.Utilization > l.Utilization {
 		all = append(all, fmt.Sprintf("%d %% busy", *r.Utilization))
@@ -85,7 +85,7 @@ func (p Process) String() string {
 		text += ")"
 	}
 	if p.Used > 0 {
-		text += " with " + bytesText(p.Used)
+		text += " with " + Bytes(p.Used)
 	}
 	return text
 }

@@ -1,4 +1,4 @@
-package device
+package gpu
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ func elsewhere() bool {
 	return err == nil && link != "pid:[4026531836]"
 }
 
-// identify finds out whose process it is and what it is called, as far as it can be seen from here.
-func (p *Process) identify() {
+// Identify finds out whose process it is and what it is called, as far as it can be seen from here.
+func (p *Process) Identify() {
 	dir := fmt.Sprintf("/proc/%d", p.PID)
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -45,7 +45,7 @@ func mpsWarning(pipes string) string {
 	text, _ := os.ReadFile(filepath.Join(pipes, "nvidia-cuda-mps-control.pid"))
 	p := Process{}
 	_, _ = fmt.Sscan(string(text), &p.PID)
-	if p.identify(); p.Name != mpsName { // a daemon that was killed leaves its files
+	if p.Identify(); p.Name != mpsName { // a daemon that was killed leaves its files
 		return ""
 	}
 	return fmt.Sprintf("an MPS daemon waits for programs, %s: those without a sandbox become its clients, and share "+

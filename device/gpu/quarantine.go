@@ -1,11 +1,12 @@
-package device
+package gpu
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/benchgraph/benchgraph/device/xid"
+	"github.com/benchgraph/benchgraph/device/gpu/xid"
 )
 
 // Quarantine is a device on which nothing is granted any more, and why.
@@ -117,7 +118,7 @@ func (d *Driver) Doubtful(of Device) bool {
 
 // judge looks whether a reading, or its error, says that a device is not to be trusted any more.
 func (d *Driver) judge(of Device, r Reading, err error) {
-	if Gone(err) {
+	if errors.Is(err, ErrGone) {
 		d.lose(of, err.Error())
 	}
 	for _, code := range r.Xids {

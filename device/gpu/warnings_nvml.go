@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device
+package gpu
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 		}
 	}
 	for _, p := range s.processes(h, nil) {
-		if p.identify(); p.Name == mpsName { // a number of another PID namespace has another name here
+		if p.Identify(); p.Name == mpsName { // a number of another PID namespace has another name here
 			all = append(all, fmt.Sprintf("an MPS server runs on it, %s, through which programs share the device: "+
 				"nothing is measured there until it has ended (echo quit | nvidia-cuda-mps-control)", p))
 		}

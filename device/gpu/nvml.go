@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device
+package gpu
 
 import (
 	"cmp"
@@ -250,7 +250,7 @@ func (s *nvmlSource) instances(h nvml.Device, whole Device) []Device {
 func failed(ret nvml.Return) error {
 	switch ret {
 	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_NOT_FOUND, nvml.ERROR_RESET_REQUIRED:
-		return fmt.Errorf("%w: %v", errGone, ret)
+		return fmt.Errorf("%w: %v", ErrGone, ret)
 	}
 	return fmt.Errorf("NVML: %v", ret)
 }

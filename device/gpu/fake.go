@@ -1,0 +1,28 @@
+package gpu
+
+import "fmt"
+
+// These are devices that are known, as Options have them.
+func These(devices []Device) func() []Device { return func() []Device { return devices } }
+
+// Fake returns n devices of one model that exist nowhere, for tests and for planning without hardware.
+func Fake(n int, name string, memory int64) []Device {
+	var all []Device
+	for i := range n {
+		all = append(all, Device{Index: i, UUID: fmt.Sprintf("GPU-00000000-0000-0000-0000-%012d", i), Name: name,
+			Memory: memory})
+	}
+	return all
+}
+
+// NewFake returns a driver of such devices, which are as read tells, for tests.
+func NewFake(devices []Device, read func(Device) (Reading, error)) *Driver {
+	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices, source: fake(read)}}
+}
+
+// fake is a source whose devices are not connected.
+type fake func(Device) (Reading, error)
+
+func (f fake) read(d Device) (Reading, error) { return f(d) }
+func (f fake) link(_, _ Device) Link          { return Link{} }
+func (f fake) close(bool)                     {}
