@@ -157,7 +157,7 @@ func TestDifferentMethodologiesAreNotCompared(t *testing.T) {
 	s.open(func(ctx context.Context, p *campaign.Project) {
 		_, err := p.Plan(ctx, campaign.PlanOptions{})
 		if err == nil {
-			err = p.Unlike()
+			err = p.Unlike(campaign.PlanOptions{})
 		}
 		refused, ok := errors.AsType[*stats.RefusedError](err)
 		for _, want := range []string{"c/v1: command", "./prog # v1", "./prog # base", "variant.v1, benchmarks.hcl:",

@@ -46,7 +46,7 @@ func TestOnlyArtefactsMayDiffer(t *testing.T) {
 		var err error
 		s.open(func(ctx context.Context, p *campaign.Project) {
 			if _, err = p.Plan(ctx, campaign.PlanOptions{}); err == nil {
-				err = p.Unlike()
+				err = p.Unlike(campaign.PlanOptions{})
 			}
 		})
 		return err

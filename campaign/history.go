@@ -39,19 +39,15 @@ func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 			if len(own) == 0 {
 				continue
 			}
-			if p.Locked && slices.ContainsFunc(own, func(q hclspec.Question) bool {
-				return q.About == hclspec.Described
-			}) {
-				return changed, append(diags, problem(repo.Range, "Lock file is incomplete",
-					fmt.Sprintf("What git describe says of commits of %s is not pinned in the lock file, and "+
-						"-locked forbids to add it. Run without -locked once and commit the lock file.", repo.Address)))
+			pins := slices.ContainsFunc(own, func(q hclspec.Question) bool { return q.About == hclspec.Described })
+			if p.Locked && pins {
+				return changed, append(diags, incomplete(repo.Range,
+					"What git describe says of commits of %s is not pinned in the lock file", repo.Address))
 			}
 			if err := p.answer(ctx, repo, own); err != nil {
 				return changed, append(diags, p.unreadable(repo.Address, err))
 			}
-			changed = changed || slices.ContainsFunc(own, func(q hclspec.Question) bool {
-				return q.About == hclspec.Described
-			})
+			changed = changed || pins
 		}
 		if err := p.History.Save(); err != nil {
 			fmt.Fprintf(p.Progress, "%v\n", err) // it is asked again next time

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -59,19 +60,9 @@ func (p *resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl
 		wanted[key], first[key] = append(wanted[key], near.Commit), w
 	}
 	for key, commits := range wanted {
-		mirror, err := p.Mirror(ctx, key.repo)
-		if err != nil {
-			return hcl.Diagnostics{p.unreadable(key.repo, err)}
+		if diags := p.pinOutside(ctx, key, commits, first[key]); diags.HasErrors() {
+			return diags
 		}
-		digests, err := mirror.OutsideAll(ctx, commits, first[key].Overlay)
-		if err != nil {
-			return hcl.Diagnostics{problem(first[key].Range, "Tree cannot be read", err.Error())}
-		}
-		outside := p.lockOf(key.repo.Name).Outside
-		if outside[key.overlay] == nil {
-			outside[key.overlay] = map[string]string{}
-		}
-		maps.Copy(outside[key.overlay], digests)
 	}
 	return nil
 }
@@ -141,20 +132,12 @@ func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
 		if w == nil {
 			continue
 		}
-		if p.Lock.Refused == nil {
-			p.Lock.Refused = map[string]map[string]string{}
-		}
-		if p.Lock.Refused[w.Address.Name] == nil {
-			p.Lock.Refused[w.Address.Name] = map[string]string{}
-		}
-		if _, known := p.Lock.Refused[w.Address.Name][tasks.Refusal(w, url)]; known {
+		refused := inner(&p.Lock.Refused, w.Address.Name)
+		if _, known := refused[tasks.Refusal(w, url)]; known {
 			continue
 		}
-		why := f.Evidence
-		if why == "" {
-			why = f.Message
-		}
-		p.Lock.Refused[w.Address.Name][tasks.Refusal(w, url)] = why
+		why := cmp.Or(f.Evidence, f.Message)
+		refused[tasks.Refusal(w, url)] = why
 		p.unpin(w)
 		news = append(news, fmt.Sprintf("%s: %s is passed over: %s", w.Address, tasks.WithoutPassword(url), why))
 	}
@@ -189,14 +172,7 @@ func (p *resolver) pinWheel(w *hclspec.Wheel, s tasks.Served) {
 	}
 	p.Lock.Wheels[name] = byKey
 	delete(p.Lock.Nearest[name], key)
-	if s.Near.Commit == "" {
-		return
+	if s.Near.Commit != "" {
+		inner(&p.Lock.Nearest, name)[key] = s.Near
 	}
-	if p.Lock.Nearest == nil {
-		p.Lock.Nearest = map[string]map[string]hclspec.NearLock{}
-	}
-	if p.Lock.Nearest[name] == nil {
-		p.Lock.Nearest[name] = map[string]hclspec.NearLock{}
-	}
-	p.Lock.Nearest[name][key] = s.Near
 }

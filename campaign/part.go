@@ -27,9 +27,5 @@ func (p *Project) Part(ctx context.Context, chosen json.RawMessage, address stri
 
 // ApplyPart runs a plan of Part.
 func (p *Project) ApplyPart(ctx context.Context, plan *engine.Plan, o ApplyOptions) (*engine.Result, error) {
-	p.Room.Begin(ctx, plan)
-	if err := p.RecallCanaries(ctx, plan); err != nil {
-		return nil, err
-	}
-	return engine.Apply(ctx, plan, p.engineOptions(o, map[string]bool{}))
+	return p.run(ctx, plan, o, teller{o.Emit, map[string]bool{}})
 }

@@ -29,15 +29,10 @@ type outsideOf struct {
 
 // resolveOutsides finds the digests of what of each built tree the overlay does not cover, one batch for each overlay.
 func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
-	sources := map[hclspec.Address]*hclspec.Source{}
-	for i := range p.Spec.Sources {
-		sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
-	}
-	wanted := map[outsideOf][]string{}
-	first := map[outsideOf]*hclspec.Wheel{}
+	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
-		src := sources[w.Source]
+		src := p.SourceOf(w.Source)
 		if len(w.Overlay) == 0 || src == nil {
 			continue
 		}
@@ -49,28 +44,48 @@ func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 	for key, commits := range wanted {
 		w := first[key]
 		if p.Locked {
-			return false, hcl.Diagnostics{problem(w.Range, "Lock file is incomplete",
-				fmt.Sprintf("The lock file does not have what the overlay of %s leaves of %s, and -locked forbids "+
-					"to add it. Run without -locked once and commit the lock file.", w.Address, short(commits[0])))}
+			return false, hcl.Diagnostics{incomplete(w.Range,
+				"The lock file does not have what the overlay of %s leaves of %s", w.Address, short(commits[0]))}
 		}
-		mirror, err := p.Mirror(ctx, key.repo)
-		if err != nil {
-			return false, hcl.Diagnostics{p.unreadable(key.repo, err)}
+		if diags := p.pinOutside(ctx, key, commits, w); diags.HasErrors() {
+			return false, diags
 		}
-		end := p.Asker.Watch(p.lockOf(key.repo.Name).Location, "trees of "+key.repo.String())
-		digests, err := mirror.OutsideAll(ctx, commits, w.Overlay)
-		end()
-		if err != nil {
-			return false, hcl.Diagnostics{problem(w.Range, "Tree cannot be read",
-				fmt.Sprintf("%s: %v", w.Address, err))}
-		}
-		outside := p.lockOf(key.repo.Name).Outside
-		if outside[key.overlay] == nil {
-			outside[key.overlay] = map[string]string{}
-		}
-		maps.Copy(outside[key.overlay], digests)
 	}
 	return len(wanted) > 0, nil
+}
+
+// pinOutside notes in the lock the digests of the trees of commits, without the files that a wheel's overlay covers.
+func (p *resolver) pinOutside(ctx context.Context, key outsideOf, commits []string, w *hclspec.Wheel) hcl.Diagnostics {
+	mirror, err := p.Mirror(ctx, key.repo)
+	if err != nil {
+		return hcl.Diagnostics{p.unreadable(key.repo, err)}
+	}
+	end := p.Asker.Watch(p.lockOf(key.repo.Name).Location, "trees of "+key.repo.String())
+	digests, err := mirror.OutsideAll(ctx, commits, w.Overlay)
+	end()
+	if err != nil {
+		return hcl.Diagnostics{problem(w.Range, "Tree cannot be read", fmt.Sprintf("%s: %v", w.Address, err))}
+	}
+	outside := p.lockOf(key.repo.Name).Outside
+	maps.Copy(inner(&outside, key.overlay), digests)
+	return nil
+}
+
+// incomplete is the mistake that the lock file lacks something and may not change.
+func incomplete(at hcl.Range, lack string, args ...any) *hcl.Diagnostic {
+	return problem(at, "Lock file is incomplete", fmt.Sprintf(lack, args...)+
+		", and -locked forbids to add it. Run without -locked once and commit the lock file.")
+}
+
+// inner is the map under a key of a map of maps. Where one is missing, it is made.
+func inner[V any](m *map[string]map[string]V, key string) map[string]V {
+	if *m == nil {
+		*m = map[string]map[string]V{}
+	}
+	if (*m)[key] == nil {
+		(*m)[key] = map[string]V{}
+	}
+	return (*m)[key]
 }
 
 // resolveWheels asks, in order, which prebuilt source has each wheel. What was found is pinned: a wheel that appears
@@ -87,9 +102,8 @@ func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 		return false, nil
 	}
 	if p.Locked {
-		return false, hcl.Diagnostics{problem(open[0].Range, "Lock file is incomplete",
-			fmt.Sprintf("The lock file does not say which prebuilt source serves %s, and -locked forbids to add it. "+
-				"Run without -locked once and commit the lock file.", open[0].Address))}
+		return false, hcl.Diagnostics{incomplete(open[0].Range,
+			"The lock file does not say which prebuilt source serves %s", open[0].Address)}
 	}
 	near := map[outsideOf]map[string][]git.Ancestor{}
 	if !p.Offline {
@@ -147,7 +161,7 @@ func (p *resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagn
 	if p.Offline {
 		return nil
 	}
-	for _, host := range sortedKeys(unverified) {
+	for _, host := range slices.Sorted(maps.Keys(unverified)) {
 		all := unverified[host]
 		slices.SortFunc(all, func(a, b silence) int {
 			return strings.Compare(a.wheel.Address.String(), b.wheel.Address.String())
@@ -224,9 +238,8 @@ func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 		return false, diags
 	}
 	if p.Locked {
-		return false, append(diags, problem(missing[0].at, "Lock file is incomplete",
-			fmt.Sprintf("Image %s is not pinned in the lock file, and -locked forbids to add it. Run without "+
-				"-locked once and commit the lock file.", missing[0].name)))
+		return false, append(diags, incomplete(missing[0].at, "Image %s is not pinned in the lock file",
+			missing[0].name))
 	}
 	fmt.Fprintf(p.Progress, "resolving images that are not pinned: %d\n", len(missing))
 	var mu sync.Mutex

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,21 +28,24 @@ import (
 func (p *Project) Preflight() []preflight.Finding { return p.findings }
 
 // survey is the preflight of a project: the checks of a plan that need no device and run nothing.
-type survey struct{ *Project }
+type survey struct {
+	*tasks.Facts
+	basis string // what, beside files, a plan depends on
+}
 
 // run makes the checks, or takes the findings of the last preflight if nothing that they depend on has changed.
-func (p *survey) run(ctx context.Context) error {
-	p.findings, p.Refused = p.mistakes(), tasks.Refusals{}
+func (p *survey) run(ctx context.Context) ([]preflight.Finding, error) {
+	p.Refused = tasks.Refusals{}
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
-		return nil
+		return p.mistakes(), nil
 	}
 	in, patches, err := p.preflightInput()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	digest, err := p.preflightDigest(in, patches)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	file := filepath.Join(p.StateDir, "preflight")
 	findings, known := readPreflight(file, digest)
@@ -50,7 +54,7 @@ func (p *survey) run(ctx context.Context) error {
 		in.FreeDisk = p.freeDisk()
 		var broken error
 		if findings, broken = preflight.Run(ctx, in, treeReader{p}); broken != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if whole && broken == nil {
 			if err := writePreflight(file, digest, findings); err != nil {
@@ -58,9 +62,8 @@ func (p *survey) run(ctx context.Context) error {
 			}
 		}
 	}
-	p.findings = append(p.mistakes(), findings...)
 	p.refuse(in, findings)
-	return nil
+	return append(p.mistakes(), findings...), nil
 }
 
 // keptPreflight is the file in which findings are kept.
@@ -103,7 +106,7 @@ func (p *survey) preflightDigest(in *preflight.Input, patches map[string]git.Pat
 	for key, patch := range patches {
 		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
 	}
-	text, err := json.Marshal([]any{p.Basis, p.Trees, in, sums})
+	text, err := json.Marshal([]any{p.basis, p.Trees, in, sums})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
@@ -239,7 +242,7 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 		return err
 	}
 	end := p.Asker.Watch(p.locationOf(repo), "revisions of "+repo.String())
-	_, err = mirror.Resolve(ctx, sortedKeys(revs))
+	_, err = mirror.Resolve(ctx, slices.Sorted(maps.Keys(revs)))
 	end()
 	if err != nil {
 		return err

@@ -145,10 +145,6 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) pref
 
 // supplied adds where wheels and images come from, and which known issues are asked about.
 func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
-	sources := map[hclspec.Address]*hclspec.Source{}
-	for i := range p.Spec.Sources {
-		sources[p.Spec.Sources[i].Address] = &p.Spec.Sources[i]
-	}
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
 		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
@@ -159,7 +155,7 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
 		if by.URL != "" {
 			state.Serves, state.From = tasks.WithoutPassword(by.URL), by.Near.Commit
-			state.Changed = !p.ServesPatched(w, sources[w.Source])
+			state.Changed = !p.ServesPatched(w, p.SourceOf(w.Source))
 		}
 		in.Wheels = append(in.Wheels, state)
 	}

@@ -9,16 +9,20 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/memo"
+	"github.com/benchgraph/benchgraph/campaign/results"
+	"github.com/benchgraph/benchgraph/campaign/round"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/source/history"
@@ -53,23 +57,25 @@ type Project struct {
 	findings []preflight.Finding // of the preflight
 	recalled *memo.Recalled      // the remembered plan of which only what has changed is made again; nil: none
 
-	warnings   hcl.Diagnostics             // of the last evaluation of the files
-	unsaved    bool                        // the lock has fixes that were learnt from remembered failures
-	recognized map[string]bool             // attempts whose logs were searched for fixes that were declared later
-	missed     []cache.Key                 // keys of blocks that were looked up before members were dropped
-	remade     map[string]int              // by node: how often it ran again because an input was damaged
-	given      map[cache.Key]cache.Attempt // infra failures of this process, which later waves do not try again
-	unlike     error                       // the error of Unlike
-	partial    bool                        // the last plan leaves out nodes that wait for another machine
+	warnings hcl.Diagnostics // of the last evaluation of the files
+	learner  round.Learner
+	unsaved  bool        // the lock has fixes that were learnt from remembered failures
+	missed   []cache.Key // keys of blocks that were looked up before members were dropped
+	usedUp   usedUp      // by waves of this process
+	partial  bool        // the last plan leaves out nodes that wait for another machine
 }
 
 // newProject returns a project whose files are not evaluated yet.
 func newProject(o Options, f *tasks.Facts) *Project {
 	return &Project{
 		Options: o, Drawing: &tasks.Drawing{Facts: f}, next: tasks.NewChoice(),
-		remade: map[string]int{}, given: map[cache.Key]cache.Attempt{}, recognized: map[string]bool{},
+		learner: round.Learner{Lock: f.Lock, Logs: logs(f)},
+		usedUp:  usedUp{map[cache.Key]cache.Attempt{}, map[string]int{}},
 	}
 }
+
+// logs is the directory of the logs of attempts.
+func logs(f *tasks.Facts) string { return filepath.Join(f.StateDir, "logs") }
 
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the
 // pins.
@@ -101,7 +107,7 @@ func (o *Options) memo() memo.Place { return memo.Place{File: o.MemoFile, Basis:
 // Remember keeps what a plan of the whole project found out for the next process. It keeps nothing where that could not
 // tell whether it still holds.
 func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
-	if len(p.given) > 0 || p.partial {
+	if len(p.usedUp.given) > 0 || p.partial {
 		return nil
 	}
 	return p.memo().Remember(ctx, &memo.Planned{
@@ -112,11 +118,9 @@ func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
 // evaluate takes the whole project from its files, and the machine as it is.
 func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	p.recalled, p.Standing = nil, nil
-	spec, diags := p.Load(p.Lock)
-	if diags.HasErrors() {
+	if diags := p.reload(); diags.HasErrors() {
 		return diags
 	}
-	p.Spec, p.warnings = spec, diags
 	class, _, err := device.Inventory(nil)
 	if err != nil {
 		fmt.Fprintf(p.Progress, "inventory: %v\n", err)
@@ -130,7 +134,7 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 		diags = append(diags, p.reload()...)
 	}
 	if !diags.HasErrors() {
-		if err := (&survey{p}).run(ctx); err != nil {
+		if p.findings, err = (&survey{p.Facts, p.Basis}).run(ctx); err != nil {
 			return append(diags, problem(hcl.Range{}, "Preflight", err.Error()))
 		}
 		diags = append(append(slices.Clip(p.warnings), diags...), p.warnUnconfined()...)
@@ -158,17 +162,19 @@ type PlanOptions struct {
 	AsIs        bool // for showing how things stand: failures that an apply would try again count, too
 }
 
-// measures says whether a plan with these options may measure a group.
-func (o *PlanOptions) measures(g *tasks.Group) bool {
-	return slices.ContainsFunc(g.Trials, func(t findings.Block) bool {
-		at := t.At.String()
-		return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
+// Unlike is the error for variants that the file measures in different ways, as the last plan has them: a
+// *stats.RefusedError. Whoever plans to measure has to look at it first; whoever only shows what is stored need not.
+func (p *Project) Unlike(o PlanOptions) error {
+	if p.recalled != nil {
+		return nil // nothing differed when it was remembered
+	}
+	return p.Differ(func(g *tasks.Group) bool { // whether it may be measured
+		return slices.ContainsFunc(g.Trials, func(t findings.Block) bool {
+			at := t.At.String()
+			return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
+		})
 	})
 }
-
-// Unlike is the error for variants that the file measures in different ways, as the last plan found them: a
-// *stats.RefusedError. Whoever plans to measure has to look at it first; whoever only shows what is stored need not.
-func (p *Project) Unlike() error { return p.unlike }
 
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
 // blocks, or blocks without a member that cannot be built.
@@ -184,57 +190,101 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 		if err != nil {
 			return nil, err
 		}
-		if p.bring(ctx, whole) {
-			continue
-		}
-		changed, err := p.adapt(ctx, whole)
+		again, err := p.another(ctx, whole, o)
 		if err != nil {
 			return nil, err
 		}
-		if !changed && !o.AsIs {
-			changed, err = p.relearn(ctx, whole)
+		if !again {
+			return p.part(ctx, whole, o)
 		}
-		if err != nil {
+	}
+}
+
+// another reports whether what is stored asks for another round than that of a plan.
+func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions) (bool, error) {
+	r := round.Round{Stored: p.Stored(whole), Next: &p.next}
+	if r.Bring(ctx) {
+		return true, nil
+	}
+	changed, err := r.Adapt(ctx)
+	p.missed = append(p.missed, r.Missed...)
+	if changed || err != nil {
+		return true, err
+	}
+	if !o.AsIs && len(p.Spec.Fixes) > 0 && !p.Locked {
+		news, err := p.learner.Relearn(ctx, r.Stored)
+		for _, text := range news {
+			fmt.Fprintf(p.Progress, "a remembered failure: %s\n", text)
+		}
+		if len(news) > 0 {
+			p.unsaved = true
+			p.next.Remeasure()
+		}
+		if len(news) > 0 || err != nil {
+			return true, err
+		}
+	}
+	if p.recalled == nil { // else no work differed when it was remembered
+		p.NoteWork(whole)
+	}
+	if p.next.Alone == nil && o.Target != nil {
+		if alone := r.Targeted(o.Target); len(alone) > 0 {
+			p.next.Alone = alone
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// part plans what the options select of a whole plan, without what waits.
+func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (*engine.Plan, error) {
+	failed := map[string]bool{}
+	if o.RetryFailed {
+		var err error
+		if failed, err = failedBlocks(ctx, p.Stored(whole)); err != nil {
 			return nil, err
 		}
-		if changed {
-			continue
-		}
-		if p.recalled == nil { // else nothing differed when it was remembered
-			p.NoteWork(whole)
-			p.unlike = p.Differ(o.measures)
-		}
-		if p.next.Alone == nil && o.Target != nil {
-			if p.next.Alone = p.targetedAlone(whole, o.Target); p.next.Alone != nil {
-				continue
+	}
+	waits := map[string]string{}
+	if o.Here {
+		waits = p.Waits(whole)
+		maps.Copy(waits, postponed(p.Drawing, whole))
+	}
+	p.partial = len(waits) > 0
+	p.NoteWaits(whole)
+	if o.Target == nil && o.Exclude == nil && len(failed)+len(waits) == 0 {
+		return whole, nil
+	}
+	part, err := whole.Graph.Subset(o.Target, o.Exclude)
+	if err == nil && len(waits) > 0 {
+		part, err = part.Subset(nil, func(address string) bool { return waits[address] != "" })
+	}
+	if err != nil {
+		return nil, err
+	}
+	if replace := o.Replace; len(failed) > 0 {
+		o.Replace = func(address string) bool { return failed[address] || replace != nil && replace(address) }
+	}
+	return engine.NewPlan(ctx, part, p.planOptions(o))
+}
+
+// failedBlocks are the blocks in which a member failed. They are in the store, for the samples of the others are good;
+// so they are replaced when failures are to be tried again.
+func failedBlocks(ctx context.Context, s *results.Stored) (map[string]bool, error) {
+	failed := map[string]bool{}
+	err := s.Records(ctx, func(step *engine.Step, _ cache.Entry, rec *sample.Record) {
+		for _, m := range rec.Members {
+			if m.Failure != nil || m.Skipped != "" && !m.Same {
+				failed[step.Node.Address] = true
 			}
 		}
-		failed, err := p.failedBlocks(ctx, whole, o)
-		if err != nil {
-			return nil, err
-		}
-		waits := map[string]string{}
-		if o.Here {
-			waits = p.Waits(whole)
-			maps.Copy(waits, p.postponed(whole))
-		}
-		p.partial = len(waits) > 0
-		p.NoteWaits(whole)
-		if o.Target == nil && o.Exclude == nil && len(failed)+len(waits) == 0 {
-			return whole, nil
-		}
-		part, err := graph.Subset(o.Target, o.Exclude)
-		if err == nil && len(waits) > 0 {
-			part, err = part.Subset(nil, func(address string) bool { return waits[address] != "" })
-		}
-		if err != nil {
-			return nil, err
-		}
-		if replace := o.Replace; len(failed) > 0 {
-			o.Replace = func(address string) bool { return failed[address] || replace != nil && replace(address) }
-		}
-		return engine.NewPlan(ctx, part, p.planOptions(o))
-	}
+	})
+	return failed, err
+}
+
+// Stored returns what is stored of the last round's graph, as a plan of it says.
+func (p *Project) Stored(plan *engine.Plan) *results.Stored {
+	return &results.Stored{Drawing: p.Drawing, Plan: plan}
 }
 
 // draw makes the graph of the next round.
@@ -250,66 +300,23 @@ func (p *Project) draw(ctx context.Context) (*engine.Graph, error) {
 }
 
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
+	pool := p.Pool
+	if p.Elsewhere != nil {
+		pool = p.Elsewhere.Pool
+	}
 	return engine.PlanOptions{
-		Store: p.Store, Journal: p.Journal, Pool: p.planningPool(),
-		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.given, Terms: terms(),
+		Store: p.Store, Journal: p.Journal, Pool: pool,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given,
+		Terms: engine.Terms{
+			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
+			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc",
+			LostDevice: tasks.LostDeviceRemedy,
+		},
 	}
 }
-
-// terms returns the words of this program in the engine's messages.
-func terms() engine.Terms {
-	return engine.Terms{
-		Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
-		DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc", LostDevice: tasks.LostDeviceRemedy,
-	}
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // short is a commit as it is shown.
 func short(rev string) string { return rev[:min(len(rev), 12)] }
-
-// bringer is a store that brings results of a shared store here, many at a time.
-type bringer interface {
-	Bring(ctx context.Context, keys []cache.Key) (lost bool)
-}
-
-// bring brings here the results that a plan reads: of benchmarks, of the blocks of a benchmark that is to be gathered
-// anew, and of reports. It reports whether the shared store did not have what it said, so that it must be planned
-// again.
-func (p *Project) bring(ctx context.Context, plan *engine.Plan) bool {
-	store, ok := p.Store.(bringer)
-	if !ok {
-		return false
-	}
-	var keys []cache.Key
-	add := func(address string) (stored bool) {
-		step, ok := plan.Step(address)
-		if !ok {
-			return false
-		}
-		m, stored := step.Stored()
-		if stored {
-			keys = append(keys, m.Key)
-		}
-		return stored
-	}
-	for _, g := range p.Groups {
-		whole := true
-		for _, m := range g.Members {
-			whole = add(m.Bench.Address.String()) && whole
-		}
-		if !whole || g.Members[0].Bench.Canary != nil {
-			for _, t := range g.Trials {
-				add(t.At.String())
-			}
-		}
-	}
-	for i := range p.Spec.Reports {
-		add(p.Spec.Reports[i].Address.String())
-	}
-	return store.Bring(ctx, keys) && ctx.Err() == nil
-}
 
 // LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.
 func (p *Project) LacksSandbox(words ...string) error {

@@ -32,13 +32,13 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left
 		}
 		for _, f := range end.Entry.Files {
 			dst := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir), filepath.FromSlash(f.Path))
-			what, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)), knowsLess)
+			wrote, spared, err := publish(dst, filepath.Join(end.Entry.Dir, filepath.FromSlash(f.Path)), knowsLess)
 			switch {
 			case err != nil:
 				return written, left, fmt.Errorf("%s: %w", r.Address, err)
-			case what == wrote:
+			case wrote:
 				written = append(written, dst)
-			case what == spared:
+			case spared:
 				left = append(left, dst)
 			}
 		}
@@ -46,35 +46,27 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left
 	return written, left, nil
 }
 
-// published is what became of a file.
-type published int
-
-const (
-	same   published = iota // it was there already
-	wrote                   //
-	spared                  // another one was there, and knows more
-)
-
-// publish writes one file beside its place and renames it, unless it is there already.
-func publish(dst, src string, knowsLess func() (bool, error)) (published, error) {
+// publish writes one file beside its place and renames it, unless it is there already. It spares another file that is
+// there and knows more.
+func publish(dst, src string, knowsLess func() (bool, error)) (wrote, spared bool, err error) {
 	want, err := os.ReadFile(src)
 	if err != nil {
-		return same, err
+		return false, false, err
 	}
 	if have, err := os.ReadFile(dst); err == nil {
 		if slices.Equal(have, want) {
-			return same, nil
+			return false, false, nil
 		}
 		if less, err := knowsLess(); less || err != nil {
-			return spared, err
+			return false, less, err
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-		return same, err
+		return false, false, err
 	}
 	beside := dst + ".new"
 	if err := os.WriteFile(beside, want, 0o644); err != nil {
-		return same, errors.Join(err, os.Remove(beside))
+		return false, false, errors.Join(err, os.Remove(beside))
 	}
-	return wrote, os.Rename(beside, dst)
+	return true, false, os.Rename(beside, dst)
 }

@@ -246,7 +246,7 @@ report "r" { of = [compare.all] }
 	s.open(func(ctx context.Context, p *campaign.Project) {
 		plan, err := p.Plan(ctx, campaign.PlanOptions{})
 		must(t, err)
-		found, err := p.Findings(ctx, plan)
+		found, err := p.Stored(plan).Findings(ctx)
 		must(t, err)
 		if len(found) != 1 || len(found[0].Measurements) != 3 {
 			t.Errorf("%+v", found)

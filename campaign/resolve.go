@@ -73,9 +73,8 @@ func (p *resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics)
 			continue
 		}
 		if p.Locked {
-			diags = append(diags, problem(missing[0].at, "Lock file is incomplete",
-				fmt.Sprintf("%s of %s is not pinned in the lock file, and -locked forbids to add it. Run without "+
-					"-locked once and commit the lock file.", missing[0].rev, repo.Address)))
+			diags = append(diags, incomplete(missing[0].at, "%s of %s is not pinned in the lock file", missing[0].rev,
+				repo.Address))
 			continue
 		}
 		found, more := p.lookUp(ctx, repo, missing)

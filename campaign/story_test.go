@@ -231,7 +231,7 @@ func (s *story) ledger() []stats.Comparison {
 	s.open(func(ctx context.Context, p *campaign.Project) {
 		plan, err := p.Plan(ctx, campaign.PlanOptions{AsIs: true})
 		must(s.t, err)
-		found, err := p.Findings(ctx, plan)
+		found, err := p.Stored(plan).Findings(ctx)
 		must(s.t, err)
 		for _, f := range found {
 			rows = append(rows, f.Comparisons...)

@@ -3,16 +3,13 @@ package campaign
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -43,7 +40,7 @@ type Applied struct {
 func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	a := &Applied{}
 	if p.GPUs != nil {
-		o.Emit = p.tellQuarantines(o.Emit)
+		o.Emit = tellQuarantines(p.GPUs, o.Emit)
 		defer func() {
 			p.GPUs.Tell(nil) // a look may outlast the apply
 			a.Left = p.GPUs.Quarantined()
@@ -52,10 +49,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	if err := p.save(o); err != nil {
 		return a, err
 	}
-	told := map[string]bool{}
-	if o.First != nil {
-		told = make(map[string]bool, len(o.First.Steps))
-	}
+	t := teller{o.Emit, map[string]bool{}}
 	for {
 		plan, err := o.First, error(nil)
 		if plan == nil {
@@ -74,23 +68,14 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			break
 		}
 		a.Waves++
-		p.Room.Begin(ctx, plan)
-		if err := p.RecallCanaries(ctx, plan); err != nil {
-			return a, err
+		result, err := p.run(ctx, plan, o, t)
+		if result != nil {
+			a.add(result, err != nil)
 		}
-		result, err := engine.Apply(ctx, plan, p.engineOptions(o, told))
-		if err != nil { // every node of the wave is counted; what an earlier one ran counts as done
-			r := &a.Result
-			r.Cached, r.Failed, r.Blocked, r.Skipped = max(result.Cached-r.Done, 0), result.Failed, result.Blocked,
-				result.Skipped
-		}
-		a.Result.Done += result.Done
-		a.Result.Failures = append(a.Result.Failures, result.Failures...)
-		a.Result.NotRun = result.NotRun
 		if err != nil {
 			return a, err
 		}
-		if lost := p.remember(plan, result); lost && p.recalled != nil {
+		if lost := p.usedUp.note(p.Journal, plan, result); lost && p.recalled != nil {
 			// What made the input is to run again, and may be a node that stands.
 			if diags := p.evaluate(ctx); diags.HasErrors() {
 				return a, diags
@@ -119,8 +104,25 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			o.First = nil // what was learnt asks for another plan
 		}
 	}
-	p.sum(a, o.RunID)
+	a.sum(p.Drawing, o.RunID)
 	return a, nil
+}
+
+// run runs a plan. The result is nil when the plan was not begun.
+func (p *Project) run(ctx context.Context, plan *engine.Plan, o ApplyOptions, t teller) (*engine.Result, error) {
+	p.Room.Begin(ctx, plan)
+	if err := p.RecallCanaries(ctx, plan); err != nil {
+		return nil, err
+	}
+	pool := p.Pool
+	if p.Remote != nil {
+		pool = p.Remote.Pool(pool)
+	}
+	return engine.Apply(ctx, plan, engine.ApplyOptions{
+		Store: p.Store, Journal: p.Journal, Pool: pool, Room: p.Room, Scratch: p.Store.Scratch,
+		LogDir: logs(p.Facts), RunID: o.RunID,
+		Parallelism: o.Parallelism, FailFast: o.FailFast, DeviceWait: o.DeviceWait, Emit: t.tell,
+	})
 }
 
 // refused selects what was to be run anew and cannot be, so that the next plan says so, too; nil: nothing.
@@ -138,42 +140,20 @@ func refused(plan *engine.Plan) func(address string) bool {
 	return func(address string) bool { return all[address] }
 }
 
-// tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so
-// that emit is called by several goroutines, one after the other.
-func (p *Project) tellQuarantines(emit func(engine.Event)) func(engine.Event) {
-	if emit == nil {
-		return nil
+// add counts what a wave did. When it was broken off, every node of it is counted; what an earlier one ran counts as
+// done.
+func (a *Applied) add(wave *engine.Result, broken bool) {
+	r := &a.Result
+	if broken {
+		r.Cached, r.Failed, r.Blocked, r.Skipped = max(wave.Cached-r.Done, 0), wave.Failed, wave.Blocked, wave.Skipped
 	}
-	var mu sync.Mutex
-	one := func(e engine.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		emit(e)
-	}
-	p.GPUs.Tell(func(q gpu.Quarantine) {
-		one(engine.Event{Type: engine.Note, Time: time.Now(), Reason: q.String(),
-			Data: map[string]any{"quarantine": q}})
-	})
-	return one
-}
-
-// failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
-// asked with Replace for another.
-func (p *Project) failedAnew(s *engine.Step, run string) bool {
-	last, ok := p.lastAttempt(s.Node.Address)
-	return ok && last.Run == run && last.Key == s.Key && last.Failure != nil
-}
-
-func (p *Project) lastAttempt(address string) (last cache.Attempt, ok bool) {
-	attempts := p.Journal.Attempts(address)
-	if ok = len(attempts) > 0; ok {
-		last = attempts[len(attempts)-1]
-	}
-	return last, ok
+	r.Done += wave.Done
+	r.Failures = append(r.Failures, wave.Failures...)
+	r.NotRun = wave.NotRun
 }
 
 // sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
-func (p *Project) sum(a *Applied, run string) {
+func (a *Applied) sum(d *tasks.Drawing, run string) {
 	r := &a.Result
 	r.Cached = -r.Done
 	failures := r.Failures
@@ -191,7 +171,7 @@ func (p *Project) sum(a *Applied, run string) {
 		s := &a.Plan.Steps[i]
 		itself := func(f engine.Failed) bool { return f.Address == s.Node.Address }
 		switch {
-		case s.Action == engine.Cached && len(failures) > 0 && p.failedAnew(s, run):
+		case s.Action == engine.Cached && len(failures) > 0 && failedAnew(d.Journal, s, run):
 			r.Failed++
 			tell(s, itself)
 		case s.Action == engine.Cached:
@@ -201,7 +181,7 @@ func (p *Project) sum(a *Applied, run string) {
 		case s.Failure != nil:
 			r.Failed++
 			tell(s, itself)
-		case p.gaveUp(s) && tell(s, p.gaveUpBy(s)):
+		case d.Dropped[s.Node.Address].Outcome == stats.Infra && tell(s, gaveUpBy(d.Spec, s)):
 			r.Failed++
 		case s.Action == engine.Blocked:
 			r.Blocked++
@@ -212,20 +192,21 @@ func (p *Project) sum(a *Applied, run string) {
 	r.Cached = max(r.Cached, 0)
 }
 
-// gaveUp says that a candidate was left out of its blocks because this machine failed it in every attempt. The blocks
-// were then measured without it, so that no block stands as failed.
-func (p *Project) gaveUp(s *engine.Step) bool {
-	gap, out := p.Dropped[s.Node.Address]
-	return out && gap.Outcome == stats.Infra
+// failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
+// asked with Replace for another.
+func failedAnew(j *cache.Journal, s *engine.Step, run string) bool {
+	last := lastAttempt(j, s.Node.Address)
+	return last.Run == run && last.Key == s.Key && last.Failure != nil
 }
 
-// gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out.
-func (p *Project) gaveUpBy(s *engine.Step) func(engine.Failed) bool {
-	i := slices.IndexFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool {
+// gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out, since this
+// machine failed it in every attempt. The blocks were then measured without it, so that no block stands as failed.
+func gaveUpBy(spec *hclspec.Spec, s *engine.Step) func(engine.Failed) bool {
+	i := slices.IndexFunc(spec.Benchmarks, func(b hclspec.Benchmark) bool {
 		return b.Address.String() == s.Node.Address
 	})
 	return func(f engine.Failed) bool {
-		return i >= 0 && f.Failure.Class.Retried() && f.Failure.Subject == p.Spec.Benchmarks[i].Candidate
+		return i >= 0 && f.Failure.Class.Retried() && f.Failure.Subject == spec.Benchmarks[i].Candidate
 	}
 }
 
@@ -237,79 +218,43 @@ func (p *Project) save(o ApplyOptions) error {
 	return o.SaveLock(p.Lock)
 }
 
-// engineOptions passes events on, each node's standing state and each verdict once: a later wave plans the same nodes
-// and judges the same blocks again.
-func (p *Project) engineOptions(o ApplyOptions, told map[string]bool) engine.ApplyOptions {
-	emit := func(e engine.Event) {
-		if e.Type == engine.NodeFailed && tasks.KnownIssue(e.Failure) {
-			e.Type, e.Reason, e.Failure = engine.NodeSkipped, findings.Explain(e.Failure), nil
-		}
-		if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped || e.Type == engine.NodeFailed &&
-			e.Attempt == 0 {
-			if told[e.Address] {
-				return
-			}
-		}
-		if e.Type == engine.VerdictMade {
-			if e.Data["outcome"] == stats.NotRun {
-				return // a later wave measures it, or there is nothing to tell
-			}
-			verdict := fmt.Sprint(e.Data["compare"], e.Data["benchmark"], e.Data["candidate"], e.Data["outcome"],
-				e.Data["blocks"])
-			if told[verdict] {
-				return
-			}
-			told[verdict] = true
-		}
-		if e.Type == engine.Note {
-			note := e.Address + "\x00" + e.Reason
-			if told[note] {
-				return
-			}
-			told[note] = true
-		}
-		switch e.Type {
-		case engine.NodeCached, engine.NodeDone, engine.NodeFailed:
-			told[e.Address] = true
-		}
-		if o.Emit != nil {
-			o.Emit(e)
-		}
-	}
-	pool := p.Pool
-	if p.Remote != nil {
-		pool = p.Remote.Pool(pool)
-	}
-	return engine.ApplyOptions{
-		Store: p.Store, Journal: p.Journal, Pool: pool, Room: p.Room, Scratch: p.Store.Scratch,
-		LogDir: filepath.Join(p.StateDir, "logs"), RunID: o.RunID,
-		Parallelism: o.Parallelism, FailFast: o.FailFast, DeviceWait: o.DeviceWait, Emit: emit,
-	}
+// usedUp is what was tried as often as it may be in this process.
+type usedUp struct {
+	given  map[cache.Key]cache.Attempt // infra failures, which later waves do not try again
+	remade map[string]int              // by node: how often it ran again because an input was damaged
 }
 
-// remember keeps the failures that the journal forgets on purpose: within one apply, attempts that are used up are. An
-// input that was found damaged is made again by the next wave, once for each input of the node: a disk that loses it
-// again has failed. It reports whether there is such an input.
-func (p *Project) remember(plan *engine.Plan, result *engine.Result) (lost bool) {
+// note keeps the failures of a wave that the journal forgets on purpose: within one apply, attempts that are used up
+// are. An input that was found damaged is made again by the next wave, once for each input of the node: a disk that
+// loses it again has failed. It reports whether there is such an input.
+func (u *usedUp) note(j *cache.Journal, plan *engine.Plan, result *engine.Result) (lost bool) {
 	for _, f := range result.Failures {
 		step, ok := plan.Step(f.Address)
-		if ok && f.Failure.Rule == engine.InputGone && p.remade[f.Address] < len(step.Node.Needs)+len(step.Node.After) {
-			p.remade[f.Address]++
+		if ok && f.Failure.Rule == engine.InputGone && u.remade[f.Address] < len(step.Node.Needs)+len(step.Node.After) {
+			u.remade[f.Address]++
 			lost = true
 			continue
 		}
-		if last, ok := p.lastAttempt(f.Address); ok && last.Failure != nil && last.Failure.Class.Retried() {
-			p.given[last.Key] = last
+		if last := lastAttempt(j, f.Address); last.Failure != nil && last.Failure.Class.Retried() {
+			u.given[last.Key] = last
 		}
 	}
 	return lost
 }
 
+// lastAttempt is the last attempt at a node; zero: there is none.
+func lastAttempt(j *cache.Journal, address string) (last cache.Attempt) {
+	if all := j.Attempts(address); len(all) > 0 {
+		last = all[len(all)-1]
+	}
+	return last
+}
+
 // takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns
 // whether something asks for another plan: a fix, or a prebuilt wheel that is none.
 func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, err error) {
-	news := append(p.learn(o.First), p.resolver().passOver(ctx, o.First)...)
-	pinned := p.pin(o.First)
+	news := append(p.learner.Learn(o.First), p.resolver().passOver(ctx, o.First)...)
+	pinned := p.learner.Pin(o.First)
 	if len(news) == 0 && !pinned {
 		return false, nil
 	}
@@ -331,7 +276,7 @@ func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, er
 func (p *Project) planToMeasure(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	plan, err := p.Plan(ctx, o)
 	if err == nil {
-		err = p.unlike
+		err = p.Unlike(o)
 	}
 	return plan, err
 }

@@ -201,7 +201,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err != nil {
 		return err
 	}
-	if err := s.project.Unlike(); err != nil {
+	if err := s.project.Unlike(options); err != nil {
 		return err
 	}
 	if err := o.selection.infeasible(p); err != nil {

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/findings"
@@ -53,7 +53,7 @@ type bundleDoc struct {
 	Folders []string `json:"directories,omitempty"`
 	Logs    string   `json:"logs"`    // directory of the logs, as reports show it
 	Reports []string `json:"reports"` // names; those of the file, or the one that stands for all compares
-	campaign.Known
+	results.Known
 }
 
 // bundling is a bundle in the making.
@@ -67,7 +67,7 @@ type bundling struct {
 
 // bundle writes the reports and the results that they rest on into one file. The file is opened and judged before it
 // gets its name.
-func (s *session) bundle(ctx context.Context, to string, known *campaign.Known, found []findings.Findings,
+func (s *session) bundle(ctx context.Context, to string, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) error {
 	b := &bundling{session: s, names: map[string]bool{}}
 	predicate, err := b.gather(ctx, known, found, reports)
@@ -106,7 +106,7 @@ func (s *session) bundle(ctx context.Context, to string, known *campaign.Known, 
 func (s *session) bytes() int64 { return 1 << 50 }
 
 // gather finds out what goes into the bundle.
-func (b *bundling) gather(ctx context.Context, known *campaign.Known, found []findings.Findings,
+func (b *bundling) gather(ctx context.Context, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
 	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")),

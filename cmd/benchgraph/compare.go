@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -88,39 +88,39 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 }
 
 // pair holds two candidates, or two runs of one, against each other.
-func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (campaign.Paired, error) {
+func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (results.Paired, error) {
 	candidate := func(name string) bool {
 		return slices.ContainsFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == name })
 	}
 	if candidate(one) && candidate(other) {
 		p, err := s.measured(ctx)
 		if err != nil {
-			return campaign.Paired{}, err
+			return results.Paired{}, err
 		}
-		return s.project.Pair(ctx, p, one, other, by)
+		return s.project.Stored(p).Pair(ctx, one, other, by)
 	}
 	if _, err := s.standing(ctx); err != nil { // by which it is known what there may be runs of
-		return campaign.Paired{}, err
+		return results.Paired{}, err
 	}
 	a, err := s.side(ctx, one)
 	if err != nil {
-		return campaign.Paired{}, err
+		return results.Paired{}, err
 	}
 	b, err := s.side(ctx, other)
 	switch {
 	case err != nil:
-		return campaign.Paired{}, err
+		return results.Paired{}, err
 	case a.run == "" || b.run == "" || a.candidate != b.candidate:
-		return campaign.Paired{},
+		return results.Paired{},
 			&cli.UsageError{Message: fmt.Sprintf("%s and %s are neither two candidates nor two runs of one", one,
 				other),
 				Remedy: fmt.Sprintf("compare %[1]s@2 %[1]s@1 holds the second run that measured it against the "+
 					"first one",
 					a.candidate)}
 	case a.run == b.run:
-		return campaign.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
+		return results.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
 	}
-	return s.project.PairRuns(ctx, a.candidate, a.run, b.run, by)
+	return results.PairRuns(ctx, s.project.Drawing, a.candidate, a.run, b.run, by)
 }
 
 // side is one side of a comparison: a candidate as it stands, or as a run measured it.
@@ -144,7 +144,7 @@ func (s *session) side(ctx context.Context, text string) (side, error) {
 			cli.Suggest(name, known))
 	}
 	var fit, all []string
-	for _, r := range s.project.Runs(ctx, name) {
+	for _, r := range results.Runs(ctx, s.project.Drawing, name) {
 		all = append(all, fmt.Sprintf("@%d is %s", r.Number, r.Name))
 		if fmt.Sprint(r.Number) == run || len(run) >= len("20060102") && strings.HasPrefix(r.Name, run) {
 			fit = append(fit, r.Name)

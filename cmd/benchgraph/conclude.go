@@ -103,7 +103,7 @@ func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applie
 
 // verdicts are what the compares of the plan find.
 func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Comparison, error) {
-	found, err := s.project.Findings(ctx, p)
+	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (s *session) outcomes(ctx context.Context, p *engine.Plan, st *engine.Step)
 	if err != nil || at.Kind != "compare" {
 		return nil, nil
 	}
-	found, err := s.project.Findings(ctx, p)
+	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {
 		return nil, err
 	}

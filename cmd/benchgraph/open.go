@@ -17,7 +17,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -161,7 +161,7 @@ func (o *opened) judge() error {
 		return &diagError{diags, files}
 	}
 	o.spec = spec
-	found, err := o.doc.Judge(spec, func(n *campaign.KnownNode) string {
+	found, err := o.doc.Judge(spec, func(n *results.KnownNode) string {
 		if dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String()); dirExists(dir) {
 			return dir
 		}

@@ -92,11 +92,11 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 		return err
 	}
 	defer s.close()
-	p, _, err := s.plan(ctx, &o.selection)
+	p, options, err := s.plan(ctx, &o.selection)
 	if err != nil {
 		return err
 	}
-	if err := s.project.Unlike(); err != nil {
+	if err := s.project.Unlike(options); err != nil {
 		return err
 	}
 	s.memorize(ctx, p, &o.selection) // before the secrets: what lacks them is found anew each time
@@ -105,7 +105,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 		return err
 	}
 	f := s.forecast(p)
-	if f.Resolutions, err = s.project.Resolutions(ctx, p); err != nil {
+	if f.Resolutions, err = s.project.Stored(p).Resolutions(ctx); err != nil {
 		return err
 	}
 	if o.json {

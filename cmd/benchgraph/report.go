@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -66,7 +66,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	if err != nil {
 		return err
 	}
-	found, err := s.project.Findings(ctx, p)
+	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,11 +110,11 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 
 // besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
 func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings,
-	bundled bool) (*campaign.Known, error) {
-	known := &campaign.Known{}
+	bundled bool) (*results.Known, error) {
+	known := &results.Known{}
 	var err error
 	if bundled {
-		if known, err = s.project.Known(ctx, p, found); err != nil {
+		if known, err = s.project.Stored(p).Known(ctx, found); err != nil {
 			return nil, err
 		}
 	}

@@ -131,7 +131,7 @@ func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCa
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.project.Findings(ctx, p)
+	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -72,7 +73,7 @@ type nodeView struct {
 	Result    *resultView          `json:"result"`
 	Record    json.RawMessage      `json:"record,omitempty"` // what a trial or an image says of itself
 	Attempts  []attemptView        `json:"attempts"`
-	Runs      []campaign.Run       `json:"runs,omitempty"` // that measured the candidate of a benchmark
+	Runs      []results.Run        `json:"runs,omitempty"` // that measured the candidate of a benchmark
 	Samples   []sample.Measurement `json:"samples"`
 	// the samples are of blocks without the other variants, which are never compared
 	Alone  bool           `json:"alone,omitempty"`
@@ -138,7 +139,7 @@ func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.
 	if err != nil {
 		return nil, nil, false, err
 	}
-	if s.project.MeasuredAlone(other, address) {
+	if s.project.Alone != nil && s.project.Stored(other).Has(at) {
 		step, _ := other.Step(address)
 		return other, step, true, nil
 	}
@@ -173,14 +174,14 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		}
 	}
 	if at, err := hclspec.ParseAddress(v.Address); err == nil && v.Kind == "benchmark" {
-		for _, r := range s.project.Runs(ctx, at.Key) {
+		for _, r := range results.Runs(ctx, s.project.Drawing, at.Key) {
 			if n := r.Blocks[at.Name]; n > 0 {
 				r.Blocks = map[string]int{at.Name: n}
 				v.Runs = append(v.Runs, r)
 			}
 		}
 	}
-	samples, err := s.project.Samples(ctx, p)
+	samples, err := s.project.Stored(p).Samples(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.project.Findings(ctx, p)
+	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {
 		return err
 	}

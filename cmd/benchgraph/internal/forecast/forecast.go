@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
@@ -27,7 +27,7 @@ type Forecast struct {
 	Machine string            // another machine that the plan is for; empty: this one
 	Waits   map[string]string // by address: why this machine cannot run a node of that plan
 
-	Resolutions []campaign.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
+	Resolutions []results.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
 }
 
 // Prices are what an hour of a device costs, by its name.

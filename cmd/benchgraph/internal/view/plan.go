@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -343,7 +343,7 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f forecast.Forecast, found []p
 	}
 	doc := map[string]any{"format": Format, "nodes": nodes, "preflight": found, "summary": summary,
 		"critical_path": path, "diagnostics": diagnostics,
-		"resolution": append([]campaign.Resolution{}, f.Resolutions...)}
+		"resolution": append([]results.Resolution{}, f.Resolutions...)}
 	if f.Machine != "" {
 		doc["machine"] = f.Machine
 		summary["waiting"] = len(f.Waits)

@@ -1,4 +1,6 @@
-package campaign
+// Package round tells what a planned graph, by what is stored of it, asks for: more blocks, or blocks without a member
+// that cannot be built, in the next graph; fixes that were learnt, in the lock.
+package round
 
 import (
 	"context"
@@ -7,84 +9,104 @@ import (
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
-	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// adapt changes what the next round's graph is made from, by what the plan found: members that cannot take part leave
-// their groups, and groups whose verdicts are open get more blocks. It returns whether anything changed.
-func (p *Project) adapt(ctx context.Context, plan *engine.Plan) (bool, error) {
-	changed := p.findMisfits(plan)
-	for _, g := range p.Groups {
-		if _, apart := p.next.Alone[g.Name]; apart && complete(g, plan) {
-			continue // nothing is judged
-		} else if complete(g, plan) {
-			changed = p.findIssues(plan, g) || changed
-			more, err := p.more(ctx, g, plan)
+// Round is a graph as it is planned, and the choice that the next graph is to be made from.
+type Round struct {
+	*results.Stored
+	Next   *tasks.Choice
+	Missed []cache.Key // of blocks that were looked up before members were dropped
+}
+
+// Adapt changes the choice by what the plan found: members that cannot take part leave their groups, and groups whose
+// verdicts are open get more blocks. It returns whether anything changed.
+func (r *Round) Adapt(ctx context.Context) (bool, error) {
+	changed := r.findMisfits()
+	for _, g := range r.Groups {
+		_, apart := r.Next.Alone[g.Name]
+		switch whole := r.complete(g); {
+		case whole && apart: // nothing is judged
+		case whole:
+			changed = r.findIssues(g) || changed
+			more, err := r.more(ctx, g)
 			if err != nil {
 				return false, err
 			}
 			if more > 0 {
-				p.next.Blocks[g.Name] = g.Count() + more
+				r.Next.Blocks[g.Name] = g.Count() + more
 				changed = true
 			}
-			continue
+		default:
+			changed = r.drop(g, apart) || changed
 		}
-		if _, apart := p.next.Alone[g.Name]; !apart {
-			same := p.Identicals(plan, g)
-			maps.Copy(p.next.Dropped, same)
-			changed = changed || len(same) > 0
-		}
-		wait := func() {} // once it is known which of the others cannot be measured at all
-		for _, m := range g.Members {
-			address := m.Bench.Address.String()
-			if _, known := p.next.Dropped[address]; known {
-				continue
-			}
-			gap, lacks := p.cannot(plan, m)
-			breaks := false
-			if !lacks {
-				gap, breaks = breaksBlocks(plan, g, m)
-			}
-			if lacks || breaks {
-				p.next.Dropped[address] = gap
-				if c, failed := p.causeBehind(plan, g, m); failed {
-					p.next.Causes[address] = c
-					if lacks && gap.Outcome == stats.Infra && !m.Baseline {
-						wait = func() { p.wait(g, m, c) }
-					}
-				}
-				changed = true
-				p.noteMissing(plan, g)
-			}
-		}
-		wait()
 	}
 	return changed, nil
+}
+
+// drop takes out of a group's blocks the members that are not to be measured in them. It reports whether there are
+// some.
+func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
+	if !apart {
+		same := r.Identicals(r.Plan, g)
+		maps.Copy(r.Next.Dropped, same)
+		changed = len(same) > 0
+	}
+	wait := func() {} // once it is known which of the others cannot be measured at all
+	for _, m := range g.Members {
+		address := m.Bench.Address.String()
+		if _, known := r.Next.Dropped[address]; known {
+			continue
+		}
+		gap, lacks := r.cannot(m)
+		out := lacks
+		if !lacks {
+			gap, out = r.breaksBlocks(g, m)
+		}
+		if !out {
+			continue
+		}
+		r.Next.Dropped[address] = gap
+		if c, failed := r.causeBehind(g, m); failed {
+			r.Next.Causes[address] = c
+			if lacks && gap.Outcome == stats.Infra && !m.Baseline && !apart && g.Design.Pairing != "independent" {
+				wait = func() { r.wait(g, m, c) }
+			}
+		}
+		changed = true
+		for _, t := range g.Trials { // if they were stored, no member would be dropped
+			if step, ok := r.Plan.Step(t.At.String()); ok {
+				r.Missed = append(r.Missed, step.Asked().Keys...)
+			}
+		}
+	}
+	wait()
+	return changed
 }
 
 // findIssues notes the members of a group that have a known issue, as a probe found since, or whose code changes
 // protected files. The group has all its samples. The blocks of these members stay, since others were measured in them;
 // their outcomes are those of members that were never measured. It reports whether it noted another member.
-func (p *Project) findIssues(plan *engine.Plan, g *tasks.Group) (found bool) {
+func (r *Round) findIssues(g *tasks.Group) (found bool) {
 	for _, m := range g.Members {
 		address := m.Bench.Address.String()
-		if _, known := p.next.Issues[address]; known || p.Excluded[m.Candidate].Outcome != "" {
+		if _, known := r.Next.Issues[address]; known || r.Excluded[m.Candidate].Outcome != "" {
 			continue
 		}
-		for _, probe := range p.Probes[m.Candidate] {
-			step, ok := plan.Step(probe.String())
+		for _, probe := range r.Probes[m.Candidate] {
+			step, ok := r.Plan.Step(probe.String())
 			if !ok || step.Failure == nil || !tasks.KnownIssue(step.Failure.Failure) &&
 				!tasks.ProtectedFailure(step.Failure.Failure) {
 				continue
 			}
-			p.next.Issues[address], _ = causeOf(plan, step)
+			r.Next.Issues[address], _ = causeOf(r.Plan, step)
 			found = true
 		}
 	}
@@ -92,67 +114,29 @@ func (p *Project) findIssues(plan *engine.Plan, g *tasks.Group) (found bool) {
 }
 
 // complete reports whether the store has every sample of the group: in a block, or gathered from a block that is lost.
-func complete(g *tasks.Group, plan *engine.Plan) bool {
-	stored := func(a hclspec.Address) bool {
-		step, ok := plan.Step(a.String())
-		if ok {
-			_, ok = step.Stored()
-		}
-		return ok
-	}
+func (r *Round) complete(g *tasks.Group) bool {
 	ungathered := func(m tasks.Member) bool {
 		_, out := g.Absent[m.Name]
-		return !out && !stored(m.Bench.Address)
+		return !out && !r.Has(m.Bench.Address)
 	}
-	lost := slices.ContainsFunc(g.Trials, func(t findings.Block) bool { return !stored(t.At) })
+	lost := slices.ContainsFunc(g.Trials, func(t findings.Block) bool { return !r.Has(t.At) })
 	return len(g.Trials) > 0 && !(lost && slices.ContainsFunc(g.Members, ungathered))
 }
 
-// failedBlocks are, when failures are to be tried again, the blocks in which a member failed. They are in the store,
-// for the samples of the others are good; so they are to be replaced.
-func (p *Project) failedBlocks(ctx context.Context, plan *engine.Plan, o PlanOptions) (map[string]bool, error) {
-	if !o.RetryFailed {
-		return nil, nil
-	}
-	failed := map[string]bool{}
-	ends, err := p.ends(ctx, plan, p.Groups...)
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range p.Groups {
-		for _, t := range g.Trials {
-			end := ends[t.At.String()]
-			if end.Entry.Dir == "" {
-				continue
-			}
-			rec, err := sample.ReadRecord(end.Entry)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", t.At, err)
-			}
-			for _, m := range rec.Members {
-				if m.Failure != nil || m.Skipped != "" && !m.Same {
-					failed[end.Address] = true
-				}
-			}
-		}
-	}
-	return failed, nil
-}
-
 // more is how many further blocks the verdicts on the group ask for.
-func (p *Project) more(ctx context.Context, g *tasks.Group, plan *engine.Plan) (int, error) {
+func (r *Round) more(ctx context.Context, g *tasks.Group) (int, error) {
 	most := g.Design.BurnIn + g.Design.Max - g.Count() // further blocks that may be measured
 	if most <= 0 {
 		return 0, nil
 	}
-	told, all, err := p.stand(ctx, g, plan)
+	told, all, err := r.Stand(ctx, g)
 	if err != nil {
 		return 0, err
 	}
 	more := 0
-	for i := range p.Spec.Compares {
-		if c := &p.Spec.Compares[i]; p.IsAbout(c, g) {
-			k := findings.Case{Compare: c, Of: p.Of[c.Address], Allow: p.Allow}
+	for i := range r.Spec.Compares {
+		if c := &r.Spec.Compares[i]; r.IsAbout(c, g) {
+			k := findings.Case{Compare: c, Of: r.Of[c.Address], Allow: r.Allow}
 			more = max(more, k.More(told, all))
 		}
 	}
@@ -161,14 +145,11 @@ func (p *Project) more(ctx context.Context, g *tasks.Group, plan *engine.Plan) (
 
 // wait keeps the others of a member's group from being measured in blocks without it, when only this time something is
 // missing for it: all of them would be measured again with it.
-func (p *Project) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
-	if _, apart := p.next.Alone[g.Name]; apart || g.Design.Pairing == "independent" {
-		return
-	}
+func (r *Round) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 	for _, other := range g.Members {
 		address := other.Bench.Address.String()
-		if _, known := p.next.Dropped[address]; !known && other.Name != m.Name {
-			p.next.Dropped[address] = tasks.Absence{Outcome: stats.NotRun, Why: fmt.Sprintf(
+		if _, known := r.Next.Dropped[address]; !known && other.Name != m.Name {
+			r.Next.Dropped[address] = tasks.Absence{Outcome: stats.NotRun, Why: fmt.Sprintf(
 				"it is measured in the same blocks as %s, for which %s is missing this time: "+
 					"the next apply tries again, and with a skip block for %[1]s the others are measured without it",
 				m.Candidate, c.Address)}
@@ -177,26 +158,26 @@ func (p *Project) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 }
 
 // cannot says why a member cannot be measured: something that it needs failed or cannot be made here.
-func (p *Project) cannot(plan *engine.Plan, m tasks.Member) (tasks.Absence, bool) {
-	for _, a := range tasks.WaitsOf(m, p.Probes[m.Candidate]) {
-		step, ok := plan.Step(a.String())
+func (r *Round) cannot(m tasks.Member) (tasks.Absence, bool) {
+	for _, a := range tasks.WaitsOf(m, r.Probes[m.Candidate]) {
+		step, ok := r.Plan.Step(a.String())
 		if !ok || a == m.Fill && step.Failure == nil { // what hinders a fill hinders the blocks
 			continue
 		}
-		if gap, out := causeOf(plan, step); out {
+		if gap, out := causeOf(r.Plan, step); out {
 			return gap, true
 		}
 	}
-	if why := misfit(plan, m.Bench.Data); why != "" {
+	if why := misfit(r.Plan, m.Bench.Data); why != "" {
 		return tasks.Absence{Outcome: stats.Failed, Why: why}, true
 	}
 	return tasks.Absence{}, false
 }
 
 // breaksBlocks says why a member cannot be measured: it made its blocks fail again and again.
-func breaksBlocks(plan *engine.Plan, g *tasks.Group, m tasks.Member) (tasks.Absence, bool) {
+func (r *Round) breaksBlocks(g *tasks.Group, m tasks.Member) (tasks.Absence, bool) {
 	for _, t := range g.Trials {
-		step, ok := plan.Step(t.At.String())
+		step, ok := r.Plan.Step(t.At.String())
 		if !ok || step.Failure == nil || m.Baseline || m.Candidate == "" {
 			continue
 		}
@@ -212,11 +193,11 @@ func breaksBlocks(plan *engine.Plan, g *tasks.Group, m tasks.Member) (tasks.Abse
 func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure
-		if tasks.KnownIssue(f) {
-			// it says all: the probe is no cause
-			return tasks.Absence{Outcome: classOf(step.Node, f), Why: f.Message}, true
+		why := f.Message // of a known issue, it says all: the probe is no cause
+		if !tasks.KnownIssue(f) {
+			why = step.Node.Address + ": " + findings.Explain(f)
 		}
-		return tasks.Absence{Outcome: classOf(step.Node, f), Why: step.Node.Address + ": " + findings.Explain(f)}, true
+		return tasks.Absence{Outcome: classOf(step.Node, f), Why: why}, true
 	}
 	if _, stored := step.Stored(); stored || step.Action != engine.Blocked && step.Action != engine.Skip {
 		return tasks.Absence{}, false
@@ -242,30 +223,8 @@ func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	return tasks.Absence{}, false
 }
 
-// pin takes over what downloads turned out to be into the lock. It returns whether anything was new.
-func (p *Project) pin(plan *engine.Plan) bool {
-	changed := false
-	for i := range plan.Steps {
-		url := tasks.Undeclared(plan.Steps[i].Node)
-		if url == "" {
-			continue
-		}
-		entry, stored := plan.Steps[i].Stored()
-		at := slices.IndexFunc(entry.Files, func(f cache.File) bool { return f.Path == tasks.FileName(url) })
-		if !stored || at < 0 || p.Lock.Fetches[url].SHA256 == entry.Files[at].SHA256 {
-			continue
-		}
-		if p.Lock.Fetches == nil {
-			p.Lock.Fetches = map[string]hclspec.FetchLock{}
-		}
-		p.Lock.Fetches[url] = hclspec.FetchLock{SHA256: entry.Files[at].SHA256, Size: entry.Files[at].Size}
-		changed = true
-	}
-	return changed
-}
-
 // causeBehind finds the failed node behind the absence of a member; false when nothing failed.
-func (p *Project) causeBehind(plan *engine.Plan, g *tasks.Group, m tasks.Member) (tasks.Cause, bool) {
+func (r *Round) causeBehind(g *tasks.Group, m tasks.Member) (tasks.Cause, bool) {
 	seen := map[string]bool{}
 	var follow func(step *engine.Step) (tasks.Cause, bool)
 	follow = func(step *engine.Step) (tasks.Cause, bool) {
@@ -281,7 +240,7 @@ func (p *Project) causeBehind(plan *engine.Plan, g *tasks.Group, m tasks.Member)
 			return tasks.Cause{}, false
 		}
 		for _, dep := range step.Node.Needs {
-			if s, ok := plan.Step(dep.Address); ok {
+			if s, ok := r.Plan.Step(dep.Address); ok {
 				if c, found := follow(s); found {
 					return c, true
 				}
@@ -289,15 +248,15 @@ func (p *Project) causeBehind(plan *engine.Plan, g *tasks.Group, m tasks.Member)
 		}
 		return tasks.Cause{}, false
 	}
-	for _, a := range tasks.WaitsOf(m, p.Probes[m.Candidate]) {
-		if step, ok := plan.Step(a.String()); ok {
+	for _, a := range tasks.WaitsOf(m, r.Probes[m.Candidate]) {
+		if step, ok := r.Plan.Step(a.String()); ok {
 			if c, found := follow(step); found {
 				return c, true
 			}
 		}
 	}
 	for _, t := range g.Trials {
-		step, ok := plan.Step(t.At.String())
+		step, ok := r.Plan.Step(t.At.String())
 		if ok && step.Failure != nil && step.Failure.Failure.Subject == m.Candidate {
 			return tasks.Cause{Address: t.At.String(), Attempt: *step.Failure}, true
 		}
@@ -318,26 +277,16 @@ func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 	return stats.BuildFailed
 }
 
-// noteMissing notes the blocks of a group that are not in the store: if they were, no member would be dropped.
-func (p *Project) noteMissing(plan *engine.Plan, g *tasks.Group) {
-	for _, t := range g.Trials {
-		if step, ok := plan.Step(t.At.String()); ok {
-			p.missed = append(p.missed, step.Asked().Keys...)
-		}
-	}
-}
-
 // findMisfits notes the tasks whose data asks for the one file of a result that is stored and has several, or none. The
 // next round blocks them. It returns whether there is a new one.
-func (p *Project) findMisfits(plan *engine.Plan) bool {
-	found := false
-	for i := range p.Spec.Tasks {
-		address := p.Spec.Tasks[i].Address.String()
-		if _, known := p.next.Misfits[address]; known {
+func (r *Round) findMisfits() (found bool) {
+	for i := range r.Spec.Tasks {
+		address := r.Spec.Tasks[i].Address.String()
+		if _, known := r.Next.Misfits[address]; known {
 			continue
 		}
-		if why := misfit(plan, p.Spec.Tasks[i].Data); why != "" {
-			p.next.Misfits[address] = why
+		if why := misfit(r.Plan, r.Spec.Tasks[i].Data); why != "" {
+			r.Next.Misfits[address] = why
 			found = true
 		}
 	}

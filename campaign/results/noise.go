@@ -1,10 +1,10 @@
-package campaign
+package results
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,71 +47,50 @@ func (r Resolution) String() string {
 
 // Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the
 // compares, noise included, tell of their noise on this class of machine.
-func (p *Project) Resolutions(ctx context.Context, plan *engine.Plan) ([]Resolution, error) {
+func (s *Stored) Resolutions(ctx context.Context) (list []Resolution, err error) {
 	due, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
-	var names []string
-	for i := range plan.Steps {
-		s := &plan.Steps[i]
-		switch a, err := hclspec.ParseAddress(s.Node.Address); {
+	for i := range s.Plan.Steps {
+		step := &s.Plan.Steps[i]
+		switch a, err := hclspec.ParseAddress(step.Node.Address); {
 		case err != nil:
-		case s.Node.Kind == "trial" && s.Action == engine.Run && due[a.Name] == nil:
-			due[a.Name] = s.Node
-			names = append(names, a.Name)
-		case s.Node.Kind == "compare":
-			compares = append(compares, s.Node.Address)
+		case step.Node.Kind == "trial" && step.Action == engine.Run && due[a.Name] == nil:
+			due[a.Name] = step.Node
+		case step.Node.Kind == "compare":
+			compares = append(compares, step.Node.Address)
 		}
-	}
-	if len(due) == 0 {
-		return nil, nil
 	}
 	known := map[string][]stats.Comparison{} // rows by benchmark
 	for _, address := range compares {
-		if err := p.knownRows(ctx, address, due, known); err != nil {
+		if err := s.knownRows(ctx, address, due, known); err != nil {
 			return nil, err
 		}
 	}
-	var list []Resolution
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(due)) {
 		if r, ok := resolutionOf(name, known[name]); ok {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b Resolution) int { return cmp.Compare(a.Benchmark, b.Benchmark) })
 	return list, nil
-}
-
-// judgedBy are the benchmarks, by name, that a compare judges; those of noise may be any.
-func (p *Project) judgedBy(address string, due map[string]*engine.Node) map[string]bool {
-	names := map[string]bool{}
-	for i := range p.Spec.Compares {
-		if c := &p.Spec.Compares[i]; c.Address.String() == address {
-			for _, of := range c.Of {
-				if due[of.Name] != nil {
-					names[of.Name] = true
-				}
-			}
-			return names
-		}
-	}
-	for name := range due {
-		names[name] = true
-	}
-	return names
 }
 
 // knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are
 // large, so that older ones are read only while the newer ones tell nothing of some benchmark.
-func (p *Project) knownRows(ctx context.Context, address string, due map[string]*engine.Node,
+func (s *Stored) knownRows(ctx context.Context, address string, due map[string]*engine.Node,
 	known map[string][]stats.Comparison) error {
-	seen, open := map[[2]string]bool{}, p.judgedBy(address, due)
-	for _, a := range slices.Backward(p.Journal.Attempts(address)) {
+	seen, open := map[[2]string]bool{}, maps.Clone(due)
+	if c := compareOf(s.Spec, strings.TrimPrefix(address, "compare.")); c != nil { // those of noise may be any
+		maps.DeleteFunc(open, func(name string, _ *engine.Node) bool {
+			return !slices.ContainsFunc(c.Of, func(of hclspec.Address) bool { return of.Name == name })
+		})
+	}
+	for _, a := range slices.Backward(s.Journal.Attempts(address)) {
 		if len(open) == 0 {
 			return nil
 		}
 		if a.Failure != nil {
 			continue
 		}
-		e, err := p.ResultOf(ctx, a)
+		e, err := s.ResultOf(ctx, a)
 		if err != nil {
 			continue // it is not in the store any more
 		}
@@ -131,7 +110,7 @@ func (p *Project) knownRows(ctx context.Context, address string, due map[string]
 			name := strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise)
 			id := [2]string{row.Benchmark, row.Candidate}
 			if n := due[name]; n == nil || !row.Primary || seen[id] || !row.Outcome.Judged() ||
-				!p.isClass(classes[id], n) {
+				!s.isClass(classes[id], n) {
 				continue
 			}
 			seen[id] = true
@@ -143,14 +122,14 @@ func (p *Project) knownRows(ctx context.Context, address string, due map[string]
 }
 
 // isClass says whether samples of a class of hardware are those of the class that would run a block.
-func (p *Project) isClass(hardware string, n *engine.Node) bool {
+func (s *Stored) isClass(hardware string, n *engine.Node) bool {
 	q := n.Resources.GPUs
 	if q.Count == 0 {
-		return hardware == p.HardwareClass()
+		return hardware == s.HardwareClass()
 	}
-	return slices.ContainsFunc(device.Kinds(p.Devices()), func(kind string) bool {
+	return slices.ContainsFunc(device.Kinds(s.Devices()), func(kind string) bool {
 		return (q.Kind == "" || q.Kind == kind) &&
-			hardware == fmt.Sprintf("%s, %d × %s", p.HardwareClass(), q.Count, kind)
+			hardware == fmt.Sprintf("%s, %d × %s", s.HardwareClass(), q.Count, kind)
 	})
 }
 

@@ -1,4 +1,4 @@
-package campaign
+package results
 
 import (
 	"context"
@@ -75,26 +75,32 @@ type KnownCompare struct {
 	Spent     []findings.Spent   `json:"spent,omitempty"`
 }
 
+// Replica is what another class of machine measured of the same work.
+type Replica struct {
+	Class string              `json:"class"`
+	Known *Known              `json:"known"`
+	Found []findings.Findings `json:"-"`
+}
+
 // Known writes down all that findings of a plan rest on beside the file and the results.
-func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings.Findings) (*Known, error) {
-	k := &Known{Allow: p.Allow}
+func (s *Stored) Known(ctx context.Context, found []findings.Findings) (*Known, error) {
+	k := &Known{Allow: s.Allow}
+	var compares []*hclspec.Compare
 	for _, f := range found {
-		own := KnownCompare{Compare: f.Compare, Failures: f.Failures, Spent: f.Spent}
-		i := p.compareOf(f.Compare)
-		if i < 0 {
+		c := compareOf(s.Spec, f.Compare)
+		if c == nil {
 			return nil, fmt.Errorf("compare.%s is not in the file", f.Compare)
 		}
-		own.Uncovered = p.CaseOf(&p.Spec.Compares[i]).Uncovered
-		k.Compares = append(k.Compares, own)
+		compares = append(compares, c)
+		k.Compares = append(k.Compares, KnownCompare{Compare: f.Compare, Uncovered: s.CaseOf(c).Uncovered,
+			Failures: f.Failures, Spent: f.Spent})
 	}
 	files := map[string]bool{}
-	for _, g := range p.Groups {
-		if !slices.ContainsFunc(found, func(f findings.Findings) bool {
-			return p.IsAbout(&p.Spec.Compares[p.compareOf(f.Compare)], g)
-		}) {
+	for _, g := range s.Groups {
+		if !slices.ContainsFunc(compares, func(c *hclspec.Compare) bool { return s.IsAbout(c, g) }) {
 			continue
 		}
-		k.Groups = append(k.Groups, knownGroup(p.Told(g)))
+		k.Groups = append(k.Groups, knownGroup(s.Told(g)))
 		for _, m := range g.Members {
 			files[m.Bench.Address.String()] = true
 		}
@@ -102,8 +108,8 @@ func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings
 			files[t.At.String()] = true
 		}
 	}
-	for i := range plan.Steps {
-		n, err := p.knownNode(ctx, plan, &plan.Steps[i], files[plan.Steps[i].Node.Address])
+	for i := range s.Plan.Steps {
+		n, err := s.knownNode(ctx, &s.Plan.Steps[i], files)
 		if err != nil {
 			return nil, err
 		}
@@ -112,8 +118,14 @@ func (p *Project) Known(ctx context.Context, plan *engine.Plan, found []findings
 	return k, nil
 }
 
-func (p *Project) compareOf(instance string) int {
-	return slices.IndexFunc(p.Spec.Compares, func(c hclspec.Compare) bool { return c.Address.Instance() == instance })
+// compareOf is the compare of an instance; nil: the file does not declare it.
+func compareOf(spec *hclspec.Spec, instance string) *hclspec.Compare {
+	for i := range spec.Compares {
+		if spec.Compares[i].Address.Instance() == instance {
+			return &spec.Compares[i]
+		}
+	}
+	return nil
 }
 
 func knownGroup(g *findings.Group) KnownGroup {
@@ -131,17 +143,17 @@ func knownGroup(g *findings.Group) KnownGroup {
 	return k
 }
 
-func (p *Project) knownNode(ctx context.Context, plan *engine.Plan, s *engine.Step, files bool) (KnownNode, error) {
-	end, err := plan.End(ctx, p.Store, s)
+// knownNode is what is known of a step's node. Its files are listed if its address is among those of files.
+func (s *Stored) knownNode(ctx context.Context, step *engine.Step, files map[string]bool) (KnownNode, error) {
+	end, err := s.end(ctx, step)
 	if err != nil {
 		return KnownNode{}, err
 	}
-	end = tasks.WaitingEnd(end, p.WaitsFor(plan, s))
-	n := KnownNode{Address: s.Node.Address, Kind: s.Node.Kind, Key: s.Key, Text: s.Text, Action: end.Action,
+	n := KnownNode{Address: step.Node.Address, Kind: step.Node.Kind, Key: step.Key, Text: step.Text, Action: end.Action,
 		Reason: end.Reason, Never: end.Never, Failure: end.Failure}
 	if end.Entry.Dir != "" {
 		n.Result = &end.Entry.Meta
-		if !files {
+		if !files[n.Address] {
 			n.Result.Files = nil
 		}
 		if n.Result.Key == n.Key {
@@ -216,13 +228,11 @@ type judging struct {
 }
 
 func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
-	i := slices.IndexFunc(j.spec.Compares, func(c hclspec.Compare) bool {
-		return c.Address.Instance() == known.Compare
-	})
-	if i < 0 {
+	declared := compareOf(j.spec, known.Compare)
+	if declared == nil {
 		return nil, fmt.Errorf("compare.%s: the file does not declare it", known.Compare)
 	}
-	c := &findings.Case{Compare: &j.spec.Compares[i], Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered,
+	c := &findings.Case{Compare: declared, Of: map[hclspec.Address]bool{}, Uncovered: known.Uncovered,
 		Rank: map[string]int{}, Allow: j.Allow}
 	for _, a := range c.Compare.Of {
 		c.Of[a] = true
@@ -282,90 +292,4 @@ func (j *judging) group(known *KnownGroup) (*findings.Group, error) {
 		}
 	}
 	return g, nil
-}
-
-// Findings judges every compare of the file by what is stored, parsed anew. It runs nothing.
-func (p *Project) Findings(ctx context.Context, plan *engine.Plan) ([]findings.Findings, error) {
-	ends, err := p.ends(ctx, plan, p.Groups...)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]findings.Findings, 0, len(p.Spec.Compares))
-	for i := range p.Spec.Compares {
-		found, err := p.CaseOf(&p.Spec.Compares[i]).Judge(ends)
-		if err != nil {
-			return nil, err
-		}
-		if err := p.Account(&p.Spec.Compares[i], ends, &found); err != nil {
-			return nil, err
-		}
-		all = append(all, found)
-	}
-	return all, nil
-}
-
-// Samples are all numbers that are stored of the plan's benchmarks, whether a compare judges them or not.
-func (p *Project) Samples(ctx context.Context, plan *engine.Plan) ([]sample.Measurement, error) {
-	var rows []sample.Measurement
-	for _, g := range p.Groups {
-		_, all, err := p.stand(ctx, g, plan)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range g.Members {
-			for _, row := range all.Measurements(m.Name) {
-				row.Of = m.Bench.Address
-				rows = append(rows, row)
-			}
-		}
-	}
-	return rows, nil
-}
-
-// stand finds out how the members of a group stand by what is stored.
-func (p *Project) stand(ctx context.Context, g *tasks.Group, plan *engine.Plan) (*findings.Group, findings.Standings,
-	error) {
-	ends, err := p.ends(ctx, plan, g)
-	if err != nil {
-		return nil, nil, err
-	}
-	told := p.Told(g)
-	all, err := told.Stand(ends)
-	return told, all, err
-}
-
-// ends tells how what gathers from the blocks of groups stands by what is stored, and how the blocks themselves do,
-// where not all was gathered.
-func (p *Project) ends(ctx context.Context, plan *engine.Plan, groups ...*tasks.Group) (map[string]engine.End, error) {
-	ends := map[string]engine.End{}
-	find := func(at hclspec.Address) (stored bool, err error) {
-		step, ok := plan.Step(at.String())
-		if !ok {
-			return false, nil
-		}
-		end, err := plan.End(ctx, p.Store, step)
-		if err == nil {
-			ends[end.Address] = tasks.WaitingEnd(end, p.WaitsFor(plan, step))
-		}
-		return end.Entry.Dir != "", err
-	}
-	for _, g := range groups {
-		whole := true
-		for _, m := range g.Members {
-			stored, err := find(m.Bench.Address)
-			if err != nil {
-				return nil, err
-			}
-			whole = whole && stored
-		}
-		if whole {
-			continue
-		}
-		for _, t := range g.Trials {
-			if _, err := find(t.At); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return ends, nil
 }

@@ -1,4 +1,4 @@
-package campaign
+package results
 
 import (
 	"encoding/json"

@@ -1,16 +1,16 @@
-package campaign
+package results
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -27,25 +27,24 @@ type Paired struct {
 // Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored:
 // the rows of every benchmark that measures both in the same blocks. The rules are those of a compare that judges one
 // of them; by says of which, nil: of the first.
-func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, against string, by *hclspec.Compare) (Paired,
-	error) {
+func (s *Stored) Pair(ctx context.Context, candidate, against string, by *hclspec.Compare) (Paired, error) {
 	var found Paired
 	measured := false
-	for _, g := range p.Groups {
+	for _, g := range s.Groups {
 		one, other := g.Member(candidate), g.Member(against)
 		if one == nil || other == nil || one == other {
 			continue
 		}
 		measured = true
-		rules := p.rulesFor(by, &found, *one, *other)
+		rules := found.rulesFor(s.Drawing, by, one, other)
 		if rules == nil {
 			continue
 		}
-		told, all, err := p.stand(ctx, g, plan)
+		told, all, err := s.Stand(ctx, g)
 		if err != nil {
 			return found, err
 		}
-		c := findings.Case{Compare: rules, Allow: p.Allow}
+		c := findings.Case{Compare: rules, Allow: s.Allow}
 		found.Rows = append(found.Rows, c.Pair(told, all, one.Name, other.Name)...)
 	}
 	switch {
@@ -59,10 +58,10 @@ func (p *Project) Pair(ctx context.Context, plan *engine.Plan, candidate, agains
 
 // rulesFor is the compare by whose rules members of a benchmark are held against each other: that which is asked for,
 // or the first of those that judge most of them. nil: it judges none. Without any, the rules are the defaults.
-func (p *Project) rulesFor(by *hclspec.Compare, found *Paired, sides ...tasks.Member) *hclspec.Compare {
+func (p *Paired) rulesFor(d *tasks.Drawing, by *hclspec.Compare, sides ...*tasks.Member) *hclspec.Compare {
 	judges := func(c *hclspec.Compare) (n int) {
 		for _, m := range sides {
-			if p.Of[c.Address][m.Bench.Address] && !(m.Baseline && len(sides) > 1) {
+			if d.Of[c.Address][m.Bench.Address] && !(m.Baseline && len(sides) > 1) {
 				n++
 			}
 		}
@@ -76,8 +75,8 @@ func (p *Project) rulesFor(by *hclspec.Compare, found *Paired, sides ...tasks.Me
 	}
 	var all []*hclspec.Compare
 	most := 1
-	for i := range p.Spec.Compares {
-		c := &p.Spec.Compares[i]
+	for i := range d.Spec.Compares {
+		c := &d.Spec.Compares[i]
 		if n := judges(c); n > most {
 			all, most = []*hclspec.Compare{c}, n
 		} else if n == most {
@@ -92,7 +91,7 @@ func (p *Project) rulesFor(by *hclspec.Compare, found *Paired, sides ...tasks.Me
 		for _, c := range all {
 			texts = append(texts, c.Address.String()+" ("+ruleText(c)+")")
 		}
-		found.Notes = append(found.Notes,
+		p.Notes = append(p.Notes,
 			fmt.Sprintf("benchmark.%s is judged by several rules: %s. These rows are by the first; -compare=ADDRESS "+
 				"takes another.", sides[0].Bench.Address.Name, strings.Join(texts, ", ")))
 	}
@@ -123,100 +122,59 @@ type Run struct {
 }
 
 // Runs are the applies that measured a candidate, the first one first. What is measured without a candidate has none.
-func (p *Project) Runs(ctx context.Context, candidate string) []Run {
+func Runs(ctx context.Context, d *tasks.Drawing, candidate string) []Run {
 	if candidate == "" {
 		return nil
 	}
 	byName := map[string]*Run{}
-	for _, g := range p.Groups {
-		m := g.Member(candidate)
-		if m == nil {
-			continue
-		}
-		for _, a := range p.attemptsOn(ctx, g, m) {
+	for _, s := range seriesOf(d, candidate) {
+		for _, a := range s.attempts(ctx) {
 			r := byName[a.Run]
 			if r == nil {
 				r = &Run{Name: a.Run, Start: a.Start, Blocks: map[string]int{}}
 				byName[a.Run] = r
 			}
-			r.Blocks[m.Bench.Address.Name]++
+			r.Blocks[s.member.Bench.Address.Name]++
 			if a.Start.Before(r.Start) {
 				r.Start = a.Start
 			}
 		}
 	}
 	runs := make([]Run, 0, len(byName))
-	for i, name := range sortedKeys(byName) {
+	for i, name := range slices.Sorted(maps.Keys(byName)) {
 		byName[name].Number = i + 1
 		runs = append(runs, *byName[name])
 	}
 	return runs
 }
 
-// attemptsOn are the attempts at blocks of a member that succeeded. There may have been more blocks than there are now,
-// and they may have been its own. Those that are known to have been measured without it are none.
-func (p *Project) attemptsOn(ctx context.Context, g *tasks.Group, m *tasks.Member) []cache.Attempt {
-	var all []cache.Attempt
-	for _, key := range []string{g.Commit, m.Candidate} {
-		for block := 1; ; block++ {
-			attempts := p.Journal.Attempts(hclspec.TrialAddress(m.Bench.Address.Name, key, block).String())
-			if len(attempts) == 0 && block > g.Count() {
-				break
-			}
-			for _, a := range attempts {
-				if a.Failure == nil && !p.leftOut(ctx, a, m) {
-					all = append(all, a)
-				}
-			}
-		}
-	}
-	return all
-}
-
-// leftOut says whether the block that an attempt measured is still stored, and has nothing of a member.
-func (p *Project) leftOut(ctx context.Context, a cache.Attempt, m *tasks.Member) bool {
-	e, err := p.ResultOf(ctx, a)
-	if err != nil {
-		return false
-	}
-	rec, err := sample.ReadRecord(e)
-	if err != nil {
-		return false
-	}
-	_, in := rec.Members[m.Name]
-	return !in
-}
-
 // PairRuns holds what one run measured of a candidate against what another one did: the rows of every benchmark that
 // both measured. The rules are those of a compare that judges the candidate; by says of which, nil: of the first.
-func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, by *hclspec.Compare) (Paired, error) {
+func PairRuns(ctx context.Context, d *tasks.Drawing, candidate, run, against string, by *hclspec.Compare) (Paired,
+	error) {
 	var found Paired
-	for _, g := range p.Groups {
-		m := g.Member(candidate)
-		if m == nil {
-			continue
-		}
-		rules := p.rulesFor(by, &found, *m)
+	for _, s := range seriesOf(d, candidate) {
+		rules := found.rulesFor(d, by, s.member)
 		if rules == nil {
 			continue
 		}
-		one, err := p.blocksOf(ctx, g, m, run, &found)
+		one, err := s.blocksOf(ctx, run, &found)
 		if err != nil {
 			return found, err
 		}
-		other, err := p.blocksOf(ctx, g, m, against, &found)
+		other, err := s.blocksOf(ctx, against, &found)
 		if err != nil {
 			return found, err
 		}
 		if len(one.Blocks) == 0 || len(other.Blocks) == 0 {
 			continue
 		}
-		told := p.Told(g)
-		i := slices.IndexFunc(told.Members, func(t findings.Member) bool { return t.Name == m.Name })
-		c := findings.Case{Compare: rules, Allow: p.Allow}
+		told := d.Told(s.group)
+		i := slices.IndexFunc(told.Members, func(t findings.Member) bool { return t.Name == s.member.Name })
+		c := findings.Case{Compare: rules, Allow: d.Allow}
 		rows, err := c.Runs(told, &told.Members[i], one, other)
 		if err != nil {
-			return found, fmt.Errorf("%s: %w", m.Bench.Address, err)
+			return found, fmt.Errorf("%s: %w", s.member.Bench.Address, err)
 		}
 		found.Rows = append(found.Rows, rows...)
 	}
@@ -226,16 +184,64 @@ func (p *Project) PairRuns(ctx context.Context, candidate, run, against string, 
 	return found, nil
 }
 
-// blocksOf are the results of a run's blocks in which a member was measured, wherever they are kept by now.
-func (p *Project) blocksOf(ctx context.Context, g *tasks.Group, m *tasks.Member, run string,
-	found *Paired) (findings.Run, error) {
+// series is all blocks in which a benchmark measured a candidate.
+type series struct {
+	*tasks.Drawing
+	group  *tasks.Group
+	member *tasks.Member
+}
+
+func seriesOf(d *tasks.Drawing, candidate string) (all []series) {
+	for _, g := range d.Groups {
+		if m := g.Member(candidate); m != nil {
+			all = append(all, series{d, g, m})
+		}
+	}
+	return all
+}
+
+// attempts are the attempts at blocks that succeeded. There may have been more blocks than there are now, and they may
+// have been the member's own. Those that are known to have been measured without it are none.
+func (s *series) attempts(ctx context.Context) (all []cache.Attempt) {
+	for _, key := range []string{s.group.Commit, s.member.Candidate} {
+		for block := 1; ; block++ {
+			attempts := s.Journal.Attempts(hclspec.TrialAddress(s.member.Bench.Address.Name, key, block).String())
+			if len(attempts) == 0 && block > s.group.Count() {
+				break
+			}
+			for _, a := range attempts {
+				if a.Failure == nil && !s.without(ctx, a) {
+					all = append(all, a)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// without says whether the block that an attempt measured is still stored, and has nothing of the member.
+func (s *series) without(ctx context.Context, a cache.Attempt) bool {
+	e, err := s.ResultOf(ctx, a)
+	if err != nil {
+		return false
+	}
+	rec, err := sample.ReadRecord(e)
+	if err != nil {
+		return false
+	}
+	_, in := rec.Members[s.member.Name]
+	return !in
+}
+
+// blocksOf are the results of a run's blocks, wherever they are kept by now.
+func (s *series) blocksOf(ctx context.Context, run string, found *Paired) (findings.Run, error) {
 	r := findings.Run{Name: run}
 	lost := 0
-	for _, a := range p.attemptsOn(ctx, g, m) {
+	for _, a := range s.attempts(ctx) {
 		if a.Run != run {
 			continue
 		}
-		e, err := p.ResultOf(ctx, a)
+		e, err := s.ResultOf(ctx, a)
 		switch {
 		case errors.Is(err, cache.ErrMiss):
 			lost++
@@ -248,7 +254,7 @@ func (p *Project) blocksOf(ctx context.Context, g *tasks.Group, m *tasks.Member,
 	if lost > 0 {
 		found.Notes = append(found.Notes,
 			fmt.Sprintf("%d of the %d blocks that run %s measured of %s are not in the store any more.", lost,
-				lost+len(r.Blocks), run, m.Bench.Address))
+				lost+len(r.Blocks), run, s.member.Bench.Address))
 	}
 	return r, nil
 }

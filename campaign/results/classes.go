@@ -1,0 +1,68 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// OtherClasses are the classes of other machines for which blocks of the project's benchmarks are stored, whatever
+// their keys were, that with the most of them first.
+func OtherClasses(ctx context.Context, f *tasks.Facts) ([]*tasks.Class, error) {
+	ours := map[string]bool{}
+	for i := range f.Spec.Benchmarks {
+		ours["trial."+f.Spec.Benchmarks[i].Address.Name] = true
+	}
+	found, count := map[string]*tasks.Class{}, map[*tasks.Class]int{}
+	isOurs := func(address string) bool {
+		block, _, _ := strings.Cut(address, "[")
+		return ours[block]
+	}
+	err := f.Store.List(ctx, isOurs, func(m cache.Meta) error {
+		at, err := hclspec.ParseAddress(m.Address)
+		if err != nil {
+			return nil
+		}
+		c := tasks.ClassIn(at, m.Text)
+		if c == nil || f.IsOurs(at, c) {
+			return nil
+		}
+		// Until all is read, one is of one kind of devices: blocks of the same group may be of several.
+		if known := found[c.String()]; known != nil {
+			maps.Copy(known.GPUs, c.GPUs)
+			c = known
+		}
+		found[c.String()] = c
+		count[c]++
+		return nil
+	})
+	var classes []*tasks.Class
+	for _, c := range slices.SortedFunc(maps.Values(found), func(a, b *tasks.Class) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a.String(), b.String()))
+	}) {
+		if !slices.ContainsFunc(classes, func(larger *tasks.Class) bool { return join(larger, c) }) {
+			classes = append(classes, c)
+		}
+	}
+	return classes, err
+}
+
+// join adds what a class says of other groups, where both can be of the same machine.
+func join(c, other *tasks.Class) bool {
+	if c.Hardware != other.Hardware {
+		return false
+	}
+	for request, kinds := range other.GPUs {
+		if own, known := c.GPUs[request]; known && !slices.Equal(own, kinds) {
+			return false
+		}
+	}
+	maps.Copy(c.GPUs, other.GPUs)
+	return true
+}

@@ -1,0 +1,140 @@
+package round
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign/results"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/output"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// Learner takes over into a lock what plans teach.
+type Learner struct {
+	Lock     *hclspec.Lock
+	Logs     string          // directory of the logs of attempts
+	searched map[string]bool // attempts whose logs were searched for fixes that were declared later
+}
+
+// Learn takes over the fixes that failures ask for. It returns what was new, a line each.
+func (l *Learner) Learn(plan *engine.Plan) (news []string) {
+	for i := range plan.Steps {
+		if s := &plan.Steps[i]; s.Failure != nil {
+			f := s.Failure.Failure
+			candidate := subjectOf(s.Node, f)
+			cures, _ := tasks.CuresOf(s.Node, candidate)
+			news = append(news, l.teach(f.Rule, cures, candidate, f.Evidence)...)
+		}
+	}
+	return news
+}
+
+// subjectOf is the candidate that a failure is about: that of the block's member, or the node's key.
+func subjectOf(n *engine.Node, f *failure.Failure) string {
+	a, _ := hclspec.ParseAddress(n.Address)
+	return cmp.Or(f.Subject, a.Key)
+}
+
+// teach adds the fix that a rule asks for to the lock, and says so; nothing when it is there, or is none of the cures.
+func (l *Learner) teach(rule string, cures []tasks.Cure, candidate, evidence string) []string {
+	name, wanted := fix.Wanted(rule)
+	at := slices.IndexFunc(cures, func(c tasks.Cure) bool { return c.Fix.Address.Name == name })
+	if !wanted || at < 0 {
+		return nil
+	}
+	learnt := hclspec.LearntFix{Commit: tasks.CommitOf(candidate), At: cures[at].At, Evidence: evidence}
+	if slices.ContainsFunc(l.Lock.Fixes[name], func(known hclspec.LearntFix) bool {
+		return known.Commit == learnt.Commit && (known.At == "" || known.At == learnt.At)
+	}) {
+		return nil
+	}
+	if l.Lock.Fixes == nil {
+		l.Lock.Fixes = map[string][]hclspec.LearntFix{}
+	}
+	l.Lock.Fixes[name] = append(l.Lock.Fixes[name], learnt)
+	return []string{fmt.Sprintf("fix.%s learnt for %s: %s (applied to %s)", name, cmp.Or(learnt.Commit, "all"),
+		evidence, learnt.At)}
+}
+
+// Relearn takes over the fixes that were declared since, and would have been learnt from failures that are remembered:
+// of nodes, and of members of blocks. It returns what was new, a line each.
+func (l *Learner) Relearn(ctx context.Context, s *results.Stored) (news []string, err error) {
+	for i := range s.Plan.Steps {
+		step := &s.Plan.Steps[i]
+		if f := step.Failure; f != nil && step.Action == engine.Blocked && !f.Failure.Class.Retried() {
+			news = append(news, l.recognize(step.Node, f.Failure, f.ID, "")...)
+		}
+	}
+	err = s.Records(ctx, func(step *engine.Step, e cache.Entry, rec *sample.Record) {
+		for _, name := range slices.Sorted(maps.Keys(rec.Members)) {
+			if f := rec.Members[name].Failure; f != nil {
+				news = append(news, l.recognize(step.Node, f, e.Log, name)...)
+			}
+		}
+	})
+	return news, err
+}
+
+// recognize learns the fix whose detect matches a failure that is remembered, in the line that stands for it or else in
+// the complete log of the attempt: in the part of a member, for a block.
+func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member string) []string {
+	candidate := subjectOf(n, f)
+	cures, applied := tasks.CuresOf(n, candidate)
+	rules := fix.Detectors(tasks.FixesOf(cures), applied)
+	asked := func(r metrics.Rule) bool { return r.Name == f.Rule } // apply learns this one by itself
+	if len(rules) == 0 || l.searched[attempt+" "+candidate] || slices.ContainsFunc(rules, asked) {
+		return nil
+	}
+	if l.searched == nil {
+		l.searched = map[string]bool{}
+	}
+	l.searched[attempt+" "+candidate] = true
+	for _, r := range rules {
+		if r.Pattern.MatchString(f.Evidence) {
+			return l.teach(r.Name, cures, candidate, f.Evidence)
+		}
+	}
+	log, err := os.Open(filepath.Join(l.Logs, filepath.Base(attempt)+".log"))
+	if err != nil {
+		return nil
+	}
+	defer log.Close()
+	m, ok, err := metrics.Classify(rules, "", output.NewReader(log, member))
+	if !ok || err != nil {
+		return nil
+	}
+	return l.teach(m.Rule, cures, candidate, m.Evidence)
+}
+
+// Pin takes over what downloads turned out to be. It returns whether anything was new.
+func (l *Learner) Pin(plan *engine.Plan) (changed bool) {
+	for i := range plan.Steps {
+		url := tasks.Undeclared(plan.Steps[i].Node)
+		if url == "" {
+			continue
+		}
+		entry, stored := plan.Steps[i].Stored()
+		at := slices.IndexFunc(entry.Files, func(f cache.File) bool { return f.Path == tasks.FileName(url) })
+		if !stored || at < 0 || l.Lock.Fetches[url].SHA256 == entry.Files[at].SHA256 {
+			continue
+		}
+		if l.Lock.Fetches == nil {
+			l.Lock.Fetches = map[string]hclspec.FetchLock{}
+		}
+		l.Lock.Fetches[url] = hclspec.FetchLock{SHA256: entry.Files[at].SHA256, Size: entry.Files[at].Size}
+		changed = true
+	}
+	return changed
+}
