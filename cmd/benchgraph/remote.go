@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -46,22 +46,23 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, self)
-	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
-		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
-	for _, name := range s.varFiles {
-		if whole, err := filepath.Abs(name); err == nil {
-			p.VarFiles = append(p.VarFiles, whole)
-		}
+	shared, err := s.bucketOf(spec.Store)
+	if err != nil {
+		return nil // which the shared store tells
 	}
+	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
+		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
+		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store}
 	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p, Spec: spec,
-		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
-			return slurm.Open(slurm.Options{Asks: x.Slurm, Environ: s.gitEnviron(),
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried,
+		Project: p, Spec: spec, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
+		Open: func() (remote.Scheduler, error) {
+			return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
 		}})
 }
@@ -71,15 +72,11 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if s.project.Remote == nil {
 		return nil
 	}
-	f := s.project.Remote.Check(p, func(key cache.Key) bool {
-		_, err := s.store.Peek(ctx, key)
-		return err == nil
-	})
-	if f != nil {
+	if f := snapshot.Check(ctx, s.project.Drawing, p, s.store); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
 	if err := s.project.Remote.Sweep(ctx, p); err != nil {
-		s.note("Warning: directories of jobs: %v", err)
+		s.note("Warning: what jobs have left: %v", err)
 	}
 	return nil
 }

@@ -4,45 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	executorjob "github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/worker"
 )
 
 func (a *app) worker() cli.Command {
 	return cli.Command{
-		Name: "worker", Args: "DIR", Min: 1, Max: 1,
+		Name: "worker", Args: "FILE", Min: 1, Max: 1,
 		Summary: "run the node of a job on a machine of a cluster; jobs of an executor call it",
-		Long: "DIR is the directory of the job, in which apply has put the request. The result goes into the shared " +
-			"store.",
+		Long: "FILE is the request that apply has handed to the job. The result goes into the shared store, and what " +
+			"became of the job, too.",
 		Run: func(ctx context.Context, args []string) error { return a.runWorker(ctx, args[0]) },
 	}
 }
 
-func (a *app) runWorker(ctx context.Context, dir string) error {
+// job is a request as its worker serves it.
+type job struct {
+	request *remote.Request
+	hides   []string // absolute: what commands in a sandbox must not see
+	found   *snapshot.Found
+
+	transcript []byte // JSON: what the last attempt ran that failed; nil: none failed
+}
+
+func (a *app) runWorker(ctx context.Context, file string) error {
 	begun := time.Now()
-	dir, err := filepath.Abs(a.below(dir))
-	var request *remote.Request
-	if err == nil {
-		request, err = remote.ReadRequest(dir)
-	}
+	file = a.below(file)
+	request, err := remote.ReadRequest(file)
 	if err != nil {
-		return hint("apply writes that directory, and starts the worker as a job.", "job %s: %w", view.Clean(dir), err)
+		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w",
+			view.Clean(file), err)
 	}
-	failure := a.work(ctx, dir, request)
+	maps.Copy(a.env, variables(request.Environ))
+	shared, err := a.bucketOf(&request.Shared)
+	if err != nil {
+		return err
+	}
+	j := &job{request: request, hides: worker.Hides(request, file)}
+	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Seconds: time.Since(begun).Seconds(),
-		Failure: failure})
+	err = request.Leave(ctx, shared, remote.Outcome{Job: a.env[executorjob.NameVariable], Failure: failure,
+		Seconds: time.Since(begun).Seconds(), Transcript: j.transcript})
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
 	}
@@ -50,10 +67,11 @@ func (a *app) runWorker(ctx context.Context, dir string) error {
 }
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
-func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.Failure {
-	err := a.enter(dir, r)
+func (a *app) work(ctx context.Context, j *job) *failure.Failure {
+	dir, err := os.MkdirTemp("", "benchgraph-job-")
 	if err == nil {
-		err = a.workIn(ctx, r)
+		defer func() { _ = fs.RemoveTree(dir) }()
+		err = a.workBelow(ctx, j, dir)
 	}
 	if err == nil {
 		return nil
@@ -68,41 +86,54 @@ func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.
 	return f
 }
 
-// enter makes this process work in the project of the request, with a state of its own in the directory of the job and
-// a store of this machine.
-func (a *app) enter(dir string, r *remote.Request) error {
+// workBelow runs the node of a request in a copy of its project, which like the state lies below a directory. The store
+// is that of this machine.
+func (a *app) workBelow(ctx context.Context, j *job, dir string) error {
+	r := j.request
 	if r.Version != version {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	if err := remote.Link(r.State, dir); err != nil {
-		return err
-	}
-	a.chdir, a.file = r.Dir, r.File
-	a.vars, a.varFiles = r.Vars, r.VarFiles
-	for _, v := range r.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		a.env[name] = value
-	}
-	a.env["BENCHGRAPH_STATE_DIR"] = dir
-	if a.env["BENCHGRAPH_CACHE_DIR"] == "" {
-		own := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
-		if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
-		a.env["BENCHGRAPH_CACHE_DIR"] = own
-	}
-	return nil
-}
-
-// workIn runs the node of a request in the project that was entered.
-func (a *app) workIn(ctx context.Context, r *remote.Request) error {
-	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r})
+	store, err := worker.StoreDir(a.env["BENCHGRAPH_CACHE_DIR"])
 	if err != nil {
 		return err
 	}
+	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
+	s := &session{app: a, machine: o.machine, place: place{file: r.File, home: r.Dir, store: store,
+		state: filepath.Join(dir, "state")}}
 	defer s.close()
-	p, err := r.Plan(ctx, s.project, s.store, isShared)
+	if err := s.openState(ctx, o); err != nil {
+		return err
+	}
+	if err := s.shareAt(&r.Shared); err != nil {
+		return err
+	}
+	if err := s.lay(ctx, j, filepath.Join(dir, "snapshot")); err != nil {
+		return err
+	}
+	if err := s.openAll(ctx, o); err != nil {
+		return err
+	}
+	return s.runJob(ctx, j)
+}
+
+// lay brings the snapshot of a request into a directory, and makes it the project of the session.
+func (s *session) lay(ctx context.Context, j *job, dir string) error {
+	files, err := snapshot.Bring(ctx, s.store, j.request.Snapshot, dir)
+	if err != nil {
+		return hint("Apply again.", "snapshot of the project: %w", err)
+	}
+	s.dir, s.lock, j.found, s.vars = files.Dir, files.Lock, files.Found, j.request.Vars
+	if s.varFiles, err = worker.WriteGiven(&j.request.Project, dir); err != nil {
+		return err
+	}
+	return os.Rename(files.History, s.place.history())
+}
+
+// runJob runs the node of a request in the project that was opened.
+func (s *session) runJob(ctx context.Context, j *job) error {
+	r := j.request
+	p, err := worker.Plan(ctx, r, s.project, s.store, isCarried)
 	if err != nil {
 		return err
 	}
@@ -121,21 +152,15 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) error {
 			s.note("Warning: %v", err)
 		}
 	}
+	if len(logs) > 0 { // a result has its transcript with it, and then there is no file
+		j.transcript, _ = os.ReadFile(engine.TranscriptOf(logs[len(logs)-1]))
+	}
 	if err != nil {
 		return err
 	}
-	if failures := applied.Failures; len(failures) > 0 && failures[0].Address == r.Address {
-		return &engine.Failure{Failure: failures[0].Failure}
-	} else if len(failures) > 0 {
-		return fmt.Errorf("input %s was made anew and failed: %s", failures[0].Address, failures[0].Failure.Text())
+	if err := worker.Conclude(ctx, r, applied, s.store); err != nil {
+		return err
 	}
-	e, err := s.store.Get(ctx, r.Key, true)
-	if err != nil {
-		return fmt.Errorf("%s was not run: %w", r.Address, err)
-	}
-	if err := s.store.Send(ctx, e); err != nil { // the store of this machine may have had it, and the shared one not
-		return fmt.Errorf("the result could not be put into the shared store: %w", err)
-	}
-	s.store.Flush(ctx) // tells others of it; apply knows its name
+	s.store.Flush(ctx) // tells others of the result; apply knows its name
 	return nil
 }
