@@ -12,9 +12,12 @@ import (
 type Job struct {
 	Key    string // unique to the work; the job is found again by it, see IsKey
 	Name   string // for people, in listings of jobs
-	Script string // of /bin/sh
-	Dir    string // absolute, on the machine
-	Output string // absolute path on the machine of the file for standard output and error, which is appended to
+	Script string // lines of /bin/sh, which find the variables below in their environment
+	// for the script alone, in the file that RequestVariable names. A request may hold secrets: it is in no listing of
+	// jobs, and only the user can read it.
+	Request []byte
+	Dir     string // absolute, on the machine
+	Output  string // absolute path on the machine of the file for standard output and error, which is appended to
 
 	GPUs, CPUs int           // 0: not asked for
 	Memory     int64         // bytes; 0: not asked for
@@ -22,6 +25,12 @@ type Job struct {
 	Exclusive  bool          // no other job may run on the machine meanwhile
 	Environ    []string      // NAME=value; the job has these and what the scheduler sets, and nothing else
 }
+
+// Variables that a scheduler sets in the environment of a script.
+const (
+	RequestVariable = "BENCHGRAPH_REQUEST" // the path of the file with the request
+	NameVariable    = "BENCHGRAPH_JOB"     // the name by which the scheduler knows the job; unset: nobody can know
+)
 
 // ID is the name by which the scheduler knows a job, with the key of the job: a scheduler that was killed may give the
 // names of jobs that it has forgotten to others.
