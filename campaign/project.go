@@ -15,6 +15,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/memo"
+	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -42,6 +43,8 @@ type Options struct {
 	Upgrade  bool           // names of revisions stand for what they stand for now, whatever a mirror knows of them
 	MemoFile string         // where what a plan found out is kept for the next process; empty: nowhere
 	Basis    string         // what, beside files, a plan depends on: this program, its flags, variables
+	// what the machine of the project found out; nil: this is that machine
+	Found *snapshot.Found
 }
 
 // A Project is the spec of a file with its lock, and the state of the rounds and waves that plan and apply the spec.
@@ -74,6 +77,7 @@ func newProject(o Options, f *tasks.Facts) *Project {
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the
 // pins.
 func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diagnostics) {
+	c.Drawn = (&snapshot.Source{History: c.History}).Take
 	p := newProject(c.Options, tasks.NewFacts(c.Config, nil, lock))
 	diags := p.evaluate(ctx)
 	if diags.HasErrors() {
@@ -124,6 +128,11 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	p.Hardware = class.String()
 	if p.Elsewhere != nil {
 		p.Hardware = p.Elsewhere.Host.Class().String()
+	}
+	if p.Found != nil {
+		p.Found.Give(p.Facts)
+		p.resolver().indexTrees()
+		return nil
 	}
 	changed, diags := p.resolver().resolve(ctx)
 	if changed && !diags.HasErrors() {

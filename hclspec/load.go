@@ -26,6 +26,7 @@ import (
 // Options say which project is read, and with what.
 type Options struct {
 	Dir      string                      // the project's directory; empty: the current one
+	Home     string                      // absolute: of a copy, the directory that it is of; empty: Dir is no copy
 	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
 	Vars     map[string]string           // values of variables from the command line
 	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, Vars are stronger than all
@@ -140,7 +141,7 @@ func newLoader(o Options) (*loader, error) {
 	if o.Dir == "" {
 		o.Dir = "."
 	}
-	dir, err := project.Open(o.Dir)
+	dir, err := project.Open(o.Dir, o.Home)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (r reader) smuggled(c Command, env map[string]Text) {
 // projectFile is the first file or directory of the project that a text names, to be read, by a path that abspath made,
 // relative to the project; empty when there is none.
 func (l *loader) projectFile(text string) string {
-	dir := l.dir.Path()
+	dir := l.dir.Home()
 	if len(dir) < 2 {
 		return "" // everything is below the root
 	}

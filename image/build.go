@@ -22,28 +22,28 @@ import (
 // Context is the input of an image build.
 type Context struct {
 	Bases []string // names of the images that the Dockerfile mentions
-	dir   string   // absolute
-	files []dockerfile.ContextFile
+	Dir   string   // absolute
+	Files []dockerfile.ContextFile
 }
 
 // ReadContext reads the input of a build; dir is the project's directory. The files own, which benchgraph writes into
 // the project, are left out: they change with every apply.
 func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context,
 	error) {
-	b := Context{dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
-	all, err := dockerfile.Context(b.dir, filepath.FromSlash(s.Dockerfile))
+	b := Context{Dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
+	all, err := dockerfile.Context(b.Dir, filepath.FromSlash(s.Dockerfile))
 	if err != nil {
 		return b, err
 	}
 	var paths []string
 	for _, f := range all {
-		name := filepath.Join(b.dir, filepath.FromSlash(f.Path))
+		name := filepath.Join(b.Dir, filepath.FromSlash(f.Path))
 		if slices.ContainsFunc(own, func(dir string) bool {
 			return name == dir || strings.HasPrefix(name, dir+string(filepath.Separator))
 		}) {
 			continue
 		}
-		b.files = append(b.files, f)
+		b.Files = append(b.Files, f)
 		if f.Mode.IsRegular() {
 			paths = append(paths, name)
 		}
@@ -52,12 +52,12 @@ func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []s
 	if err != nil {
 		return b, err
 	}
-	for i := range b.files {
-		if f := &b.files[i]; f.Mode.IsRegular() {
+	for i := range b.Files {
+		if f := &b.Files[i]; f.Mode.IsRegular() {
 			f.SHA256, hashed = hashed[0].SHA256, hashed[1:]
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(b.dir, filepath.FromSlash(s.Dockerfile)))
+	text, err := os.ReadFile(filepath.Join(b.Dir, filepath.FromSlash(s.Dockerfile)))
 	if err != nil {
 		return b, err
 	}
@@ -75,7 +75,7 @@ func (b Context) Digest() string {
 }
 
 func (b Context) describe(d *cache.Description) {
-	for _, f := range b.files {
+	for _, f := range b.Files {
 		d.Add("file", f.Path, f.SHA256, f.Link, strconv.FormatBool(f.Mode&0o111 != 0 && f.Mode.IsRegular()))
 	}
 }
@@ -116,11 +116,11 @@ func (m *making) build(ctx context.Context) error {
 		out := m.sh.Capture()
 		defer out.Close()
 		img, err := m.engine.Build(ctx, container.BuildSpec{
-			Dir: t.Context.dir, Files: t.Context.files, Dockerfile: spec.Dockerfile, Args: spec.Args,
+			Dir: t.Context.Dir, Files: t.Context.Files, Dockerfile: spec.Dockerfile, Args: spec.Args,
 			Target: spec.Target,
 			Labels: labels, Network: t.Spec.Network, Log: out, Pins: pins,
 		})
-		m.ran.Built(img.ID, t.Context.dir, spec, t.Spec.Network, pins)
+		m.ran.Built(img.ID, t.Context.Dir, spec, t.Spec.Network, pins)
 		if failed, ok := errors.AsType[*container.StepError](err); ok {
 			return container.Image{}, m.sh.Failure("build", out, failed.Error())
 		}

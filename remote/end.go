@@ -1,8 +1,8 @@
 package remote
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -32,7 +31,7 @@ func (j *attempt) refused(ctx context.Context, err error) error {
 	if !ok {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
-	j.clean()
+	j.clean(ctx)
 	retry := once()
 	if j.withoutLimit(no.Words) {
 		retry = nil
@@ -61,7 +60,7 @@ func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, wh
 	if err := scheduler.Cancel(within, id); err != nil {
 		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.cancel+id.Name())
 	} else {
-		j.clean()
+		j.clean(within)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -71,7 +70,7 @@ func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, wh
 
 // conclude takes the result of a job that is no longer running, or tells why there is none.
 func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
-	j.copyOutput()
+	j.copyOutput(ctx, id)
 	e, o, err := j.look(ctx, id, end)
 	j.count(id, o, end)
 	switch {
@@ -79,15 +78,15 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 		if err := workdir.CopyTree(j.env.Out, e.Dir); err != nil {
 			return err
 		}
-		j.clean()
+		j.clean(ctx)
 		return nil
 	case !errors.Is(err, cache.ErrMiss):
 		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Name(), err)
 	}
-	j.takeTranscript()
-	defer j.clean()
+	defer j.clean(ctx)
 	// At the job's limit of memory, the kernel may end what is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
+		j.takeTranscript(o)
 		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)
@@ -95,16 +94,16 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 
 // failedAlone returns the failure of a job that ended while no apply followed it; nil if there is none, or if the next
 // job may succeed.
-func (j *attempt) failedAlone() error {
-	var o Outcome
-	if err := readJSON(filepath.Join(j.dir, outcomeFile), &o); err != nil || o.Failure == nil ||
-		o.Failure.Class.Retried() {
+func (j *attempt) failedAlone(ctx context.Context) error {
+	o, ok := j.outcome(ctx)
+	if !ok || o.Failure == nil || o.Failure.Class.Retried() {
 		return nil
 	}
-	j.copyOutput()
-	j.count(job.ID(o.Job), o, job.End{})
-	j.takeTranscript()
-	j.clean()
+	id := job.NewID(o.Job, j.key)
+	j.copyOutput(ctx, id)
+	j.count(id, o, job.End{})
+	j.takeTranscript(o)
+	j.clean(ctx)
 	return &engine.Failure{Retry: once(), Failure: *o.Failure}
 }
 
@@ -114,7 +113,7 @@ const maxUnseen = 3
 // unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
 // another job would end in the same way, and nobody would learn of it.
 func (j *attempt) unseen(ctx context.Context, scheduler Scheduler) (n int, err error) {
-	if readJSON(filepath.Join(j.dir, jobsFile), &n) != nil {
+	if readJSON(j.counted, &n) != nil {
 		return 0, nil
 	}
 	if _, found, err := scheduler.Find(ctx, j.key); err != nil || found {
@@ -124,18 +123,26 @@ func (j *attempt) unseen(ctx context.Context, scheduler Scheduler) (n int, err e
 	if n < maxUnseen {
 		return n, nil
 	}
+	o, left := j.outcome(ctx)
+	j.copyOutput(ctx, job.NewID(o.Job, j.key))
 	f := &engine.Failure{Retry: once(), Failure: failure.Failure{
-		Class: failure.Infra, Rule: "job_lost", Stage: "run", Evidence: j.lastLine(),
+		Class: failure.Infra, Rule: "job_lost", Stage: "run", Evidence: j.printed.lastLine(),
 		Message: fmt.Sprintf("%d jobs in a row ended without a result, while no apply followed them", n),
 		Remedy:  "follow a job with benchgraph apply, which tells how the job ends",
 	}}
-	var o Outcome
-	if readJSON(filepath.Join(j.dir, outcomeFile), &o) == nil && o.Failure != nil {
+	if left && o.Failure != nil {
 		f.Failure = *o.Failure
 	}
-	j.copyOutput()
-	j.clean()
+	j.clean(ctx)
 	return n, f
+}
+
+// noteUnseen notes how many jobs of the node were submitted since an apply saw the end of one.
+func (j *attempt) noteUnseen(n int) error {
+	if err := os.MkdirAll(filepath.Dir(j.counted), 0o700); err != nil {
+		return err
+	}
+	return writeJSON(j.counted, n)
 }
 
 // count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end
@@ -156,16 +163,15 @@ func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	}
 }
 
-// latency is how long a network file system may take to show what another machine has written.
+// latency is how long a shared store may take to show what another machine has written.
 const latency = 20 * time.Second
 
 // look looks for the result and the outcome of a job: for a while, if the job ended by itself.
 func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Entry, o Outcome, err error) {
 	for begun := time.Now(); ; {
-		_, _ = os.ReadDir(j.dir) // has the file system look again
 		var told bool
 		e, err = j.Store.Ask(ctx, j.env.Key)
-		o, told = j.outcome(id)
+		o, told = j.outcomeFrom(ctx, id.Name())
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
 		if err == nil || !errors.Is(err, cache.ErrMiss) || told && o.Failure != nil || !itself ||
 			time.Since(begun) > latency {
@@ -208,53 +214,69 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 			f.Retry = once()
 		}
 	}
-	f.Evidence = j.lastLine()
+	f.Evidence = j.printed.lastLine()
 	return f
 }
 
 // maxOutput bounds what is kept of the output of a job, in bytes.
 const maxOutput = 256 << 20
 
-// copyOutput adds the output of the job to the log of the attempt. The output of a job that never ran is not there.
-func (j *attempt) copyOutput() {
-	f, _, err := cache.OpenRegular(filepath.Join(j.dir, outputFile))
-	if errors.Is(err, iofs.ErrNotExist) {
+// copyOutput adds what the job printed to the log of the attempt. A job that never ran has printed nothing.
+func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
+	scheduler, err := j.Open()
+	logger, ok := scheduler.(Logger)
+	if err != nil || !ok || id == "" {
 		return
 	}
-	if err == nil {
-		_, err = io.Copy(j.env.Log, io.LimitReader(f, maxOutput))
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	j.printed = printed{to: j.env.Log, left: maxOutput}
+	if err := logger.Log(ctx, id, &j.printed); err != nil {
 		fmt.Fprintf(j.env.Log, "output of the job: %v\n", err)
 	}
 }
 
+// printed passes on what a job printed, up to a number of bytes, and keeps the end.
+type printed struct {
+	to   io.Writer
+	left int64
+	end  []byte
+}
+
+// maxEnd bounds the end that is kept, in bytes.
+const maxEnd = 64 << 10
+
+func (p *printed) Write(text []byte) (int, error) {
+	p.end = append(p.end, text...)
+	p.end = p.end[max(0, len(p.end)-maxEnd):]
+	some := text[:min(int64(len(text)), p.left)]
+	p.left -= int64(len(some))
+	if _, err := p.to.Write(some); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// lastLine returns the last line; "" if there is none.
+func (p *printed) lastLine() string { return metrics.LastLine(bytes.NewReader(p.end)) }
+
 // takeTranscript takes over what the worker of a job that failed has run.
-func (j *attempt) takeTranscript() {
-	found, _ := filepath.Glob(filepath.Join(j.dir, "logs", "*-"+j.env.Key.Short()+"-*.transcript"))
-	if len(found) == 0 {
-		return
-	}
-	var text json.RawMessage
-	if readJSON(found[len(found)-1], &text) == nil {
-		j.env.Transcript = text
+func (j *attempt) takeTranscript(o Outcome) {
+	if o.Transcript != nil {
+		j.env.Transcript = o.Transcript
 	}
 }
 
-// lastLine returns the last line of the job's output; "" if there is none.
-func (j *attempt) lastLine() string {
-	f, _, err := cache.OpenRegular(filepath.Join(j.dir, outputFile))
+// clean removes what is left of the job.
+func (j *attempt) clean(ctx context.Context) {
+	err := j.Bucket.Remove(ctx, []string{outcomeOf(j.key)})
+	if scheduler, failed := j.Open(); failed == nil {
+		if keeper, ok := scheduler.(Keeper); ok {
+			err = errors.Join(err, keeper.Forget(ctx, j.key))
+		}
+	}
+	if failed := os.Remove(j.counted); !errors.Is(failed, iofs.ErrNotExist) {
+		err = errors.Join(err, failed)
+	}
 	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	return shell.LastLine(f)
-}
-
-// clean removes the files of the job.
-func (j *attempt) clean() {
-	if err := fs.RemoveTree(j.dir); err != nil {
 		j.tell("left behind: %v", err)
 	}
 }

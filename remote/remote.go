@@ -1,29 +1,32 @@
 // Package remote runs nodes on the machines of a cluster.
 //
 // A node is a job of the cluster's scheduler. The job runs "benchgraph worker", which is an apply of that one node: the
-// worker reads the same files, draws the same graph, takes inputs from the shared store, and puts the result there.
-// The scheduler's word about a job says only that the job is no longer running; the shared store says whether there is
-// a result.
+// worker takes a snapshot of the project and the inputs from the shared store, draws the same graph, and puts the
+// result there. The scheduler's word about a job says only that the job is no longer running; the shared store says
+// whether there is a result.
 package remote
 
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	iofs "io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -42,13 +45,40 @@ type Queue interface {
 	Find(ctx context.Context, key string) (id job.ID, found bool, err error)
 }
 
+// Logger is a Scheduler that has what a job printed.
+type Logger interface {
+	// Log writes what the job printed; nothing if it never ran.
+	Log(ctx context.Context, id job.ID, w io.Writer) error
+}
+
+// Keeper is a Scheduler that keeps requests beside its queue.
+type Keeper interface {
+	// Forget removes all that is left of a job that is over.
+	Forget(ctx context.Context, key string) error
+	// Sweep forgets jobs that are neither queued nor running, unless they are to stay. Stays is given the key of a job,
+	// the time at which what is kept was changed last, and the request; nil if that cannot be read.
+	Sweep(ctx context.Context, stays func(key string, changed time.Time, request []byte) bool) error
+}
+
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there. Send puts an entry
 // there unless it is there. Ask looks for a key without an index, and brings the entry here; the error wraps
 // cache.ErrMiss if there is none.
 type Store interface {
 	Puts() bool
-	Send(ctx context.Context, e cache.Entry) error
+	Sender
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
+}
+
+// Sender has the entries of a machine, and sends them to the shared store.
+type Sender interface {
+	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
+	Send(ctx context.Context, e cache.Entry) error
+}
+
+// Drawn is the graph of a node as a worker can draw it again.
+type Drawn struct {
+	Choice   json.RawMessage
+	Snapshot cache.Entry // of the project
 }
 
 // Options configure an Executor.
@@ -56,7 +86,8 @@ type Options struct {
 	Settings
 	Open    func() (Scheduler, error) // called once, when the first job is to be submitted
 	Store   Store
-	Wanted  func(address string) bool // whether the shared store takes the result of a node
+	Bucket  bucket.Bucket             // of the shared store
+	Wanted  func(address string) bool // whether jobs get the result of a node from the shared store
 	Project Project
 	Spec    *hclspec.Spec
 	Environ []string // of jobs, as NAME=value
@@ -65,54 +96,70 @@ type Options struct {
 // Executor runs nodes as jobs.
 type Executor struct {
 	Options
-	unlimited atomic.Bool // jobs ask for no derived time limits
+	owner     func() (string, error) // see ownerOf
+	unlimited atomic.Bool            // jobs ask for no derived time limits
 }
 
 // NewExecutor returns an Executor.
 func NewExecutor(o Options) *Executor {
 	o.Open = sync.OnceValues(o.Open)
-	return &Executor{Options: o}
+	return &Executor{Options: o, owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
 }
 
-// Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Choice is that of
-// the node's graph.
-func (x *Executor) Take(n *engine.Node, choice func() (json.RawMessage, error)) {
+// Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
+// graph of the node.
+func (x *Executor) Take(n *engine.Node, drawn func(context.Context) (Drawn, error)) {
 	asks := n.Resources
 	limits := &limits{declared: declaredTime(x.Spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks = nil, nil                         // those are of this machine
 	n.Remote = func(ctx context.Context, env *engine.Env) (time.Duration, error) {
-		c, err := choice()
+		owner, err := x.owner()
 		if err != nil {
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits}
-		j.key, j.dir = jobKey(env.Key, x.owner()), x.dirOf(env.Key)
+			limits: limits, key: jobKey(env.Key, owner), counted: x.countOf(env.Key)}
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
 		if j.memory == 0 && asks.Memory > 0 {
 			j.memory = asks.Memory + asks.Memory/8 + workerMemory
 		}
-		err = j.run(ctx, c)
+		err = j.run(ctx, drawn)
 		return j.ran, err
 	}
 }
 
-// ownerOf names a project by the directory of its state. Two checkouts of a project have jobs of their own: neither
-// ends those of the other.
-func ownerOf(state string) string {
-	sum := sha256.Sum256([]byte(state))
-	return hex.EncodeToString(sum[:4])
+// ownerFile is the file in the state of a project with the project's name among those that share a store.
+const ownerFile = "owner"
+
+// ownerOf returns the name of a project, which it gets here the first time. Two checkouts have jobs of their own:
+// neither ends those of the other. The caller holds the lock of applies.
+func ownerOf(state string) (string, error) {
+	path := filepath.Join(state, ownerFile)
+	text, err := cache.ReadOwn(path)
+	if err == nil && isOwner(string(text)) {
+		return string(text), nil
+	}
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return "", err
+	}
+	name := make([]byte, 4)
+	_, _ = rand.Read(name) // never fails
+	owner := hex.EncodeToString(name)
+	return owner, fs.Replace(path, []byte(owner))
 }
 
-func (x *Executor) owner() string { return ownerOf(x.Project.State) }
+func isOwner(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == 8
+}
 
 // jobKey is the key by which the scheduler knows the job of a node.
 func jobKey(key cache.Key, owner string) string { return key.String() + ":" + owner }
 
-// dirOf is the directory of the job that makes the result of a key.
-func (x *Executor) dirOf(key cache.Key) string {
-	return filepath.Join(x.WorkDir, x.owner()+"-"+key.String()[:24])
+// countOf is the file with the number of jobs of a node that were submitted since an apply saw the end of one.
+func (x *Executor) countOf(key cache.Key) string {
+	return filepath.Join(x.Project.State, "submitted", key.String()[:24])
 }
 
 // workerMemory is what the worker itself may need beside the node, in bytes. A command that reaches its own limit should
@@ -125,43 +172,45 @@ type attempt struct {
 	env        *engine.Env
 	address    string
 	key        string // by which the job is found again
-	dir        string // of its files
+	counted    string // file, see countOf
 	cpus, gpus int
 	memory     int64
 	quiet      bool // no other job may run on the node
 	limits     *limits
+	printed    printed // by the job
 
 	since time.Time     // when it was first seen to run; zero: it was not
 	ran   time.Duration // how long it ran
 }
 
 // run submits the job, follows it to its end, and lays out the result.
-func (j *attempt) run(ctx context.Context, choice json.RawMessage) error {
+func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
 	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply was killed before it took the result
-		j.clean()
+		j.clean(ctx)
 		j.ran = e.Duration
 		return workdir.CopyTree(j.env.Out, e.Dir)
 	}
-	if f := j.failedAlone(); f != nil {
+	if f := j.failedAlone(ctx); f != nil {
 		return f
 	}
 	scheduler, err := j.Open()
 	var unseen int
+	var request []byte
 	if err == nil {
 		unseen, err = j.unseen(ctx, scheduler)
 	}
 	if err == nil {
-		err = j.prepare(ctx, choice)
+		request, err = j.prepare(ctx, drawn)
 	}
 	if err != nil {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
 	}
-	id, found, err := scheduler.Submit(ctx, j.describe())
+	id, found, err := scheduler.Submit(ctx, j.describe(request))
 	if err != nil {
 		return j.refused(ctx, err)
 	}
 	if !found {
-		if err := writeJSON(filepath.Join(j.dir, jobsFile), unseen+1); err != nil {
+		if err := j.noteUnseen(unseen + 1); err != nil {
 			j.tell("jobs of the node are not counted: %v", err)
 		}
 	}
@@ -199,63 +248,86 @@ const submitted = "submitted"
 // errWorkerEnded ends the wait for a job whose worker has left its outcome.
 var errWorkerEnded = errors.New("the worker has ended")
 
-// watchEvery is how often the outcome of a worker is looked for. The scheduler is asked less often, and tells later.
-const watchEvery = 100 * time.Millisecond
+// The outcome of a worker is looked for all the time, since the scheduler is asked less often, and tells later: the
+// longer the job is there, the less often.
+const (
+	watchFirst = 100 * time.Millisecond
+	watchLast  = 2 * time.Second
+	watchShare = 50 // of the time since then
+)
 
 // watch waits for the outcome that a worker leaves.
 func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCauseFunc) {
-	for {
+	for begun := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(watchEvery):
+		case <-time.After(min(max(time.Since(begun)/watchShare, watchFirst), watchLast)):
 		}
 		// The end of a worker that failed is waited for, since its job still counts as one of the key.
-		if o, ok := j.outcome(id); ok && o.Failure == nil {
+		if o, ok := j.outcomeFrom(ctx, id.Name()); ok && o.Failure == nil {
 			stop(errWorkerEnded)
 			return
 		}
 	}
 }
 
-// outcome returns the outcome of the worker of a job; false if there is none yet.
-func (j *attempt) outcome(id job.ID) (o Outcome, ok bool) {
-	err := readJSON(filepath.Join(j.dir, outcomeFile), &o)
-	return o, err == nil && o.Job == id.Name()
-}
-
-// prepare puts the inputs where the worker finds them, and writes the request.
-func (j *attempt) prepare(ctx context.Context, choice json.RawMessage) error {
+// prepare puts the inputs and the snapshot where the worker finds them, and returns the request.
+func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Drawn, error)) ([]byte, error) {
 	for _, in := range j.env.Inputs {
-		if !j.Wanted(in.Address) {
-			continue
-		}
-		if err := j.Store.Send(ctx, in.Entry); err != nil {
-			return fmt.Errorf("input %s: %w", in.Address, err)
+		if err := j.send(ctx, in.Address, in.Entry, 0); err != nil {
+			return nil, fmt.Errorf("input %s: %w", in.Address, err)
 		}
 	}
-	// The request holds secrets.
-	err := os.MkdirAll(j.dir, 0o700)
+	d, err := drawn(ctx)
 	if err == nil {
-		err = cache.CheckOwner(j.dir)
-	}
-	if err == nil {
-		err = os.Chmod(j.dir, 0o700)
+		err = j.Store.Send(ctx, d.Snapshot)
 	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
-	r := Request{j.Project, host(), j.env.Run, j.address, j.env.Key, choice}
-	return writeJSON(filepath.Join(j.dir, requestFile), r)
+	owner, _ := j.owner()
+	return json.MarshalIndent(Request{Project: j.Project, Host: host(), Owner: owner, Run: j.env.Run, Address: j.address,
+		Key: j.env.Key, Snapshot: d.Snapshot.Key, Choice: d.Choice}, "", "  ")
 }
 
-func (j *attempt) describe() job.Job {
+// mostDepth bounds how far the inputs of inputs are followed.
+const mostDepth = 16
+
+// send puts the result of a node into the shared store; of a node that the worker makes anew, such as an image, the
+// inputs.
+func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth int) error {
+	if j.Wanted(address) {
+		return j.Store.Send(ctx, e)
+	}
+	lines, err := cache.ParseText(e.Text)
+	if err != nil || depth > mostDepth {
+		return err
+	}
+	for _, l := range lines {
+		if l.Label != "input" || len(l.Values) != 2 {
+			continue
+		}
+		key, err := cache.ParseKey(l.Values[1])
+		if err != nil {
+			continue
+		}
+		// what is not here is looked for in the shared store by the worker, and made there if it must be
+		if input, err := j.Store.Get(ctx, key, true); err == nil {
+			if err := j.send(ctx, input.Address, input, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
 	return job.Job{
-		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
-		Script: "#!/bin/sh\n" + j.Setup + "\nexec " + shell.Quote(j.Program) + " worker " + shell.Quote(j.dir) + "\n",
-		Dir:    j.Project.Dir, Output: filepath.Join(j.dir, outputFile),
-		GPUs: j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
+		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address), Request: request,
+		Script: j.Setup + "\nexec " + shell.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
+		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}
 }
 

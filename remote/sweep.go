@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	iofs "io/fs"
 	"os"
@@ -9,78 +10,96 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// sweepAge is how old a directory must be that another project, or an apply that was killed, has left. A younger one
-// may belong to a job that is being submitted.
-const sweepAge = 24 * time.Hour
+const (
+	// sweepAge is how old it must be what another project on this machine, or an apply that was killed, has left.
+	// Something younger may belong to a job that is being submitted.
+	sweepAge = 24 * time.Hour
+	// outcomeAge is how long an outcome in the shared store stays that nobody has asked for.
+	outcomeAge = 30 * sweepAge
+)
 
-// jobDir is the name of the directory of a job: its owner, and the beginning of its key.
-var jobDir = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{24}$`)
-
-// Sweep removes directories that jobs of earlier applies have left: those of keys that the plan has a result of, or
-// does not have, and after a day those of projects on this machine that are gone. A directory stays while its job is
-// queued or runs, and for a day if it has a failure that no apply has seen. The caller holds the lock of applies.
+// Sweep removes what jobs of earlier applies have left: of keys that the plan has a result of, or does not have, and
+// after a day of projects on this machine that are gone. What is left stays while its job is queued or runs, and for a
+// day if there is a failure that no apply has seen. The caller holds the lock of applies.
 func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
-	entries, err := os.ReadDir(x.WorkDir)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return nil
+	owner, err := x.owner()
+	if err != nil {
+		return err
 	}
 	wanted := map[string]bool{}
 	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action != engine.Cached {
-			wanted[x.dirOf(s.Key)] = true
+		if s := &p.Steps[i]; s.Action != engine.Cached && s.Node.Remote != nil {
+			wanted[jobKey(s.Key, owner)], wanted[x.countOf(s.Key)] = true, true
 		}
 	}
+	failed, err := x.sweepOutcomes(ctx, owner, wanted)
 	errs := []error{err}
-	for _, e := range entries {
-		dir := filepath.Join(x.WorkDir, e.Name())
-		if !e.IsDir() || !jobDir().MatchString(e.Name()) || wanted[dir] || cache.CheckOwner(dir) != nil {
-			continue
-		}
-		if left, err := x.leftover(ctx, dir); err != nil {
-			return errors.Join(append(errs, err)...)
-		} else if left {
-			errs = append(errs, fs.RemoveTree(dir))
+	counts, _ := filepath.Glob(filepath.Join(x.Project.State, "submitted", "*"))
+	for _, path := range counts {
+		if info, err := os.Lstat(path); err == nil && !wanted[path] && time.Since(info.ModTime()) > sweepAge {
+			errs = append(errs, os.Remove(path))
 		}
 	}
-	return errors.Join(errs...)
+	scheduler, err := x.Open()
+	if keeper, ok := scheduler.(Keeper); ok && err == nil {
+		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, request []byte) bool {
+			_, of, _ := strings.Cut(key, ":")
+			old := time.Since(changed) > sweepAge
+			switch {
+			case of == owner:
+				return wanted[key] || failed[key]
+			case !isOwner(of) || !old:
+				return true
+			}
+			return !gone(request)
+		}))
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// sweepOutcomes removes outcomes that nobody wants, and returns the keys of jobs whose failures stay.
+func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[string]bool) (map[string]bool, error) {
+	var remove []string
+	failed := map[string]bool{}
+	for o, err := range x.Bucket.List(ctx, outcomes) {
+		if err != nil {
+			return failed, err
+		}
+		of, name, _ := strings.Cut(strings.TrimPrefix(o.Name, outcomes), "/")
+		key := strings.TrimSuffix(name, ".json") + ":" + of
+		age := time.Since(o.Stored)
+		switch {
+		case of == owner && wanted[key]:
+		case of == owner:
+			left, ok := x.readOutcome(ctx, o.Name)
+			if failed[key] = ok && left.Failure != nil && age < sweepAge; !failed[key] {
+				remove = append(remove, o.Name)
+			}
+		case age > outcomeAge:
+			remove = append(remove, o.Name)
+		}
+	}
+	if len(remove) == 0 {
+		return failed, nil
+	}
+	return failed, x.Bucket.Remove(ctx, remove)
+}
+
+// gone reports whether a request is of a project on this machine that is not there any more.
+func gone(request []byte) bool {
+	var r Request
+	if json.Unmarshal(request, &r) != nil || r.Host != host() {
+		return false
+	}
+	_, err := os.Stat(r.State)
+	return errors.Is(err, iofs.ErrNotExist)
 }
 
 // host returns the name of this machine.
 func host() string {
 	name, _ := os.Hostname() // Linux always has one
 	return name
-}
-
-// leftover reports whether nobody needs the directory of a job any more.
-func (x *Executor) leftover(ctx context.Context, dir string) (bool, error) {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return false, nil
-	}
-	old := time.Since(info.ModTime()) > sweepAge
-	own := strings.HasPrefix(filepath.Base(dir), x.owner()+"-")
-	r, err := ReadRequest(dir)
-	if err != nil {
-		return own && old, nil
-	}
-	if own {
-		var o Outcome
-		if readJSON(filepath.Join(dir, outcomeFile), &o) == nil && o.Failure != nil && !old {
-			return false, nil
-		}
-	} else if _, err := os.Stat(r.State); !errors.Is(err, iofs.ErrNotExist) || !old || r.Host != host() {
-		return false, nil
-	}
-	scheduler, err := x.Open()
-	if err != nil {
-		return false, err
-	}
-	_, found, err := scheduler.Find(ctx, jobKey(r.Key, ownerOf(r.State)))
-	return !found, err
 }

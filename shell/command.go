@@ -293,11 +293,11 @@ func (o *Output) LastLine() string {
 		return ""
 	}
 	defer f.Close()
-	return LastLine(f)
+	return lastLine(f)
 }
 
-// LastLine is the last line of a log that says anything. Logs may be huge: only their end is read.
-func LastLine(f *os.File) string {
+// lastLine is the last line of a log that says anything. Logs may be huge: only their end is read.
+func lastLine(f *os.File) string {
 	const window = 64 << 10
 	info, err := f.Stat()
 	if err != nil {

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
@@ -78,7 +77,7 @@ type Seen struct {
 	Words    map[string]bool          // words of commands: whether the project had a file of that name
 	FixFiles map[string]bool          // names of the files that fixes put in place
 	Patches  map[string]string        // by path: SHA-256
-	builds   map[string]image.Context // by BuildID: what an image is built from
+	Builds   map[string]image.Context // by BuildID: what an image is built from
 	models   map[string]*regexp.Regexp
 }
 
@@ -88,7 +87,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
 		Known: map[string]File{}, Words: map[string]bool{}, FixFiles: map[string]bool{}, Patches: map[string]string{},
-		builds: map[string]image.Context{}, models: map[string]*regexp.Regexp{},
+		Builds: map[string]image.Context{}, models: map[string]*regexp.Regexp{},
 	}}
 	s.shells = shell.Config{
 		Host: s.Host, Containers: s.Containers, Engine: s.Engine, HTTP: s.HTTP, Environ: s.Environ, Secret: s.Secret,
@@ -130,8 +129,6 @@ func NewChoice() Choice {
 	}
 }
 
-func (c Choice) encode() (json.RawMessage, error) { return json.Marshal(c) }
-
 // clone returns a copy that further rounds do not change.
 func (c Choice) clone() Choice {
 	return Choice{
@@ -166,6 +163,7 @@ type Drawing struct {
 	Parts   map[string][]room.Part    // by image: what it is made from
 	Spans   map[*engine.Span][]string // images that are used together, by address
 	Lacking map[string]func() string  // by address: what this machine lacks for a node of a plan for another one
+	Jobs    []*engine.Node            // that Remote runs
 
 	// What the plan of the graph found out:
 
@@ -217,16 +215,20 @@ type Config struct {
 	// directory by which the applies of one user leave each other's images alone; empty: they do not
 	ImageLocks string
 	// bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
-	ImageDisk  int64
-	Pool       device.Pool
-	Elsewhere  *Elsewhere       // the machine that is planned for; nil: this one
-	Remote     *remote.Executor // runs nodes on machines like that one; nil: they wait
-	GPUs       *device.Driver   // by which samples are watched; nil: they are not
-	Clocks     *device.Clocks   // of its devices; nil: they are not locked
-	HTTP       *http.Client     // for downloads
-	Sandbox    string           // for blocks that say nothing, before what the file says; empty: that
-	Environ    []string         // PATH, HOME and LANG for commands, as NAME=value
-	GitEnviron []string         // the whole environment, for git alone: it takes proxies, certificates and ssh from it
+	ImageDisk int64
+	Pool      device.Pool
+	Elsewhere *Elsewhere       // the machine that is planned for; nil: this one
+	Remote    *remote.Executor // runs nodes on machines like that one; nil: they wait
+	// what a worker draws a graph from again; nil where Remote is nil
+	Drawn func(context.Context, *Drawing) (remote.Drawn, error)
+	// absolute: where the project lies of which this is a copy; empty: it is none
+	Home       string
+	GPUs       *device.Driver // by which samples are watched; nil: they are not
+	Clocks     *device.Clocks // of its devices; nil: they are not locked
+	HTTP       *http.Client   // for downloads
+	Sandbox    string         // for blocks that say nothing, before what the file says; empty: that
+	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
+	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
 	Secret     func(name string) (value string, ok bool)
 	Render     Renderer
 	Offline    bool      // reach no network

@@ -118,12 +118,12 @@ func BuildID(s *hclspec.ImageBuild) string {
 // ReadBuild takes in what a build is made from, as it was when it was first looked at.
 func (p *Facts) ReadBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (image.Context, error) {
 	id := BuildID(s)
-	if known, ok := p.Seen.builds[id]; ok {
+	if known, ok := p.Seen.Builds[id]; ok {
 		return known, nil
 	}
 	b, err := image.ReadContext(ctx, p.Spec.Dir, s, own, p.Stat)
 	if err == nil {
-		p.Seen.builds[id] = b
+		p.Seen.Builds[id] = b
 	}
 	return b, err
 }

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 )
 
 // Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of
@@ -43,8 +45,10 @@ func (b *builder) settleElsewhere() {
 	}
 	b.Lacking = map[string]func() string{}
 	for _, n := range b.list {
-		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && b.Apart(n) != "" {
-			x.Take(n, b.Choice.encode)
+		// A build asks the mirror of its repo for the tree or the version.
+		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && !Builds(n) && b.Apart(n) != "" {
+			x.Take(n, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
+			b.Jobs = append(b.Jobs, n)
 			continue
 		}
 		if n.Lacks != nil {

@@ -34,7 +34,8 @@ func (p *Facts) describeMounts(d *cache.Description, addresses []hclspec.Address
 	}
 }
 
-// MountSource is the directory of a mount on this machine.
+// MountSource is the directory of a mount on this machine. A relative path begins where the project lies of which this
+// is a copy: what is mounted is too large to be copied.
 func (p *Facts) MountSource(m *hclspec.Mount) string {
 	if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
 		for _, v := range p.Environ {
@@ -42,6 +43,9 @@ func (p *Facts) MountSource(m *hclspec.Mount) string {
 				return filepath.Join(home, filepath.FromSlash(rest))
 			}
 		}
+	}
+	if p.Home != "" && !filepath.IsAbs(m.Source) {
+		return filepath.Join(p.Home, filepath.FromSlash(m.Source))
 	}
 	return filepath.Clean(p.Spec.Path(m.Source))
 }

@@ -87,7 +87,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	defer func() { err = sh.Secrets.Conceal(err) }()
 	for _, f := range t.files {
-		if err := f.lay(env, t.p.Spec.Dir, dir); err != nil {
+		if err := f.lay(env, t.p.rootOf(f), dir); err != nil {
 			return err
 		}
 	}
@@ -101,6 +101,17 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		return err
 	}
 	return workdir.Keep(ctx, env, made, t.spec.Outputs, sh.Secrets)
+}
+
+// MaxSent is the size in bytes above which a file of the project is not copied for workers.
+const MaxSent = 64 << 20
+
+// rootOf is the directory below which an input lies.
+func (p *Facts) rootOf(f File) string {
+	if p.Home != "" && f.Stamp.Size > MaxSent {
+		return p.Home
+	}
+	return p.Spec.Dir
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.

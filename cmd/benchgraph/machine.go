@@ -76,7 +76,7 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 			strings.Join(profile.Lacks, " and "), machineRemedy)
 	}
 	if o.job != nil {
-		return s.likeHere(name, profile, executor.Confinement(o.job.Confines))
+		return s.likeHere(name, profile, executor.Confinement(o.job.request.Confines))
 	}
 	host, _, err := device.Inventory(nil)
 	if err == nil && !reached && profile.Is(host, s.gpus.Devices()) {

@@ -22,6 +22,7 @@ type place struct {
 	lock  string // path of the lock file
 	state string // directory
 	store string // directory
+	home  string // absolute: on another machine, where the project lies of which dir is a copy; empty: it is none
 }
 
 // place finds the project that the command line names.

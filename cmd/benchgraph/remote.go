@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -46,12 +47,16 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, self)
+	shared, err := s.bucketOf(spec.Store)
+	if err != nil {
+		return nil // which the shared store tells
+	}
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
-		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf())}
+		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
+		WorkDir: x.WorkDir, Shared: *spec.Store}
 	for _, name := range s.varFiles {
-		if whole, err := filepath.Abs(name); err == nil {
-			p.VarFiles = append(p.VarFiles, whole)
-		}
+		text, _ := os.ReadFile(name) // it was read a moment ago
+		p.VarFiles = append(p.VarFiles, remote.Given{Name: filepath.Base(name), Text: text})
 	}
 	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
@@ -59,9 +64,9 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Wanted: isShared, Project: p, Spec: spec,
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried, Project: p, Spec: spec,
 		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
-			return slurm.Open(slurm.Options{Asks: x.Slurm, Environ: s.gitEnviron(),
+			return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: s.gitEnviron(),
 				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
 		}})
 }
@@ -78,8 +83,11 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
+	if err := snapshot.Unsent(s.project.Drawing); err != nil {
+		return err
+	}
 	if err := s.project.Remote.Sweep(ctx, p); err != nil {
-		s.note("Warning: directories of jobs: %v", err)
+		s.note("Warning: what jobs have left: %v", err)
 	}
 	return nil
 }

@@ -18,11 +18,12 @@ import (
 )
 
 // clustered is a project whose benchmarks run on a real Slurm cluster of two nodes with four played devices each. The
-// machine of the project has no device.
+// machine of the project has no device, and the nodes do not see the directory of the project.
 type clustered struct {
 	*world
 	*slurmtest.Cluster
 	hold string // while there is a file of this name, what is measured does not end
+	work string // directory with the requests of jobs
 }
 
 // clusterFile is the root file of such a project.
@@ -35,6 +36,7 @@ machine "h200" { devices = "machines/h200.json" }
 executor "slurm" "gpu" {
   machine  = machine.h200
   program  = "PROGRAM"
+  work_dir = "WORK"
   cpus     = 1
   max_jobs = 4
 }
@@ -43,7 +45,8 @@ commit "c" {}
 
 func newClustered(t testing.TB, file string) *clustered {
 	t.Helper()
-	c := &clustered{world: newWorld(t, ""), Cluster: slurmtest.Start(t, slurmtest.Nodes{Count: 2, GPUs: 4})}
+	c := &clustered{world: newWorld(t, "")}
+	c.Cluster = slurmtest.Start(t, slurmtest.Nodes{Count: 2, GPUs: 4, Hides: c.path(".")})
 	library, err := nvmltest.Build(t.TempDir(), false)
 	check(t, err)
 	shared, err := os.MkdirTemp("/srv", "benchgraph-test-") // /tmp is hidden in a sandbox anyway
@@ -66,9 +69,9 @@ func newClustered(t testing.TB, file string) *clustered {
 	c.world.env = append(c.world.env, c.Environ()...)
 	c.world.env = append(c.world.env, "PATH="+os.Getenv("PATH"))
 	check(t, os.MkdirAll(c.path("machines"), 0o755))
-	c.hold = filepath.Join(shared, "hold")
+	c.hold, c.work = filepath.Join(shared, "hold"), filepath.Join(shared, "jobs")
 	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
-		"RATE", `metrics {
+		"WORK", c.work, "RATE", `metrics {
     metric "rate" {
       match  = "work done: ([0-9.]+)"
       better = "higher"
@@ -155,9 +158,12 @@ func TestACampaignOnSlurm(t *testing.T) {
 		t.Errorf("a block was measured on %v", gpus)
 	}
 	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "has a result, and a job cannot replace a result")
-	left, err := os.ReadDir(c.path(".benchgraph", "jobs"))
-	if check(t, err); len(left) > 0 {
-		t.Errorf("%s is left of a job", left[0].Name())
+	for _, dir := range []string{c.work, filepath.Join(filepath.Dir(c.hold), "store", "jobs", "*"),
+		c.path(".benchgraph", "submitted")} {
+		left, err := filepath.Glob(filepath.Join(dir, "*"))
+		if check(t, err); len(left) > 0 {
+			t.Errorf("%s is left of a job", left[0])
+		}
 	}
 	// A node that has a result in its own store shares it again.
 	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
@@ -263,13 +269,11 @@ func TestDetach(t *testing.T) {
 // job that is queued, and of another checkout.
 func TestLeftoversOfJobs(t *testing.T) {
 	t.Parallel()
-	work := t.TempDir()
-	c := newClustered(t, strings.Replace(measuredFile, "max_jobs = 4", `max_jobs = 4
-  work_dir = "`+work+`"`, 1))
+	c := newClustered(t, measuredFile)
 	check(t, os.WriteFile(c.hold, nil, 0o644))
 	c.must(0, "apply", "-detach")
 	dirs := func() []string {
-		all, err := filepath.Glob(filepath.Join(work, "*"))
+		all, err := filepath.Glob(filepath.Join(c.work, "*"))
 		check(t, err)
 		return all
 	}
@@ -277,23 +281,23 @@ func TestLeftoversOfJobs(t *testing.T) {
 	if len(running) != 1 {
 		t.Fatalf("directories %v of one job", running)
 	}
-	request, err := os.ReadFile(filepath.Join(running[0], "request.json"))
+	request, err := os.ReadFile(filepath.Join(running[0], "request"))
 	check(t, err)
 	yesterday := time.Now().Add(-25 * time.Hour)
 	// leave makes the directory of a job of another project.
 	leave := func(name, state string, at time.Time) string {
 		t.Helper()
-		dir := filepath.Join(work, name)
-		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "request.json"),
+		dir := filepath.Join(c.work, name)
+		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "request"),
 			[]byte(strings.ReplaceAll(string(request), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
 		return dir
 	}
-	owner := filepath.Base(running[0])[:8]
-	stale := strings.Repeat("0", 24)
-	gone := leave("00000000-"+stale, "/nowhere/at/all", yesterday)
-	young := leave("00000001-"+stale, "/nowhere/at/all", time.Now())
-	other := leave("00000002-"+stale, c.path(), yesterday)
-	foreign := filepath.Join(work, "notes")
+	_, owner, _ := strings.Cut(filepath.Base(running[0]), ":") // with the end of the name
+	stale := strings.Repeat("0", 64)
+	gone := leave(stale+":00000000.job", "/nowhere/at/all", yesterday)
+	young := leave(stale+":00000001.job", "/nowhere/at/all", time.Now())
+	other := leave(stale+":00000002.job", c.path(), yesterday)
+	foreign := filepath.Join(c.work, "notes")
 	check(t, os.Mkdir(foreign, 0o700), os.Chtimes(foreign, yesterday, yesterday))
 	// The block is another one now: nobody waits for the job, which runs.
 	text, err := os.ReadFile(c.path("benchmarks.hcl"))
@@ -310,7 +314,7 @@ func TestLeftoversOfJobs(t *testing.T) {
 	until(t, "all jobs are over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
 	c.must(0, "apply")
 	for _, dir := range dirs() {
-		if strings.HasPrefix(filepath.Base(dir), owner) {
+		if strings.HasSuffix(dir, owner) {
 			t.Errorf("%s is left", dir)
 		}
 	}
@@ -446,16 +450,14 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
-// The worker checks out the tree that a block needs. A command in the sandbox sees neither the project, nor the
-// requests of jobs, nor a store. The command gets its secret, which Slurm never has.
+// The worker gets the tree that a block needs, of a repo that no node sees. A command in the sandbox sees neither the
+// project, nor the requests of jobs, nor a store. The command gets its secret, which neither Slurm nor the store has.
 func TestASandboxOnANode(t *testing.T) {
 	t.Parallel()
 	if err := executor.CheckSandbox(); err != nil {
 		t.Skip(err)
 	}
-	work := t.TempDir()
-	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, "", `commit "c" {}`, "",
-		"max_jobs = 4", `work_dir = "`+work+`"`).Replace(clusterFile)+`
+	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, "", `commit "c" {}`, "").Replace(clusterFile)+`
 repo "app" { path = "app" }
 commit "main" { repo = repo.app }
 variant "base" { baseline = true }
@@ -477,7 +479,7 @@ compare "speed" { of = [benchmark.speed] }
 `)
 	text, err := os.ReadFile(c.path("benchmarks.hcl"))
 	check(t, err)
-	hidden := c.path("machines") + " " + work + "/* " + filepath.Dir(c.hold) + "/store/*"
+	hidden := c.path("machines") + " " + c.work + "/* " + filepath.Dir(c.hold) + "/store/*"
 	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", hidden))
 	c.write("app/client", "the client\n")
 	git := func(args ...string) {
@@ -496,6 +498,10 @@ compare "speed" { of = [benchmark.speed] }
 	c.must(0, "apply")
 	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client")
 	c.must(0, "plan").says(t, "Plan: 0 to run")
+	found := exec.Command("grep", "-r", "-l", "-z", "hidden-from-the-queue", filepath.Join(filepath.Dir(c.hold), "store"))
+	if out, _ := found.CombinedOutput(); found.ProcessState.ExitCode() != 1 {
+		t.Errorf("the shared store has the secret: %s", out)
+	}
 }
 
 // BenchmarkNodeOnSlurm measures one block on a cluster beside a job that does nothing: submitted, and looked for in the

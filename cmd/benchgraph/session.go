@@ -31,7 +31,6 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/packs"
-	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -51,7 +50,7 @@ const varPrefix = "BENCHGRAPH_VAR_"
 
 // options are what the project's files are read with.
 func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
-	o := hclspec.Options{Dir: p.dir, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
+	o := hclspec.Options{Dir: p.dir, Home: p.home, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
 	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
 		_, _, diags := checkMachines(spec)
@@ -137,7 +136,7 @@ type access struct {
 	stat *cache.StatCache
 	// for blocks that do not say; empty: what the file says
 	sandbox string
-	job     *remote.Request // the request that this process serves as a worker; nil: it is no worker
+	job     *job // that this process serves as a worker; nil: it is no worker
 }
 
 // recall says when a command can work with the remembered plan instead of evaluating the files.
@@ -223,7 +222,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	config := s.config(ctx, o, load)
 	config.Elsewhere, config.Remote = elsewhere, s.newExecutor(x, spec, o)
 	if o.job != nil {
-		config.Hidden = []string{o.job.State, o.job.Store, filepath.Dir(s.state)} // with the requests of other jobs
+		config.Hidden, config.Found = o.job.hides, o.job.found
 	}
 	project, diags := campaign.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
@@ -388,7 +387,7 @@ func (s *session) config(ctx context.Context, o access, load campaign.Loader) ca
 		Environ: s.environ(), GitEnviron: s.gitEnviron(), Sandbox: o.sandbox,
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Render: s.render, Offline: o.offline, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
-		LockFile: s.place.lock,
+		LockFile: s.place.lock, Home: s.home,
 	}, Options: campaign.Options{
 		Load: load, History: s.past, Locked: o.locked, Upgrade: o.upgrade, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}}

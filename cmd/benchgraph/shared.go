@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,8 +13,10 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
@@ -22,8 +25,9 @@ import (
 const signingKey = "BENCHGRAPH_SIGNING_KEY"
 
 // ownKinds are the kinds of nodes whose results are of no use to another machine: they stand for something that lies
-// beside the store, or are made from the mirror of a repo in less time than they are sent.
-var ownKinds = [...]string{"repo", "source", "image", "push"}
+// beside the store, or are made from the mirror of a repo in less time than they are sent. A snapshot is sent with a
+// job alone.
+var ownKinds = [...]string{"repo", "source", "image", "push", snapshot.Address}
 
 // isShared reports whether the result of a node is of use to another machine.
 func isShared(address string) bool {
@@ -31,21 +35,33 @@ func isShared(address string) bool {
 	return !slices.Contains(ownKinds[:], kind)
 }
 
-// share puts the shared store that the file declares behind that of this machine. It sends no request.
-func (s *session) share(o access) error {
-	spec := s.project.Spec.Store
-	if spec == nil || o.offline || s.store.Shares() {
-		return nil
-	}
-	region := spec.Region
-	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
-		if region == "" {
-			region = s.env[name]
-		}
-	}
+// isCarried reports whether jobs get the result of a node from the shared store. They have no mirrors.
+func isCarried(address string) bool {
+	return strings.HasPrefix(address, "source.") || isShared(address)
+}
+
+// bucketOf returns the bucket of a shared store. It sends no request.
+func (a *app) bucketOf(spec *hclspec.Store) (bucket.Bucket, error) {
+	region := cmp.Or(spec.Region, a.env["AWS_REGION"], a.env["AWS_DEFAULT_REGION"])
 	b, err := bucket.Open(bucket.Place{URL: spec.URL, Endpoint: spec.Endpoint, Region: region})
 	if err != nil {
-		return fmt.Errorf("shared store %s: %w", spec.URL, err)
+		return nil, fmt.Errorf("shared store %s: %w", spec.URL, err)
+	}
+	return b, nil
+}
+
+// share puts the shared store that the file declares behind that of this machine. It sends no request.
+func (s *session) share(o access) error {
+	if s.project.Spec.Store == nil || o.offline || s.store.Shares() {
+		return nil
+	}
+	return s.shareAt(s.project.Spec.Store)
+}
+
+func (s *session) shareAt(spec *hclspec.Store) error {
+	b, err := s.bucketOf(spec)
+	if err != nil {
+		return err
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
 	options := shared.Options{

@@ -10,50 +10,73 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	executorjob "github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 )
 
 func (a *app) worker() cli.Command {
 	return cli.Command{
-		Name: "worker", Args: "DIR", Min: 1, Max: 1,
+		Name: "worker", Args: "FILE", Min: 1, Max: 1,
 		Summary: "run the node of a job on a machine of a cluster; jobs of an executor call it",
-		Long: "DIR is the directory of the job, in which apply has put the request. The result goes into the shared " +
-			"store.",
+		Long: "FILE is the request that apply has handed to the job. The result goes into the shared store, and what " +
+			"became of the job, too.",
 		Run: func(ctx context.Context, args []string) error { return a.runWorker(ctx, args[0]) },
 	}
 }
 
-func (a *app) runWorker(ctx context.Context, dir string) error {
+// job is a request as its worker serves it.
+type job struct {
+	request *remote.Request
+	hides   []string // absolute: what commands in a sandbox must not see
+	found   *snapshot.Found
+
+	transcript []byte // JSON: what the last attempt ran that failed
+}
+
+func (a *app) runWorker(ctx context.Context, file string) error {
 	begun := time.Now()
-	dir, err := filepath.Abs(a.below(dir))
-	var request *remote.Request
-	if err == nil {
-		request, err = remote.ReadRequest(dir)
-	}
+	request, err := remote.ReadRequest(a.below(file))
 	if err != nil {
-		return hint("apply writes that directory, and starts the worker as a job.", "job %s: %w", view.Clean(dir), err)
+		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w", view.Clean(file), err)
 	}
-	failure := a.work(ctx, dir, request)
+	for _, v := range request.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		a.env[name] = value
+	}
+	shared, err := a.bucketOf(&request.Shared)
+	if err != nil {
+		return err
+	}
+	j := &job{request: request, hides: []string{request.Dir, request.State, request.Store, filepath.Dir(a.below(file))}}
+	if request.WorkDir != "" { // with the requests of other jobs
+		j.hides = append(j.hides, request.WorkDir)
+	}
+	o := remote.Outcome{Job: a.env[executorjob.NameVariable], Failure: a.work(ctx, j)}
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = remote.WriteOutcome(dir, remote.Outcome{Job: a.env["SLURM_JOB_ID"], Seconds: time.Since(begun).Seconds(),
-		Failure: failure})
-	if failure != nil {
-		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
+	if o.Seconds = time.Since(begun).Seconds(); o.Failure != nil {
+		o.Transcript = j.transcript
+	}
+	err = request.Leave(ctx, shared, o)
+	if o.Failure != nil {
+		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(o.Failure.Text())), err)
 	}
 	return err
 }
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
-func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.Failure {
-	err := a.enter(dir, r)
+func (a *app) work(ctx context.Context, j *job) *failure.Failure {
+	dir, err := os.MkdirTemp("", "benchgraph-job-")
 	if err == nil {
-		err = a.workIn(ctx, r)
+		defer func() { _ = fs.RemoveTree(dir) }()
+		err = a.workBelow(ctx, j, dir)
 	}
 	if err == nil {
 		return nil
@@ -68,41 +91,73 @@ func (a *app) work(ctx context.Context, dir string, r *remote.Request) *failure.
 	return f
 }
 
-// enter makes this process work in the project of the request, with a state of its own in the directory of the job and
-// a store of this machine.
-func (a *app) enter(dir string, r *remote.Request) error {
+// workBelow runs the node of a request in a copy of its project, which like the state lies below a directory. The store
+// is that of this machine.
+func (a *app) workBelow(ctx context.Context, j *job, dir string) error {
+	r := j.request
 	if r.Version != version {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	if err := remote.Link(r.State, dir); err != nil {
-		return err
-	}
-	a.chdir, a.file = r.Dir, r.File
-	a.vars, a.varFiles = r.Vars, r.VarFiles
-	for _, v := range r.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		a.env[name] = value
-	}
-	a.env["BENCHGRAPH_STATE_DIR"] = dir
-	if a.env["BENCHGRAPH_CACHE_DIR"] == "" {
-		own := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
-		if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	p := place{file: r.File, home: r.Dir, state: filepath.Join(dir, "state"), store: a.env["BENCHGRAPH_CACHE_DIR"]}
+	if p.store == "" {
+		p.store = filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
+		if err := os.Mkdir(p.store, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		a.env["BENCHGRAPH_CACHE_DIR"] = own
 	}
-	return nil
-}
-
-// workIn runs the node of a request in the project that was entered.
-func (a *app) workIn(ctx context.Context, r *remote.Request) error {
-	s, err := a.open(ctx, access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: r})
+	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
+	s := &session{app: a, place: p, machine: o.machine}
+	defer s.close()
+	err := s.openState(ctx, o)
+	if err == nil {
+		err = s.shareAt(&r.Shared)
+	}
+	if err == nil {
+		err = s.lay(ctx, j, filepath.Join(dir, "snapshot"))
+	}
+	if err == nil {
+		err = s.openAll(ctx, o)
+	}
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	p, err := r.Plan(ctx, s.project, s.store, isShared)
+	return s.runJob(ctx, j)
+}
+
+// lay brings the snapshot of a request into a directory, and makes it the project of the session.
+func (s *session) lay(ctx context.Context, j *job, dir string) error {
+	r := j.request
+	e, err := s.store.Ask(ctx, r.Snapshot)
+	if err == nil {
+		e, err = s.store.Get(ctx, r.Snapshot, true) // a file may have been changed on this machine
+	}
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	var files *snapshot.Files
+	if err == nil {
+		files, err = snapshot.Lay(e, dir)
+	}
+	if err != nil {
+		return hint("Apply again.", "snapshot of the project: %w", err)
+	}
+	s.vars, s.varFiles = r.Vars, nil
+	for i, given := range r.VarFiles {
+		name := filepath.Join(dir, fmt.Sprint(i)+filepath.Ext(filepath.Base(given.Name)))
+		if err := os.WriteFile(name, given.Text, 0o600); err != nil {
+			return err
+		}
+		s.varFiles = append(s.varFiles, name)
+	}
+	s.dir, s.lock, j.found = files.Dir, files.Lock, files.Found
+	return os.Rename(files.History, s.place.history())
+}
+
+// runJob runs the node of a request in the project that was opened.
+func (s *session) runJob(ctx context.Context, j *job) error {
+	r := j.request
+	p, err := r.Plan(ctx, s.project, s.store, isCarried)
 	if err != nil {
 		return err
 	}
@@ -120,6 +175,9 @@ func (a *app) workIn(ctx context.Context, r *remote.Request) error {
 		if err := s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false); err != nil {
 			s.note("Warning: %v", err)
 		}
+	}
+	if len(logs) > 0 { // a result has its transcript with it, and then there is no file
+		j.transcript, _ = os.ReadFile(engine.TranscriptOf(logs[len(logs)-1]))
 	}
 	if err != nil {
 		return err

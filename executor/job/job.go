@@ -16,8 +16,6 @@ type Job struct {
 	// for the script alone, in the file that RequestVariable names. A request may hold secrets: it is in no listing of
 	// jobs, and only the user can read it.
 	Request []byte
-	Dir     string // absolute, on the machine
-	Output  string // absolute path on the machine of the file for standard output and error, which is appended to
 
 	GPUs, CPUs int           // 0: not asked for
 	Memory     int64         // bytes; 0: not asked for
@@ -29,7 +27,7 @@ type Job struct {
 // Variables that a scheduler sets in the environment of a script.
 const (
 	RequestVariable = "BENCHGRAPH_REQUEST" // the path of the file with the request
-	NameVariable    = "BENCHGRAPH_JOB"     // the name by which the scheduler knows the job; unset: nobody can know
+	NameVariable    = "BENCHGRAPH_JOB"     // the name by which the scheduler knows the job; unset: the script cannot know
 )
 
 // ID is the name by which the scheduler knows a job, with the key of the job: a scheduler that was killed may give the

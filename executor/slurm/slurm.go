@@ -32,6 +32,8 @@ const name = "Slurm"
 // Options say how a cluster is spoken to.
 type Options struct {
 	Asks
+	// absolute, seen under this path by all nodes: the directory with the requests and the output of jobs
+	WorkDir string
 	// of the commands, as NAME=value: SLURM_CONF and PATH count. Of the variables by which a user chooses defaults,
 	// those of account, partition, QOS and reservation (SBATCH_ACCOUNT, …) are kept, and no others.
 	Environ []string

@@ -40,8 +40,8 @@ func newSite(t *testing.T, nodes slurmtest.Nodes) *site {
 
 func (s *site) open(t *testing.T, environ []string, asks slurm.Asks) *slurm.Cluster {
 	t.Helper()
-	c, err := slurm.Open(slurm.Options{Asks: asks, Environ: environ, Every: 100 * time.Millisecond,
-		Grace: 2 * time.Second, Told: func(message string) {
+	c, err := slurm.Open(slurm.Options{Asks: asks, WorkDir: filepath.Join(s.dir, "100%j"), Environ: environ,
+		Every: 100 * time.Millisecond, Grace: 2 * time.Second, Told: func(message string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.said = append(s.said, message)
@@ -52,10 +52,10 @@ func (s *site) open(t *testing.T, environ []string, asks slurm.Asks) *slurm.Clus
 	return c
 }
 
-// job is a job whose output is in a file of its name.
+// job is a job that runs in the directory of the site, and has its output in a file of its name there.
 func (s *site) job(name, script string) job.Job {
-	return job.Job{Key: "key." + name, Name: "trial[\"" + name + "\"] JobState=FAILED", Script: script, Dir: s.dir,
-		Output: filepath.Join(s.dir, name), Environ: []string{"PATH=/usr/bin:/bin"}}
+	return job.Job{Key: "key." + name, Name: "trial[\"" + name + "\"] JobState=FAILED",
+		Script: "cd '" + s.dir + "'\nexec >>'" + name + "' 2>&1\n" + script, Environ: []string{"PATH=/usr/bin:/bin"}}
 }
 
 func (s *site) submit(t *testing.T, j job.Job) job.ID {
@@ -151,13 +151,20 @@ func TestJobGetsWhatItAsksFor(t *testing.T) {
 	client := s.open(t, append(s.Environ(), "SECRET=1", "SLURM_JOB_NAME=outer", "SBATCH_PARTITION=gpu",
 		"SBATCH_ARRAY_INX=1-3", "SBATCH_TIMELIMIT=never", "SQUEUE_FORMAT=%i", "SQUEUE_STATES=RUNNING"),
 		slurm.Asks{Partition: "gpu"})
-	j := s.job("100%j", `#SBATCH --gpus=4
-echo "$A|$WHERE|$SECRET|$CUDA_VISIBLE_DEVICES|$(pwd)"
-env -0 >environ`)
-	j.Key = "a.B_c:d-1"
+	j := s.job("all", "")
+	j.Key, j.Request = "a.B_c:d-1", []byte("a request\n")
+	dir := filepath.Join(s.dir, "100%j", j.Key+".job")
+	j.Script = `#SBATCH --gpus=4
+echo "$A|$WHERE|$SECRET|$CUDA_VISIBLE_DEVICES|$(pwd)|$BENCHGRAPH_JOB"
+cat "$BENCHGRAPH_REQUEST"
+env -0 >` + s.dir + "/environ"
 	j.Environ = append(j.Environ, "A=1,2\nb='\"$c", "EMPTY=")
 	j.GPUs, j.CPUs, j.Memory, j.Time = 2, 3, 100<<20+1, 61*time.Second
-	if err := os.WriteFile(j.Output, []byte("before\n"), 0o600); err != nil {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "output"), []byte("before\n"), 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	id, _, err := client.Submit(t.Context(), j)
@@ -169,19 +176,34 @@ env -0 >environ`)
 		time.Since(end.Submitted) > time.Hour {
 		t.Errorf("%+v, %v", end, err)
 	}
-	if got, want := s.text(t, "100%j"), "before\n1,2\nb='\"$c|on n1||0,1|"+s.dir+"\n"; got != want {
+	var log strings.Builder
+	if err := client.Log(t.Context(), id, &log); err != nil {
+		t.Error(err)
+	}
+	want := "before\n1,2\nb='\"$c|on n1||0,1|" + dir + "|" + id.Name() + "\na request\n"
+	if got := log.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("others can read the request: %v, %v", info.Mode(), err)
 	}
 	for v := range strings.SplitSeq(s.text(t, "environ"), "\x00") {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
 		case "", "PATH", "A", "EMPTY", "WHERE", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES",
-			"ZE_AFFINITY_MASK", "ENVIRONMENT", "HOSTNAME", "PWD", "TMPDIR", "SLURMD_NODENAME":
+			"ZE_AFFINITY_MASK", "ENVIRONMENT", "HOSTNAME", "PWD", "TMPDIR", "SLURMD_NODENAME", "BENCHGRAPH_JOB",
+			"BENCHGRAPH_REQUEST":
 		default:
 			if !strings.HasPrefix(name, "SLURM_") {
 				t.Errorf("the job has %s", v)
 			}
 		}
+	}
+	if err := client.Forget(t.Context(), j.Key); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory of the job is left: %v", err)
 	}
 	shown := s.Command("scontrol", "-o", "show", "job", id.Name())
 	for _, part := range []string{"TimeLimit=00:02:00", "CPUs/Task=3", "mem=101M"} {
@@ -301,7 +323,7 @@ PATH=${PATH#*:} exec %[1]s "$@"
 			environ[i] = "PATH=" + bin + ":" + path
 		}
 	}
-	c, err := slurm.Open(slurm.Options{Environ: environ, Every: time.Second})
+	c, err := slurm.Open(slurm.Options{WorkDir: t.TempDir(), Environ: environ, Every: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,8 +64,12 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 		return "", false, err
 	}
 	defer end()
+	request, err := c.keep(j)
+	if err != nil {
+		return "", false, err
+	}
 	s := submission{c: c, job: j, call: call{name: "sbatch", args: args, stdin: script,
-		environ: append([]string{}, j.Environ...)}}
+		environ: append(slices.Clone(j.Environ), job.RequestVariable+"="+request)}}
 	for try := 0; ; try++ {
 		id, found, done, err := s.try(ctx)
 		if done || err != nil {
@@ -212,13 +217,14 @@ func (s *submission) twin(ctx context.Context, own job.ID) (id job.ID, found boo
 }
 
 // words are the arguments of sbatch and what it reads.
-func (a *Asks) words(j job.Job) (args []string, script string, err error) {
-	if err := a.check(j); err != nil {
+func (o *Options) words(j job.Job) (args []string, script string, err error) {
+	if err := o.check(j); err != nil {
 		return nil, "", err
 	}
+	dir := o.dirOf(j.Key)
 	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append", "--export-file=3",
-		"--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + j.Dir,
-		"--output=" + strings.ReplaceAll(j.Output, "%", "%%")}
+		"--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + dir,
+		"--output=" + strings.ReplaceAll(filepath.Join(dir, outputFile), "%", "%%")}
 	add := func(option, value string) {
 		if value != "" {
 			args = append(args, "--"+option+"="+value)
@@ -229,11 +235,11 @@ func (a *Asks) words(j job.Job) (args []string, script string, err error) {
 			args = append(args, "--"+option+"="+strconv.FormatInt(n, 10)+unit)
 		}
 	}
-	add("partition", a.Partition)
-	add("account", a.Account)
-	add("qos", a.QOS)
-	add("constraint", a.Constraint)
-	add("gres", a.Gres)
+	add("partition", o.Partition)
+	add("account", o.Account)
+	add("qos", o.QOS)
+	add("constraint", o.Constraint)
+	add("gres", o.Gres)
 	amount("gpus", int64(j.GPUs), "")
 	amount("cpus-per-task", int64(j.CPUs), "")
 	amount("mem", (j.Memory+1<<20-1)>>20, "M")
@@ -242,7 +248,7 @@ func (a *Asks) words(j job.Job) (args []string, script string, err error) {
 	}
 	amount("time", int64((j.Time+time.Minute-1)/time.Minute), "")
 	// the command ends what sbatch reads options from
-	return args, "#!/bin/sh\n:\n" + j.Script + "\n", nil
+	return args, "#!/bin/sh\n:\nexport " + job.NameVariable + "=\"$SLURM_JOB_ID\"\n" + j.Script + "\n", nil
 }
 
 // label is the name with nothing in it that could be taken for a field of scontrol.
@@ -259,21 +265,19 @@ func label(j job.Job) string {
 	return short(name, mostField)
 }
 
-func (a *Asks) check(j job.Job) error {
+func (o *Options) check(j job.Job) error {
 	if !job.IsKey(j.Key) {
 		return fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most", j.Name, j.Key,
 			job.MaxKey)
 	}
-	for what, path := range map[string]string{"directory": j.Dir, "output": j.Output} {
-		if !filepath.IsAbs(path) || strings.Contains(path, `\`) {
-			return fmt.Errorf("job %s: %s %q is to be an absolute path without \\, which Slurm takes for more than a "+
-				"character", j.Name, what, path)
-		}
+	if !filepath.IsAbs(o.WorkDir) || strings.Contains(o.WorkDir, `\`) {
+		return fmt.Errorf("job %s: the directory %q of jobs is to be an absolute path without \\, which Slurm takes for "+
+			"more than a character", j.Name, o.WorkDir)
 	}
 	if strings.ContainsRune(j.Script, 0) {
 		return fmt.Errorf("job %s: its script has a zero byte; pass such data in a file", j.Name)
 	}
-	for _, text := range []string{j.Dir, j.Output, a.Partition, a.Account, a.QOS, a.Constraint, a.Gres} {
+	for _, text := range []string{o.WorkDir, o.Partition, o.Account, o.QOS, o.Constraint, o.Gres} {
 		if strings.ContainsAny(text, "\x00\n") {
 			return fmt.Errorf("job %s: %q has more than one line, which Slurm's options cannot have", j.Name, text)
 		}

@@ -20,6 +20,7 @@ type Cluster struct {
 	dir     string
 	count   int
 	gpus    int
+	hides   string
 	net     *network
 	daemons *daemons
 }
@@ -38,7 +39,7 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "the nodes of a Slurm cluster need root for their namespaces")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs}
+	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides}
 	c.net = newNetwork(t, c.count)
 	c.daemons = newDaemons(t)
 	c.write(nodes.Config)

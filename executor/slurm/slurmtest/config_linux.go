@@ -134,6 +134,7 @@ func (c *Cluster) start(node string) {
 	c.daemons.start(c.t, node, c.log(node), append(os.Environ(), c.Environ()...),
 		"nsenter", "--net="+c.net.namespace(node),
 		"unshare", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc",
-		"sh", "-c", `hostname "$1"; slurmd -D -f "$2" -N "$1"; echo "slurmd ended: $?"`, "sh", node,
-		filepath.Join(c.dir, "slurm.conf"))
+		"sh", "-c", `hostname "$1"; [ -z "$3" ] || mount -t tmpfs hidden "$3"
+			slurmd -D -f "$2" -N "$1"; echo "slurmd ended: $?"`, "sh", node,
+		filepath.Join(c.dir, "slurm.conf"), c.hides)
 }

@@ -5,6 +5,7 @@
 package project
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ const maxCached = 64 << 20
 
 // Dir is a project's directory. It is not safe for concurrent use.
 type Dir struct {
-	path    string
+	path    string // absolute
+	home    string // absolute: where the project lies as its files have it
 	root    *os.Root
 	cached  map[string][]byte
 	bytes   int
@@ -42,7 +44,7 @@ type Dir struct {
 func (d *Dir) Absolute(name string) string {
 	name = filepath.FromSlash(name)
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(d.path, name)
+		name = filepath.Join(d.home, name)
 	}
 	if d.absolute == nil {
 		d.absolute = map[string]bool{}
@@ -80,8 +82,9 @@ type Reads struct {
 // Reads are what was looked at so far.
 func (d *Dir) Reads() Reads { return d.reads }
 
-// Open opens the directory; an error says that there is none.
-func Open(dir string) (*Dir, error) {
+// Open opens the directory; an error says that there is none. Home is the absolute path of the directory from which the
+// project was copied there; empty: it is no copy.
+func Open(dir, home string) (*Dir, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("project directory: %w", err)
@@ -91,7 +94,7 @@ func Open(dir string) (*Dir, error) {
 		return nil, fmt.Errorf("project directory: %w", err)
 	}
 	return &Dir{
-		path: abs, root: root, cached: map[string][]byte{}, globs: map[string][]string{},
+		path: abs, home: cmp.Or(home, abs), root: root, cached: map[string][]byte{}, globs: map[string][]string{},
 		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{},
 			Matched: map[string]bool{}},
 	}, nil
@@ -102,6 +105,9 @@ func (d *Dir) Close() error { return d.root.Close() }
 
 // Path is the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
+
+// Home is the absolute path of the directory as the files of the project have it.
+func (d *Dir) Home() string { return d.home }
 
 // Clean brings a name into its shortest form, or says that it leads out of the project.
 func Clean(name string) (string, error) {

@@ -29,7 +29,7 @@ func tree(t *testing.T, names ...string) *project.Dir {
 			t.Fatal(err)
 		}
 	}
-	dir, err := project.Open(root)
+	dir, err := project.Open(root, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,311 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/source/history"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// Names in a snapshot.
+const (
+	documentFile = "snapshot.json"
+	historyFile  = "history"  // answers from the histories of repos
+	projectPart  = "project/" // files of the project's directory
+	lockFile     = "benchgraph.lock.hcl"
+)
+
+// Address stands for an address in the entries of snapshots.
+const Address = "snapshot"
+
+// document is what a snapshot says beside its files.
+type document struct {
+	Present []string `json:"present"` // files that need only be there
+	Folders []string `json:"folders"` // directories, likewise
+	Found   *Found   `json:"found"`
+}
+
+// Source takes snapshots of one project. It is safe for concurrent use.
+type Source struct {
+	History *history.Cache // what the files ask of the histories of repos
+	one     sync.Mutex     // held while a snapshot is taken
+}
+
+// taking is a snapshot in the making.
+type taking struct {
+	*tasks.Drawing
+	files map[string]wanted // by name in the snapshot
+	texts map[string][]byte // likewise: what is not a copy of a file
+	doc   document
+}
+
+// wanted is a file of the project that goes into a snapshot.
+type wanted struct {
+	from   string // absolute
+	sha256 string // that it must have; "": as it is
+	exec   bool
+}
+
+// Take returns what a worker draws the graph from again: the choice, and a snapshot of the project as it is now, which
+// is an entry of the machine's store. The key of the entry is made of the names, modes and bytes of the files, so that
+// nothing is copied twice.
+func (s *Source) Take(ctx context.Context, d *tasks.Drawing) (remote.Drawn, error) {
+	s.one.Lock()
+	defer s.one.Unlock()
+	choice, err := json.Marshal(d.Choice)
+	if err != nil {
+		return remote.Drawn{}, err
+	}
+	t := &taking{Drawing: d, files: map[string]wanted{}, texts: map[string][]byte{}}
+	if err := t.gather(s.History); err != nil {
+		return remote.Drawn{}, err
+	}
+	text := t.describe()
+	key := cache.KeyOf(text)
+	e, err := d.Store.Get(ctx, key, false)
+	if err != nil {
+		e, err = t.put(ctx, key, text)
+	}
+	return remote.Drawn{Choice: choice, Snapshot: e}, err
+}
+
+// gather finds out what goes into the snapshot.
+func (t *taking) gather(past *history.Cache) error {
+	spec := t.Spec
+	for name, sum := range spec.Reads.Content {
+		t.add(name, hex.EncodeToString(sum[:]), false)
+	}
+	for name, sum := range t.Seen.Patches {
+		t.add(name, sum, false)
+	}
+	for i := range spec.Fixes {
+		for _, c := range spec.Fixes[i].Cases {
+			for _, f := range c.Files {
+				if known, ok := t.Seen.Known[fix.Source(f)]; ok {
+					t.addKnown(known)
+				}
+			}
+		}
+	}
+	for _, n := range t.Jobs {
+		for _, f := range tasks.FilesOf(n) {
+			if f.Stamp.Size <= tasks.MaxSent { // else the node has it
+				t.addKnown(f)
+			}
+		}
+		if err := t.addImages(n); err != nil {
+			return err
+		}
+	}
+	t.addNames()
+	var err error
+	if t.doc.Found, err = foundIn(t.Facts); err != nil {
+		return err
+	}
+	t.texts[projectPart+lockFile] = t.Lock.Bytes()
+	if t.texts[historyFile], err = past.Used(); err != nil {
+		return err
+	}
+	t.texts[documentFile], err = json.MarshalIndent(t.doc, "", " ")
+	return err
+}
+
+// add adds a file of the project.
+func (t *taking) add(name, sum string, exec bool) {
+	t.files[projectPart+path.Clean(name)] = wanted{t.Spec.Path(name), sum, exec}
+}
+
+func (t *taking) addKnown(f tasks.File) { t.add(f.Path, f.SHA256, cache.Executable(f.Mode)) }
+
+// addImages adds the build contexts of the images that a node needs, as a worker makes them anew.
+func (t *taking) addImages(n *engine.Node) error {
+	for _, dep := range n.Needs {
+		m, ok := dep.Task.(*image.Task)
+		if !ok {
+			continue
+		}
+		dir, err := filepath.Rel(t.Spec.Dir, m.Context.Dir)
+		if err != nil && m.Spec.Build != nil {
+			return err
+		}
+		for _, f := range m.Context.Files {
+			if f.Size > tasks.MaxSent {
+				return tooLarge(dep.Address, f.Path)
+			}
+			if f.Mode.IsRegular() {
+				t.add(path.Join(filepath.ToSlash(dir), f.Path), f.SHA256, f.Mode&0o111 != 0)
+			}
+		}
+		if err := t.addImages(dep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tooLarge(address, file string) error {
+	return fmt.Errorf("%s: a node cannot build it: %s in its build context has more than 64 MiB, and files as large as "+
+		"that are not sent with a job. Leave the file out with .dockerignore, or push the image and begin with it "+
+		"(from)", address, file)
+}
+
+// Unsent returns why jobs of a drawing cannot have what they need; nil: they can.
+func Unsent(d *tasks.Drawing) error {
+	t := &taking{Drawing: d, files: map[string]wanted{}}
+	for _, n := range d.Jobs {
+		if err := t.addImages(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addNames adds the names that the evaluation asked for and did not read.
+func (t *taking) addNames() {
+	names := maps.Clone(t.Spec.Reads.Regular)
+	maps.Copy(names, t.Spec.Reads.Matched)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if _, read := t.files[projectPart+name]; read || name == lockFile || !filepath.IsLocal(name) {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(t.Spec.Dir, filepath.FromSlash(name)))
+		switch {
+		case err != nil:
+		case info.IsDir():
+			t.doc.Folders = append(t.doc.Folders, name)
+		default:
+			t.doc.Present = append(t.doc.Present, name)
+		}
+	}
+}
+
+// describe returns the text that the key is made of.
+func (t *taking) describe() string {
+	d := cache.Describe(Address)
+	all := map[string]line{}
+	for name, f := range t.files {
+		all[name] = line{f.sha256, f.exec}
+	}
+	for name, text := range t.texts {
+		sum := sha256.Sum256(text)
+		all[name] = line{hex.EncodeToString(sum[:]), false}
+	}
+	write(d, all)
+	return d.Text()
+}
+
+// line is what the text says of a file.
+type line struct {
+	sha256 string
+	exec   bool
+}
+
+func write(d *cache.Description, all map[string]line) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		d.Add("file", name, all[name].sha256, strconv.FormatBool(all[name].exec))
+	}
+}
+
+// put copies the files into an entry of the store. A file that was changed since it was read is an error: the graph is
+// that of the old one.
+func (t *taking) put(ctx context.Context, key cache.Key, text string) (e cache.Entry, err error) {
+	scratch, err := t.Store.Scratch()
+	if err != nil {
+		return e, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, fs.RemoveTree(scratch))
+		}
+	}()
+	out, secrets := filepath.Join(scratch, cache.FilesDir), secretsOf(t.Facts)
+	if err := os.MkdirAll(filepath.Join(out, projectPart), 0o755); err != nil {
+		return e, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.files)) {
+		if err := t.files[name].copyTo(filepath.Join(out, filepath.FromSlash(name)), secrets); err != nil {
+			return e, err
+		}
+		if ctx.Err() != nil {
+			return e, context.Cause(ctx)
+		}
+	}
+	for name, content := range t.texts {
+		if err := clean(name, bytes.NewReader(content), secrets); err != nil {
+			return e, err
+		}
+		if err := os.WriteFile(filepath.Join(out, filepath.FromSlash(name)), content, 0o644); err != nil {
+			return e, err
+		}
+	}
+	return t.Store.Put(ctx, cache.Draft{Dir: scratch, Meta: cache.Meta{Key: key, Text: text, Address: Address}})
+}
+
+// secretsOf are the secrets that the file declares, as far as they are known here.
+func secretsOf(f *tasks.Facts) (all workdir.Secrets) {
+	for _, name := range f.Spec.Secrets() {
+		if value, ok := f.Secret(name); ok {
+			all = append(all, workdir.Secret{Name: name, Value: value})
+		}
+	}
+	return all
+}
+
+// copyTo copies the file, unless something secret stands in it.
+func (w wanted) copyTo(to string, secrets workdir.Secrets) error {
+	h := sha256.New()
+	err := workdir.CopyTo(to, w.from, h)
+	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, iofs.ErrNotExist) ||
+		err == nil && hex.EncodeToString(h.Sum(nil)) != w.sha256 {
+		return fmt.Errorf("%s was changed since it was read. Apply again", w.from)
+	}
+	mode := os.FileMode(0o644)
+	if w.exec {
+		mode = 0o755
+	}
+	if err == nil {
+		err = os.Chmod(to, mode)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(to)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return clean(w.from, f, secrets)
+}
+
+// clean is the error for something with a secret in it: all who share the store could read it.
+func clean(name string, text io.Reader, secrets workdir.Secrets) error {
+	found, err := secrets.Find(text)
+	if err == nil && found != nil {
+		err = fmt.Errorf("%s holds the value of the secret %s, and would be put into the shared store. Keep it out of "+
+			"the project's files", strings.TrimPrefix(name, projectPart), found.Name)
+	}
+	return err
+}
