@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -59,11 +58,7 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	}
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
 		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
-		WorkDir: x.WorkDir, Shared: *spec.Store}
-	for _, name := range s.varFiles {
-		text, _ := os.ReadFile(name) // it was read a moment ago
-		p.VarFiles = append(p.VarFiles, remote.Given{Name: filepath.Base(name), Text: text})
-	}
+		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store}
 	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
@@ -90,15 +85,8 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if s.project.Remote == nil {
 		return nil
 	}
-	f := s.project.Remote.Check(p, func(key cache.Key) bool {
-		_, err := s.store.Peek(ctx, key)
-		return err == nil
-	})
-	if f != nil {
+	if f := snapshot.Check(ctx, s.project.Drawing, p, s.store); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
-	}
-	if err := snapshot.Unsent(s.project.Drawing); err != nil {
-		return err
 	}
 	if err := s.project.Remote.Sweep(ctx, p); err != nil {
 		s.note("Warning: what jobs have left: %v", err)
