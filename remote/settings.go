@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,8 +13,10 @@ import (
 	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote/attribute"
 )
 
 // Settings are the attributes of an executor block.
@@ -30,24 +32,42 @@ type Settings struct {
 	Time    time.Duration // limit of each job; 0: the scheduler's
 	MaxJobs int           // that are queued or running at once
 	Slurm   slurm.Asks    // of an executor for Slurm
+	Modal   modal.Asks    // of an executor for Modal
 }
 
 // Kind is a kind of executor block.
 type Kind struct {
 	Scheduler string // by its name
-	cancel    string // the command that cancels a job, without the name of the job
-	record    string // the command that tells what became of a job, likewise
+	Program   string // absolute path of benchgraph where jobs run, unless the block says another; "": as here
+	Alike     bool   // jobs run on machines like this one, with its users, variables and directories
+	streams   bool   // the scheduler passes on what a job prints while the job runs
+	cancel    string // how a job is cancelled by hand, without the name of the job
+	record    string // where it is told what became of a job, likewise
+	describe  string // how a machine file is made of a job
 	// the attributes that only this kind has, and how each is read
-	attributes func(*Settings) map[string]reader
+	attributes func(*Settings) map[string]attribute.Reader
+	check      func(*Settings, *hclspec.Spec) []mistake // what is wrong with the attributes together; may be nil
 }
 
 // kinds are all kinds, by the label of their blocks.
 var kinds = map[string]*Kind{
-	"slurm": {Scheduler: "Slurm", cancel: "scancel ", record: "sacct -j ", attributes: (*Settings).forSlurm},
+	"slurm": {Scheduler: "Slurm", Alike: true, cancel: "scancel ", record: "sacct -j ",
+		describe: "srun --gpus=8 benchgraph devices -json >FILE", attributes: (*Settings).forSlurm},
+	"modal": {Scheduler: "Modal", streams: true, Program: "/usr/local/bin/benchgraph",
+		cancel:     "on the page of its app at modal.com, sandbox ",
+		record:     "the page of its app at modal.com, sandbox ",
+		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",
+		attributes: (*Settings).forModal, check: (*Settings).checkModal},
 }
 
-// reader reads the value of an attribute, and returns why it cannot be read; "" if it can.
-type reader func(json.RawMessage) string
+// Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes what
+// the user is to be told; it may be nil.
+func (s *Settings) Dial(self string, environ []string, told func(string)) (Scheduler, error) {
+	if s.Kind == kinds["modal"] {
+		return modal.Open(modal.Options{Asks: s.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
+	}
+	return slurm.Open(slurm.Options{Asks: s.Slurm, WorkDir: s.WorkDir, Environ: environ, Told: told})
+}
 
 // standardJobs is the number of jobs at once where the file says nothing.
 const standardJobs = 16
@@ -62,7 +82,8 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("This version of benchgraph runs nodes here and on Slurm, and starts nothing on " + kind + ".")
+			unused("This version of benchgraph runs nodes here, on Slurm and on Modal, and starts nothing on " + kind +
+				".")
 			continue
 		}
 		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)
@@ -70,6 +91,9 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		if named && spec.Store == nil {
 			mistakes = append(mistakes, mistake{"", "Jobs of a cluster put results into a store that machines share. " +
 				`Write store { url = "…" } into the benchgraph block.`})
+		}
+		if named && s.check != nil {
+			mistakes = append(mistakes, s.check(&s, spec)...)
 		}
 		if same := slices.IndexFunc(usable, func(u Settings) bool { return u.Machine == s.Machine }); same >= 0 {
 			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine.%s already.",
@@ -88,7 +112,7 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		case s.Machine == "" && named: // the reference is a mistake, which is told
 		case s.Machine == "":
 			unused("It names no machine, so that nobody knows what its nodes have. Describe one of them by a job, " +
-				"srun --gpus=8 benchgraph devices -json >FILE; declare the file in a machine block; " +
+				s.describe + "; declare the file in a machine block; " +
 				"and name the block: machine = machine.NAME.")
 		default:
 			usable = append(usable, s)
@@ -103,59 +127,21 @@ type mistake struct {
 	text      string
 }
 
-func text(to *string) reader {
-	return func(raw json.RawMessage) string {
-		if json.Unmarshal(raw, to) != nil || strings.ContainsAny(*to, "\x00\r") {
-			return "a text is expected"
-		}
-		return ""
-	}
-}
-
-func word(to *string) reader {
-	return func(raw json.RawMessage) string {
-		if why := text(to)(raw); why != "" {
-			return why
-		}
-		if *to == "" || strings.HasPrefix(*to, "-") || strings.ContainsAny(*to, " \t\n") {
-			return "a text without spaces is expected, as sbatch takes it"
-		}
-		return ""
-	}
-}
-
-func absolute(to *string) reader {
-	return func(raw json.RawMessage) string {
-		if text(to)(raw) != "" || !path.IsAbs(*to) || path.Clean(*to) == "/" {
-			return "an absolute path is expected, which the nodes see under the same name"
-		}
-		return ""
-	}
-}
-
-func number(to *int) reader {
-	return func(raw json.RawMessage) string {
-		if json.Unmarshal(raw, to) != nil || *to < 1 || *to > 1<<20 {
-			return "a whole number of at least 1 is expected"
-		}
-		return ""
-	}
-}
-
 // readers are the attributes of the block and how each is read.
-func (s *Settings) readers() map[string]reader {
-	all := map[string]reader{
-		"setup": text(&s.Setup), "program": absolute(&s.Program), "cpus": number(&s.CPUs),
-		"max_jobs": number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
+func (s *Settings) readers() map[string]attribute.Reader {
+	all := map[string]attribute.Reader{
+		"setup": attribute.Text(&s.Setup), "program": attribute.Absolute(&s.Program), "cpus": attribute.Number(&s.CPUs),
+		"max_jobs": attribute.Number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
 	}
 	maps.Copy(all, s.attributes(s))
 	return all
 }
 
-func (s *Settings) forSlurm() map[string]reader {
-	return map[string]reader{
-		"partition": word(&s.Slurm.Partition), "account": word(&s.Slurm.Account), "qos": word(&s.Slurm.QOS),
-		"constraint": word(&s.Slurm.Constraint), "gres": word(&s.Slurm.Gres), "work_dir": absolute(&s.WorkDir),
+func (s *Settings) forSlurm() map[string]attribute.Reader {
+	const whose = "as sbatch takes it"
+	return map[string]attribute.Reader{
+		"partition": attribute.Word(&s.Slurm.Partition, whose), "account": attribute.Word(&s.Slurm.Account, whose), "qos": attribute.Word(&s.Slurm.QOS, whose),
+		"constraint": attribute.Word(&s.Slurm.Constraint, whose), "gres": attribute.Word(&s.Slurm.Gres, whose), "work_dir": attribute.Absolute(&s.WorkDir),
 	}
 }
 

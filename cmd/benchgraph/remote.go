@@ -13,7 +13,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
 )
@@ -43,9 +42,13 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			"what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
 		return nil
 	}
-	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
-	x.Program = cmp.Or(x.Program, self)
+	x.Program = cmp.Or(x.Program, x.Kind.Program, self)
+	var environ []string
+	if x.Alike {
+		x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
+		environ = s.environ("LOGNAME", "SHELL", "USER", signingKey)
+	}
 	shared, err := s.bucketOf(spec.Store)
 	if err != nil {
 		return nil // which the shared store tells
@@ -59,11 +62,9 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried,
-		Project: p, Spec: spec, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
-		Open: func() (remote.Scheduler, error) {
-			return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: s.gitEnviron(),
-				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried, Project: p,
+		Spec: spec, Environ: environ, Open: func() (remote.Scheduler, error) {
+			return x.Dial(self, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
 		}})
 }
 
@@ -83,11 +84,12 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 
 // executors looks whether jobs can be submitted from here.
 func (c *checkup) executors() {
+	self, _ := os.Executable() // Linux always knows it
 	for _, x := range c.clusters {
-		if _, err := slurm.Open(slurm.Options{Environ: c.gitEnviron()}); err != nil {
+		if _, err := x.Dial(self, c.gitEnviron(), nil); err != nil {
 			c.lacks("executor "+x.Name, true, "", "%v", err)
 		} else {
-			c.ok("executor "+x.Name, "Slurm's commands are there; machine %s", x.Machine)
+			c.ok("executor "+x.Name, "%s can be asked; machine %s", x.Scheduler, x.Machine)
 		}
 	}
 }
