@@ -273,6 +273,9 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		}
 		one.Mounts, one.Env[m.Variable] = append(one.Mounts, at), at
 	}
+	if b.FillsOtherwise() {
+		one.Fill = commandText(b.Fill)
+	}
 	if b.Server != nil {
 		one.Server, one.ServerEnv = commandText(b.Server.Command), envTexts(b.Server.Env)
 	}

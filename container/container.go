@@ -57,6 +57,33 @@ func (e *Engine) Inspect(ctx context.Context, name string) (container.InspectRes
 	})
 }
 
+// Settle waits until the engine is done with a container that has ended. Podman unmounts its files a moment later, and
+// what is read of them meanwhile may lack some.
+func (e *Engine) Settle(ctx context.Context, name string) error {
+	podman, err := e.isPodman(ctx)
+	for range settleTries {
+		if err != nil || !podman {
+			return err
+		}
+		var info container.InspectResponse
+		if info, err = e.Inspect(ctx, name); err != nil || info.GraphDriver.Data["MergedDir"] == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(settlePause):
+		}
+	}
+	return nil
+}
+
+// Podman takes tenths of a second, and is not waited for longer than ten seconds.
+const (
+	settleTries = 200
+	settlePause = 50 * time.Millisecond
+)
+
 // Signal sends a signal, such as "SIGTERM", to the first process of a container. One that does not run is left alone.
 func (e *Engine) Signal(ctx context.Context, name, signal string) error {
 	return e.do(ctx, "send "+signal+" to container", func(ctx context.Context, a *api) error {

@@ -65,6 +65,9 @@ func IsNotFound(err error) bool {
 	return errdefs.IsNotFound(err) || err != nil && strings.HasSuffix(err.Error(), "no such container") // Podman
 }
 
+// IsShared says whether the engine keeps a container since another one is in its network, as Podman does.
+func IsShared(err error) bool { return err != nil && says(err.Error(), "has dependent containers") }
+
 // IsGone says whether the engine went away before it had answered.
 func IsGone(err error) bool {
 	_, ok := errors.AsType[*Unavailable](err)

@@ -248,9 +248,9 @@ func (c *contained) failure() error {
 func (c *contained) remove() {
 	var err error
 	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {
-		err = c.removeNetwork()
+		err = cmp.Or(c.docker.engine.Settle(c.ctx, c.name), c.removeNetwork())
 	} else {
-		there, failed := c.docker.engine.RemoveIfThere(c.ctx, c.name)
+		there, failed := c.takeAway()
 		if err = cmp.Or(failed, c.removeNetwork()); err == nil && !there {
 			err = c.robbed()
 		}
@@ -276,11 +276,28 @@ func (c *contained) discard() error {
 	if c.stream != nil {
 		c.stream.Close()
 	}
-	if err := c.docker.engine.Remove(c.ctx, c.name); err != nil {
+	if _, err := c.takeAway(); err != nil {
 		return err
 	}
 	return c.removeNetwork()
 }
+
+// takeAway removes the container, and says whether it was there. A client ends because its server has, and its
+// container is then on its way out.
+func (c *contained) takeAway() (there bool, err error) {
+	for begun := time.Now(); ; time.Sleep(sharedPause) {
+		there, err = c.docker.engine.RemoveIfThere(c.ctx, c.name)
+		if !container.IsShared(err) || time.Since(begun) > sharedTime {
+			return there, err
+		}
+	}
+}
+
+// Programs that do not heed that they are to end are killed before.
+const (
+	sharedTime  = time.Minute
+	sharedPause = 100 * time.Millisecond
+)
 
 func (c *contained) removeNetwork() error {
 	if o := c.cmd.Container; o.Outward && o.Beside == nil {

@@ -164,7 +164,7 @@ const hostname = "benchgraph"
 
 // hostConfig says what it runs in.
 func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
-	mounts, err := d.mounts(c.Mounts)
+	mounts, binds, err := d.mounts(c.Mounts)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +181,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		Init:        &yes,
 		IpcMode:     "private",
 		Mounts:      mounts,
+		Binds:       binds,
 		ShmSize:     cmp.Or(c.Shm, cmp.Or(c.Memory, info.Memory)/2),
 		LogConfig:   api.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
 		Resources: api.Resources{
@@ -191,7 +192,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		},
 	}
 	if !c.Keep {
-		h.ReadonlyRootfs, h.Tmpfs = true, inMemory(mounts)
+		h.ReadonlyRootfs, h.Tmpfs = true, inMemory(c.Mounts)
 		if c.User != "" && info.UsersMapped {
 			// else what it writes to directories of the host would belong to another user than this one
 			h.UsernsMode = "host"
@@ -222,19 +223,20 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 var temporary = []string{"/tmp", "/var/tmp", "/run"}
 
 // inMemory returns the temporary directories that no mount is for, with their options.
-func inMemory(mounts []mount.Mount) map[string]string {
+func inMemory(mounts []Mount) map[string]string {
 	all := map[string]string{}
 	for _, dir := range temporary {
-		if !slices.ContainsFunc(mounts, func(m mount.Mount) bool { return filepath.Clean(m.Target) == dir }) {
+		if !slices.ContainsFunc(mounts, func(m Mount) bool { return filepath.Clean(m.Inside) == dir }) {
 			all[dir] = "rw,exec,nosuid,nodev,mode=1777"
 		}
 	}
 	return all
 }
 
-// mounts refuses what would hand the engine, and with it the machine, to what runs in the container.
-func (d *Docker) mounts(all []Mount) ([]mount.Mount, error) {
-	var out []mount.Mount
+// mounts says how mounts are asked for. It refuses what would hand the engine, and with it the machine, to what runs in
+// the container. Podman reads a mount as comma-separated values, and takes paths with commas and quotes only as binds,
+// whose parts have colons between them.
+func (d *Docker) mounts(all []Mount) (out []mount.Mount, binds []string, err error) {
 	for _, m := range all {
 		if m.Host == "" {
 			out = append(out, mount.Mount{Type: mount.TypeVolume, Source: m.Volume, Target: m.Inside,
@@ -243,18 +245,23 @@ func (d *Docker) mounts(all []Mount) ([]mount.Mount, error) {
 		}
 		for _, socket := range []string{strings.TrimPrefix(d.engine.Host(), "unix://"), "/var/run/docker.sock"} {
 			if filepath.IsAbs(socket) && contains(m.Host, socket) {
-				return nil, &Unsupported{
+				return nil, nil, &Unsupported{
 					What:   fmt.Sprintf("mount of %s: it holds the socket of the container engine, %s", m.Host, socket),
 					Remedy: "mount less of the host",
 				}
 			}
+		}
+		if paths := m.Host + m.Inside; strings.ContainsAny(paths, ",\"\n") && !strings.Contains(paths, ":") {
+			access := map[bool]string{true: "rw", false: "ro"}[m.Writable]
+			binds = append(binds, m.Host+":"+m.Inside+":"+access+",rprivate")
+			continue
 		}
 		out = append(out, mount.Mount{
 			Type: mount.TypeBind, Source: m.Host, Target: m.Inside, ReadOnly: !m.Writable,
 			BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate},
 		})
 	}
-	return out, nil
+	return out, binds, nil
 }
 
 // contains says whether path is dir or below it, whatever links lead there.

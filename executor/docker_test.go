@@ -165,6 +165,33 @@ func TestAContainerIsConfined(t *testing.T) {
 	}
 }
 
+// A directory of the host may have any name that its user gave it.
+func TestMountsOfPathsWithOddCharacters(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"a,b", "a, \"b\"", "a,readonly=false", "a:b", "a b=c"} {
+		in, out := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), name)
+		for _, dir := range []string{in, out} {
+			if err := os.Mkdir(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(in, "file"), []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := w.shell(`cat in/file; touch in/new 2>/dev/null && echo changed; echo result > "$1/new"`)
+		cmd.Argv, cmd.Dir = append(cmd.Argv, "sh", "/benchgraph/"+name), "/benchgraph"
+		cmd.Container.User = me()
+		cmd.Container.Mounts = []executor.Mount{{Host: in, Inside: "/benchgraph/in"},
+			{Host: out, Inside: "/benchgraph/" + name, Writable: true}}
+		if s, got := w.run(t, cmd); !s.OK() || got != "text" {
+			t.Errorf("%s: %+v, %q", name, s, got)
+		}
+		if text, err := os.ReadFile(filepath.Join(out, "new")); err != nil || string(text) != "result\n" {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
 func TestNoContainerGetsTheEngine(t *testing.T) {
 	w := newWorld(t)
 	link := filepath.Join(t.TempDir(), "link")

@@ -7,7 +7,7 @@ import (
 )
 
 func TestAVolumeIsMountedByItsName(t *testing.T) {
-	got, err := (&Docker{}).mounts([]Mount{{Volume: "weights", Inside: "/models"},
+	got, _, err := (&Docker{}).mounts([]Mount{{Volume: "weights", Inside: "/models"},
 		{Volume: "cache", Inside: "/cache", Writable: true}})
 	if err != nil || len(got) != 2 {
 		t.Fatal(got, err)

@@ -79,6 +79,12 @@ func (r reader) caches(b *Benchmark) {
 	}
 }
 
+// FillsOtherwise says whether caches are filled by another command than the measured one.
+func (b *Benchmark) FillsOtherwise() bool {
+	return !slices.Equal(b.Fill.Shell, b.Command.Shell) ||
+		!slices.EqualFunc(b.Fill.Argv, b.Command.Argv, slices.Equal[Text])
+}
+
 // overlap says whether two paths are the same directory, or one lies in the other.
 func overlap(a, b string) bool { return under(a, b) || under(b, a) }
 

@@ -62,8 +62,8 @@ func (m *making) patched(changes []api.FilesystemChange, labels map[string]strin
 // ofContainer says whether a path is there because something ran in a container, whatever it was.
 func ofContainer(name string) bool {
 	switch name {
-	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab",
-		"/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
+	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf",
+		"/etc/mtab", "/dev", "/proc", "/sys", "/run", "/run/.containerenv", "/tmp":
 		return true
 	}
 	return strings.HasPrefix(name, "/benchgraph") || strings.HasPrefix(name, "/tmp/") ||

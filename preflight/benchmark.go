@@ -39,6 +39,14 @@ func (c *checker) benchmark(b *Benchmark) {
 	list, ok := programs(b.Command, of, vars(b.Env))
 	all, understood = append(all, list...), understood && ok
 	c.placeholders(b, b.Command, list)
+	if !b.Fill.Empty() {
+		list, ok := programs(b.Fill, of, vars(b.Env))
+		for i := range list {
+			list[i].fill = true
+		}
+		all, understood = append(all, list...), understood && ok
+		c.placeholders(b, b.Fill, list)
+	}
 	if !understood {
 		c.add(Script, Unverified, "the command is more than a sequence of simple commands, and was not read as a whole",
 			"")
@@ -62,9 +70,11 @@ func (c *checker) benchmark(b *Benchmark) {
 
 // at lets findings point at the command of a program.
 func (c *checker) at(b *Benchmark, p *program) {
-	c.place = b.Command.Place
-	if p.side == server {
+	switch c.place = b.Command.Place; {
+	case p.side == server:
 		c.place = b.Server.Place
+	case p.fill:
+		c.place = b.Fill.Place
 	}
 	if c.place == "" {
 		c.place = b.Place

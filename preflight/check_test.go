@@ -186,6 +186,9 @@ func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 	for _, f := range found {
 		if f.Status != OK {
 			list = append(list, fmt.Sprintf("%s %s %s", f.Check, f.Status, f.Evidence))
+			if of := b.Fill.Place; of != "" && f.Place != of {
+				t.Errorf("%s is said of %s, not of %s", f.Evidence, f.Place, of)
+			}
 		}
 	}
 	return list
@@ -294,6 +297,33 @@ func TestCommandsAreHeldAgainstTheirPrograms(t *testing.T) {
 				t.Errorf("got %q\nwant %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// The command that fills caches runs before anything is measured: what is wrong with it fails the candidate, too.
+func TestTheCommandOfAFillIsHeldAgainstItsProgram(t *testing.T) {
+	const serve = "python3 -m vllm.entrypoints.openai.api_server --model org/small --port $PORT"
+	const client = "python benchmarks/bench_serving.py --model org/small --dataset-name random --port $PORT"
+	const alone = "python benchmarks/bench_latency.py --model org/small"
+	for _, tt := range []struct {
+		server, command, fill string
+		want                  string // beginning; empty: nothing
+	}{
+		{serve, client, "true", ""},
+		{serve, client, client + " --num-prompts 8", ""},
+		{serve, client, client + " --dtype half", "flag fail benchmarks/bench_serving.py does not know --dtype"},
+		{serve, client, "python benchmarks/no.py", "script fail benchmarks/no.py does not exist"},
+		{serve, client, client + " --num-prompts $PROMPTS", "placeholder fail nothing sets the variable PROMPTS"},
+		{"", alone, alone + " --input-len 8", ""},
+		{"", alone, "python benchmarks/bench_latency.py --model org/none", "model fail there is no model org/none"},
+		{"", alone, alone + " -tp 8", "memory fail benchmarks/bench_latency.py spreads the model over 8 devices"},
+	} {
+		b := Benchmark{Command: Text{Shell: tt.command, Place: "f.hcl:3"}, Server: Text{Shell: tt.server}, GPUs: 4,
+			Fill: Text{Shell: tt.fill, Place: "f.hcl:4"}}
+		got := said(t, b, nil)
+		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tt.want)) {
+			t.Errorf("%s: got %q, want %q", tt.fill, got, tt.want)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 type program struct {
 	simple
 	side   side
+	fill   bool   // of the command that fills caches
 	name   string // of the program itself, without its directory
 	script string // path of a script, as written
 	module string // of python -m

@@ -35,8 +35,17 @@ func modelIndex(list []ModelSpec) map[string]*ModelSpec {
 
 var modelID = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
 
-// model checks the model that the server, or the command without one, loads.
+// model checks the models that the server, or the commands without one, load: the first one of each.
 func (c *checker) model(b *Benchmark, all []program) {
+	fill := slices.IndexFunc(all, func(p program) bool { return p.fill }) // those of the fill come last
+	if fill < 0 {
+		fill = len(all)
+	}
+	c.firstModel(b, all[:fill])
+	c.firstModel(b, all[fill:])
+}
+
+func (c *checker) firstModel(b *Benchmark, all []program) {
 	for i := range all {
 		p := &all[i]
 		if p.side == client || p.side == offline && !p.loads() {

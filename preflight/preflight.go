@@ -128,6 +128,7 @@ type Benchmark struct {
 	ServerEnv map[string]string
 	Secrets   []string
 	Command   Text
+	Fill      Text // run in the place of Command to fill caches; empty: Command itself is, or there are none
 	Server    Text // empty: none
 	GPUs      int  // devices of a sample; 0: none asked for
 	Memory    int64

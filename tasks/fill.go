@@ -59,6 +59,9 @@ func (b *builder) addFills(g *Group, members []Member) {
 			continue
 		}
 		at, bench := m.Fill, *m.Bench
+		if bench.FillsOtherwise() {
+			bench.Estimate = 0 // it says how long a sample takes
+		}
 		bench.Command, bench.Canary, bench.Check = bench.Fill, nil, nil
 		m.Fill, m.Bench = hclspec.Address{}, &bench // it begins with empty caches
 		trial := hclspec.TrialAddress(at.Name, cmp.Or(m.Candidate, at.Key), 1)
