@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/stats"
@@ -35,10 +37,7 @@ func (p *survey) run(ctx context.Context) error {
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
 		return nil
 	}
-	in, patches, err := p.preflightInput()
-	if err != nil {
-		return err
-	}
+	in, patches := p.preflightInput()
 	digest, err := p.preflightDigest(in, patches)
 	if err != nil {
 		return err
@@ -48,9 +47,20 @@ func (p *survey) run(ctx context.Context) error {
 	if !known {
 		whole := p.historyOf(ctx, in, patches)
 		in.FreeDisk = p.freeDisk()
-		var broken error
+		var broken, mistake error
+		in.Models = sync.OnceValue(func() (all []preflight.ModelSpec) {
+			var published []packs.Model
+			published, mistake = packs.Models()
+			for _, m := range published {
+				all = append(all, modelOf(m))
+			}
+			return append(all, p.ownModels()...)
+		})
 		if findings, broken = preflight.Run(ctx, in, treeReader{p}); broken != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if mistake != nil {
+			return mistake
 		}
 		if whole && broken == nil {
 			if err := writePreflight(file, digest, findings); err != nil {
@@ -103,7 +113,7 @@ func (p *survey) preflightDigest(in *preflight.Input, patches map[string]git.Pat
 	for key, patch := range patches {
 		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
 	}
-	text, err := json.Marshal([]any{p.Basis, p.Trees, in, sums})
+	text, err := json.Marshal([]any{p.Basis, p.Trees, in, p.ownModels(), sums})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
