@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/stats"
@@ -39,10 +41,7 @@ func (p *survey) run(ctx context.Context) ([]preflight.Finding, error) {
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
 		return p.mistakes(), nil
 	}
-	in, patches, err := p.preflightInput()
-	if err != nil {
-		return nil, err
-	}
+	in, patches := p.preflightInput()
 	digest, err := p.preflightDigest(in, patches)
 	if err != nil {
 		return nil, err
@@ -52,9 +51,20 @@ func (p *survey) run(ctx context.Context) ([]preflight.Finding, error) {
 	if !known {
 		whole := p.historyOf(ctx, in, patches)
 		in.FreeDisk = p.freeDisk()
-		var broken error
+		var broken, mistake error
+		in.Models = sync.OnceValue(func() (all []preflight.ModelSpec) {
+			var published []packs.Model
+			published, mistake = packs.Models()
+			for _, m := range published {
+				all = append(all, modelOf(m))
+			}
+			return append(all, p.ownModels()...)
+		})
 		if findings, broken = preflight.Run(ctx, in, treeReader{p}); broken != nil && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if mistake != nil {
+			return nil, mistake
 		}
 		if whole && broken == nil {
 			if err := writePreflight(file, digest, findings); err != nil {
@@ -106,7 +116,7 @@ func (p *survey) preflightDigest(in *preflight.Input, patches map[string]git.Pat
 	for key, patch := range patches {
 		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
 	}
-	text, err := json.Marshal([]any{p.basis, p.Trees, in, sums})
+	text, err := json.Marshal([]any{p.basis, p.Trees, in, p.ownModels(), sums})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }

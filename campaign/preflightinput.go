@@ -15,24 +15,8 @@ import (
 )
 
 // preflightInput gathers what the file says, and the patches that are to be tried, by candidate.
-func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, error) {
+func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching) {
 	in := &preflight.Input{Devices: p.preflightDevices(), Patches: map[string]string{}}
-	models, err := packs.Models()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, m := range models {
-		in.Models = append(in.Models, modelOf(m))
-	}
-	for i := range p.Spec.Models {
-		m := &p.Spec.Models[i]
-		exists := !m.Missing
-		in.Models = append(in.Models, modelOf(packs.Model{
-			Name: m.Address.Name, Exists: &exists, Parameters: m.Parameters, Weights: m.Weights,
-			Quantization: m.Quantization,
-			Architecture: m.Architecture, MaxLength: m.MaxLength, Cache: m.Cache, Gated: m.Gated, Rope: m.Rope,
-		}))
-	}
 	patches := map[string]git.Patching{}
 	trees := map[hclspec.Address]preflight.Tree{}
 	for i := range p.Spec.Sources {
@@ -86,7 +70,7 @@ func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching, er
 	for i := range in.Commits {
 		in.Commits[i].Named = named[in.Commits[i].Name]
 	}
-	return in, patches, nil
+	return in, patches
 }
 
 // declaredOut are the candidates that the file itself takes out, and the reasons of skips.
@@ -333,6 +317,20 @@ func plainText(t hclspec.Text) string {
 		b.WriteString(part.Literal)
 	}
 	return b.String()
+}
+
+// ownModels are the models of the project.
+func (p *survey) ownModels() (own []preflight.ModelSpec) {
+	for i := range p.Spec.Models {
+		m := &p.Spec.Models[i]
+		exists := !m.Missing
+		own = append(own, modelOf(packs.Model{
+			Name: m.Address.Name, Exists: &exists, Parameters: m.Parameters, Weights: m.Weights,
+			Quantization: m.Quantization,
+			Architecture: m.Architecture, MaxLength: m.MaxLength, Cache: m.Cache, Gated: m.Gated, Rope: m.Rope,
+		}))
+	}
+	return own
 }
 
 func modelOf(m packs.Model) preflight.ModelSpec {

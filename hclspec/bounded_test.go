@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -66,8 +67,13 @@ func readAlone(dir string) {
 	}
 	o := hclspec.Options{Dir: dir, Version: "0.1.0"}
 	load, parseLock := hclspec.Load, hclspec.ParseLock
-	if os.Getenv("HCLSPEC_SOON") != "" {
-		load, parseLock = hclspec.LoadSoon, hclspec.ParseLockSoon
+	if bound, err := time.ParseDuration(os.Getenv("HCLSPEC_WITHIN")); err == nil {
+		load = func(o hclspec.Options) (*hclspec.Spec, map[string]*hcl.File, hcl.Diagnostics) {
+			return hclspec.LoadWithin(bound, o)
+		}
+		parseLock = func(src []byte, filename string) (*hclspec.Lock, hcl.Diagnostics) {
+			return hclspec.ParseLockWithin(bound, src, filename)
+		}
 	}
 	if src, err := os.ReadFile(filepath.Join(dir, "benchgraph.lock.hcl")); err == nil {
 		lock, diags := parseLock(src, "benchgraph.lock.hcl")
@@ -119,8 +125,11 @@ func readInChild(t *testing.T, dir, want string) string {
 	var out bytes.Buffer
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), "HCLSPEC_READ="+dir, "GOGC=50") // little garbage
-	if want == stopped || strings.HasPrefix(want, "benchmarks.hcl:") {
-		cmd.Env = append(cmd.Env, "HCLSPEC_SOON=1")
+	switch {
+	case want == stopped:
+		cmd.Env = append(cmd.Env, "HCLSPEC_WITHIN=500ms")
+	case strings.HasPrefix(want, "benchmarks.hcl:"): // a slow machine must come to the place of the mistake
+		cmd.Env = append(cmd.Env, "HCLSPEC_WITHIN=1s")
 	}
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

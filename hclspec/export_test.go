@@ -9,17 +9,26 @@ import (
 )
 
 // soon are the bounds of tests, which have many evaluations that reach them.
-func soon() eval.Bounds { return eval.Bounds{Processor: time.Second, Memory: 160 << 20} }
+func soon() eval.Bounds { return within(time.Second) }
+
+func within(processor time.Duration) eval.Bounds {
+	return eval.Bounds{Processor: processor, Memory: 160 << 20}
+}
 
 // LoadSoon is Load within the bounds of tests.
 func LoadSoon(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) { return load(o, soon()) }
+
+// LoadWithin is LoadSoon with a bound of processor time.
+func LoadWithin(processor time.Duration, o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
+	return load(o, within(processor))
+}
 
 // EvalSoon is Eval within the bounds of tests.
 func EvalSoon(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
 	return evaluate(o, expr, soon())
 }
 
-// ParseLockSoon is ParseLock within the bounds of tests.
-func ParseLockSoon(src []byte, filename string) (*Lock, hcl.Diagnostics) {
-	return parseLock(src, filename, soon())
+// ParseLockWithin is ParseLock within the bounds of tests, with one of processor time.
+func ParseLockWithin(processor time.Duration, src []byte, filename string) (*Lock, hcl.Diagnostics) {
+	return parseLock(src, filename, within(processor))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // inferenceCase is one output with its figures.
@@ -147,6 +148,7 @@ func TestInferenceDocuments(t *testing.T) {
 
 // Programs and people put things before and into lines, and the figures stay.
 func TestInferenceNoise(t *testing.T) {
+	needtest.NoRace(t)
 	lines := func(before, after string) func(string) string {
 		return func(text string) string {
 			parts := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -196,6 +198,7 @@ func TestInferenceNoise(t *testing.T) {
 
 // An output that ends anywhere gives no number that is not in the whole one, unless it is told to be no result.
 func TestInferenceCuts(t *testing.T) {
+	needtest.NoRace(t)
 	for _, c := range inferenceCases(t) {
 		if c.name == "001" { // a client that prints four decimals: two of them look like all
 			continue

@@ -5,6 +5,7 @@ package packs
 import (
 	"embed"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/hcl/v2/hclsimple"
@@ -36,8 +37,11 @@ type file struct {
 	} `hcl:"failure,block"`
 }
 
-// Rules returns the built-in rules in their order. An error is a mistake in the files.
-func Rules() ([]failure.Rule, error) {
+// Rules returns the built-in rules in their order, which are only to be read. An error is a mistake in the files.
+func Rules() ([]failure.Rule, error) { return builtin() }
+
+// builtin reads the files once: they are parts of this program.
+var builtin = sync.OnceValues(func() ([]failure.Rule, error) {
 	var rules []failure.Rule
 	for _, name := range failureFiles {
 		some, err := rulesOf(name)
@@ -47,7 +51,7 @@ func Rules() ([]failure.Rule, error) {
 		rules = append(rules, some...)
 	}
 	return rules, nil
-}
+})
 
 func rulesOf(name string) ([]failure.Rule, error) {
 	src, err := FS.ReadFile(name)

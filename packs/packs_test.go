@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/packs"
 )
@@ -80,6 +81,7 @@ func TestRulesAreWhole(t *testing.T) {
 
 // Every rule has a line that it explains although all the others are there, in its first stage, too.
 func TestEveryRuleExplainsItsLines(t *testing.T) {
+	needtest.NoRace(t)
 	all := rules(t)
 	src, err := os.ReadFile("testdata/lines.txt")
 	if err != nil {

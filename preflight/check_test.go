@@ -172,8 +172,8 @@ func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 		Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent, Known: true, Parents: []string{parent},
 			Changed: []string{"vllm/utils.py"}, Place: "f.hcl:2"}},
 		Candidates: []Candidate{{Key: "c/base", Commit: "c", Baseline: true, Tree: old, Place: "f.hcl:2"}},
-		Benchmarks: []Benchmark{b}, Models: models, Devices: slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3",
-			Memory: 85520809984}}, 4),
+		Benchmarks: []Benchmark{b}, Models: func() []ModelSpec { return models },
+		Devices: slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
 	}
 	if change != nil {
 		change(in)

@@ -25,12 +25,14 @@ type ModelSpec struct {
 	Weights      string  // kind: "fp8", "int4"; empty: 16 bits
 }
 
-func modelIndex(list []ModelSpec) map[string]*ModelSpec {
-	index := make(map[string]*ModelSpec, len(list))
-	for i := range list {
-		index[strings.ToLower(list[i].Name)] = &list[i] // a later one, of the project's own, wins
+// named is the last model of a name, in any case; nil: it is not known.
+func (c *checker) named(name string) *ModelSpec {
+	for _, m := range slices.Backward(c.in.Models()) {
+		if strings.EqualFold(m.Name, name) {
+			return &m
+		}
 	}
-	return index
+	return nil
 }
 
 var modelID = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
@@ -95,7 +97,7 @@ func (c *checker) loads(b *Benchmark, p *program, name string) {
 	if _, laid := b.Data[name]; laid {
 		return
 	}
-	m := c.models[strings.ToLower(name)]
+	m := c.named(name)
 	switch {
 	case m == nil && modelID.MatchString(name):
 		remedy := "describe it in a model block, so that its size can be checked"
@@ -125,7 +127,7 @@ func (c *checker) loads(b *Benchmark, p *program, name string) {
 
 func (c *checker) nearModel(name string) string {
 	best, like := "", 0.85
-	for _, m := range c.in.Models {
+	for _, m := range c.in.Models() {
 		if l := levenshtein.Match(strings.ToLower(name), strings.ToLower(m.Name), nil); !m.Missing && l > like {
 			best, like = m.Name, l
 		}
@@ -347,10 +349,9 @@ func (c *checker) disk() {
 	names := map[string]bool{}
 	total := 0.0
 	for _, f := range c.found {
-		if m := c.models[strings.ToLower(f.Evidence)]; f.Check == Model && f.Status == OK && m != nil &&
-			!names[m.Name] {
-			names[m.Name] = true
-			total += m.Bytes
+		if f.Check == Model && f.Status == OK && !names[f.Evidence] {
+			names[f.Evidence] = true
+			total += c.named(f.Evidence).Bytes
 		}
 	}
 	if total > 0 && c.in.FreeDisk > 0 {

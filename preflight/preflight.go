@@ -68,10 +68,10 @@ type Input struct {
 	Wheels     []WheelState
 	Images     []ImageState
 	Issues     []Issue
-	Patches    map[string]string // by candidate: why its patch is refused; empty: it applies
-	Devices    []Device          // of the machine that is planned for; nil: not known
-	Models     []ModelSpec
-	FreeDisk   int64 // bytes where results are kept; 0: not known
+	Patches    map[string]string  // by candidate: why its patch is refused; empty: it applies
+	Devices    []Device           // of the machine that is planned for; nil: not known
+	FreeDisk   int64              // bytes where results are kept; 0: not known
+	Models     func() []ModelSpec `json:"-"` // the project's last; read for a command that names one
 }
 
 // Commit is a commit under study.
@@ -234,7 +234,6 @@ func Run(ctx context.Context, in *Input, r Reader) ([]Finding, error) {
 type checker struct {
 	in       *Input
 	files    *files
-	models   map[string]*ModelSpec
 	found    []Finding
 	place    string // of what is being checked
 	commit   string
@@ -244,7 +243,7 @@ type checker struct {
 }
 
 func newChecker(in *Input, f *files) *checker {
-	c := &checker{in: in, files: f, models: modelIndex(in.Models), measures: map[string][]int{}}
+	c := &checker{in: in, files: f, measures: map[string][]int{}}
 	for i := range in.Benchmarks {
 		c.measures[in.Benchmarks[i].Commit] = append(c.measures[in.Benchmarks[i].Commit], i)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -110,6 +111,7 @@ func TestHostileTextStaysText(t *testing.T) {
 
 // Two thousand rows with their samples stay a page that can be mailed.
 func TestLargePage(t *testing.T) {
+	needtest.NoRace(t)
 	doc := Document{}
 	for i := range 2000 {
 		commit := fmt.Sprintf("c%04d", i)

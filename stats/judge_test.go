@@ -325,7 +325,7 @@ func TestErrorRates(t *testing.T) {
 		contrasts, trials    int
 		win, loss, both, tie rate
 	}{
-		{0, 0.02, 1, 8000, rate{0, 0.006}, rate{0, 0.006}, rate{0, 0.01}, rate{0.95, 1}},
+		{0, 0.02, 1, 3000, rate{0, 0.006}, rate{0, 0.006}, rate{0, 0.01}, rate{0.95, 1}},
 		{0, 0.02, 3, 500, rate{0, 0.01}, rate{0, 0.01}, rate{0, 0.01}, rate{0.95, 1}},
 		// Where the margin no longer helps, the level of the looks alone holds the rate: 5.0 % in 20,000 trials.
 		{0, 0.20, 1, 1500, rate{0, 0.04}, rate{0, 0.04}, rate{0, 0.06}, rate{0, 0.001}},

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 60, "how often TestFaultKill kills an apply")
+	kills = flag.Int("kills", 30, "how often TestFaultKill kills an apply")
 	seed  = flag.Uint64("seed", 0, "of the moments at which TestFaultKill kills; 0: another one each time")
 )
 

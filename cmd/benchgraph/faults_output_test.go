@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// gigabyte is how much the loud commands print.
-const gigabyte = 1 << 30
+// loud is how much the loud commands print: twice as much as benchgraph may hold.
+const loud = 512 << 20
 
 // outputs are what foreign commands print. Each is a shell text that prints it, and then, as its last line, a number of
 // a metric.
@@ -22,12 +22,12 @@ var outputs = map[string]struct {
 	print string
 	bytes int64 // at least so much is in the log
 }{
-	"a gigabyte of lines": {"yes 'a line that is not the metric, but is looked at as if it could be' | head -c " +
-		"1073741824; echo", gigabyte},
-	"one line of a gigabyte": {"head -c 1073741824 /dev/zero | tr '\\\\0' x; echo", gigabyte},
-	"zeros":                  {"head -c 67108864 /dev/zero; echo", 64 << 20},
-	"no text":                {"head -c 1000000 /dev/urandom; printf '\\\\377\\\\376\\\\000\\\\033[2J\\\\n'", 1000000},
-	"no end of line":         {"printf 'no end'; echo", 6},
+	"many lines": {"yes 'a line that is not the metric, but is looked at as if it could be' | head -c " +
+		"536870912; echo", loud},
+	"one line, as long": {"head -c 536870912 /dev/zero | tr '\\\\0' x; echo", loud},
+	"zeros":             {"head -c 67108864 /dev/zero; echo", 64 << 20},
+	"no text":           {"head -c 1000000 /dev/urandom; printf '\\\\377\\\\376\\\\000\\\\033[2J\\\\n'", 1000000},
+	"no end of line":    {"printf 'no end'; echo", 6},
 }
 
 // TestFaultOutput lets tasks and benchmarks print what nobody expects: the log is complete, the memory bounded, and
@@ -35,7 +35,7 @@ var outputs = map[string]struct {
 func TestFaultOutput(t *testing.T) {
 	for name, o := range outputs {
 		for _, kind := range []string{"task", "failing", "benchmark"} {
-			if kind == "task" && o.bytes == gigabyte {
+			if kind == "task" && o.bytes == loud {
 				continue // a failing one does all that it does
 			}
 			t.Run(name+" of a "+kind, func(t *testing.T) {
@@ -48,8 +48,8 @@ task "loud" { command = "%s; printf 'speed: 42.5'" }
 task "loud" { command = "%s; echo 'the last line'; exit 3" }
 `, o.print), 3
 				case "benchmark":
-					// Its output is read twice, and line by line: a quarter shows as well that nothing grows with it.
-					o.print, o.bytes = strings.ReplaceAll(o.print, "1073741824", "268435456"), min(o.bytes, gigabyte/4)
+					// Its output is read twice, and line by line: half of it shows as well that nothing grows with it.
+					o.print, o.bytes = strings.ReplaceAll(o.print, "536870912", "268435456"), min(o.bytes, loud/2)
 					what = fmt.Sprintf(`
 commit "c" {}
 variant "one" { baseline = true }
@@ -68,7 +68,7 @@ benchmark "loud" {
 `, o.print)
 				}
 				w := newWorld(t, what)
-				w.patience = 10 * time.Minute // where others work, too, a gigabyte takes some
+				w.patience = 10 * time.Minute // where others work, too, this takes some
 				r := w.run("apply")
 				r.exits(t, code)
 				if code == 3 {

@@ -28,21 +28,26 @@ import (
 
 // TestMain makes benchgraph, and the small programs that the stories measure, commands of the scripts.
 func TestMain(m *testing.M) {
-	testscript.Main(mixed{m}, map[string]func(){
+	programs := map[string]func(){
 		"benchgraph": main,
 		"sample":     printSample,
 		"serve":      serve,
 		"ask":        ask,
 		"s3":         serveS3,
-	})
+	}
+	testscript.Main(mixed{m, programs}, programs)
 }
 
-// named is a program without the race detector, which make unit names. A process under the detector takes some 60 ms to
-// start, and the stories start thousands.
+// named is this program without the race detector, which make unit names. A process under the detector takes some 60 ms
+// to start, and the stories start thousands.
 var named = os.Getenv("BENCHGRAPH_TEST_PROGRAM")
 
-// mixed are the tests with a benchgraph that applies under the race detector and does all else without it.
-type mixed struct{ *testing.M }
+// mixed are the tests with a benchgraph that applies under the race detector and does all else without it, as do the
+// other programs.
+type mixed struct {
+	*testing.M
+	programs map[string]func()
+}
 
 func (m mixed) Run() int {
 	if !needtest.UnderRace || named == "" {
@@ -51,13 +56,7 @@ func (m mixed) Run() int {
 	dir, err := os.MkdirTemp("", "benchgraph-test")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		watched, _ := exec.LookPath("benchgraph") // what testscript made of this program
-		err = os.WriteFile(filepath.Join(dir, "benchgraph"), fmt.Appendf(nil, `#!/bin/sh
-case " $* " in
-*" apply "*) exec '%s' "$@" ;;
-*) exec '%s' "$@" ;;
-esac
-`, watched, named), 0o755)
+		err = m.mix(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -65,6 +64,30 @@ esac
 	}
 	_ = os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return m.M.Run()
+}
+
+// mix puts the programs into a directory. They are copies, since that directory may be all that a sandbox shows.
+func (m mixed) mix(dir string) error {
+	program, err := os.ReadFile(named)
+	if err != nil {
+		return err
+	}
+	for name := range m.programs {
+		content := program
+		if name == "benchgraph" {
+			watched, _ := exec.LookPath(name) // what testscript made of this program
+			content = fmt.Appendf(nil, `#!/bin/sh
+case " $* " in
+*" apply "*) exec '%s' "$@" ;;
+*) exec '%s' "$@" ;;
+esac
+`, watched, named)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TestScript runs the stories below testdata/script.

@@ -146,6 +146,7 @@ benchmark "serving" {
   command = "python3 benchmarks/benchmark_serving.py --backend vllm --model ${local.model} ${each.commit.params.load} --port $PORT"
   timeout = "2m"
   quiet   = true
+  design { looks = [4, 6] } # the example ends in minutes; without this line, up to 15 blocks settle more
   metrics {
     format  = "vllm"
     primary = "output_token_throughput"
@@ -159,7 +160,7 @@ benchmark "throughput" {
   command  = "python3 benchmarks/benchmark_throughput.py --model ${local.model} --input-len 32 --output-len 64 --num-prompts 60"
   timeout  = "2m"
   quiet    = true
-  design { looks = [4, 6, 9] }
+  design { looks = [4, 6] }
   metrics {
     format  = "vllm"
     primary = "output_token_throughput"
@@ -173,7 +174,7 @@ benchmark "latency" {
   command  = "python3 benchmarks/benchmark_latency.py --model ${local.model} --input-len 32 --output-len 64 --batch-size 8 --num-iters-warmup 2 --num-iters 15"
   timeout  = "2m"
   quiet    = true
-  design { looks = [4, 6, 9] }
+  design { looks = [4, 6] }
   metrics {
     format  = "vllm"
     primary = "latency_avg"

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -85,9 +86,33 @@ type source struct {
 	name string
 }
 
+// set has the places of all files.
+var set = token.NewFileSet()
+
+// The files that are tests, and those that are not, are read once for all tests here.
+var (
+	testFiles  = sync.OnceValues(func() ([]source, error) { return parse(true) })
+	otherFiles = sync.OnceValues(func() ([]source, error) { return parse(false) })
+)
+
 // sources are the files that are tests, or those that are not.
-func sources(t *testing.T, set *token.FileSet, tests bool) []source {
+func sources(t *testing.T, tests bool) []source {
 	t.Helper()
+	read := otherFiles
+	if tests {
+		read = testFiles
+	}
+	all, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 50 {
+		t.Fatalf("only %d files found: this test looks in the wrong place", len(all))
+	}
+	return all
+}
+
+func parse(tests bool) ([]source, error) {
 	root := filepath.Join("..", "..")
 	var all []source
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -107,13 +132,7 @@ func sources(t *testing.T, set *token.FileSet, tests bool) []source {
 		all = append(all, source{filepath.ToSlash(rel), file, name})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(all) < 50 {
-		t.Fatalf("only %d files found: this test looks in the wrong place", len(all))
-	}
-	return all
+	return all, err
 }
 
 // storey finds the storey of a package: its own, or that of the package it is a part of.
@@ -127,8 +146,7 @@ func storey(pkg string) (level int, part bool, ok bool) {
 }
 
 func TestImportsGoDownwards(t *testing.T) {
-	set := token.NewFileSet()
-	for _, s := range sources(t, set, false) {
+	for _, s := range sources(t, false) {
 		level, _, ok := storey(s.pkg)
 		if !ok {
 			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to docs/architecture.md",
@@ -159,8 +177,7 @@ func root(pkg string) string {
 }
 
 func TestForbiddenImports(t *testing.T) {
-	set := token.NewFileSet()
-	for _, s := range sources(t, set, false) {
+	for _, s := range sources(t, false) {
 		for _, imp := range s.file.Imports {
 			target, _ := strconv.Unquote(imp.Path.Value)
 			for _, r := range rules {
@@ -175,8 +192,7 @@ func TestForbiddenImports(t *testing.T) {
 }
 
 func TestOnlyTestsImportTheirSupport(t *testing.T) {
-	set := token.NewFileSet()
-	for _, s := range sources(t, set, false) {
+	for _, s := range sources(t, false) {
 		for _, imp := range s.file.Imports {
 			target, _ := strconv.Unquote(imp.Path.Value)
 			if pkg, ours := strings.CutPrefix(target, module); ours && support(pkg) && !support(s.pkg) {
@@ -198,8 +214,7 @@ const first = "executor/internal/first"
 func TestNoHiddenState(t *testing.T) {
 	owned := map[string]bool{"Stdout": true, "Stderr": true, "Stdin": true, "Exit": true, "Getenv": true,
 		"LookupEnv": true, "Environ": true, "ExpandEnv": true}
-	set := token.NewFileSet()
-	for _, s := range sources(t, set, false) {
+	for _, s := range sources(t, false) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
@@ -219,9 +234,8 @@ func TestNoHiddenState(t *testing.T) {
 
 // The container engine's client has one door: the rule above says in which package, this says in how many files.
 func TestOneFileImportsTheEnginesClient(t *testing.T) {
-	set := token.NewFileSet()
 	count := 0
-	for _, s := range sources(t, set, false) {
+	for _, s := range sources(t, false) {
 		for _, imp := range s.file.Imports {
 			if target, _ := strconv.Unquote(imp.Path.Value); target == "github.com/docker/docker/client" {
 				count++
@@ -236,7 +250,7 @@ func TestOneFileImportsTheEnginesClient(t *testing.T) {
 // A fuzz target without a bound finds neither what takes too much memory nor what grows with the square of the input.
 func TestEveryFuzzTargetHasABound(t *testing.T) {
 	set, targets := token.NewFileSet(), 0
-	for _, s := range sources(t, set, true) {
+	for _, s := range sources(t, true) {
 		for _, d := range s.file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || !strings.HasPrefix(f.Name.Name, "Fuzz") {

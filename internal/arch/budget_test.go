@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"go/ast"
-	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
@@ -72,8 +71,7 @@ func measure(t *testing.T) measured {
 	m := measured{
 		map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, 0,
 	}
-	set := token.NewFileSet()
-	for _, s := range sources(t, set, false) {
+	for _, s := range sources(t, false) {
 		if support(s.pkg) {
 			continue
 		}
@@ -100,7 +98,7 @@ func measure(t *testing.T) measured {
 		})
 	}
 	for _, tests := range []bool{false, true} {
-		for _, s := range sources(t, set, tests) {
+		for _, s := range sources(t, tests) {
 			m.long += wide(t, s.name)
 		}
 	}
