@@ -1,0 +1,165 @@
+package pipe
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/head"
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+// process is one process of the program.
+type process struct {
+	in   io.WriteCloser
+	over chan struct{} // closed when the process has ended
+	told func(string)
+
+	writing sync.Mutex
+	out     *json.Encoder // to in
+
+	mu    sync.Mutex
+	last  uint64              // number of a call
+	calls map[uint64]*waiting // nil: no message will come
+	gone  *goneError          // once over is closed
+}
+
+// waiting is one who waits for the answer to a call.
+type waiting struct {
+	messages chan message  // of the call, in their order
+	left     chan struct{} // closed when nobody waits any more
+}
+
+func start(o Options) (*process, error) {
+	cmd := command(o)
+	words := &head.Buffer{Most: 8 << 10}
+	cmd.Stderr = words
+	cmd.WaitDelay = time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &process{in: in, out: json.NewEncoder(in), over: make(chan struct{}), told: o.Told,
+		calls: map[uint64]*waiting{}}
+	go func() {
+		p.read(out)
+		gone := &goneError{program: o.Program, err: cmd.Wait()}
+		lines := strings.Split(strings.TrimSpace(string(words.Bytes())), "\n")
+		gone.words = printable.Line(lines[len(lines)-1])
+		p.gone = gone
+		close(p.over)
+	}()
+	return p, nil
+}
+
+// apart keeps a process from the signals of the terminal.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+func (p *process) ended() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// read hands the messages of the process to those who wait for them. What is no message ends the process.
+func (p *process) read(out io.Reader) {
+	defer p.in.Close()
+	defer func() { // each has its messages, and sees that there are no more
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, w := range p.calls {
+			close(w.messages)
+		}
+		p.calls = nil
+	}()
+	for lines := json.NewDecoder(out); ; {
+		var m message
+		if lines.Decode(&m) != nil {
+			return
+		}
+		if m.Number == 0 {
+			p.told(m.Told)
+			continue
+		}
+		p.mu.Lock()
+		w := p.calls[m.Number]
+		p.mu.Unlock()
+		if w == nil {
+			continue
+		}
+		select {
+		case w.messages <- m:
+		case <-w.left:
+		}
+	}
+}
+
+// lastWord is how long the answer to a call is waited for that was stopped: nothing else may say which job there is.
+const lastWord = 20 * time.Second
+
+// call sends a call, hands what comes before the answer to each, and returns the answer.
+func (p *process) call(ctx context.Context, m message, each func(message)) (message, error) {
+	w := &waiting{make(chan message, 16), make(chan struct{})}
+	p.mu.Lock()
+	p.last++
+	m.Number = p.last
+	if p.calls == nil {
+		close(w.messages)
+	} else {
+		p.calls[m.Number] = w
+	}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.calls, m.Number)
+		p.mu.Unlock()
+		close(w.left)
+	}()
+	if each != nil {
+		each(message{})
+	}
+	p.send(m)
+	ended, late := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case a, more := <-w.messages:
+			if !more {
+				<-p.over
+				return message{}, cmp.Or[error](context.Cause(ctx), p.gone)
+			}
+			if a.Done {
+				return a, a.Error.unpack(context.Cause(ctx))
+			}
+			if each != nil {
+				each(a)
+			}
+		case <-ended:
+			ended, late = nil, time.After(lastWord)
+			p.send(message{Number: m.Number, Call: callStop})
+		case <-late:
+			return message{}, context.Cause(ctx)
+		}
+	}
+}
+
+// send writes one line. A process that cannot be written to has ended, which the reader sees.
+func (p *process) send(m message) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	_ = p.out.Encode(m)
+}

@@ -1,0 +1,196 @@
+package pipe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+)
+
+// Options say which program is started.
+type Options struct {
+	Program  string       // its path, see Find
+	Environ  []string     // as NAME=value
+	Settings any          // for the scheduler, as JSON
+	Told     func(string) // takes what the user is to be told; may be nil
+}
+
+// Program is a scheduler in a program of its own. A program that ends is started again. It is safe for concurrent use.
+type Program struct {
+	o        Options
+	settings json.RawMessage
+
+	mu  sync.Mutex
+	now *process // nil: none was started
+}
+
+// Find looks for a program: in a directory, and then in those of a PATH.
+func Find(name, beside, path string) (string, error) {
+	for _, dir := range append([]string{beside}, filepath.SplitList(path)...) {
+		program := filepath.Join(dir, name)
+		if info, err := os.Stat(program); err == nil && filepath.IsAbs(program) && info.Mode().IsRegular() &&
+			info.Mode()&0o111 != 0 {
+			return program, nil
+		}
+	}
+	return "", fmt.Errorf("the program %s is neither beside benchgraph, in %s, nor in PATH (%s); the archive of a "+
+		"release has both", name, beside, path)
+}
+
+// Open starts the program, which opens the scheduler. The error is the scheduler's where it cannot be opened.
+func Open(ctx context.Context, o Options) (*Program, error) {
+	settings, err := json.Marshal(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if o.Told == nil {
+		o.Told = func(string) {}
+	}
+	p := &Program{o: o, settings: settings}
+	_, err = p.process(ctx)
+	return p, err
+}
+
+// Close ends the program. Jobs stay as they are.
+func (p *Program) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now == nil {
+		return nil
+	}
+	err := p.now.in.Close()
+	<-p.now.over
+	p.now = nil
+	return err
+}
+
+// process is the process that runs, with an open scheduler. One that has ended is followed by another.
+func (p *Program) process(ctx context.Context) (*process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now != nil && !p.now.ended() {
+		return p.now, nil
+	}
+	next, err := start(p.o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := next.call(ctx, message{Call: callOpen, Protocol: protocol, Settings: p.settings}, nil); err != nil {
+		_ = next.in.Close()
+		return nil, err
+	}
+	p.now = next
+	return next, nil
+}
+
+// tries is how many processes a call may have.
+const tries = 4
+
+// call has an answer. Where the process ends before its answer, the call is made again: a second submission finds the
+// job of the first.
+func (p *Program) call(ctx context.Context, m message, each func(message)) (message, error) {
+	for try := 1; ; try++ {
+		to, err := p.process(ctx)
+		if err == nil {
+			var a message
+			if a, err = to.call(ctx, m, each); err == nil {
+				return a, nil
+			}
+		}
+		if _, gone := errors.AsType[*goneError](err); !gone || try == tries {
+			return message{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return message{}, context.Cause(ctx)
+		case <-time.After(time.Duration(try) * time.Second / 2):
+		}
+	}
+}
+
+// Submit submits a job, unless there is one of the same key: then found is true.
+func (p *Program) Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error) {
+	a, err := p.call(ctx, message{Call: callSubmit, Job: &j}, nil)
+	return a.ID, a.Found, err
+}
+
+// Find looks for a job of a key that is queued or running.
+func (p *Program) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
+	a, err := p.call(ctx, message{Call: callFind, Key: key}, nil)
+	return a.ID, a.Found, err
+}
+
+// Cancel ends a job, and returns when the job has ended.
+func (p *Program) Cancel(ctx context.Context, id job.ID) error {
+	_, err := p.call(ctx, message{Call: callCancel, ID: id}, nil)
+	return err
+}
+
+// Wait follows a job to its end. Told is called when the job's status changes; it may be nil.
+func (p *Program) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
+	a, err := p.call(ctx, message{Call: callWait, ID: id}, func(m message) {
+		if m.Status != nil && told != nil {
+			told(*m.Status)
+		}
+	})
+	if err != nil || a.End == nil {
+		return job.End{}, err
+	}
+	return *a.End, nil
+}
+
+// Log writes what a job has printed.
+func (p *Program) Log(ctx context.Context, id job.ID, w io.Writer) error {
+	var failed error
+	had := int64(0) // bytes, also of a process that has ended since
+	at := int64(0)  // of this process
+	_, err := p.call(ctx, message{Call: callLog, ID: id}, func(m message) {
+		if m.Number == 0 { // another process begins anew
+			at = 0
+			return
+		}
+		text := m.Text[min(int64(len(m.Text)), max(0, had-at)):]
+		at += int64(len(m.Text))
+		had = max(had, at)
+		if failed == nil && len(text) > 0 {
+			_, failed = w.Write(text)
+		}
+	})
+	return errors.Join(failed, err)
+}
+
+// goneError says that a process has ended before its answer.
+type goneError struct {
+	program string
+	words   string // the last line that it wrote to its standard error
+	err     error
+}
+
+func (e *goneError) Error() string {
+	text := fmt.Sprintf("%s ended", filepath.Base(e.program))
+	if e.err != nil {
+		text += fmt.Sprintf(" (%v)", e.err)
+	}
+	return strings.TrimSuffix(text+": "+e.words, ": ")
+}
+
+func (e *goneError) Unwrap() error { return e.err }
+
+// command is the command that starts the program. The Ctrl-C of a terminal does not reach it: its caller tells it which
+// jobs are to end.
+func command(o Options) *exec.Cmd {
+	cmd := exec.Command(o.Program)
+	cmd.Env = append([]string{}, o.Environ...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = apart()
+	return cmd
+}
