@@ -287,8 +287,8 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
 	owner, _ := j.owner()
-	return json.MarshalIndent(Request{Project: j.Project, Host: host(), Owner: owner, Run: j.env.Run, Address: j.address,
-		Key: j.env.Key, Snapshot: d.Snapshot.Key, Choice: d.Choice}, "", "  ")
+	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice}
+	return json.MarshalIndent(r, "", "  ")
 }
 
 // mostDepth bounds how far the inputs of inputs are followed.

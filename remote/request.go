@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -34,6 +36,15 @@ type Project struct {
 type Given struct {
 	Name string `json:"name"` // its end says how the file is read
 	Text []byte `json:"text"`
+}
+
+// ReadGiven reads files of variables. What is wrong with one of them is told where it is used.
+func ReadGiven(names []string) (all []Given) {
+	for _, name := range names {
+		text, _ := os.ReadFile(name)
+		all = append(all, Given{filepath.Base(name), text})
+	}
+	return all
 }
 
 // Request is one node that a worker is to run. Variables may be secret, so that a request goes to the worker alone.

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
@@ -30,20 +31,31 @@ type Settings struct {
 	Time    time.Duration // limit of each job; 0: the scheduler's
 	MaxJobs int           // that are queued or running at once
 	Slurm   slurm.Asks    // of an executor for Slurm
+	Modal   modal.Asks    // of an executor for Modal
 }
 
 // Kind is a kind of executor block.
 type Kind struct {
 	Scheduler string // by its name
-	cancel    string // the command that cancels a job, without the name of the job
-	record    string // the command that tells what became of a job, likewise
+	Program   string // absolute path of benchgraph where jobs run, unless the block says another; "": as here
+	Alike     bool   // jobs run on machines like this one, with its users, variables and directories
+	cancel    string // how a job is cancelled by hand, without the name of the job
+	record    string // where it is told what became of a job, likewise
+	describe  string // how a machine file is made of a job
 	// the attributes that only this kind has, and how each is read
 	attributes func(*Settings) map[string]reader
+	check      func(*Settings, *hclspec.Spec) []mistake // what is wrong with the attributes together; may be nil
 }
 
 // kinds are all kinds, by the label of their blocks.
 var kinds = map[string]*Kind{
-	"slurm": {Scheduler: "Slurm", cancel: "scancel ", record: "sacct -j ", attributes: (*Settings).forSlurm},
+	"slurm": {Scheduler: "Slurm", Alike: true, cancel: "scancel ", record: "sacct -j ",
+		describe: "srun --gpus=8 benchgraph devices -json >FILE", attributes: (*Settings).forSlurm},
+	"modal": {Scheduler: "Modal", Program: "/usr/local/bin/benchgraph",
+		cancel:     "on the page of its app at modal.com, sandbox ",
+		record:     "the page of its app at modal.com, sandbox ",
+		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",
+		attributes: (*Settings).forModal, check: (*Settings).checkModal},
 }
 
 // reader reads the value of an attribute, and returns why it cannot be read; "" if it can.
@@ -62,7 +74,7 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("This version of benchgraph runs nodes here and on Slurm, and starts nothing on " + kind + ".")
+			unused("This version of benchgraph runs nodes here, on Slurm and on Modal, and starts nothing on " + kind + ".")
 			continue
 		}
 		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)
@@ -70,6 +82,9 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		if named && spec.Store == nil {
 			mistakes = append(mistakes, mistake{"", "Jobs of a cluster put results into a store that machines share. " +
 				`Write store { url = "…" } into the benchgraph block.`})
+		}
+		if named && s.check != nil {
+			mistakes = append(mistakes, s.check(&s, spec)...)
 		}
 		if same := slices.IndexFunc(usable, func(u Settings) bool { return u.Machine == s.Machine }); same >= 0 {
 			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine.%s already.",
@@ -88,7 +103,7 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		case s.Machine == "" && named: // the reference is a mistake, which is told
 		case s.Machine == "":
 			unused("It names no machine, so that nobody knows what its nodes have. Describe one of them by a job, " +
-				"srun --gpus=8 benchgraph devices -json >FILE; declare the file in a machine block; " +
+				s.describe + "; declare the file in a machine block; " +
 				"and name the block: machine = machine.NAME.")
 		default:
 			usable = append(usable, s)
@@ -112,12 +127,16 @@ func text(to *string) reader {
 	}
 }
 
+func isWord(text string) bool {
+	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\n")
+}
+
 func word(to *string) reader {
 	return func(raw json.RawMessage) string {
 		if why := text(to)(raw); why != "" {
 			return why
 		}
-		if *to == "" || strings.HasPrefix(*to, "-") || strings.ContainsAny(*to, " \t\n") {
+		if !isWord(*to) {
 			return "a text without spaces is expected, as sbatch takes it"
 		}
 		return ""

@@ -1,5 +1,5 @@
-// Package snapshot takes a project to another machine: the files from which the project is evaluated, the lock, and what
-// was found out beside them. Whoever has these draws the same graph, resolves nothing and asks nobody.
+// Package snapshot takes a project to another machine: the files from which the project is evaluated, the lock, and
+// what was found out beside them. Whoever has these draws the same graph, resolves nothing and asks nobody.
 package snapshot
 
 import (
@@ -18,10 +18,12 @@ import (
 type Found struct {
 	Unresolved map[string]tasks.UnknownImage `json:"unresolved"`
 	Refused    tasks.Refusals                `json:"refused"`
-	Files      map[string]File               `json:"files"`     // that tasks read, by name
-	Words      map[string]bool               `json:"words"`     // of commands: whether the project had a file of that name
-	FixFiles   []string                      `json:"fix_files"` // sorted
-	Builds     map[string]Build              `json:"builds"`    // by tasks.BuildID
+	// files that tasks read, by name
+	Files map[string]File `json:"files"`
+	// words of commands: whether the project had a file of that name
+	Words    map[string]bool  `json:"words"`
+	FixFiles []string         `json:"fix_files"` // sorted
+	Builds   map[string]Build `json:"builds"`    // by tasks.BuildID
 }
 
 // File is a file of the project as it was when it was read.

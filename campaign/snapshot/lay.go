@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +21,28 @@ type Files struct {
 	History string // file
 	Lock    string // file
 	Found   *Found
+}
+
+// Store is the store of a machine, behind which the shared one stands.
+type Store interface {
+	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
+	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
+}
+
+// Bring takes a snapshot from the shared store, and copies it into a directory, which is made.
+func Bring(ctx context.Context, store Store, key cache.Key, dir string) (*Files, error) {
+	_, err := store.Ask(ctx, key)
+	var e cache.Entry
+	if err == nil {
+		e, err = store.Get(ctx, key, true) // a file may have been changed on this machine
+	}
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Lay(e, dir)
 }
 
 // Lay copies a snapshot into an empty directory, and returns how the project is opened there. The entry comes from

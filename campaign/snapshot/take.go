@@ -16,11 +16,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
@@ -167,17 +167,30 @@ func (t *taking) addImages(n *engine.Node) error {
 }
 
 func tooLarge(address, file string) error {
-	return fmt.Errorf("%s: a node cannot build it: %s in its build context has more than 64 MiB, and files as large as "+
-		"that are not sent with a job. Leave the file out with .dockerignore, or push the image and begin with it "+
-		"(from)", address, file)
+	return refuse("leave the file out with .dockerignore; or push the image, and begin with that (from)",
+		"%s is built on the node, and %s in its build context has more than 64 MiB, which are not sent", address, file)
 }
 
-// Unsent returns why jobs of a drawing cannot have what they need; nil: they can.
-func Unsent(d *tasks.Drawing) error {
+// Peeker tells whether there is a result under a key.
+type Peeker interface {
+	Peek(ctx context.Context, key cache.Key) (cache.Entry, error)
+}
+
+// Check returns why the jobs of a plan cannot be made, and the remedy; nil if they can.
+func Check(ctx context.Context, d *tasks.Drawing, p *engine.Plan, store Peeker) *failure.Failure {
+	f := d.Config.Remote.Check(p, func(key cache.Key) bool {
+		_, err := store.Peek(ctx, key)
+		return err == nil
+	})
+	if f != nil {
+		return f
+	}
 	t := &taking{Drawing: d, files: map[string]wanted{}}
-	for _, n := range d.Jobs {
-		if err := t.addImages(n); err != nil {
-			return err
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action == engine.Run && s.Node.Remote != nil {
+			if refused, ok := errors.AsType[*engine.Failure](t.addImages(s.Node)); ok {
+				return &refused.Failure
+			}
 		}
 	}
 	return nil
@@ -280,7 +293,7 @@ func (w wanted) copyTo(to string, secrets workdir.Secrets) error {
 	err := workdir.CopyTo(to, w.from, h)
 	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, iofs.ErrNotExist) ||
 		err == nil && hex.EncodeToString(h.Sum(nil)) != w.sha256 {
-		return fmt.Errorf("%s was changed since it was read. Apply again", w.from)
+		return refuse("apply again", "%s was changed since it was read", w.from)
 	}
 	mode := os.FileMode(0o644)
 	if w.exec {
@@ -304,8 +317,15 @@ func (w wanted) copyTo(to string, secrets workdir.Secrets) error {
 func clean(name string, text io.Reader, secrets workdir.Secrets) error {
 	found, err := secrets.Find(text)
 	if err == nil && found != nil {
-		err = fmt.Errorf("%s holds the value of the secret %s, and would be put into the shared store. Keep it out of "+
-			"the project's files", strings.TrimPrefix(name, projectPart), found.Name)
+		return refuse("keep it out of the files of the project, or unset it if it is none",
+			"%s holds the value of the secret %s, and would be put into the shared store", name, found.Name)
 	}
 	return err
+}
+
+// refuse is the failure of a node that cannot become a job before somebody changes something.
+func refuse(remedy, format string, args ...any) error {
+	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{Class: failure.Infra,
+		Rule: "snapshot", Stage: "submit", Message: "a job cannot be made: " + fmt.Sprintf(format, args...),
+		Remedy: remedy}}
 }

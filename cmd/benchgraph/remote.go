@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
@@ -44,31 +44,40 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			"what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
 		return nil
 	}
-	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	self, _ := os.Executable() // Linux always knows it
-	x.Program = cmp.Or(x.Program, self)
+	x.Program = cmp.Or(x.Program, x.Kind.Program, self)
+	environ := s.environ("LOGNAME", "SHELL", "USER", signingKey)
+	if x.Alike {
+		x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
+	} else {
+		environ = nil
+	}
 	shared, err := s.bucketOf(spec.Store)
 	if err != nil {
 		return nil // which the shared store tells
 	}
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
 		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
-		WorkDir: x.WorkDir, Shared: *spec.Store}
-	for _, name := range s.varFiles {
-		text, _ := os.ReadFile(name) // it was read a moment ago
-		p.VarFiles = append(p.VarFiles, remote.Given{Name: filepath.Base(name), Text: text})
-	}
+		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store}
 	secrets := spec.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried, Project: p, Spec: spec,
-		Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey), Open: func() (remote.Scheduler, error) {
-			return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: s.gitEnviron(),
-				Told: func(message string) { s.note("Warning: %s", view.Clean(message)) }})
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried, Project: p,
+		Spec: spec, Environ: environ, Open: func() (remote.Scheduler, error) {
+			return openScheduler(x, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
 		}})
+}
+
+// openScheduler opens the scheduler of an executor.
+func openScheduler(x *remote.Settings, environ []string, told func(string)) (remote.Scheduler, error) {
+	if x.Scheduler == "Modal" {
+		self, _ := os.Executable() // Linux always knows it
+		return modal.Open(modal.Options{Asks: x.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
+	}
+	return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: environ, Told: told})
 }
 
 // checkJobs returns why the jobs of a plan cannot be submitted.
@@ -76,15 +85,8 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if s.project.Remote == nil {
 		return nil
 	}
-	f := s.project.Remote.Check(p, func(key cache.Key) bool {
-		_, err := s.store.Peek(ctx, key)
-		return err == nil
-	})
-	if f != nil {
+	if f := snapshot.Check(ctx, s.project.Drawing, p, s.store); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
-	}
-	if err := snapshot.Unsent(s.project.Drawing); err != nil {
-		return err
 	}
 	if err := s.project.Remote.Sweep(ctx, p); err != nil {
 		s.note("Warning: what jobs have left: %v", err)
@@ -94,11 +96,12 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 
 // executors looks whether jobs can be submitted from here.
 func (c *checkup) executors() {
-	for _, x := range c.clusters {
-		if _, err := slurm.Open(slurm.Options{Environ: c.gitEnviron()}); err != nil {
+	for i := range c.clusters {
+		x := &c.clusters[i]
+		if _, err := openScheduler(x, c.gitEnviron(), func(string) {}); err != nil {
 			c.lacks("executor "+x.Name, true, "", "%v", err)
 		} else {
-			c.ok("executor "+x.Name, "Slurm's commands are there; machine %s", x.Machine)
+			c.ok("executor "+x.Name, "%s can be asked; machine %s", x.Scheduler, x.Machine)
 		}
 	}
 }

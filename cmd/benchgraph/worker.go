@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/campaign"
@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/worker"
 )
 
 func (a *app) worker() cli.Command {
@@ -36,37 +37,31 @@ type job struct {
 	hides   []string // absolute: what commands in a sandbox must not see
 	found   *snapshot.Found
 
-	transcript []byte // JSON: what the last attempt ran that failed
+	transcript []byte // JSON: what the last attempt ran that failed; nil: none failed
 }
 
 func (a *app) runWorker(ctx context.Context, file string) error {
 	begun := time.Now()
-	request, err := remote.ReadRequest(a.below(file))
+	file = a.below(file)
+	request, err := remote.ReadRequest(file)
 	if err != nil {
-		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w", view.Clean(file), err)
+		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w",
+			view.Clean(file), err)
 	}
-	for _, v := range request.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		a.env[name] = value
-	}
+	maps.Copy(a.env, variables(request.Environ))
 	shared, err := a.bucketOf(&request.Shared)
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, hides: []string{request.Dir, request.State, request.Store, filepath.Dir(a.below(file))}}
-	if request.WorkDir != "" { // with the requests of other jobs
-		j.hides = append(j.hides, request.WorkDir)
-	}
-	o := remote.Outcome{Job: a.env[executorjob.NameVariable], Failure: a.work(ctx, j)}
+	j := &job{request: request, hides: worker.Hides(request, file)}
+	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	if o.Seconds = time.Since(begun).Seconds(); o.Failure != nil {
-		o.Transcript = j.transcript
-	}
-	err = request.Leave(ctx, shared, o)
-	if o.Failure != nil {
-		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(o.Failure.Text())), err)
+	err = request.Leave(ctx, shared, remote.Outcome{Job: a.env[executorjob.NameVariable], Failure: failure,
+		Seconds: time.Since(begun).Seconds(), Transcript: j.transcript})
+	if failure != nil {
+		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
 	}
 	return err
 }
@@ -99,27 +94,24 @@ func (a *app) workBelow(ctx context.Context, j *job, dir string) error {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	p := place{file: r.File, home: r.Dir, state: filepath.Join(dir, "state"), store: a.env["BENCHGRAPH_CACHE_DIR"]}
-	if p.store == "" {
-		p.store = filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
-		if err := os.Mkdir(p.store, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return err
-		}
+	store, err := worker.StoreDir(a.env["BENCHGRAPH_CACHE_DIR"])
+	if err != nil {
+		return err
 	}
 	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
-	s := &session{app: a, place: p, machine: o.machine}
+	s := &session{app: a, machine: o.machine, place: place{file: r.File, home: r.Dir, store: store,
+		state: filepath.Join(dir, "state")}}
 	defer s.close()
-	err := s.openState(ctx, o)
-	if err == nil {
-		err = s.shareAt(&r.Shared)
+	if err := s.openState(ctx, o); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.lay(ctx, j, filepath.Join(dir, "snapshot"))
+	if err := s.shareAt(&r.Shared); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.openAll(ctx, o)
+	if err := s.lay(ctx, j, filepath.Join(dir, "snapshot")); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := s.openAll(ctx, o); err != nil {
 		return err
 	}
 	return s.runJob(ctx, j)
@@ -127,37 +119,21 @@ func (a *app) workBelow(ctx context.Context, j *job, dir string) error {
 
 // lay brings the snapshot of a request into a directory, and makes it the project of the session.
 func (s *session) lay(ctx context.Context, j *job, dir string) error {
-	r := j.request
-	e, err := s.store.Ask(ctx, r.Snapshot)
-	if err == nil {
-		e, err = s.store.Get(ctx, r.Snapshot, true) // a file may have been changed on this machine
-	}
-	if err == nil {
-		err = os.Mkdir(dir, 0o700)
-	}
-	var files *snapshot.Files
-	if err == nil {
-		files, err = snapshot.Lay(e, dir)
-	}
+	files, err := snapshot.Bring(ctx, s.store, j.request.Snapshot, dir)
 	if err != nil {
 		return hint("Apply again.", "snapshot of the project: %w", err)
 	}
-	s.vars, s.varFiles = r.Vars, nil
-	for i, given := range r.VarFiles {
-		name := filepath.Join(dir, fmt.Sprint(i)+filepath.Ext(filepath.Base(given.Name)))
-		if err := os.WriteFile(name, given.Text, 0o600); err != nil {
-			return err
-		}
-		s.varFiles = append(s.varFiles, name)
+	s.dir, s.lock, j.found, s.vars = files.Dir, files.Lock, files.Found, j.request.Vars
+	if s.varFiles, err = worker.WriteGiven(&j.request.Project, dir); err != nil {
+		return err
 	}
-	s.dir, s.lock, j.found = files.Dir, files.Lock, files.Found
 	return os.Rename(files.History, s.place.history())
 }
 
 // runJob runs the node of a request in the project that was opened.
 func (s *session) runJob(ctx context.Context, j *job) error {
 	r := j.request
-	p, err := r.Plan(ctx, s.project, s.store, isCarried)
+	p, err := worker.Plan(ctx, r, s.project, s.store, isCarried)
 	if err != nil {
 		return err
 	}
@@ -182,18 +158,9 @@ func (s *session) runJob(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	if failures := applied.Failures; len(failures) > 0 && failures[0].Address == r.Address {
-		return &engine.Failure{Failure: failures[0].Failure}
-	} else if len(failures) > 0 {
-		return fmt.Errorf("input %s was made anew and failed: %s", failures[0].Address, failures[0].Failure.Text())
+	if err := worker.Conclude(ctx, r, applied, s.store); err != nil {
+		return err
 	}
-	e, err := s.store.Get(ctx, r.Key, true)
-	if err != nil {
-		return fmt.Errorf("%s was not run: %w", r.Address, err)
-	}
-	if err := s.store.Send(ctx, e); err != nil { // the store of this machine may have had it, and the shared one not
-		return fmt.Errorf("the result could not be put into the shared store: %w", err)
-	}
-	s.store.Flush(ctx) // tells others of it; apply knows its name
+	s.store.Flush(ctx) // tells others of the result; apply knows its name
 	return nil
 }

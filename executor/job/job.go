@@ -27,7 +27,7 @@ type Job struct {
 // Variables that a scheduler sets in the environment of a script.
 const (
 	RequestVariable = "BENCHGRAPH_REQUEST" // the path of the file with the request
-	NameVariable    = "BENCHGRAPH_JOB"     // the name by which the scheduler knows the job; unset: the script cannot know
+	NameVariable    = "BENCHGRAPH_JOB"     // the name of the job, see ID; unset: the script cannot know it
 )
 
 // ID is the name by which the scheduler knows a job, with the key of the job: a scheduler that was killed may give the

@@ -271,8 +271,8 @@ func (o *Options) check(j job.Job) error {
 			job.MaxKey)
 	}
 	if !filepath.IsAbs(o.WorkDir) || strings.Contains(o.WorkDir, `\`) {
-		return fmt.Errorf("job %s: the directory %q of jobs is to be an absolute path without \\, which Slurm takes for "+
-			"more than a character", j.Name, o.WorkDir)
+		return fmt.Errorf("job %s: the directory %q of jobs is to be an absolute path without \\, which Slurm takes "+
+			"for more than a character", j.Name, o.WorkDir)
 	}
 	if strings.ContainsRune(j.Script, 0) {
 		return fmt.Errorf("job %s: its script has a zero byte; pass such data in a file", j.Name)

@@ -1,4 +1,5 @@
-package remote
+// Package worker is what remote has on the machine of a job: it plans the node of a request there.
+package worker
 
 import (
 	"context"
@@ -9,7 +10,13 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/remote"
 )
+
+// Store is the shared store, see remote.Store.
+type Store interface {
+	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
+}
 
 // Planner plans one node and all that the node needs, as *tasks.Project does.
 type Planner interface {
@@ -19,15 +26,15 @@ type Planner interface {
 // Plan plans the node of the request on the machine of the worker. The shared store is asked for each result that would
 // be made anew and that the shared store takes: its index may not know of them yet. The error is an *engine.Failure if
 // the node cannot run here.
-func (r *Request) Plan(ctx context.Context, project Planner, store Store, wanted func(string) bool) (*engine.Plan,
-	error) {
+func Plan(ctx context.Context, r *remote.Request, project Planner, store Store, wanted func(string) bool) (
+	*engine.Plan, error) {
 	asked := map[cache.Key]bool{r.Key: true}
 	for {
 		p, err := project.Part(ctx, r.Choice, r.Address)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.check(p); err != nil {
+		if err := check(r, p); err != nil {
 			return nil, err
 		}
 		found := false
@@ -48,7 +55,7 @@ func (r *Request) Plan(ctx context.Context, project Planner, store Store, wanted
 }
 
 // check returns why the node of the request cannot run as planned.
-func (r *Request) check(p *engine.Plan) error {
+func check(r *remote.Request, p *engine.Plan) error {
 	refuse := func(remedy, format string, args ...any) error {
 		return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start",
 			Message: "worker: " + fmt.Sprintf(format, args...), Remedy: remedy}}

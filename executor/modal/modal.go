@@ -1,0 +1,66 @@
+// Package modal runs jobs as sandboxes of Modal. Modal's client library is in a program of its own, benchgraph-modal,
+// which package service is the inside of.
+package modal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/executor/pipe"
+)
+
+// Program is the name of the program that speaks to Modal.
+const Program = "benchgraph-modal"
+
+// Asks are what all sandboxes have.
+type Asks struct {
+	App         string            `json:"app"`                    // of Modal; it is made if there is none
+	Environment string            `json:"environment,omitempty"`  // of Modal; "": that of the user's profile
+	Image       string            `json:"image"`                  // in a registry, by digest
+	ImageSecret string            `json:"image_secret,omitempty"` // name of the secret with the login of the registry
+	GPU         string            `json:"gpu,omitempty"`          // what a GPU is, such as H100
+	Secrets     []string          `json:"secrets,omitempty"`      // names
+	Volumes     map[string]string `json:"volumes,omitempty"`      // names, by the path at which each is mounted
+	Cloud       string            `json:"cloud,omitempty"`
+	Regions     []string          `json:"regions,omitempty"`
+}
+
+// LongestTime is the longest time that Modal lets a sandbox have.
+const LongestTime = 24 * time.Hour
+
+// Options say how Modal is spoken to.
+type Options struct {
+	Asks
+	Beside string // the directory of benchgraph, in which the program is looked for before PATH
+	// as NAME=value; the program gets HOME, the variables of Modal, and those for proxies and certificates
+	Environ []string
+	Told    func(string) // takes what the user is to be told; may be nil
+}
+
+// openTime bounds how long it may take until Modal has said that it knows the user, the secrets and the volumes.
+const openTime = time.Minute
+
+// Open starts the program, and has Modal look up the app, the secrets and the volumes.
+func Open(o Options) (*pipe.Program, error) {
+	path := ""
+	var environ []string
+	for _, v := range o.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		switch {
+		case name == "PATH":
+			path = value
+		case name == "HOME", strings.HasPrefix(name, "SSL_CERT_"), strings.HasSuffix(strings.ToLower(name), "_proxy"),
+			strings.HasPrefix(name, "MODAL_"):
+			environ = append(environ, v)
+		}
+	}
+	program, err := pipe.Find(Program, o.Beside, path)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeoutCause(context.Background(), openTime, fmt.Errorf("no answer within %s", openTime))
+	defer stop()
+	return pipe.Open(ctx, pipe.Options{Program: program, Environ: environ, Settings: o.Asks, Told: o.Told})
+}

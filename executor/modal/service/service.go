@@ -1,0 +1,239 @@
+// Package service is the inside of benchgraph-modal: it speaks to Modal by Modal's own client library. What Modal says
+// of a sandbox tells when it no longer runs; whether it made its result is for others to say.
+//
+// An answer that does not come says nothing about any sandbox.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/modal-labs/modal-client/go"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/modal"
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+// name is that of the scheduler, for people.
+const name = "Modal"
+
+// Options say how Modal is spoken to. The token and the address of Modal are in the environment of the process, and in
+// the user's ~/.modal.toml, as for all programs that use the library. MODAL_SANDBOX_V2 must be 0: the newer kind of
+// sandboxes, which the library would take for those without GPUs, is in no list.
+type Options struct {
+	modal.Asks
+	Told  func(message string) // called when Modal stops answering, and then not until that is over; may be nil
+	Every time.Duration        // the first pause between two questions, which doubles; 0: a second
+}
+
+// Service is an app of Modal. It is safe for concurrent use.
+type Service struct {
+	o       Options
+	client  *client.Client
+	app     *client.App
+	secrets []*client.Secret
+	volumes map[string]*client.Volume // by the path at which each is mounted
+	login   *client.Secret            // of the registry; nil: none
+
+	mu       sync.Mutex
+	troubles map[trouble]bool // that were told and are not over
+	image    *client.Image    // nil: Modal has not built it yet
+	building sync.Mutex
+}
+
+// throttled bounds how long the library may wait in silence when Modal asks for patience.
+const throttled = 10 * time.Second
+
+// Open looks up the app, the secrets and the volumes.
+func Open(ctx context.Context, o Options) (*Service, error) {
+	if o.Told == nil {
+		o.Told = func(string) {}
+	}
+	if o.Every <= 0 {
+		o.Every = time.Second
+	}
+	s := &Service{o: o, troubles: map[trouble]bool{}, volumes: map[string]*client.Volume{}}
+	wait := throttled
+	c, err := client.NewClientWithOptions(&client.ClientParams{Environment: o.Environment, MaxThrottleWait: &wait,
+		Logger: slog.New(warnings{o.Told}), GRPCUnaryInterceptors: []grpc.UnaryClientInterceptor{look}})
+	if err != nil {
+		return nil, fmt.Errorf("modal: %w", err)
+	}
+	s.client = c
+	s.app, err = c.Apps.FromName(ctx, o.App, &client.AppFromNameParams{CreateIfMissing: true})
+	if err != nil {
+		return nil, explain("app "+o.App, err)
+	}
+	for _, name := range o.Secrets {
+		secret, err := c.Secrets.FromName(ctx, name, nil)
+		if err != nil {
+			return nil, explain("secret "+name, err)
+		}
+		s.secrets = append(s.secrets, secret)
+	}
+	if o.ImageSecret != "" {
+		if s.login, err = c.Secrets.FromName(ctx, o.ImageSecret, nil); err != nil {
+			return nil, explain("image_secret "+o.ImageSecret, err)
+		}
+	}
+	for at, name := range o.Volumes {
+		if s.volumes[at], err = c.Volumes.FromName(ctx, name, nil); err != nil {
+			return nil, explain("volume "+name, err)
+		}
+	}
+	return s, nil
+}
+
+// explain tells a user why Modal cannot be used.
+func explain(what string, err error) error {
+	words := clean(err)
+	switch {
+	case strings.Contains(words, "missing credentials"):
+		return errors.New("modal: there is no token; set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or have " +
+			"\"modal token new\" write ~/.modal.toml")
+	case status.Code(err) == codes.Unauthenticated, status.Code(err) == codes.PermissionDenied:
+		return fmt.Errorf("modal: Modal does not take the token: %s; set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET anew, "+
+			"or have \"modal token new\" write ~/.modal.toml", words)
+	}
+	return fmt.Errorf("modal: %s: %s", what, words)
+}
+
+// mostWords bounds the words of Modal that are shown, in bytes.
+const mostWords = 1000
+
+// clean makes one line of the words of an error of the library.
+func clean(err error) string {
+	text := err.Error()
+	if _, words, ok := strings.Cut(text, " desc = "); ok {
+		text = words
+	}
+	if text = printable.Line(strings.TrimSpace(text)); len(text) > mostWords {
+		text = strings.ToValidUTF8(text[:mostWords], "") + "…"
+	}
+	return text
+}
+
+// passes reports whether the same question may be answered later. After all such errors but that of too many requests,
+// what was asked for may have been done.
+func passes(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Canceled, codes.Aborted,
+		codes.ResourceExhausted, codes.Unauthenticated:
+		return true
+	case codes.Unknown: // also of an error that is none of the protocol, such as that of the library's own checks
+		_, ok := status.FromError(err)
+		return ok || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	}
+	return false
+}
+
+// trouble is what the user is told once, until it is over.
+type trouble string
+
+const (
+	silent trouble = "Modal does not answer; benchgraph asks again and again"
+	full   trouble = "Modal takes no more sandboxes for now; benchgraph asks again and again"
+)
+
+func (s *Service) told(what trouble, err error) {
+	s.mu.Lock()
+	first := !s.troubles[what]
+	s.troubles[what] = true
+	s.mu.Unlock()
+	if first {
+		s.o.Told(fmt.Sprintf("modal: %s (%s)", what, clean(err)))
+	}
+}
+
+func (s *Service) over(what trouble) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.troubles, what)
+}
+
+// pause waits before another try: twice as long each time, up to half a minute.
+func (s *Service) pause(ctx context.Context, try int) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(min(s.o.Every<<min(try, 5), 30*time.Second)):
+	}
+}
+
+// warnings are the warnings of the library and of Modal itself, for the user.
+type warnings struct{ told func(string) }
+
+func (warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler         { return w }
+func (w warnings) WithGroup(string) slog.Handler              { return w }
+
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" || a.Key == "message" {
+			text += ": " + a.Value.String()
+		}
+		return true
+	})
+	w.told("modal: " + clean(errors.New(text)))
+	return nil
+}
+
+// answers takes answers of Modal of which the library passes on a part only: it says that a sandbox that was terminated
+// ended with code 137, which a command can, too.
+type answers struct {
+	created  bool // whether the library asks for a sandbox; it would wait 20 minutes for a machine, and then end it
+	finished bool // whether a list is to have sandboxes that have ended
+	result   *pb.GenericResult
+	listed   []*pb.SandboxInfo
+}
+
+type answersKey struct{}
+
+// createdError ends the library's Create, when there is a sandbox.
+type createdError struct{ id string }
+
+func (e *createdError) Error() string { return "sandbox " + e.id + " is there" }
+
+// look takes answers on their way to the library.
+func look(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, next grpc.UnaryInvoker,
+	opts ...grpc.CallOption) error {
+	a, ok := ctx.Value(answersKey{}).(*answers)
+	if list, is := req.(*pb.SandboxListRequest); ok && is {
+		list.SetIncludeFinished(a.finished)
+	}
+	if err := next(ctx, method, req, reply, cc, opts...); err != nil || !ok {
+		return err
+	}
+	switch r := reply.(type) {
+	case *pb.SandboxCreateResponse:
+		return &createdError{r.GetSandboxId()}
+	case *pb.SandboxListResponse:
+		a.listed = append(a.listed, r.GetSandboxes()...)
+	case *pb.SandboxWaitResponse:
+		a.result = r.GetResult()
+	}
+	return nil
+}
+
+// asked is a context whose answers are taken.
+func asked(ctx context.Context, a *answers) context.Context {
+	return context.WithValue(ctx, answersKey{}, a)
+}
+
+// check says what is wrong with an ID.
+func check(id job.ID) error {
+	if !strings.HasPrefix(id.Name(), "sb-") || !job.IsKey(id.Key()) {
+		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package service
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	client "github.com/modal-labs/modal-client/go"
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/modal"
+)
+
+// keyTag is the tag with the key of a job.
+const keyTag = "benchgraph_key"
+
+// nameOf is the name of the sandbox of a key. Modal gives a name to one sandbox of an app at a time, so that no two run
+// of one key. A key may be too long for a name.
+func nameOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "benchgraph-" + hex.EncodeToString(sum[:20])
+}
+
+// list returns the sandboxes of a key: those that are queued or running, and all if finished is set.
+func (s *Service) list(ctx context.Context, key string, finished bool) ([]*pb.SandboxInfo, error) {
+	a := &answers{finished: finished}
+	all, err := s.client.Sandboxes.List(asked(ctx, a), &client.SandboxListParams{AppID: s.app.AppID,
+		Tags: map[string]string{keyTag: key}})
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range all {
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(a.listed, func(x, y *pb.SandboxInfo) int { return strings.Compare(x.GetId(), y.GetId()) })
+	return a.listed, nil
+}
+
+// ended reports whether a sandbox of a list has ended.
+func ended(info *pb.SandboxInfo) bool {
+	return info.GetTaskInfo().GetFinishedAt() > 0 || info.GetTaskInfo().GetResult().GetStatus() != 0 ||
+		info.GetMetadata().GetResult().GetStatus() != 0
+}
+
+// Find looks for a sandbox of a key that is queued or running.
+func (s *Service) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
+	all, err := s.list(ctx, key, false)
+	if err != nil {
+		return "", false, explain("list of sandboxes", err)
+	}
+	for _, info := range all {
+		if !ended(info) {
+			return job.NewID(info.GetId(), key), true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// submission is a job on its way.
+type submission struct {
+	*Service
+	job     job.Job
+	params  *client.SandboxCreateParams
+	known   map[string]bool // sandboxes of the key that had ended before; nil: no list was read
+	doubted bool            // whether there may be a sandbox that Modal did not tell of
+}
+
+// Submit starts a sandbox for a job, unless there is one of the same key that is queued or running: then found is true.
+// Where the answer leaves open whether there is a sandbox, Modal is asked for the key before it is asked for another
+// sandbox, until ctx ends. A job that Modal does not take is a Refused, an end of ctx in a moment of doubt an
+// Unanswered.
+func (s *Service) Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error) {
+	params, err := s.params(j)
+	if err != nil {
+		return "", false, err
+	}
+	sub := submission{Service: s, job: j, params: params}
+	for try := 0; ; try++ {
+		id, found, err := sub.try(ctx)
+		if id != "" {
+			s.over(silent)
+			s.over(full)
+			return id, found, nil
+		}
+		if err != nil && !passes(err) && ctx.Err() == nil {
+			return "", false, &job.Refused{Scheduler: name, Name: j.Name, Words: clean(err),
+				Remedy: "ask for what Modal has (modal.com/docs says so)"}
+		}
+		if err != nil && status.Code(err) == codes.ResourceExhausted {
+			s.told(full, err)
+		} else if err != nil && ctx.Err() == nil {
+			s.told(silent, err)
+		}
+		s.pause(ctx, try)
+		switch {
+		case ctx.Err() != nil && sub.doubted:
+			return "", false, &job.Unanswered{Scheduler: name, Key: j.Key, Cause: context.Cause(ctx),
+				Remedy: fmt.Sprintf("look for its tag %s among the sandboxes of app %s", keyTag, s.o.App)}
+		case ctx.Err() != nil:
+			return "", false, context.Cause(ctx)
+		}
+	}
+}
+
+// try looks for the job, and starts a sandbox where there is none. An empty ID and no error mean that a try may do
+// better a little later.
+func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error) {
+	all, err := s.list(ctx, s.job.Key, true)
+	if err != nil {
+		return "", false, err
+	}
+	first := s.known == nil
+	if first {
+		s.known = map[string]bool{}
+	}
+	for _, info := range all {
+		switch {
+		case !ended(info), !first && !s.known[info.GetId()]: // one that ended since it was asked for
+			return job.NewID(info.GetId(), s.job.Key), !s.doubted, nil
+		case first:
+			s.known[info.GetId()] = true
+		}
+	}
+	image, err := s.built(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	// An answer on its way is waited for: nothing else says which sandbox there is.
+	asking, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(lastWord, func() { stop(context.Cause(ctx)) })
+	})()
+	_, err = s.client.Sandboxes.Create(asked(asking, &answers{}), s.app, image, s.params)
+	if made, ok := errors.AsType[*createdError](err); ok {
+		return job.NewID(made.id, s.job.Key), false, nil
+	}
+	if _, ok := errors.AsType[client.AlreadyExistsError](err); ok { // somebody was faster, or an answer was lost
+		return "", false, nil
+	}
+	s.doubted = s.doubted || passes(err) && status.Code(err) != codes.ResourceExhausted
+	return "", false, err
+}
+
+// lastWord is how long the answer to a call may take that has begun when ctx ends.
+const lastWord = 15 * time.Second
+
+// built is the image, which Modal builds once.
+func (s *Service) built(ctx context.Context) (*client.Image, error) {
+	s.building.Lock()
+	defer s.building.Unlock()
+	if s.image != nil {
+		return s.image, nil
+	}
+	params := &client.ImageFromRegistryParams{Secret: s.login}
+	image, err := s.client.Images.FromRegistry(s.o.Image, params).Build(ctx, s.app, nil)
+	if err != nil {
+		return nil, fmt.Errorf("image %s: %w", s.o.Image, err)
+	}
+	s.image = image
+	return image, nil
+}
+
+const (
+	// requestPart names the variables with the parts of the request, which follow with a number.
+	requestPart = "BENCHGRAPH_REQUEST_PART_"
+	// mostPart bounds a part, in bytes. The kernel takes variables of up to 128 KiB.
+	mostPart = 96 << 10
+	// mostRequest bounds all parts. The kernel takes up to 2 MiB.
+	mostRequest = 1 << 20
+)
+
+// prologue makes the file with the request of its parts.
+const prologue = `umask 077
+exec 2>&1
+d=$(mktemp -d) && { PARTS; } | base64 -d | gzip -d >"$d/request" || exit 125
+export BENCHGRAPH_REQUEST="$d/request"
+unset d NAMES
+[ -z "$MODAL_SANDBOX_ID" ] || export BENCHGRAPH_JOB="$MODAL_SANDBOX_ID"
+`
+
+// params are what the library is asked for.
+func (s *Service) params(j job.Job) (*client.SandboxCreateParams, error) {
+	if !job.IsKey(j.Key) {
+		return nil, fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most", j.Name,
+			j.Key, job.MaxKey)
+	}
+	if j.GPUs > 0 && s.o.GPU == "" {
+		return nil, &job.Refused{Scheduler: name, Name: j.Name,
+			Words:  "the node needs GPUs, and the executor names none",
+			Remedy: `set gpu in the executor block, such as gpu = "H100"`}
+	}
+	p := &client.SandboxCreateParams{CPU: float64(j.CPUs), MemoryMiB: int((j.Memory + 1<<20 - 1) >> 20),
+		Timeout: modal.LongestTime, Cloud: s.o.Cloud, Regions: s.o.Regions, Volumes: s.volumes, Name: nameOf(j.Key),
+		Tags: map[string]string{keyTag: j.Key}, Secrets: s.secrets, Env: map[string]string{}}
+	if j.GPUs > 0 {
+		p.GPU = fmt.Sprintf("%s:%d", s.o.GPU, j.GPUs)
+	}
+	if j.Time > 0 {
+		p.Timeout = min((j.Time + time.Second - 1).Truncate(time.Second), modal.LongestTime)
+	}
+	for _, v := range j.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		p.Env[name] = value
+	}
+	parts, err := partsOf(j.Request)
+	if err != nil {
+		return nil, &job.Refused{Scheduler: name, Name: j.Name, Words: err.Error(),
+			Remedy: "split the project: the request has the whole choice of commits"}
+	}
+	maps.Copy(p.Env, parts)
+	names := slices.Sorted(maps.Keys(parts))
+	words := make([]string, len(names))
+	for i, n := range names {
+		words[i] = fmt.Sprintf(`printf %%s "$%s"`, n)
+	}
+	p.Command = []string{"/bin/sh", "-c", strings.NewReplacer("PARTS", strings.Join(words, "; "), "NAMES",
+		strings.Join(names, " ")).Replace(prologue) + j.Script}
+	return p, nil
+}
+
+// partsOf are the variables with a request.
+func partsOf(request []byte) (map[string]string, error) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write(request)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	text := base64.StdEncoding.EncodeToString(packed.Bytes())
+	if len(text) > mostRequest {
+		return nil, fmt.Errorf("its request has %d bytes, packed, and a sandbox takes %d", len(text), mostRequest)
+	}
+	parts := map[string]string{}
+	for part := range slices.Chunk([]byte(text), mostPart) {
+		parts[fmt.Sprintf("%s%02d", requestPart, len(parts))] = string(part)
+	}
+	return parts, nil
+}

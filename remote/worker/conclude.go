@@ -1,0 +1,28 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/remote"
+)
+
+// Conclude puts the result of the node into the shared store, or returns why there is none: an *engine.Failure if the
+// node itself has failed.
+func Conclude(ctx context.Context, r *remote.Request, done *engine.Result, store remote.Sender) error {
+	for _, f := range done.Failures {
+		if f.Address == r.Address {
+			return &engine.Failure{Failure: f.Failure}
+		}
+		return fmt.Errorf("input %s was made anew and failed: %s", f.Address, f.Failure.Text())
+	}
+	e, err := store.Get(ctx, r.Key, true)
+	if err != nil {
+		return fmt.Errorf("%s was not run: %w", r.Address, err)
+	}
+	if err := store.Send(ctx, e); err != nil { // the store of this machine may have had it, and the shared one not
+		return fmt.Errorf("the result could not be put into the shared store: %w", err)
+	}
+	return nil
+}
