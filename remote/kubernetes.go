@@ -2,65 +2,63 @@ package remote
 
 import (
 	"encoding/json"
-	"path"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
+// forKubernetes are the attributes of an executor for Kubernetes.
 func (s *Settings) forKubernetes() map[string]reader {
 	k := &s.Kubernetes
 	return map[string]reader{
-		"image": word(&k.Image), "context": word(&k.Context), "namespace": word(&k.Namespace), "queue": word(&k.Queue),
-		"service_account": word(&k.ServiceAccount), "pull_secret": word(&k.PullSecret),
-		"node_selector": table(&k.NodeSelector, func(string) bool { return true },
-			`labels with their values are expected, such as { "gpu" = "h100" }`),
-		"tolerations": list(&k.Tolerations, kubernetes.IsToleration,
-			`taints are expected as kubectl writes them, such as ["nvidia.com/gpu:NoSchedule"]`),
-		"env_from": list(&k.EnvFrom, isWord, `names of Secrets are expected, such as ["s3-login"]`),
-		"volumes": table(&k.Volumes, func(at string) bool { return path.IsAbs(at) && path.Clean(at) != "/" },
-			`names of claims by absolute path are expected, such as { "/models" = "models" }`),
+		"image": digested(&k.Image), "context": named(&k.Context), "namespace": named(&k.Namespace),
+		"queue": named(&k.Queue), "service_account": named(&k.ServiceAccount), "pull_secret": named(&k.PullSecret),
+		"env_from": names(&k.EnvFrom), "volumes": volumes(&k.Volumes), "node_selector": labels(&k.NodeSelector),
+		"tolerations": taints(&k.Tolerations),
 	}
 }
 
-// neededByKubernetes says which attribute is missing.
-func (s *Settings) neededByKubernetes() string {
+// checkKubernetes returns what is wrong with the attributes of an executor for Kubernetes together.
+func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 	if s.Kubernetes.Image == "" {
-		return `It names no image. Pods are made of one that has benchgraph and all that the blocks run: image = "…".`
+		all = append(all, mistake{"", "An executor for Kubernetes needs an image, by its digest, with benchgraph in it: " +
+			`image = "REGISTRY/NAME@sha256:…".`})
 	}
-	return ""
-}
-
-// isWord reports whether a text can be a name.
-func isWord(text string) bool {
-	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\r\n\x00")
-}
-
-// list reads texts, each of which must be right.
-func list(to *[]string, right func(string) bool, expected string) reader {
-	return func(raw json.RawMessage) string {
-		if json.Unmarshal(raw, to) != nil {
-			return expected
-		}
-		for _, text := range *to {
-			if !isWord(text) || !right(text) {
-				return expected
+	if spec.Store != nil && spec.Store.Dir != "" {
+		for at := range s.Kubernetes.Volumes {
+			if at == spec.Store.Dir || strings.HasPrefix(spec.Store.Dir, at+"/") {
+				return all
 			}
+		}
+		all = append(all, mistake{"machine", "A Pod sees no directory of this machine, such as that of the file's store. " +
+			`Name an S3-compatible one, store { url = "s3://BUCKET/PREFIX" }, or have a claim with the store mounted at ` +
+			"the path by volumes."})
+	}
+	return all
+}
+
+func labels(to *map[string]string) reader {
+	return func(raw json.RawMessage) string {
+		ok := json.Unmarshal(raw, to) == nil
+		for name, value := range *to {
+			ok = ok && isWord(name) && !strings.ContainsAny(value, " \t\r\n\x00")
+		}
+		if !ok {
+			return `labels of nodes with their values are expected, such as { "nvidia.com/gpu.product" = "NVIDIA-H200" }`
 		}
 		return ""
 	}
 }
 
-// table reads texts by name; each name must be right.
-func table(to *map[string]string, right func(string) bool, expected string) reader {
+func taints(to *[]string) reader {
 	return func(raw json.RawMessage) string {
-		if json.Unmarshal(raw, to) != nil {
-			return expected
+		ok := json.Unmarshal(raw, to) == nil
+		for _, text := range *to {
+			ok = ok && isWord(text) && kubernetes.IsToleration(text)
 		}
-		for name, text := range *to {
-			if !isWord(name) || !right(name) || strings.ContainsAny(text, "\x00\r\n") {
-				return expected
-			}
+		if !ok {
+			return `taints are expected as kubectl writes them, such as ["nvidia.com/gpu:NoSchedule"]`
 		}
 		return ""
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/executor/kubernetes"
 	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -32,6 +33,8 @@ type Settings struct {
 	MaxJobs int           // that are queued or running at once
 	Slurm   slurm.Asks    // of an executor for Slurm
 	Modal   modal.Asks    // of an executor for Modal
+
+	Kubernetes kubernetes.Asks // of an executor for Kubernetes
 }
 
 // Kind is a kind of executor block.
@@ -56,6 +59,10 @@ var kinds = map[string]*Kind{
 		record:     "the page of its app at modal.com, sandbox ",
 		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",
 		attributes: (*Settings).forModal, check: (*Settings).checkModal},
+	"kubernetes": {Scheduler: "Kubernetes", Program: "/usr/local/bin/benchgraph",
+		cancel: "kubectl delete job ", record: "kubectl describe job ",
+		describe:   "kubectl exec POD -- benchgraph devices -json >FILE",
+		attributes: (*Settings).forKubernetes, check: (*Settings).checkKubernetes},
 }
 
 // reader reads the value of an attribute, and returns why it cannot be read; "" if it can.
@@ -74,7 +81,7 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("This version of benchgraph runs nodes here, on Slurm and on Modal, and starts nothing on " + kind + ".")
+			unused("This version of benchgraph runs nodes here, on Slurm, on Modal and on Kubernetes, and starts nothing on " + kind + ".")
 			continue
 		}
 		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/kubernetes"
 	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -73,9 +74,13 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 
 // openScheduler opens the scheduler of an executor.
 func openScheduler(x *remote.Settings, environ []string, told func(string)) (remote.Scheduler, error) {
-	if x.Scheduler == "Modal" {
-		self, _ := os.Executable() // Linux always knows it
+	self, _ := os.Executable() // Linux always knows it
+	switch x.Scheduler {
+	case "Modal":
 		return modal.Open(modal.Options{Asks: x.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
+	case "Kubernetes":
+		return kubernetes.Open(kubernetes.Options{Asks: x.Kubernetes, Beside: filepath.Dir(self), Environ: environ,
+			Told: told})
 	}
 	return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: environ, Told: told})
 }
