@@ -223,6 +223,7 @@ func (r *run) protect(n *Node, a *attempt, env *Env) (err error) {
 	}()
 	if n.Remote != nil {
 		a.ran, err = n.Remote(r.ctx, env)
+		a.Devices = env.Devices
 		return err
 	}
 	return n.Task.Run(r.ctx, env)

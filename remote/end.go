@@ -78,7 +78,11 @@ func known(id job.ID) string {
 
 // conclude takes the result of a job that is no longer running, or tells why there is none.
 func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
-	j.copyOutput(ctx, id)
+	if j.streamed != nil {
+		j.streamed(latency)
+	} else {
+		j.copyOutput(ctx, id)
+	}
 	e, o, err := j.look(ctx, id, end)
 	j.count(id, o, end)
 	switch {
@@ -232,6 +236,25 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 // maxOutput bounds what is kept of the output of a job, in bytes.
 const maxOutput = 256 << 20
 
+// stream begins to copy what the job prints to the log of the attempt, until the job ends.
+func (j *attempt) stream(ctx context.Context, id job.ID) {
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		j.copyOutput(ctx, id)
+	}()
+	j.streamed = func(within time.Duration) {
+		defer stop()
+		select {
+		case <-done:
+		case <-time.After(within):
+			stop()
+			<-done
+		}
+	}
+}
+
 // copyOutput adds what the job printed to the log of the attempt. A job that never ran has printed nothing.
 func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
 	scheduler, err := j.Open()
@@ -240,7 +263,7 @@ func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
 		return
 	}
 	j.printed = printed{to: j.env.Log, left: maxOutput}
-	if err := logger.Log(ctx, id, &j.printed); err != nil {
+	if err := logger.Log(ctx, id, &j.printed); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(j.env.Log, "output of the job: %v\n", err)
 	}
 }

@@ -177,7 +177,8 @@ type attempt struct {
 	memory     int64
 	quiet      bool // no other job may run on the node
 	limits     *limits
-	printed    printed // by the job
+	printed    printed                    // by the job
+	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: nothing is copied yet
 
 	since time.Time     // when it was first seen to run; zero: it was not
 	ran   time.Duration // how long it ran
@@ -224,6 +225,10 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 	j.tell("job %s %s", id.Name(), verb)
 	j.env.Emit(engine.Event{Type: engine.Note, Reason: engine.Waiting + "job " + id.Name() + " to start",
 		Data: map[string]any{submitted: true}})
+	if j.streams {
+		j.stream(ctx, id)
+		defer j.streamed(0)
+	}
 	waiting, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go j.watch(waiting, id, stop)
@@ -333,11 +338,11 @@ func (j *attempt) describe(request []byte) job.Job {
 
 // lease reports that the job runs, and its devices, whose UUIDs the node alone knows.
 func (j *attempt) lease(id job.ID) {
-	devices := make([]string, j.gpus)
-	for i := range devices {
-		devices[i] = fmt.Sprintf("job %s, device %d", id.Name(), i)
+	j.env.Devices = make([]string, j.gpus)
+	for i := range j.env.Devices {
+		j.env.Devices[i] = fmt.Sprintf("job %s, device %d", id.Name(), i)
 	}
-	j.env.Emit(engine.Event{Type: engine.LeaseGranted, Data: map[string]any{"devices": devices}})
+	j.env.Emit(engine.Event{Type: engine.LeaseGranted, Data: map[string]any{"devices": j.env.Devices}})
 }
 
 // tell reports what becomes of the job.

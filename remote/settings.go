@@ -42,6 +42,7 @@ type Kind struct {
 	Scheduler string // by its name
 	Program   string // absolute path of benchgraph where jobs run, unless the block says another; "": as here
 	Alike     bool   // jobs run on machines like this one, with its users, variables and directories
+	streams   bool   // the scheduler passes on what a job prints while the job runs
 	cancel    string // how a job is cancelled by hand, without the name of the job
 	record    string // where it is told what became of a job, likewise
 	describe  string // how a machine file is made of a job
@@ -54,7 +55,7 @@ type Kind struct {
 var kinds = map[string]*Kind{
 	"slurm": {Scheduler: "Slurm", Alike: true, cancel: "scancel ", record: "sacct -j ",
 		describe: "srun --gpus=8 benchgraph devices -json >FILE", attributes: (*Settings).forSlurm},
-	"modal": {Scheduler: "Modal", Program: "/usr/local/bin/benchgraph",
+	"modal": {Scheduler: "Modal", streams: true, Program: "/usr/local/bin/benchgraph",
 		cancel:     "on the page of its app at modal.com, sandbox ",
 		record:     "the page of its app at modal.com, sandbox ",
 		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",

@@ -138,7 +138,7 @@ func TestAnEncodedChoiceMakesTheSameGraph(t *testing.T) {
 	f, c := factsOf(t, threeVariants), NewChoice()
 	c.Alone = map[string]map[string]bool{`trial.speed["c"]`: {"one": true}}
 	c.Dropped[`benchmark.speed["c/two"]`] = Absence{Outcome: stats.Failed, Why: "it fails"}
-	text, err := c.encode()
+	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,12 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	}
 	defer func() { err = sh.Secrets.Conceal(err) }()
 	for _, f := range t.files {
-		if err := f.lay(env, t.p.rootOf(f), dir); err != nil {
+		root, away := t.p.rootOf(f)
+		if err := f.lay(env, root, dir); err != nil && away && ctx.Err() == nil {
+			return mountFailure("input_missing", fmt.Sprintf("input %s is not on this machine: there is no file of this "+
+				"SHA-256 in %s, and files of more than 64 MiB are not sent with jobs", f.Path, root),
+				"bring the file there, or leave it out of the inputs and mount its directory")
+		} else if err != nil {
 			return err
 		}
 	}
@@ -106,12 +111,12 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 // MaxSent is the size in bytes above which a file of the project is not copied for workers.
 const MaxSent = 64 << 20
 
-// rootOf is the directory below which an input lies.
-func (p *Facts) rootOf(f File) string {
+// rootOf is the directory below which an input lies: that of the project, or away, since this is a copy.
+func (p *Facts) rootOf(f File) (dir string, away bool) {
 	if p.Home != "" && f.Stamp.Size > MaxSent {
-		return p.Home
+		return p.Home, true
 	}
-	return p.Spec.Dir
+	return p.Spec.Dir, false
 }
 
 // lay copies one input into the working directory and makes sure that it is still what the key says.

@@ -47,8 +47,8 @@ type Server struct {
 	answers   map[string]any // by key of idempotency
 	faults    map[string][]Fault
 	calls     map[string]int
-	capacity  int // GPUs; -1: as many as are asked for
-	environ   []string
+	capacity  int                                // GPUs; -1: as many as are asked for
+	environ   func(id string, gpus int) []string // of a machine; nil: nothing more
 }
 
 // Fault is what becomes of the next call of a method.
@@ -107,8 +107,8 @@ func (s *Server) Capacity(gpus int) {
 	s.schedule()
 }
 
-// Machine sets variables that all sandboxes have, as an image sets them.
-func (s *Server) Machine(environ ...string) {
+// Machine says which variables a sandbox has of its image and its machine, by its ID and its number of GPUs.
+func (s *Server) Machine(environ func(id string, gpus int) []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.environ = environ

@@ -101,7 +101,7 @@ func (s *Server) schedule() {
 	for _, sb := range s.sandboxes {
 		if sb.Started().IsZero() && sb.ended() == nil && (s.capacity < 0 || used+sb.gpus() <= s.capacity) {
 			used += sb.gpus()
-			sb.start(slices.Concat(s.environ, s.environOf(sb)), s.mountsOf(sb))
+			sb.start(s.environOf(sb), s.mountsOf(sb))
 		}
 	}
 }
@@ -110,6 +110,9 @@ func (s *Server) schedule() {
 func (s *Server) environOf(sb *Sandbox) []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "MODAL_IS_REMOTE=1",
 		"MODAL_SANDBOX_ID=" + sb.ID, "MODAL_TASK_ID=" + sb.task()}
+	if s.environ != nil {
+		env = append(env, s.environ(sb.ID, sb.gpus())...)
+	}
 	for _, id := range sb.definition.GetSecretIds() {
 		for name, value := range s.secrets[id] {
 			env = append(env, name+"="+value)

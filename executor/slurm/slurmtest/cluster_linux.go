@@ -60,6 +60,9 @@ func (c *Cluster) Environ() []string {
 		"HOME=" + c.dir, "LC_ALL=C.UTF-8"}
 }
 
+// Gateway is the address of this machine by which the nodes reach it.
+func (c *Cluster) Gateway() string { return c.net.gateway() }
+
 // Profile gives the jobs on a node variables of their own, as NAME=value, in the place of earlier ones.
 func (c *Cluster) Profile(node string, vars ...string) {
 	c.t.Helper()

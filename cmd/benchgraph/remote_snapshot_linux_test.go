@@ -1,0 +1,128 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// A fix that is learnt from jobs of the first wave is in the snapshot of the second, with the file that it puts in
+// place. Scripts and data that the file reads are in both.
+func TestALearntFixReachesTheNodes(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, clusterFile+`
+variant "base" { baseline = true }
+variant "fast" {}
+fix "config" {
+  detect = "config is broken"
+  effect = "neutral"
+  caveat = "the config is ours"
+  file {
+    from = "fix/config"
+    to   = "config"
+  }
+}
+benchmark "speed" {
+  for_each = candidates
+  command  = <<-EOT
+    grep -qs good config || { echo config is broken; exit 3; }
+    ${file("rate.sh")}
+  EOT
+  env = { HERE = abspath("rate.sh"), FOUND = join(" ", fileset("data", "*.txt")) }
+  RATE
+  design { samples = 2 }
+}
+compare "speed" { of = [benchmark.speed] }
+`)
+	c.write("fix/config", "good\n")
+	c.write("rate.sh", `test "$FOUND" = "a.txt b.txt" && sample 100 0.01`+"\n")
+	c.write("data/a.txt", "a")
+	c.write("data/b.txt", "b")
+	c.must(0, "apply").says(t, "fix.config learnt")
+	c.must(0, "plan").says(t, "Plan: 0 to run")
+}
+
+// With a store on a server, nodes share nothing with the machine of the project but the directory for Slurm's output.
+// The server never gets a secret.
+func TestAStoreOnAServer(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("gpus { count = 2 }", "gpus { count = 2 }\n  secrets = [\"TOKEN\"]",
+		"sample $(", `test "$(printf %s "$TOKEN" | rev)" = eueuq-eht-morf-neddih; sample $(`).Replace(measuredFile))
+	backend := s3mem.New()
+	check(t, backend.CreateBucket("team"))
+	l, err := net.Listen("tcp", c.Gateway()+":0")
+	check(t, err)
+	server := httptest.NewUnstartedServer(gofakes3.New(backend, gofakes3.WithTimeSkewLimit(0)).Server())
+	check(t, server.Listener.Close())
+	server.Listener = l
+	server.Start()
+	defer server.Close()
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.NewReplacer(
+		`url = "file://`+filepath.Join(filepath.Dir(c.hold), "store")+`"`,
+		"\nurl = \"s3://team/results\"\nendpoint = \""+server.URL+"\"\n", "max_jobs = 4",
+		"max_jobs = 4\n  setup = \"export AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret-of-the-team\"").
+		Replace(string(text)))
+	c.world.env = append(c.world.env, "TOKEN=hidden-from-the-queue", "AWS_ACCESS_KEY_ID=key",
+		"AWS_SECRET_ACCESS_KEY=secret-of-the-team")
+	c.must(0, "apply").says(t, "win", "Apply: 9 done")
+	list, err := backend.ListBucket("team", nil, gofakes3.ListBucketPage{})
+	check(t, err)
+	kinds := map[string]int{}
+	for _, o := range list.Contents {
+		object, err := backend.GetObject("team", o.Key, nil)
+		check(t, err)
+		body, err := io.ReadAll(object.Contents)
+		check(t, err)
+		kind, _, _ := strings.Cut(strings.TrimPrefix(o.Key, "results/"), "/")
+		if kinds[kind]++; strings.Contains(string(body), "hidden-from-the-queue") {
+			t.Errorf("%s has the secret", o.Key)
+		}
+	}
+	if kinds["entries"] < 10 || kinds["jobs"] > 0 { // 9 results and a snapshot
+		t.Errorf("the bucket has %v", kinds)
+	}
+}
+
+// A mount lies on the nodes under the path that it has here. Where it is missing or another one, the block says so.
+func TestAModelThatANodeLacks(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("gpus { count = 2 }", "gpus { count = 2 }\n  mounts = [mount.model]",
+		"samples = 4", "samples = 1").Replace(measuredFile)+`
+mount "model" {
+  source   = "MODEL"
+  target   = "/model"
+  identity = file("model.sha256")
+}
+`)
+	there := filepath.Join(filepath.Dir(c.hold), "model")
+	check(t, os.Mkdir(there, 0o755), os.WriteFile(filepath.Join(there, "weights"), []byte("weights\n"), 0o644))
+	c.write("model/weights", "weights\n")
+	c.write("model.sha256", fmt.Sprintf("%x  weights\n", sha256.Sum256([]byte("weights\n"))))
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	mounted := func(at string) { c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "MODEL", at)) }
+	mounted("./model")
+	c.must(3, "apply").says(t, "needs mount.model, and there is no directory "+c.path("model"))
+	mounted(there)
+	c.must(0, "apply").says(t, "Apply: ")
+	for _, name := range []string{"store", "n1.store", "n2.store"} {
+		dir := filepath.Join(filepath.Dir(c.hold), name)
+		_ = exec.Command("chmod", "-R", "u+w", dir).Run()
+		check(t, os.RemoveAll(dir))
+	}
+	check(t, os.RemoveAll(c.path(".benchgraph")),
+		os.WriteFile(filepath.Join(there, "weights"), []byte("others\n"), 0o644))
+	c.must(3, "apply").says(t, "weights has the SHA-256 ")
+}
