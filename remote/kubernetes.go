@@ -22,8 +22,8 @@ func (s *Settings) forKubernetes() map[string]reader {
 // checkKubernetes returns what is wrong with the attributes of an executor for Kubernetes together.
 func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 	if s.Kubernetes.Image == "" {
-		all = append(all, mistake{"", "An executor for Kubernetes needs an image, by its digest, with benchgraph in it: " +
-			`image = "REGISTRY/NAME@sha256:…".`})
+		all = append(all, mistake{"", "An executor for Kubernetes needs an image, by its digest, with benchgraph in " +
+			`it: image = "REGISTRY/NAME@sha256:…".`})
 	}
 	if spec.Store != nil && spec.Store.Dir != "" {
 		for at := range s.Kubernetes.Volumes {
@@ -31,9 +31,9 @@ func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 				return all
 			}
 		}
-		all = append(all, mistake{"machine", "A Pod sees no directory of this machine, such as that of the file's store. " +
-			`Name an S3-compatible one, store { url = "s3://BUCKET/PREFIX" }, or have a claim with the store mounted at ` +
-			"the path by volumes."})
+		all = append(all, mistake{"machine", "A Pod sees no directory of this machine, such as that of the file's " +
+			`store. Name an S3-compatible one, store { url = "s3://BUCKET/PREFIX" }, or have volumes mount a claim ` +
+			"with the store at its path."})
 	}
 	return all
 }
@@ -45,7 +45,7 @@ func labels(to *map[string]string) reader {
 			ok = ok && isWord(name) && !strings.ContainsAny(value, " \t\r\n\x00")
 		}
 		if !ok {
-			return `labels of nodes with their values are expected, such as { "nvidia.com/gpu.product" = "NVIDIA-H200" }`
+			return `labels of nodes with their values are expected, such as { "gpu" = "h100" }`
 		}
 		return ""
 	}

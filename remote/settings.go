@@ -60,7 +60,7 @@ var kinds = map[string]*Kind{
 		record:     "the page of its app at modal.com, sandbox ",
 		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",
 		attributes: (*Settings).forModal, check: (*Settings).checkModal},
-	"kubernetes": {Scheduler: "Kubernetes", Program: "/usr/local/bin/benchgraph",
+	"kubernetes": {Scheduler: "Kubernetes", streams: true, Program: "/usr/local/bin/benchgraph",
 		cancel: "kubectl delete job ", record: "kubectl describe job ",
 		describe:   "kubectl exec POD -- benchgraph devices -json >FILE",
 		attributes: (*Settings).forKubernetes, check: (*Settings).checkKubernetes},
@@ -82,7 +82,8 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("This version of benchgraph runs nodes here, on Slurm, on Modal and on Kubernetes, and starts nothing on " + kind + ".")
+			unused("This version of benchgraph runs nodes here, on Slurm, on Modal and on Kubernetes, and starts " +
+				"nothing on " + kind + ".")
 			continue
 		}
 		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)

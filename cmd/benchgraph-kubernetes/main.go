@@ -1,5 +1,5 @@
-// Command benchgraph-kubernetes speaks to the API server of a Kubernetes cluster for benchgraph, which starts it, writes
-// calls to its standard input and reads the answers from its standard output.
+// Command benchgraph-kubernetes runs jobs of benchgraph as Jobs of a Kubernetes cluster. benchgraph starts it, and
+// sends it calls by its standard input.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 			return cluster.Open(ctx, o)
 		})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, "benchgraph-kubernetes:", err)
 		os.Exit(1)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/kubernetes/kubetest"
 )
 
-// podded is a project whose benchmarks run as Jobs of a Kubernetes cluster: its API server is real, and its kubelet, which
-// has two devices, is played.
+// podded is a project whose benchmarks run as Jobs of a Kubernetes cluster: its API server is real, and its kubelet,
+// which has two devices, is played.
 type podded struct {
 	*world
 	cluster   *kubetest.Cluster
@@ -79,9 +79,10 @@ func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
 		"gpu uuid=GPU-1 name=NVIDIA_H200 mib=143771 pci=00000000:01:00.0 temp=31 util=0\n"), 0o644))
 	program, err := exec.LookPath("benchgraph")
 	check(t, err)
-	nodes := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played, "BENCHGRAPH_HOST_LOCK=" + played + ".lock",
-		"BENCHGRAPH_CACHE_DIR=" + played + ".store", "PATH=" + os.Getenv("PATH"), "HOME=" + p.shared}
-	c.Play(p.namespace, nodes...)
+	nodes := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played,
+		"BENCHGRAPH_HOST_LOCK=" + played + ".lock", "BENCHGRAPH_CACHE_DIR=" + played + ".store",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.shared}
+	c.Play(t, p.namespace, nodes...)
 	p.world.env = append(p.world.env, "PATH="+bin+":"+os.Getenv("PATH"), "SPEED_TOKEN=hunter2",
 		"KUBECONFIG="+c.Kubeconfig(p.shared, "admin", p.namespace))
 	p.hold = filepath.Join(p.shared, "hold")
@@ -132,7 +133,8 @@ func TestKubernetes(t *testing.T) {
 
 func campaignOnKubernetes(p *podded) {
 	t := p.t
-	p.must(0, "plan").says(t, "Planned for machine h200", "2 of these nodes run as jobs of executor gpu, at most 1 at once")
+	p.must(0, "plan").says(t, "Planned for machine h200",
+		"2 of these nodes run as jobs of executor gpu, at most 1 at once")
 	o := p.must(0, "apply")
 	o.says(t, "job benchgraph-", "runs on "+kubetest.Node, "Apply: ")
 	p.must(0, "plan").says(t, "Plan: 0 to run")

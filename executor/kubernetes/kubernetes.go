@@ -21,10 +21,10 @@ type Asks struct {
 	Namespace      string            `json:"namespace,omitempty"`       // "": that of the context
 	Image          string            `json:"image"`                     // of the container
 	NodeSelector   map[string]string `json:"node_selector,omitempty"`   // labels that a node must have
-	Tolerations    []string          `json:"tolerations,omitempty"`     // taints as kubectl writes them: KEY=VALUE:EFFECT
+	Tolerations    []string          `json:"tolerations,omitempty"`     // taints: KEY=VALUE:EFFECT
 	Queue          string            `json:"queue,omitempty"`           // name of a local queue of Kueue
 	ServiceAccount string            `json:"service_account,omitempty"` // "": the namespace's default
-	PullSecret     string            `json:"pull_secret,omitempty"`     // name of the Secret with the login of the registry
+	PullSecret     string            `json:"pull_secret,omitempty"`     // a Secret with the login of the registry
 	EnvFrom        []string          `json:"env_from,omitempty"`        // names of Secrets whose entries are variables
 	Volumes        map[string]string `json:"volumes,omitempty"`         // claims, by the path at which each is mounted
 }

@@ -1,5 +1,5 @@
-// Package cluster is the inside of benchgraph-kubernetes: it submits jobs as Jobs of a Kubernetes cluster, each with one
-// Pod, and follows them to their ends. What Kubernetes says of a Job tells when it no longer runs, and why it never
+// Package cluster is the inside of benchgraph-kubernetes: it submits jobs as Jobs of a Kubernetes cluster, each with
+// one Pod, and follows them to their ends. What Kubernetes says of a Job tells when it no longer runs, and why it never
 // will; whether it made its result is for others to say.
 //
 // An API server that does not answer says nothing about any Job.
@@ -91,15 +91,15 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	err = c.get("jobs").Param("limit", "1").Do(ctx).Into(&batchv1.JobList{})
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return nil, fmt.Errorf("kubernetes: the API server %s does not know the user of the kubeconfig: %s; log in again",
-			config.Host, words(err))
+		return nil, fmt.Errorf("kubernetes: the API server %s does not know the user of the kubeconfig: %s; log "+
+			"in again", config.Host, words(err))
 	case apierrors.IsForbidden(err):
 		return nil, fmt.Errorf("kubernetes: %s; have the user given the verbs create, get, list and delete for jobs, "+
 			"create and delete for secrets, and get and list for pods and pods/log in the namespace %s", words(err),
 			namespace)
 	case err != nil:
-		return nil, fmt.Errorf("kubernetes: the API server %s does not answer as one: %s; see to it that kubectl get jobs "+
-			"works here", config.Host, words(err))
+		return nil, fmt.Errorf("kubernetes: the API server %s does not answer as one: %s; see to it that "+
+			"kubectl get jobs works here", config.Host, words(err))
 	}
 	return c, nil
 }
@@ -120,8 +120,8 @@ func configure(context string) (*rest.Config, string, error) {
 	case broken != nil:
 		return nil, "", fmt.Errorf("kubernetes: the kubeconfig cannot be read: %s", words(broken))
 	case len(raw.Clusters) == 0:
-		return nil, "", fmt.Errorf("kubernetes: no kubeconfig names a cluster (%s); have the cluster's login write one, or "+
-			"name its file in KUBECONFIG", files)
+		return nil, "", fmt.Errorf("kubernetes: no kubeconfig names a cluster (%s); have the cluster's login write "+
+			"one, or name its file in KUBECONFIG", files)
 	case context != "" && raw.Contexts[context] == nil:
 		return nil, "", fmt.Errorf("kubernetes: the kubeconfig (%s) has no context %q, but %s; correct context in the "+
 			"executor block", files, context, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))

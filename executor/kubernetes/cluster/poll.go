@@ -66,7 +66,8 @@ func (c *Cluster) carryOut() {
 
 // list asks for the Jobs and then for the Pods: a Job that has ended by then has the Pod that it ended with.
 func (c *Cluster) list() (map[string]entry, error) {
-	ctx, stop := context.WithTimeoutCause(context.Background(), answerTime, fmt.Errorf("no answer within %s", answerTime))
+	ctx, stop := context.WithTimeoutCause(context.Background(), answerTime,
+		fmt.Errorf("no answer within %s", answerTime))
 	defer stop()
 	jobs, pods := &batchv1.JobList{}, &corev1.PodList{}
 	if err := c.get("jobs").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(jobs); err != nil {
@@ -75,7 +76,9 @@ func (c *Cluster) list() (map[string]entry, error) {
 	if err := c.get("pods").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(pods); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
 	of := map[string][]corev1.Pod{} // by the UID of the Job
 	for _, p := range pods.Items {
 		for _, owner := range p.OwnerReferences {

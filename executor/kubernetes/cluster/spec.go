@@ -81,9 +81,10 @@ func secretOf(j *batchv1.Job, of job.Job) (*corev1.Secret, error) {
 		size += len(v)
 	}
 	if size > mostSecret {
-		return nil, &job.Refused{Scheduler: name, Name: of.Name, Words: fmt.Sprintf("its script, request and variables "+
-			"have %d bytes, and a Secret holds %d", size, mostSecret), Remedy: "pass what is large in data of the block, " +
-			"and not in variables"}
+		return nil, &job.Refused{Scheduler: name, Name: of.Name,
+			Words: fmt.Sprintf("its script, request and variables have %d bytes, and a Secret holds %d", size,
+				mostSecret),
+			Remedy: "pass what is large in data of the block, and not in variables"}
 	}
 	yes := true
 	return &corev1.Secret{Type: corev1.SecretTypeOpaque, Immutable: &yes, Data: data, ObjectMeta: metav1.ObjectMeta{
@@ -133,9 +134,9 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 		// What is measured gets neither the account of the Pod nor variables that depend on other services.
 		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 		Volumes: []corev1.Volume{
-			{Name: "benchgraph", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret,
-				DefaultMode: &private, Items: []corev1.KeyToPath{{Key: requestItem, Path: requestItem},
-					{Key: scriptItem, Path: scriptItem}}}}},
+			{Name: "benchgraph", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+				SecretName: secret, DefaultMode: &private, Items: []corev1.KeyToPath{
+					{Key: requestItem, Path: requestItem}, {Key: scriptItem, Path: scriptItem}}}}},
 			// Processes of several GPUs exchange more there than the 64 MiB of an engine's default.
 			{Name: "shm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 				Medium: corev1.StorageMediumMemory}}},
@@ -191,8 +192,9 @@ func environ(of job.Job, secret string) []corev1.EnvVar {
 	}
 	for _, v := range of.Environ {
 		name, _, _ := strings.Cut(v, "=")
-		env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: environItem + name}}})
+		env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: environItem + name}}})
 	}
 	return env
 }

@@ -142,8 +142,8 @@ func (v *verdict) pending(pod *corev1.Pod) {
 }
 
 // lasting are words of registries after which another try has the same answer.
-var lasting = []string{"not found", "manifest unknown", "unauthorized", "denied", "forbidden", "authentication required",
-	"does not exist", "no match for platform"}
+var lasting = []string{"not found", "manifest unknown", "unauthorized", "denied", "forbidden",
+	"authentication required", "does not exist", "no match for platform"}
 
 // waits says how many times the grace a container may wait for such a reason.
 func waits(w *corev1.ContainerStateWaiting) int {

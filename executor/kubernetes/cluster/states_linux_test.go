@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
@@ -15,14 +16,19 @@ import (
 
 // terminated is the status of a Pod whose command has ended.
 func terminated(code, reason string) string {
-	return `{"phase":"Failed","containerStatuses":[{"name":"job","image":"x","imageID":"","ready":false,"restartCount":0,
-		"state":{"terminated":{"exitCode":` + code + `,"reason":"` + reason + `"}}}]}`
+	return `{"phase":"Failed","containerStatuses":[{"name":"job","image":"x","imageID":"","ready":false,
+		"restartCount":0,"state":{"terminated":{"exitCode":` + code + `,"reason":"` + reason + `"}}}]}`
+}
+
+// ended is the status of a Pod that its kubelet has ended, or not begun.
+func ended(reason, message string) string {
+	return `{"phase":"Failed","reason":"` + reason + `","message":"` + message + `"}`
 }
 
 // disruption is the status of a Pod that was ended for others.
 func disruption(reason, more string) string {
-	return `{"phase":"Failed",` + more + `"conditions":[{"type":"DisruptionTarget","status":"True","reason":"` + reason +
-		`","message":"for others\u001b[31m"}]}`
+	return `{"phase":"Failed",` + more + `"conditions":[{"type":"DisruptionTarget","status":"True","reason":"` +
+		reason + `","message":"for others\u001b[31m"}]}`
 }
 
 // A Pod is ended in many ways, and each has its state.
@@ -33,9 +39,9 @@ func ends(t *testing.T, c *kubetest.Cluster) {
 		reason string
 	}{
 		"out of memory": {terminated("137", "OOMKilled"), job.OutOfMemory, "OOMKilled"},
-		"deadline":      {`{"phase":"Failed","reason":"DeadlineExceeded","message":"active too long"}`, job.Timeout, "active too long"},
-		"evicted":       {`{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory"}`, "PREEMPTED", "low on resource"},
-		"admission":     {`{"phase":"Failed","reason":"UnexpectedAdmissionError","message":"no devices"}`, "NODE_FAIL", "no devices"},
+		"deadline":      {ended("DeadlineExceeded", "too long"), job.Timeout, "too long"},
+		"evicted":       {ended("Evicted", "The node was low on memory"), "PREEMPTED", "low on memory"},
+		"admission":     {ended("UnexpectedAdmissionError", "no devices"), "NODE_FAIL", "no devices"},
 		"preempted":     {disruption("PreemptionByScheduler", ""), "PREEMPTED", "for others"},
 		"drained":       {disruption("EvictionByEvictionAPI", ""), "PREEMPTED", "for others"},
 		"node lost":     {disruption("DeletionByTaintManager", ""), "NODE_FAIL", "for others"},
@@ -45,12 +51,12 @@ func ends(t *testing.T, c *kubetest.Cluster) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, c, kubernetes.Asks{})
-			s.Control(s.namespace)
+			s.Control(t, s.namespace)
 			id := s.submit(s.job("end", "true"))
 			s.patch(want.status)
 			end := s.wait(id)
-			if end.State != want.state || !strings.Contains(end.Reason, want.reason) || strings.Contains(end.Reason, "\033") ||
-				end.Held != "" || end.Lost {
+			if end.State != want.state || !strings.Contains(end.Reason, want.reason) ||
+				strings.Contains(end.Reason, "\033") || end.Held != "" || end.Lost {
 				t.Errorf("%+v", end)
 			}
 		})
@@ -58,13 +64,14 @@ func ends(t *testing.T, c *kubetest.Cluster) {
 	t.Run("its pod is deleted", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, c, kubernetes.Asks{})
-		s.Control(s.namespace)
+		s.Control(t, s.namespace)
 		id := s.submit(s.job("end", "true"))
 		p := s.pod()
 		for s.jobs()[0].Status.StartTime == nil {
 			time.Sleep(20 * time.Millisecond)
 		}
-		if err := s.Core.Delete().Namespace(s.namespace).Resource("pods").Name(p.Name).Do(t.Context()).Error(); err != nil {
+		err := s.Core.Delete().Namespace(s.namespace).Resource("pods").Name(p.Name).Do(t.Context()).Error()
+		if err != nil {
 			t.Fatal(err)
 		}
 		if end := s.wait(id); end.State != "PREEMPTED" {
@@ -75,42 +82,43 @@ func ends(t *testing.T, c *kubetest.Cluster) {
 
 // waiting is the status of a Pod whose container is not made.
 func waiting(reason, message string) string {
-	return `{"phase":"Pending","containerStatuses":[{"name":"job","image":"x","imageID":"","ready":false,"restartCount":0,
-		"state":{"waiting":{"reason":"` + reason + `","message":"` + message + `"}}}]}`
+	return `{"phase":"Pending","containerStatuses":[{"name":"job","image":"x","imageID":"","ready":false,
+		"restartCount":0,"state":{"waiting":{"reason":"` + reason + `","message":"` + message + `"}}}]}`
+}
+
+// on asks for nodes of a kind.
+func on(kind string) kubernetes.Asks {
+	return kubernetes.Asks{NodeSelector: map[string]string{"kind": kind}}
 }
 
 // What can never run is cancelled after a while, with the reason; what may yet run is waited for.
 func hinders(t *testing.T, c *kubetest.Cluster) {
-	quota := func(s *site, hard string) {
-		s.Post(s.namespace, "resourcequotas", `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},
-			"spec":{"hard":{`+hard+`}}}`)
-	}
 	unschedulable := `{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
 		"message":"0/1 nodes are available"}]}`
 	for name, part := range map[string]struct {
 		asks   kubernetes.Asks
 		gpus   int
-		before func(*site)
+		quota  string
 		status string
 		held   string // "": it is waited for
 	}{
-		"no such image":  {status: waiting("ImagePullBackOff", "manifest unknown: not found"), held: "manifest unknown"},
+		"no such image":  {status: waiting("ImagePullBackOff", "manifest unknown"), held: "manifest unknown"},
 		"image name":     {status: waiting("InvalidImageName", "x y"), held: "InvalidImageName: x y"},
 		"no secret":      {status: waiting("CreateContainerConfigError", "no key"), held: "no key"},
 		"registry":       {status: waiting("ErrImagePull", "i/o timeout")},
 		"being made":     {status: waiting("ContainerCreating", "")},
 		"too many":       {gpus: 8, status: unschedulable, held: "0/1 nodes are available"},
-		"no such node":   {asks: kubernetes.Asks{NodeSelector: map[string]string{"kind": "h100"}}, status: unschedulable, held: "0/1"},
-		"full":           {asks: kubernetes.Asks{NodeSelector: map[string]string{"kind": "played"}}, gpus: 4, status: unschedulable},
-		"quota for ever": {gpus: 4, before: func(s *site) { quota(s, `"requests.nvidia.com/gpu":"2"`) }, held: "exceeded quota"},
+		"no such node":   {asks: on("h100"), status: unschedulable, held: "0/1"},
+		"full":           {asks: on("played"), gpus: 4, status: unschedulable},
+		"quota for ever": {gpus: 4, quota: "requests.nvidia.com/gpu", held: "exceeded quota"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, c, part.asks)
 			s.Nodes()
-			s.Control(s.namespace)
-			if part.before != nil {
-				part.before(s)
+			s.Control(t, s.namespace)
+			if part.quota != "" {
+				s.Quota(s.namespace, map[string]string{part.quota: "2"}, map[string]string{part.quota: "0"})
 			}
 			j := s.job("held", "true")
 			j.GPUs = part.gpus
@@ -120,7 +128,7 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 			}
 			if part.held == "" {
 				st := s.reach(id, job.Pending)
-				time.Sleep(4 * time.Second) // 10 times the grace
+				time.Sleep(2 * time.Second) // 10 times the grace
 				if all := s.jobs(); len(all) != 1 || all[0].DeletionTimestamp != nil {
 					t.Errorf("the Job that may yet run is gone: %+v", st)
 				}
@@ -134,9 +142,8 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 	t.Run("a quota of Jobs", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, c, kubernetes.Asks{})
-		s.Control(s.namespace)
-		quota(s, `"count/jobs.batch":"1"`)
-		first := s.submit(s.job("first", "true"))
+		one := map[string]string{"count/jobs.batch": "1"}
+		s.Quota(s.namespace, one, one)
 		done := make(chan job.ID)
 		go func() {
 			id, _, err := s.client.Submit(t.Context(), s.job("second", "true"))
@@ -147,10 +154,11 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 		}()
 		select {
 		case id := <-done:
-			t.Errorf("%s is there beside the first, against the quota", id)
+			t.Fatalf("%s is there against the quota", id)
 		case <-time.After(time.Second):
 		}
-		if err := s.client.Cancel(t.Context(), first); err != nil {
+		err := s.Core.Delete().Namespace(s.namespace).Resource("resourcequotas").Name("q").Do(t.Context()).Error()
+		if err != nil {
 			t.Fatal(err)
 		}
 		<-done
@@ -164,9 +172,11 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 
 // shape looks at what is asked for.
 func shape(t *testing.T, c *kubetest.Cluster) {
-	s := newSite(t, c, kubernetes.Asks{NodeSelector: map[string]string{"gpu": "h100"}, Volumes: map[string]string{"/models": "models"},
-		Tolerations: []string{"nvidia.com/gpu:NoSchedule", "for=bench"}, PullSecret: "registry", ServiceAccount: "runner"})
-	s.Control(s.namespace)
+	s := newSite(t, c, kubernetes.Asks{NodeSelector: map[string]string{"gpu": "h100"},
+		Volumes:     map[string]string{"/models": "models"},
+		Tolerations: []string{"nvidia.com/gpu:NoSchedule", "for=bench"}, PullSecret: "registry",
+		ServiceAccount: "runner"})
+	s.Control(t, s.namespace)
 	j := s.job("shape", "true")
 	j.GPUs, j.CPUs, j.Memory, j.Time, j.Exclusive = 2, 8, 1<<30, 90*time.Minute, true
 	s.submit(j)
@@ -177,8 +187,9 @@ func shape(t *testing.T, c *kubetest.Cluster) {
 		t.Errorf("resources %+v", main.Resources)
 	}
 	if p.ActiveDeadlineSeconds == nil || *p.ActiveDeadlineSeconds != 5400 || *p.AutomountServiceAccountToken ||
-		p.ServiceAccountName != "runner" || p.NodeSelector["gpu"] != "h100" || p.ImagePullSecrets[0].Name != "registry" ||
-		p.Affinity.PodAntiAffinity == nil || p.Tolerations[0].Operator != corev1.TolerationOpExists ||
+		p.ServiceAccountName != "runner" || p.NodeSelector["gpu"] != "h100" ||
+		p.ImagePullSecrets[0].Name != "registry" || p.Affinity.PodAntiAffinity == nil ||
+		p.Tolerations[0].Operator != corev1.TolerationOpExists ||
 		p.Tolerations[1].Value != "bench" || p.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("%+v", p)
 	}
@@ -198,7 +209,7 @@ func shape(t *testing.T, c *kubetest.Cluster) {
 // An API server that does not answer says nothing: waits go on, and submissions find out what they did.
 func away(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{})
-	s.Control(s.namespace)
+	s.Control(t, s.namespace)
 	id := s.submit(s.job("first", "true"))
 	p := s.pod()
 	ended := make(chan job.End)
@@ -230,8 +241,9 @@ func away(t *testing.T, c *kubetest.Cluster) {
 		t.Error("no job")
 	}
 	status := `{"status":{"phase":"Succeeded"}}`
-	if err := c.Core.Patch("application/strategic-merge-patch+json").Namespace(s.namespace).Resource("pods").Name(p.Name).
-		SubResource("status").Body([]byte(status)).Do(t.Context()).Error(); err != nil {
+	err := c.Core.Patch(types.StrategicMergePatchType).Namespace(s.namespace).Resource("pods").Name(p.Name).
+		SubResource("status").Body([]byte(status)).Do(t.Context()).Error()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if end := <-ended; end.State != job.Completed {

@@ -26,8 +26,8 @@ const lastWord = 15 * time.Second
 // end of ctx in a moment of doubt an Unanswered.
 func (c *Cluster) Submit(ctx context.Context, of job.Job) (id job.ID, found bool, err error) {
 	if !job.IsKey(of.Key) {
-		return "", false, fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most", of.Name,
-			of.Key, job.MaxKey)
+		return "", false, fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most",
+			of.Name, of.Key, job.MaxKey)
 	}
 	mark := make([]byte, 5)
 	_, _ = rand.Read(mark) // never fails
@@ -193,6 +193,7 @@ func (s *submission) judge(err error) error {
 		return nil
 	}
 	over, mine := quota(text)
+	over = over || strings.Contains(text, "status unknown for quota") // the quota is new
 	switch {
 	case over && !mine: // other objects use it up, and they end
 		s.c.told(full, err)

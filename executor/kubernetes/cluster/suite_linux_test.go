@@ -43,8 +43,8 @@ func newSite(t *testing.T, c *kubetest.Cluster, asks kubernetes.Asks) *site {
 
 func (s *site) open(asks kubernetes.Asks) *cluster.Cluster {
 	s.t.Helper()
-	c, err := cluster.Open(s.t.Context(), cluster.Options{Asks: asks, Every: 50 * time.Millisecond,
-		Grace: 400 * time.Millisecond, Told: func(message string) {
+	c, err := cluster.Open(s.t.Context(), cluster.Options{Asks: asks, Every: 100 * time.Millisecond,
+		Grace: 200 * time.Millisecond, Told: func(message string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.said = append(s.said, message)
@@ -170,7 +170,7 @@ func TestKubernetes(t *testing.T) {
 
 func jobsEnd(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{})
-	s.Play(s.namespace, "PATH=/usr/bin:/bin")
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
 	for name, script := range map[string]string{
 		"0": `cat "$BENCHGRAPH_REQUEST"; echo " of $BENCHGRAPH_JOB"`, "3": "exit 3", "signal": "kill -KILL $$",
 		"hostile": `printf 'a\033[31mb\rc\000d\n'`,
@@ -190,7 +190,8 @@ func jobsEnd(t *testing.T, c *kubetest.Cluster) {
 			if end != want {
 				t.Errorf("%+v, want %+v", end, want)
 			}
-			said := map[string]string{"0": "request of 0 of " + id.Name() + "\n", "hostile": "a\033[31mb\rc\000d\n"}[name]
+			said := map[string]string{"0": "request of 0 of " + id.Name() + "\n",
+				"hostile": "a\033[31mb\rc\000d\n"}[name]
 			if text := s.log(id); text != said {
 				t.Errorf("the log is %q", text)
 			}
@@ -238,7 +239,7 @@ func oneKey(t *testing.T, c *kubetest.Cluster) {
 
 func cancel(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{})
-	s.Play(s.namespace, "PATH=/usr/bin:/bin")
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
 	id := s.submit(s.job("long", "sleep 600"))
 	if st := s.reach(id, job.Running); st.Node == "" {
 		t.Errorf("%+v", st)
@@ -257,7 +258,7 @@ func cancel(t *testing.T, c *kubetest.Cluster) {
 // A Job that has ended makes room for another of its key, which is another job.
 func after(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{})
-	s.Play(s.namespace, "PATH=/usr/bin:/bin")
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
 	first := s.submit(s.job("again", "exit 1"))
 	s.wait(first)
 	second := s.submit(s.job("again", "exit 0"))
@@ -277,7 +278,7 @@ func secrets(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{EnvFrom: []string{"login"}})
 	s.Post(s.namespace, "secrets", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"login"},
 		"stringData":{"LOGIN":"mine"}}`)
-	s.Play(s.namespace, "PATH=/usr/bin:/bin")
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
 	j := s.job("secret", `echo "$LOGIN $TOKEN $(cat "$BENCHGRAPH_REQUEST" | wc -c)"; [ -z "$BENCHGRAPH_JOB_UID" ]`)
 	j.Request, j.Environ = []byte("hunter2-request"), []string{"TOKEN=hunter2-token"}
 	id := s.submit(j)
@@ -338,7 +339,8 @@ func refused(t *testing.T, c *kubetest.Cluster) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	refusal(s.open(kubernetes.Asks{Image: "x", Namespace: "nowhere"}), s.job("a", "true"), `namespaces "nowhere" not found`)
+	refusal(s.open(kubernetes.Asks{Image: "x", Namespace: "nowhere"}), s.job("a", "true"),
+		`namespaces "nowhere" not found`)
 	refusal(s.open(kubernetes.Asks{Image: "x", Namespace: s.namespace, NodeSelector: map[string]string{"a b": "c"}}),
 		s.job("b", "true"), "a b")
 	large := s.job("c", "true")
@@ -359,7 +361,7 @@ func refused(t *testing.T, c *kubetest.Cluster) {
 // deleted is a Job that somebody deletes.
 func deleted(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{})
-	s.Play(s.namespace, "PATH=/usr/bin:/bin")
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
 	id := s.submit(s.job("gone", "sleep 600"))
 	s.reach(id, job.Running)
 	background := metav1.DeletePropagationBackground
@@ -375,7 +377,7 @@ func deleted(t *testing.T, c *kubetest.Cluster) {
 // suspended is a Job that Kueue takes from its node for another one.
 func suspended(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{Queue: "bench"})
-	s.Play(s.namespace, "PATH=/usr/bin:/bin")
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
 	id := s.submit(s.job("kueue", "sleep 600"))
 	j := s.jobs()[0]
 	if j.Labels["kueue.x-k8s.io/queue-name"] != "bench" {

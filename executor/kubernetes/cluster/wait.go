@@ -196,27 +196,40 @@ func stranded(e entry, grace time.Duration) bool {
 	return false
 }
 
-// Log writes what a Job has printed, and waits for one that runs. A Job whose Pod is gone, or never ran, has printed
-// nothing.
+// Log writes what a Job has printed, and prints, until it ends. It waits for one that has not begun. A Job whose Pod is
+// gone, or never ran, has printed nothing.
 func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	if err := check(id); err != nil {
 		return err
 	}
-	l, err := c.look(ctx)
-	if err != nil {
-		return err
+	waiter := c.join()
+	defer c.leave(waiter)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case l := <-waiter.looks:
+			e, ok := l.jobs[string(id)]
+			if l.err != nil || ok && !over(e.job) && e.verdict().State == job.Pending {
+				continue
+			}
+			if len(e.pods) == 0 {
+				return nil
+			}
+			return c.print(ctx, e.pods[len(e.pods)-1].Name, w)
+		}
 	}
-	e := l.jobs[string(id)]
-	if len(e.pods) == 0 {
+}
+
+// print writes what the container of a Pod prints.
+func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
+	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
+		Stream(ctx)
+	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // the container never began
 		return nil
 	}
-	body, err := c.get("pods").Name(e.pods[len(e.pods)-1].Name).SubResource("log").Param("container", container).
-		Param("follow", "true").Stream(ctx)
-	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // its container never began
-		return nil
-	}
 	if err != nil {
-		return err
+		return fmt.Errorf("kubernetes: log of Pod %s: %s", pod, words(err))
 	}
 	defer body.Close()
 	_, err = io.Copy(w, body)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,16 +23,16 @@ import (
 
 // Control plays the Job controller and the garbage collector in a namespace, where they are missing. Pods stay as they
 // are made, for the test to write their status.
-func (c *Cluster) Control(namespace string) { c.play(namespace, nil) }
+func (c *Cluster) Control(t testing.TB, namespace string) { c.play(t, namespace, nil) }
 
 // Play plays in addition the scheduler, and the kubelet of one node, which runs the commands of Pods with environ, as
 // NAME=value, beside their own variables.
-func (c *Cluster) Play(namespace string, environ ...string) {
-	c.play(namespace, append([]string{}, environ...))
+func (c *Cluster) Play(t testing.TB, namespace string, environ ...string) {
+	c.play(t, namespace, append([]string{}, environ...))
 }
 
-func (c *Cluster) play(namespace string, environ []string) {
-	c.t.Helper()
+func (c *Cluster) play(t testing.TB, namespace string, environ []string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	c.Nodes()
@@ -41,11 +42,11 @@ func (c *Cluster) play(namespace string, environ []string) {
 			c.step(ctx, namespace, environ)
 			select {
 			case <-ctx.Done():
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(100 * time.Millisecond):
 			}
 		}
 	}()
-	c.t.Cleanup(func() { stop(); <-ended })
+	t.Cleanup(func() { stop(); <-ended })
 }
 
 // played is a Pod whose command runs, or has run.
@@ -82,8 +83,20 @@ func (c *Cluster) step(ctx context.Context, namespace string, environ []string) 
 		})
 		c.control(ctx, j, own)
 	}
-	secrets := &corev1.SecretList{}
-	if c.Core.Get().Namespace(namespace).Resource("secrets").Do(ctx).Into(secrets) != nil {
+	c.mu.Lock()
+	fewer := len(jobs.Items) < c.jobs[namespace]
+	c.jobs[namespace] = len(jobs.Items)
+	c.mu.Unlock()
+	if fewer {
+		c.collect(ctx, namespace)
+	}
+}
+
+// collect deletes the Secrets whose Jobs are gone.
+func (c *Cluster) collect(ctx context.Context, namespace string) {
+	secrets, jobs := &corev1.SecretList{}, &batchv1.JobList{} // in this order: a Job is there before its Secret
+	if c.Core.Get().Namespace(namespace).Resource("secrets").Do(ctx).Into(secrets) != nil ||
+		c.Batch.Get().Namespace(namespace).Resource("jobs").Do(ctx).Into(jobs) != nil {
 		return
 	}
 	for _, s := range secrets.Items {
@@ -120,7 +133,7 @@ func (c *Cluster) control(ctx context.Context, j *batchv1.Job, pods []corev1.Pod
 		reason, message := "BackoffLimitExceeded", "Job has reached the specified backoff limit"
 		for _, d := range pods[0].Status.Conditions {
 			if d.Type == corev1.DisruptionTarget && d.Status == corev1.ConditionTrue {
-				reason, message = "PodFailurePolicy", "Pod "+pods[0].Name+" has condition DisruptionTarget matching FailJob rule"
+				reason, message = "PodFailurePolicy", "Pod "+pods[0].Name+" has condition DisruptionTarget"
 			}
 		}
 		c.conclude(ctx, j, batchv1.JobFailed, reason, message)
@@ -170,7 +183,8 @@ func (c *Cluster) conclude(ctx context.Context, j *batchv1.Job, kind batchv1.Job
 // write writes the status of an object.
 func (c *Cluster) write(ctx context.Context, to rest.Interface, resource, namespace, name string,
 	object runtime.Object) {
-	err := to.Put().Namespace(namespace).Resource(resource).Name(name).SubResource("status").Body(object).Do(ctx).Error()
+	err := to.Put().Namespace(namespace).Resource(resource).Name(name).SubResource("status").Body(object).Do(ctx).
+		Error()
 	if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
 		errors.As(err, new(apierrors.APIStatus)) {
 		c.t.Errorf("status of %s: %v", name, err)
@@ -186,9 +200,9 @@ func (c *Cluster) kubelet(ctx context.Context, p *corev1.Pod, environ []string) 
 	now := metav1.Now()
 	switch {
 	case p.Spec.NodeName == "":
-		_ = c.Core.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("binding").Body(&corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: Node},
-		}).Do(ctx).Error()
+		_ = c.Core.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("binding").
+			Body(&corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+				Target: corev1.ObjectReference{Kind: "Node", Name: Node}}).Do(ctx).Error()
 		return
 	case run == nil:
 		run, err := c.start(ctx, p, environ)
@@ -221,8 +235,9 @@ func (c *Cluster) kubelet(ctx context.Context, p *corev1.Pod, environ []string) 
 			began = p.Status.ContainerStatuses[0].State.Running.StartedAt
 		}
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name,
-			Image: p.Spec.Containers[0].Image, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: int32(code), Reason: reason, StartedAt: began, FinishedAt: now}}}}
+			Image: p.Spec.Containers[0].Image, State: corev1.ContainerState{
+				Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(code), Reason: reason, StartedAt: began,
+					FinishedAt: now}}}}
 	}
 	c.write(ctx, c.Core, "pods", p.Namespace, p.Name, p)
 }
@@ -303,7 +318,7 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 		`mount -t tmpfs none /mnt && mkdir /mnt/benchgraph && mount --bind "$0" /mnt/benchgraph && exec "$@"`, files},
 		main.Command...)...)
 	run.cmd.Env, run.cmd.Stdout, run.cmd.Stderr, run.cmd.Dir = env, out, out, "/"
-	run.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWNS,
+	run.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL,
 		Unshareflags: syscall.CLONE_NEWNS}
 	started := make(chan error)
 	c.starts <- func() { started <- run.cmd.Start() }

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	scheme "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/benchgraph/benchgraph/internal/needtest"
@@ -46,18 +47,25 @@ type Cluster struct {
 	mu    sync.Mutex
 	names int
 	pods  map[string]*played // by namespace and name
+	jobs  map[string]int     // how many there were, by namespace
 }
 
 // admin is a token of an administrator.
 const admin = "admin-token"
 
-// Built is the directory of the programs of a cluster, see the Makefile.
-func built() string {
-	_, file, _, _ := runtime.Caller(0)
-	if dir := os.Getenv("BENCHGRAPH_TEST_KUBERNETES"); dir != "" {
-		return dir
+// apiserver is where the Makefile has the API server built, in the module of the test.
+func apiserver(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "..", "bin", "kubernetes")
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+	}
+	return filepath.Join(dir, "bin", "kubernetes", "kube-apiserver")
 }
 
 // Start starts etcd and an API server.
@@ -66,14 +74,16 @@ func Start(t testing.TB) *Cluster {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "the cluster of the test needs root")
 	}
-	program := filepath.Join(built(), "kube-apiserver")
+	program := apiserver(t)
 	if _, err := os.Stat(program); err != nil {
-		t.Skipf("%s is not there: make kubernetes builds it, in minutes", program) // also in CI, which has no time for that
+		// also in CI, which has no time for that
+		t.Skipf("%s is not there: make kubernetes builds it, in minutes", program)
 	}
 	if _, err := exec.LookPath("etcd"); err != nil {
 		needtest.Missing(t, "no etcd (apt-get install etcd-server)")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), starts: make(chan func()), pods: map[string]*played{}}
+	c := &Cluster{t: t, dir: t.TempDir(), starts: make(chan func()), pods: map[string]*played{},
+		jobs: map[string]int{}}
 	go func() {
 		runtime.LockOSThread() // and no unlock: the kernel ends the processes with the thread that started them
 		for start := range c.starts {
@@ -251,6 +261,21 @@ func (c *Cluster) Stored() string {
 		return err
 	}))
 	return all.String()
+}
+
+// Quota makes a quota in a namespace, as the controller of quotas would have it: amounts by name, and how much of them is
+// used. It returns when the API server heeds it.
+func (c *Cluster) Quota(namespace string, hard, used map[string]string) {
+	c.t.Helper()
+	status, err := json.Marshal(map[string]any{"hard": hard, "used": used})
+	c.must(err)
+	spec, err := json.Marshal(map[string]any{"hard": hard})
+	c.must(err)
+	c.Post(namespace, "resourcequotas", `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},"spec":`+
+		string(spec)+`}`)
+	c.must(c.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("resourcequotas").Name("q").
+		SubResource("status").Body([]byte(`{"status":` + string(status) + `}`)).Do(context.Background()).Error())
+	time.Sleep(2 * time.Second) // until the API server has the new status, which it takes from its own watch
 }
 
 // Post makes an object from its JSON in a namespace.
