@@ -49,7 +49,7 @@ benchmark "speed" {
   for_each = candidates
   secrets  = ["SPEED_TOKEN"]
   command  = <<-EOT
-    sample ${each.key == "fast" ? 200 : 100} 0.01
+    sample 100 0.01
     printf 'hostile \033[2J\r\000 line of %s bytes\n' "$(printf %s "$SPEED_TOKEN" | wc -c)"
     while [ -e SHARED/hold ]; do sleep 0.05; done
   EOT
@@ -136,7 +136,7 @@ func campaignOnKubernetes(p *podded) {
 	p.must(0, "plan").says(t, "Planned for machine h200",
 		"2 of these nodes run as jobs of executor gpu, at most 1 at once")
 	o := p.must(0, "apply")
-	o.says(t, "job benchgraph-", "runs on "+kubetest.Node, "Apply: ")
+	o.says(t, "job benchgraph-", " is submitted", "Apply: 5 done")
 	p.must(0, "plan").says(t, "Plan: 0 to run")
 	p.must(0, "logs", `trial.speed["c#1"]`).says(t, "line of 7 bytes", "block 1: ")
 	text, _ := p.objects()
