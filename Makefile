@@ -10,7 +10,7 @@ PURE := netgo,osusergo
 export GOFLAGS += -trimpath -tags=$(PURE)
 
 build:
-	go build -o bin/benchgraph ./cmd/benchgraph
+	go build -o bin/ ./cmd/benchgraph ./cmd/benchgraph-kubernetes ./cmd/benchgraph-modal
 
 demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply

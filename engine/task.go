@@ -77,7 +77,7 @@ type Env struct {
 	// Transcript is what the task has run so far; nil: nothing. Its JSON is kept with the log and the result.
 	Transcript any
 	Estimate   time.Duration // of the duration; 0: unknown
-	Devices    []string      // by Remote: the devices that the node was given elsewhere
+	Devices    []string      // of Remote: what the node was given elsewhere
 }
 
 // Failure is an error with a class.

@@ -1,21 +1,22 @@
 package remote
 
 import (
-	"encoding/json"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/executor/kubernetes"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote/attribute"
 )
 
 // forKubernetes are the attributes of an executor for Kubernetes.
-func (s *Settings) forKubernetes() map[string]reader {
+func (s *Settings) forKubernetes() map[string]attribute.Reader {
+	const whose = "as Kubernetes takes it"
 	k := &s.Kubernetes
-	return map[string]reader{
-		"image": digested(&k.Image), "context": named(&k.Context), "namespace": named(&k.Namespace),
-		"queue": named(&k.Queue), "service_account": named(&k.ServiceAccount), "pull_secret": named(&k.PullSecret),
-		"env_from": names(&k.EnvFrom), "volumes": volumes(&k.Volumes), "node_selector": labels(&k.NodeSelector),
-		"tolerations": taints(&k.Tolerations),
+	return map[string]attribute.Reader{
+		"image": attribute.Image(&k.Image), "context": attribute.Word(&k.Context, whose),
+		"namespace": attribute.Word(&k.Namespace, whose), "queue": attribute.Word(&k.Queue, whose),
+		"service_account": attribute.Word(&k.ServiceAccount, whose), "pull_secret": attribute.Word(&k.PullSecret, whose),
+		"env_from": attribute.Words(&k.EnvFrom, whose), "volumes": attribute.Volumes(&k.Volumes),
+		"node_selector": attribute.Labels(&k.NodeSelector), "tolerations": attribute.Taints(&k.Tolerations),
 	}
 }
 
@@ -25,41 +26,15 @@ func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 		all = append(all, mistake{"", "An executor for Kubernetes needs an image, by its digest, with benchgraph in " +
 			`it: image = "REGISTRY/NAME@sha256:…".`})
 	}
-	if spec.Store != nil && spec.Store.Dir != "" {
-		for at := range s.Kubernetes.Volumes {
-			if at == spec.Store.Dir || strings.HasPrefix(spec.Store.Dir, at+"/") {
-				return all
-			}
-		}
-		all = append(all, mistake{"machine", "A Pod sees no directory of this machine, such as that of the file's " +
-			`store. Name an S3-compatible one, store { url = "s3://BUCKET/PREFIX" }, or have volumes mount a claim ` +
-			"with the store at its path."})
+	if spec.Store == nil || spec.Store.Dir == "" {
+		return all
 	}
-	return all
-}
-
-func labels(to *map[string]string) reader {
-	return func(raw json.RawMessage) string {
-		ok := json.Unmarshal(raw, to) == nil
-		for name, value := range *to {
-			ok = ok && isWord(name) && !strings.ContainsAny(value, " \t\r\n\x00")
+	for at := range s.Kubernetes.Volumes {
+		if strings.HasPrefix(spec.Store.Dir+"/", at+"/") {
+			return all
 		}
-		if !ok {
-			return `labels of nodes with their values are expected, such as { "gpu" = "h100" }`
-		}
-		return ""
 	}
-}
-
-func taints(to *[]string) reader {
-	return func(raw json.RawMessage) string {
-		ok := json.Unmarshal(raw, to) == nil
-		for _, text := range *to {
-			ok = ok && isWord(text) && kubernetes.IsToleration(text)
-		}
-		if !ok {
-			return `taints are expected as kubectl writes them, such as ["nvidia.com/gpu:NoSchedule"]`
-		}
-		return ""
-	}
+	return append(all, mistake{"machine", "A Pod sees no directory of this machine, such as that of the file's " +
+		`store. Name an S3-compatible one, store { url = "s3://BUCKET/PREFIX" }, or have volumes mount a claim ` +
+		"with the store at its path."})
 }

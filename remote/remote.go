@@ -178,7 +178,7 @@ type attempt struct {
 	quiet      bool // no other job may run on the node
 	limits     *limits
 	printed    printed                    // by the job
-	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: nothing is copied yet
+	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: none began
 
 	since time.Time     // when it was first seen to run; zero: it was not
 	ran   time.Duration // how long it ran

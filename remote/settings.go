@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote/attribute"
 )
 
 // Settings are the attributes of an executor block.
@@ -47,7 +48,7 @@ type Kind struct {
 	record    string // where it is told what became of a job, likewise
 	describe  string // how a machine file is made of a job
 	// the attributes that only this kind has, and how each is read
-	attributes func(*Settings) map[string]reader
+	attributes func(*Settings) map[string]attribute.Reader
 	check      func(*Settings, *hclspec.Spec) []mistake // what is wrong with the attributes together; may be nil
 }
 
@@ -66,8 +67,18 @@ var kinds = map[string]*Kind{
 		attributes: (*Settings).forKubernetes, check: (*Settings).checkKubernetes},
 }
 
-// reader reads the value of an attribute, and returns why it cannot be read; "" if it can.
-type reader func(json.RawMessage) string
+// Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes what
+// the user is to be told; it may be nil.
+func (s *Settings) Dial(self string, environ []string, told func(string)) (Scheduler, error) {
+	switch s.Kind {
+	case kinds["modal"]:
+		return modal.Open(modal.Options{Asks: s.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
+	case kinds["kubernetes"]:
+		return kubernetes.Open(kubernetes.Options{Asks: s.Kubernetes, Beside: filepath.Dir(self), Environ: environ,
+			Told: told})
+	}
+	return slurm.Open(slurm.Options{Asks: s.Slurm, WorkDir: s.WorkDir, Environ: environ, Told: told})
+}
 
 // standardJobs is the number of jobs at once where the file says nothing.
 const standardJobs = 16
@@ -127,63 +138,21 @@ type mistake struct {
 	text      string
 }
 
-func text(to *string) reader {
-	return func(raw json.RawMessage) string {
-		if json.Unmarshal(raw, to) != nil || strings.ContainsAny(*to, "\x00\r") {
-			return "a text is expected"
-		}
-		return ""
-	}
-}
-
-func isWord(text string) bool {
-	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\n")
-}
-
-func word(to *string) reader {
-	return func(raw json.RawMessage) string {
-		if why := text(to)(raw); why != "" {
-			return why
-		}
-		if !isWord(*to) {
-			return "a text without spaces is expected, as sbatch takes it"
-		}
-		return ""
-	}
-}
-
-func absolute(to *string) reader {
-	return func(raw json.RawMessage) string {
-		if text(to)(raw) != "" || !path.IsAbs(*to) || path.Clean(*to) == "/" {
-			return "an absolute path is expected, which the nodes see under the same name"
-		}
-		return ""
-	}
-}
-
-func number(to *int) reader {
-	return func(raw json.RawMessage) string {
-		if json.Unmarshal(raw, to) != nil || *to < 1 || *to > 1<<20 {
-			return "a whole number of at least 1 is expected"
-		}
-		return ""
-	}
-}
-
 // readers are the attributes of the block and how each is read.
-func (s *Settings) readers() map[string]reader {
-	all := map[string]reader{
-		"setup": text(&s.Setup), "program": absolute(&s.Program), "cpus": number(&s.CPUs),
-		"max_jobs": number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
+func (s *Settings) readers() map[string]attribute.Reader {
+	all := map[string]attribute.Reader{
+		"setup": attribute.Text(&s.Setup), "program": attribute.Absolute(&s.Program), "cpus": attribute.Number(&s.CPUs),
+		"max_jobs": attribute.Number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
 	}
 	maps.Copy(all, s.attributes(s))
 	return all
 }
 
-func (s *Settings) forSlurm() map[string]reader {
-	return map[string]reader{
-		"partition": word(&s.Slurm.Partition), "account": word(&s.Slurm.Account), "qos": word(&s.Slurm.QOS),
-		"constraint": word(&s.Slurm.Constraint), "gres": word(&s.Slurm.Gres), "work_dir": absolute(&s.WorkDir),
+func (s *Settings) forSlurm() map[string]attribute.Reader {
+	const whose = "as sbatch takes it"
+	return map[string]attribute.Reader{
+		"partition": attribute.Word(&s.Slurm.Partition, whose), "account": attribute.Word(&s.Slurm.Account, whose), "qos": attribute.Word(&s.Slurm.QOS, whose),
+		"constraint": attribute.Word(&s.Slurm.Constraint, whose), "gres": attribute.Word(&s.Slurm.Gres, whose), "work_dir": attribute.Absolute(&s.WorkDir),
 	}
 }
 

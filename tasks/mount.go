@@ -44,10 +44,10 @@ func (p *Facts) MountSource(m *hclspec.Mount) string {
 			}
 		}
 	}
-	if p.Home != "" && !filepath.IsAbs(m.Source) {
-		return filepath.Join(p.Home, filepath.FromSlash(m.Source))
+	if p.Home == "" || filepath.IsAbs(m.Source) {
+		return filepath.Clean(p.Spec.Path(m.Source))
 	}
-	return filepath.Clean(p.Spec.Path(m.Source))
+	return filepath.Join(p.Home, filepath.FromSlash(m.Source))
 }
 
 // LacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.

@@ -89,9 +89,8 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	for _, f := range t.files {
 		root, away := t.p.rootOf(f)
 		if err := f.lay(env, root, dir); err != nil && away && ctx.Err() == nil {
-			return mountFailure("input_missing", fmt.Sprintf("input %s is not on this machine: there is no file of this "+
-				"SHA-256 in %s, and files of more than 64 MiB are not sent with jobs", f.Path, root),
-				"bring the file there, or leave it out of the inputs and mount its directory")
+			return mountFailure("input_missing", fmt.Sprintf("input %s is not in %s, or is another one; files of "+
+				"more than 64 MiB are not sent with jobs", f.Path, root), "bring the file there, or mount its directory")
 		} else if err != nil {
 			return err
 		}
@@ -108,10 +107,10 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	return workdir.Keep(ctx, env, made, t.spec.Outputs, sh.Secrets)
 }
 
-// MaxSent is the size in bytes above which a file of the project is not copied for workers.
+// MaxSent is the size in bytes above which workers get no copy of a file of the project.
 const MaxSent = 64 << 20
 
-// rootOf is the directory below which an input lies: that of the project, or away, since this is a copy.
+// rootOf is the directory with an input: that of the project, or, away from this copy, that which it is a copy of.
 func (p *Facts) rootOf(f File) (dir string, away bool) {
 	if p.Home != "" && f.Stamp.Size > MaxSent {
 		return p.Home, true

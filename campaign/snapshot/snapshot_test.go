@@ -96,8 +96,9 @@ func (m *machine) facts(dir, home string, lock *hclspec.Lock) *tasks.Facts {
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { journal.Close() })
-	f := tasks.NewFacts(tasks.Config{Journal: journal, StateDir: m.state, Store: m.store, Pool: pool, Progress: io.Discard,
-		Stat: cache.OpenStatCache(filepath.Join(m.state, "stat")), Sandbox: "none", Home: home,
+	f := tasks.NewFacts(tasks.Config{Journal: journal, StateDir: m.state, Store: m.store, Pool: pool,
+		Progress: io.Discard,
+		Stat:     cache.OpenStatCache(filepath.Join(m.state, "stat")), Sandbox: "none", Home: home,
 		LockFile: filepath.Join(dir, lockFile),
 		Secret:   func(name string) (string, bool) { return "hidden-from-all", name == "TOKEN" }}, spec, lock)
 	f.Hardware = "a machine of its own"
@@ -156,8 +157,8 @@ func (m *machine) reopened(key cache.Key, home string) (*tasks.Drawing, map[stri
 	return d, all, nil
 }
 
-// Another machine draws the same graph from a snapshot, although the project lies elsewhere there, and lays out the same
-// bytes. The same project has the same snapshot; a fix that is learnt makes another one.
+// Another machine draws the same graph from a snapshot, although the project lies elsewhere there, and lays out the
+// same bytes. The same project has the same snapshot; a fix that is learnt makes another one.
 func TestAnotherMachineDrawsTheSameGraph(t *testing.T) {
 	place, dir := t.TempDir(), t.TempDir()
 	writeAll(t, dir, map[string]string{"benchmarks.hcl": project, "scripts/make.sh": "echo made", "scripts/other": "",

@@ -333,7 +333,8 @@ func TestWhatModalDoes(t *testing.T) {
 		!strings.Contains(out.String(), "attempt 2") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if states := strings.Join(c.states(), " "); strings.Count(states, "SUCCESS") != 2 || strings.Count(states, " ") != 2 {
+	states := strings.Join(c.states(), " ")
+	if strings.Count(states, "SUCCESS") != 2 || strings.Count(states, " ") != 2 {
 		t.Errorf("sandboxes: %s", states)
 	}
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/executor/kubernetes"
-	"github.com/benchgraph/benchgraph/executor/modal"
-	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
 )
@@ -47,11 +44,10 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	}
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, x.Kind.Program, self)
-	environ := s.environ("LOGNAME", "SHELL", "USER", signingKey)
+	var environ []string
 	if x.Alike {
 		x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
-	} else {
-		environ = nil
+		environ = s.environ("LOGNAME", "SHELL", "USER", signingKey)
 	}
 	shared, err := s.bucketOf(spec.Store)
 	if err != nil {
@@ -68,21 +64,8 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	}
 	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried, Project: p,
 		Spec: spec, Environ: environ, Open: func() (remote.Scheduler, error) {
-			return openScheduler(x, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
+			return x.Dial(self, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
 		}})
-}
-
-// openScheduler opens the scheduler of an executor.
-func openScheduler(x *remote.Settings, environ []string, told func(string)) (remote.Scheduler, error) {
-	self, _ := os.Executable() // Linux always knows it
-	switch x.Scheduler {
-	case "Modal":
-		return modal.Open(modal.Options{Asks: x.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
-	case "Kubernetes":
-		return kubernetes.Open(kubernetes.Options{Asks: x.Kubernetes, Beside: filepath.Dir(self), Environ: environ,
-			Told: told})
-	}
-	return slurm.Open(slurm.Options{Asks: x.Slurm, WorkDir: x.WorkDir, Environ: environ, Told: told})
 }
 
 // checkJobs returns why the jobs of a plan cannot be submitted.
@@ -101,9 +84,9 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 
 // executors looks whether jobs can be submitted from here.
 func (c *checkup) executors() {
-	for i := range c.clusters {
-		x := &c.clusters[i]
-		if _, err := openScheduler(x, c.gitEnviron(), func(string) {}); err != nil {
+	self, _ := os.Executable() // Linux always knows it
+	for _, x := range c.clusters {
+		if _, err := x.Dial(self, c.gitEnviron(), nil); err != nil {
 			c.lacks("executor "+x.Name, true, "", "%v", err)
 		} else {
 			c.ok("executor "+x.Name, "%s can be asked; machine %s", x.Scheduler, x.Machine)
