@@ -128,10 +128,8 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 			remove(dir, relay)
 		}
 	}()
-	env := &Env{
-		Out: filepath.Join(dir, cache.FilesDir), Scratch: dir,
-		Log: log, Lease: a.lease, Emit: relay, Run: r.RunID, Key: s.Key, Estimate: a.estimate,
-	}
+	env := &Env{Out: filepath.Join(dir, cache.FilesDir), Scratch: dir, Log: log, Lease: a.lease, Emit: relay,
+		Run: r.RunID, Key: s.Key, Estimate: a.estimate}
 	if err := os.Mkdir(env.Out, 0o755); err != nil {
 		return entry, err
 	}

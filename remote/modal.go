@@ -30,8 +30,8 @@ func (s *Settings) checkModal(spec *hclspec.Spec) (all []mistake) {
 		all = append(all, mistake{"time", "time: Modal lets a sandbox have 24 hours at most."})
 	}
 	if spec.Store != nil && spec.Store.Dir != "" {
-		all = append(all, mistake{"machine", "A sandbox of Modal sees no directory of this machine, where the store is " +
-			`that the file declares. Name an S3-compatible one: store { url = "s3://BUCKET/PREFIX" }.`})
+		all = append(all, mistake{"machine", "A sandbox of Modal sees no directory of this machine, where the store " +
+			`is that the file declares. Name an S3-compatible one: store { url = "s3://BUCKET/PREFIX" }.`})
 	}
 	return all
 }

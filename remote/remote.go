@@ -103,6 +103,9 @@ type Executor struct {
 // NewExecutor returns an Executor.
 func NewExecutor(o Options) *Executor {
 	o.Open = sync.OnceValues(o.Open)
+	if !o.Alike { // the variables are of this machine
+		o.Environ = nil
+	}
 	return &Executor{Options: o, owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
 }
 
@@ -162,8 +165,8 @@ func (x *Executor) countOf(key cache.Key) string {
 	return filepath.Join(x.Project.State, "submitted", key.String()[:24])
 }
 
-// workerMemory is what the worker itself may need beside the node, in bytes. A command that reaches its own limit should
-// fail by that, and not by the limit of the job.
+// workerMemory is what the worker itself may need beside the node, in bytes. A command that reaches its own limit
+// should fail by that, and not by the limit of the job.
 const workerMemory = 1 << 30
 
 // attempt is one attempt to run a node as a job.

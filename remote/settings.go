@@ -67,8 +67,8 @@ var kinds = map[string]*Kind{
 		attributes: (*Settings).forKubernetes, check: (*Settings).checkKubernetes},
 }
 
-// Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes what
-// the user is to be told; it may be nil.
+// Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes
+// what the user is to be told; it may be nil.
 func (s *Settings) Dial(self string, environ []string, told func(string)) (Scheduler, error) {
 	switch s.Kind {
 	case kinds["modal"]:
@@ -151,8 +151,10 @@ func (s *Settings) readers() map[string]attribute.Reader {
 func (s *Settings) forSlurm() map[string]attribute.Reader {
 	const whose = "as sbatch takes it"
 	return map[string]attribute.Reader{
-		"partition": attribute.Word(&s.Slurm.Partition, whose), "account": attribute.Word(&s.Slurm.Account, whose), "qos": attribute.Word(&s.Slurm.QOS, whose),
-		"constraint": attribute.Word(&s.Slurm.Constraint, whose), "gres": attribute.Word(&s.Slurm.Gres, whose), "work_dir": attribute.Absolute(&s.WorkDir),
+		"partition": attribute.Word(&s.Slurm.Partition, whose), "account": attribute.Word(&s.Slurm.Account, whose),
+		"qos":        attribute.Word(&s.Slurm.QOS, whose),
+		"constraint": attribute.Word(&s.Slurm.Constraint, whose), "gres": attribute.Word(&s.Slurm.Gres, whose),
+		"work_dir": attribute.Absolute(&s.WorkDir),
 	}
 }
 

@@ -44,11 +44,7 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 	}
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, x.Kind.Program, self)
-	var environ []string
-	if x.Alike {
-		x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
-		environ = s.environ("LOGNAME", "SHELL", "USER", signingKey)
-	}
+	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	shared, err := s.bucketOf(spec.Store)
 	if err != nil {
 		return nil // which the shared store tells
@@ -62,8 +58,9 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried, Project: p,
-		Spec: spec, Environ: environ, Open: func() (remote.Scheduler, error) {
+	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried,
+		Project: p, Spec: spec, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
+		Open: func() (remote.Scheduler, error) {
 			return x.Dial(self, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
 		}})
 }

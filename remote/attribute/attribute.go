@@ -83,8 +83,8 @@ func Image(to *string) Reader {
 			}
 		}
 		if !ok {
-			return `an image by its digest is expected, such as "ghcr.io/org/bench@sha256:…"; a tag may name another one ` +
-				"tomorrow"
+			return `an image by its digest is expected, such as "ghcr.io/org/bench@sha256:…"; a tag may name ` +
+				"another one tomorrow"
 		}
 		return ""
 	}

@@ -191,7 +191,6 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 // answers takes answers of Modal of which the library passes on a part only: it says that a sandbox that was terminated
 // ended with code 137, which a command can, too.
 type answers struct {
-	created  bool // whether the library asks for a sandbox; it would wait 20 minutes for a machine, and then end it
 	finished bool // whether a list is to have sandboxes that have ended
 	result   *pb.GenericResult
 	listed   []*pb.SandboxInfo
