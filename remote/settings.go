@@ -64,7 +64,16 @@ var kinds = map[string]*Kind{
 	"kubernetes": {Scheduler: "Kubernetes", streams: true, Program: "/usr/local/bin/benchgraph",
 		cancel: "kubectl delete job ", record: "kubectl describe job ",
 		describe:   "kubectl exec POD -- benchgraph devices -json >FILE",
-		attributes: (*Settings).forKubernetes, check: (*Settings).checkKubernetes},
+		attributes: func(s *Settings) map[string]attribute.Reader { return attribute.Kubernetes(&s.Kubernetes) },
+		check:      (*Settings).checkKubernetes},
+}
+
+// checkKubernetes returns what is wrong with the attributes of an executor for Kubernetes together.
+func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
+	for _, text := range attribute.KubernetesLacks(&s.Kubernetes, spec.Store) {
+		all = append(all, mistake{"", text})
+	}
+	return all
 }
 
 // Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes

@@ -5,10 +5,41 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Labels reads labels of Kubernetes' nodes, with their values.
-func Labels(to *map[string]string) Reader {
+// Kubernetes are the attributes of an executor for Kubernetes.
+func Kubernetes(k *kubernetes.Asks) map[string]Reader {
+	const whose = "as Kubernetes takes it"
+	return map[string]Reader{
+		"image": Image(&k.Image), "context": Word(&k.Context, whose), "namespace": Word(&k.Namespace, whose),
+		"queue": Word(&k.Queue, whose), "service_account": Word(&k.ServiceAccount, whose),
+		"pull_secret": Word(&k.PullSecret, whose), "env_from": Words(&k.EnvFrom, whose), "volumes": Volumes(&k.Volumes),
+		"node_selector": labels(&k.NodeSelector), "tolerations": taints(&k.Tolerations),
+	}
+}
+
+// KubernetesLacks says what such an executor lacks. Store is that of the file; nil if there is none.
+func KubernetesLacks(k *kubernetes.Asks, store *hclspec.Store) (all []string) {
+	if k.Image == "" {
+		all = append(all, "An executor for Kubernetes needs an image, by its digest, with benchgraph in it: "+
+			`image = "REGISTRY/NAME@sha256:…".`)
+	}
+	if store == nil || store.Dir == "" {
+		return all
+	}
+	for at := range k.Volumes {
+		if strings.HasPrefix(store.Dir+"/", at+"/") {
+			return all
+		}
+	}
+	return append(all, "A Pod sees no directory of this machine, such as that of the file's store. "+
+		`Name an S3-compatible one, store { url = "s3://BUCKET/PREFIX" }, or have volumes mount a claim `+
+		"with the store at its path.")
+}
+
+// labels reads labels of Kubernetes' nodes, with their values.
+func labels(to *map[string]string) Reader {
 	return func(raw json.RawMessage) string {
 		ok := json.Unmarshal(raw, to) == nil
 		for name, value := range *to {
@@ -21,8 +52,8 @@ func Labels(to *map[string]string) Reader {
 	}
 }
 
-// Taints reads taints of Kubernetes' nodes.
-func Taints(to *[]string) Reader {
+// taints reads taints of Kubernetes' nodes.
+func taints(to *[]string) Reader {
 	return func(raw json.RawMessage) string {
 		ok := json.Unmarshal(raw, to) == nil
 		for _, text := range *to {

@@ -263,8 +263,8 @@ func (c *Cluster) Stored() string {
 	return all.String()
 }
 
-// Quota makes a quota in a namespace, as the controller of quotas would have it: amounts by name, and how much of them is
-// used. It returns when the API server heeds it.
+// Quota makes a quota in a namespace, as the controller of quotas would have it: amounts by name, and how much of them
+// is used. It returns when the API server heeds it.
 func (c *Cluster) Quota(namespace string, hard, used map[string]string) {
 	c.t.Helper()
 	status, err := json.Marshal(map[string]any{"hard": hard, "used": used})
