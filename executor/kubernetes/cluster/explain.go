@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,25 +26,34 @@ func (f *follower) explain(ctx context.Context, e entry, v *verdict) {
 		time.Since(e.job.CreationTimestamp.Time) < f.c.o.Grace/4 {
 		return
 	}
+	var pod *corev1.Pod
+	if len(e.pods) > 0 {
+		pod = &e.pods[len(e.pods)-1]
+	}
 	switch {
-	case len(e.pods) == 0:
-		if words := f.c.warning(ctx, e.job.UID, "FailedCreate"); words != "" {
-			v.Reason = words
-			v.stuck = stuck{words, creation(words)}
+	case pod == nil || v.Node != "":
+		if time.Since(f.asked) >= f.c.o.Grace/2 {
+			f.asked, f.hint = time.Now(), f.c.events(ctx, e.job, pod)
 		}
-	case v.Node != "":
-		if words := f.c.warning(ctx, e.pods[len(e.pods)-1].UID, "Failed"); words != "" {
-			v.Reason = words
-			v.stuck = stuck{words, patient}
+		if f.hint.why != "" {
+			v.Reason, v.stuck = f.hint.why, f.hint
 		}
 	default:
-		pod := &e.pods[len(e.pods)-1]
 		if nodes, known := f.c.nodes(ctx); known && !slices.ContainsFunc(nodes, func(n corev1.Node) bool {
 			return fits(&n, &pod.Spec)
 		}) {
 			v.stuck = stuck{v.Reason, scaled}
 		}
 	}
+}
+
+// events says what hinders a Job without a Pod, or a Pod that has a node.
+func (c *Cluster) events(ctx context.Context, j *batchv1.Job, pod *corev1.Pod) stuck {
+	if pod == nil {
+		words := c.warning(ctx, j.UID, "FailedCreate")
+		return stuck{words, creation(words)}
+	}
+	return stuck{c.warning(ctx, pod.UID, "Failed"), patient}
 }
 
 // creation says how many times the grace a Job may be without a Pod for such a reason.

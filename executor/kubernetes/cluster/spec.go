@@ -60,12 +60,6 @@ func idOf(j *batchv1.Job) job.ID {
 	return job.NewID(j.Name+"."+uid, j.Annotations[keyAnnotation])
 }
 
-// jobName is the name of the Job of an ID.
-func jobName(id job.ID) string {
-	name, _, _ := strings.Cut(id.Name(), ".")
-	return name
-}
-
 // preamble tells the worker the name of the job. The UID of a Job is known only when there is one.
 const preamble = "export " + job.NameVariable + `="$BENCHGRAPH_JOB_NAME.${BENCHGRAPH_JOB_UID%%-*}"
 unset BENCHGRAPH_JOB_NAME BENCHGRAPH_JOB_UID

@@ -69,7 +69,8 @@ type follower struct {
 	absent int       // looks in a row that lack it
 	why    string    // why it is stuck
 	since  time.Time // since when it has been stuck for that reason
-	asked  time.Time // when events were asked for
+	asked  time.Time // when events were last asked for
+	hint   stuck     // what they said
 	sent   time.Time // when the API server last took the deletion
 }
 
@@ -104,8 +105,8 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 		f.tell(v.Status)
 		return v.End, true, nil
 	}
-	if v.State == job.Pending && f.ran { // of Kueue, which would have it begin anew
-		v.State, v.Reason = preempted, "the Job was suspended while it ran"
+	if v.State == job.Pending && f.ran && !f.cancels { // Kueue took it from its node, and would have it begin anew
+		v.State, v.Reason = preempted, "its Pod was taken from the node"
 		end, err := f.end(ctx, v.End)
 		return end, err == nil, err
 	}
