@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
+.PHONY: kubernetes test-kubernetes build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -10,7 +10,7 @@ PURE := netgo,osusergo
 export GOFLAGS += -trimpath -tags=$(PURE)
 
 build:
-	go build -o bin/ ./cmd/benchgraph ./cmd/benchgraph-modal
+	go build -o bin/ ./cmd/benchgraph ./cmd/benchgraph-kubernetes ./cmd/benchgraph-modal
 
 demo: build
 	$(BENCHGRAPH) -chdir=examples/history apply
@@ -57,6 +57,15 @@ faults:
 # apart. Takes root and half an hour for each.
 test-engines:
 	for engine in docker docker-classic moby podman; do ./container/containertest/engines/run $$engine || exit 1; done
+
+# The tests on a Kubernetes cluster. Its API server, which comes from its module, takes six minutes of processor time to build the first
+# time. It needs root, and Debian's etcd-server.
+kubernetes:
+	CGO_ENABLED=0 go build -C executor/kubernetes/kubetest/apiserver -ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/ k8s.io/kubernetes/cmd/kube-apiserver
+
+test-kubernetes: kubernetes
+	go test -vet=off -timeout 20m ./executor/kubernetes/...
+	go test -vet=off -timeout 20m -run '^TestKubernetes$$' ./cmd/benchgraph
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

@@ -87,7 +87,7 @@ for name in sh wc cat test; do ln -s busybox bin/$name; done
 printf '%s' "$1" >work/benchmarks.hcl
 tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Join(dist, "*_linux_amd64.tar.gz")))
 		for _, file := range []string{"benchgraph.1", "LICENSE", "README.md", "completions/benchgraph.bash",
-			"benchgraph-modal"} {
+			"benchgraph-kubernetes", "benchgraph-modal"} {
 			if _, err := os.Stat(filepath.Join(root, "bin", file)); err != nil {
 				t.Error(err)
 			}
@@ -113,7 +113,9 @@ tar -xzf "$2" --strip-components=1 -C bin`, busybox, project, one(t, filepath.Jo
 		dir := t.TempDir()
 		run(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check",
 			"--target=.", one(t, filepath.Join(dist, "*manylinux*x86_64.whl")))
-		run(t, dir, "sh", "-c", "bin/benchgraph-modal </dev/null") // nobody calls it
+		for _, name := range []string{"benchgraph-kubernetes", "benchgraph-modal"} {
+			run(t, dir, "sh", "-c", "bin/"+name+" </dev/null") // nobody calls it
+		}
 		if said := run(t, dir, "bin/benchgraph", "version"); !strings.HasPrefix(said, "benchgraph ") ||
 			strings.Contains(said, "unknown") {
 			t.Error(said)

@@ -9,6 +9,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -58,7 +59,7 @@ func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, wh
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer stop()
 	if err := scheduler.Cancel(within, id); err != nil {
-		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.cancel+id.Name())
+		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.cancel+known(id))
 	} else {
 		j.clean(within)
 	}
@@ -66,6 +67,13 @@ func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, wh
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("executor %s: job %s: %w", j.Name, id.Name(), why)
+}
+
+// known is the name of a job to the scheduler's own commands: Kubernetes has one name for all jobs of a key, which ours
+// tells apart by what follows a dot.
+func known(id job.ID) string {
+	name, _, _ := strings.Cut(id.Name(), ".")
+	return name
 }
 
 // conclude takes the result of a job that is no longer running, or tells why there is none.
@@ -192,7 +200,7 @@ func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Ent
 // lost returns the failure of a job that left neither a result nor an outcome.
 func (j *attempt) lost(id job.ID, end job.End) error {
 	f := &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "job_lost", Stage: "run",
-		Remedy: "look at the log, and at the scheduler's record of the job: " + j.record + id.Name()}}
+		Remedy: "look at the log, and at the scheduler's record of the job: " + j.record + known(id)}}
 	where := ""
 	if end.Node != "" {
 		where = " on " + end.Node
@@ -214,6 +222,9 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 		f.Remedy = "raise memory in the executor block " + j.Name
 	default:
 		f.Message = fmt.Sprintf("job %s ended as %s%s without a result", id.Name(), end.State, where)
+		if end.Reason != "" && end.State != job.Failed {
+			f.Message += ": " + end.Reason
+		}
 		if end.State == "FAILED" || end.State == "COMPLETED" { // another job would end in the same way
 			f.Retry = once()
 		}

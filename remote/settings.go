@@ -13,6 +13,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/executor/kubernetes"
 	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -33,6 +34,8 @@ type Settings struct {
 	MaxJobs int           // that are queued or running at once
 	Slurm   slurm.Asks    // of an executor for Slurm
 	Modal   modal.Asks    // of an executor for Modal
+
+	Kubernetes kubernetes.Asks // of an executor for Kubernetes
 }
 
 // Kind is a kind of executor block.
@@ -58,13 +61,30 @@ var kinds = map[string]*Kind{
 		record:     "the page of its app at modal.com, sandbox ",
 		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",
 		attributes: (*Settings).forModal, check: (*Settings).checkModal},
+	"kubernetes": {Scheduler: "Kubernetes", streams: true, Program: "/usr/local/bin/benchgraph",
+		cancel: "kubectl delete job ", record: "kubectl describe job ",
+		describe:   "kubectl exec POD -- benchgraph devices -json >FILE",
+		attributes: func(s *Settings) map[string]attribute.Reader { return attribute.Kubernetes(&s.Kubernetes) },
+		check:      (*Settings).checkKubernetes},
+}
+
+// checkKubernetes returns what is wrong with the attributes of an executor for Kubernetes together.
+func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
+	for _, text := range attribute.KubernetesLacks(&s.Kubernetes, spec.Store) {
+		all = append(all, mistake{"", text})
+	}
+	return all
 }
 
 // Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes
 // what the user is to be told; it may be nil.
 func (s *Settings) Dial(self string, environ []string, told func(string)) (Scheduler, error) {
-	if s.Kind == kinds["modal"] {
+	switch s.Kind {
+	case kinds["modal"]:
 		return modal.Open(modal.Options{Asks: s.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
+	case kinds["kubernetes"]:
+		return kubernetes.Open(kubernetes.Options{Asks: s.Kubernetes, Beside: filepath.Dir(self), Environ: environ,
+			Told: told})
 	}
 	return slurm.Open(slurm.Options{Asks: s.Slurm, WorkDir: s.WorkDir, Environ: environ, Told: told})
 }
@@ -82,8 +102,8 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("This version of benchgraph runs nodes here, on Slurm and on Modal, and starts nothing on " + kind +
-				".")
+			unused("This version of benchgraph runs nodes here, on Slurm, on Modal and on Kubernetes, and starts " +
+				"nothing on " + kind + ".")
 			continue
 		}
 		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)

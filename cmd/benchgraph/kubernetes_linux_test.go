@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/kubetest"
+)
+
+// podded is a project whose benchmarks run as Jobs of a Kubernetes cluster: its API server is real, and its kubelet,
+// which has two devices, is played.
+type podded struct {
+	*world
+	cluster   *kubetest.Cluster
+	namespace string
+	hold      string // while there is a file of this name, what is measured does not end
+	shared    string
+}
+
+const poddedFile = `
+benchgraph {
+  sandbox = "none"
+  store { url = "file://SHARED/store" }
+}
+machine "h200" { devices = "machines/h200.json" }
+executor "kubernetes" "gpu" {
+  machine  = machine.h200
+  image    = "bench@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+  program  = "PROGRAM"
+  volumes  = { "SHARED" = "shared" }
+  cpus     = 1
+  max_jobs = 1
+}
+commit "c" {}
+variant "base" { baseline = true }
+variant "fast" {}
+benchmark "speed" {
+  for_each = candidates
+  secrets  = ["SPEED_TOKEN"]
+  command  = <<-EOT
+    sample 100 0.01
+    printf 'hostile \033[2J\r\000 line of %s bytes\n' "$(printf %s "$SPEED_TOKEN" | wc -c)"
+    while [ -e SHARED/hold ]; do sleep 0.05; done
+  EOT
+  gpus { count = 2 }
+  metrics {
+    metric "rate" {
+      match  = "work done: ([0-9.]+)"
+      better = "higher"
+    }
+  }
+  design { samples = 2 }
+}
+compare "speed" { of = [benchmark.speed] }
+`
+
+func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
+	t.Helper()
+	p := &podded{world: newWorld(t, ""), cluster: c, namespace: c.Namespace()}
+	library, err := nvmltest.Build(t.TempDir(), false)
+	check(t, err)
+	p.shared, err = os.MkdirTemp("/srv", "benchgraph-test-") // /tmp is hidden in a sandbox anyway
+	check(t, err)
+	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", p.shared).Run(); _ = os.RemoveAll(p.shared) })
+	played := filepath.Join(p.shared, "played")
+	check(t, os.WriteFile(played, []byte("system driver=550.54.15 cuda=12040\n"+
+		"gpu uuid=GPU-0 name=NVIDIA_H200 mib=143771 pci=00000000:00:00.0 temp=31 util=0\n"+
+		"gpu uuid=GPU-1 name=NVIDIA_H200 mib=143771 pci=00000000:01:00.0 temp=31 util=0\n"), 0o644))
+	program, err := exec.LookPath("benchgraph")
+	check(t, err)
+	nodes := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played,
+		"BENCHGRAPH_HOST_LOCK=" + played + ".lock", "BENCHGRAPH_CACHE_DIR=" + played + ".store",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + p.shared}
+	c.Play(t, p.namespace, nodes...)
+	p.world.env = append(p.world.env, "PATH="+bin+":"+os.Getenv("PATH"), "SPEED_TOKEN=hunter2",
+		"KUBECONFIG="+c.Kubeconfig(p.shared, "admin", p.namespace))
+	p.hold = filepath.Join(p.shared, "hold")
+	p.write("benchmarks.hcl", strings.NewReplacer("SHARED", p.shared, "PROGRAM", program).Replace(poddedFile))
+	describe := exec.Command(program, "devices", "-json")
+	describe.Env = nodes
+	text, err := describe.Output()
+	check(t, err, os.MkdirAll(p.path("machines"), 0o755))
+	p.write("machines/h200.json", string(text))
+	return p
+}
+
+// objects are the Jobs and Pods of the namespace, as JSON, and their number.
+func (p *podded) objects() (text string, jobs int) {
+	p.t.Helper()
+	j, pods := &batchv1.JobList{}, &corev1.PodList{}
+	ctx := context.Background()
+	check(p.t, p.cluster.Batch.Get().Namespace(p.namespace).Resource("jobs").Do(ctx).Into(j),
+		p.cluster.Core.Get().Namespace(p.namespace).Resource("pods").Do(ctx).Into(pods))
+	all, err := json.Marshal([]any{j, pods})
+	check(p.t, err)
+	return string(all), len(j.Items)
+}
+
+// running waits until a Pod runs.
+func (p *podded) running() {
+	p.t.Helper()
+	until(p.t, "a Pod runs", func() bool {
+		text, _ := p.objects()
+		return strings.Contains(text, `"phase":"Running"`)
+	})
+}
+
+// TestKubernetes has one API server for all of its parts.
+func TestKubernetes(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t)
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin, "github.com/benchgraph/benchgraph/cmd/benchgraph-kubernetes")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Run("campaign", func(t *testing.T) { campaignOnKubernetes(newPodded(t, c, bin)) })
+	t.Run("killed", func(t *testing.T) { killedOnKubernetes(newPodded(t, c, bin)) })
+	t.Run("interrupted", func(t *testing.T) { interruptedOnKubernetes(newPodded(t, c, bin)) })
+	t.Run("no kubeconfig", func(t *testing.T) { noKubeconfig(newPodded(t, c, bin)) })
+}
+
+func campaignOnKubernetes(p *podded) {
+	t := p.t
+	p.must(0, "plan").says(t, "Planned for machine h200",
+		"2 of these nodes run as jobs of executor gpu, at most 1 at once")
+	o := p.must(0, "apply")
+	o.says(t, "job benchgraph-", " is submitted", "Apply: 5 done")
+	p.must(0, "plan").says(t, "Plan: 0 to run")
+	p.must(0, "logs", `trial.speed["c#1"]`).says(t, "line of 7 bytes", "block 1: ")
+	text, _ := p.objects()
+	check(t, filepath.WalkDir(p.shared, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasPrefix(path, filepath.Join(p.shared, "store")) {
+			var content []byte
+			content, err = os.ReadFile(path)
+			text += string(content)
+		}
+		return err
+	}))
+	if strings.Contains(text, "hunter2") {
+		t.Error("a secret is in a Job, in a Pod or in the shared store")
+	}
+}
+
+// A killed apply leaves its Job, and the next apply follows that Job.
+func killedOnKubernetes(p *podded) {
+	t := p.t
+	check(t, os.WriteFile(p.hold, nil, 0o644))
+	cmd := p.command("apply")
+	check(t, cmd.Start())
+	p.running()
+	check(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	time.AfterFunc(2*time.Second, func() { _ = os.Remove(p.hold) })
+	p.must(0, "apply").says(t, "was submitted before", "Apply: ")
+	if _, n := p.objects(); n > 2 {
+		t.Errorf("%d Jobs for two blocks", n)
+	}
+}
+
+// An interrupt deletes the Jobs of an apply, and waits until their Pods are gone.
+func interruptedOnKubernetes(p *podded) {
+	t := p.t
+	check(t, os.WriteFile(p.hold, nil, 0o644))
+	cmd := p.command("apply")
+	done := make(chan outcome, 1)
+	go func() { done <- p.finish(cmd) }()
+	p.running()
+	check(t, cmd.Process.Signal(syscall.SIGINT))
+	(<-done).exits(t, 130)
+	if text, n := p.objects(); n != 0 || strings.Contains(text, `"kind":"Pod"`) {
+		t.Errorf("%d Jobs are left: %s", n, text)
+	}
+}
+
+// Without a kubeconfig, nothing is started.
+func noKubeconfig(p *podded) {
+	t := p.t
+	p.world.env = append(p.world.env, "KUBECONFIG="+p.path("nowhere"))
+	o := p.must(1, "apply")
+	o.says(t, "executor gpu: kubernetes: no kubeconfig names a cluster", "KUBECONFIG")
+	o.saysNot(t, "Apply: ")
+	if _, n := p.objects(); n != 0 {
+		t.Errorf("%d Jobs", n)
+	}
+	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "nobody", p.namespace))
+	p.must(1, "apply").says(t, `User "nobody" cannot list resource "jobs"`, "have the user given the verbs")
+}

@@ -1,0 +1,242 @@
+// Package cluster is the inside of benchgraph-kubernetes: it submits jobs as Jobs of a Kubernetes cluster, each with
+// one Pod, and follows them to their ends. What Kubernetes says of a Job tells when it no longer runs, and why it never
+// will; whether it made its result is for others to say.
+//
+// An API server that does not answer says nothing about any Job.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/kubernetes"
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+// name is that of the scheduler, for people.
+const name = "Kubernetes"
+
+// Options say how a cluster is spoken to. The kubeconfig is found as by kubectl, in the environment of the process.
+type Options struct {
+	kubernetes.Asks
+	// between two looks at the Jobs; 0: from 1 s to 30 s, a twentieth of the age of the youngest job
+	Every time.Duration
+	// how long a state must last that does not end by itself; longer, where something may yet end it; 0: 20 s
+	Grace time.Duration
+	// called when the cluster stops answering or taking Jobs, and then not until that is over; may be nil
+	Told func(message string)
+}
+
+// Cluster is a namespace of a Kubernetes cluster. It is safe for concurrent use.
+type Cluster struct {
+	o           Options
+	batch, core rest.Interface
+	namespace   string
+	tolerations []corev1.Toleration
+
+	mu       sync.Mutex
+	troubles map[trouble]bool // that were told and are not over
+	next     *look            // that nobody has begun; nil: none is wanted
+	looking  bool             // a goroutine carries looks out
+	waiting  map[*waiter]bool // that each poll is handed to
+	polling  bool             // a goroutine polls for them
+	wake     chan struct{}    // has room for one: the set of waiters changed
+	machines machines         // the cluster's nodes, as they were a while ago
+}
+
+// answerTime bounds one question to the API server.
+const answerTime = 30 * time.Second
+
+// Open reads the kubeconfig, and asks the API server whether the user may list the Jobs of the namespace.
+func Open(ctx context.Context, o Options) (*Cluster, error) {
+	if o.Grace <= 0 {
+		o.Grace = 20 * time.Second
+	}
+	if o.Told == nil {
+		o.Told = func(string) {}
+	}
+	config, namespace, err := configure(o.Context)
+	if err != nil {
+		return nil, err
+	}
+	if o.Namespace != "" {
+		namespace = o.Namespace
+	}
+	c := &Cluster{o: o, namespace: namespace, troubles: map[trouble]bool{}, waiting: map[*waiter]bool{},
+		wake: make(chan struct{}, 1)}
+	if c.tolerations, err = tolerations(o.Tolerations); err != nil {
+		return nil, err
+	}
+	if err := c.connect(config); err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	ctx, stop := context.WithTimeout(ctx, answerTime)
+	defer stop()
+	err = c.get("jobs").Param("limit", "1").Do(ctx).Into(&batchv1.JobList{})
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return nil, fmt.Errorf("kubernetes: the API server %s does not know the user of the kubeconfig: %s; log "+
+			"in again", config.Host, words(err))
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Errorf("kubernetes: %s; have the user given the verbs create, get, list and delete for jobs, "+
+			"create and delete for secrets, and get and list for pods and pods/log in the namespace %s", words(err),
+			namespace)
+	case err != nil:
+		return nil, fmt.Errorf("kubernetes: the API server %s does not answer as one: %s; see to it that "+
+			"kubectl get jobs works here", config.Host, words(err))
+	}
+	return c, nil
+}
+
+// configure reads the kubeconfig as kubectl does; in a Pod without one, the account of the Pod counts.
+func configure(context string) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: context})
+	config, err := loader.ClientConfig()
+	if err == nil {
+		namespace, _, err := loader.Namespace()
+		return config, namespace, err
+	}
+	files := strings.Join(rules.GetLoadingPrecedence(), ", ")
+	raw, broken := rules.Load()
+	switch {
+	case broken != nil:
+		return nil, "", fmt.Errorf("kubernetes: the kubeconfig cannot be read: %s", words(broken))
+	case len(raw.Clusters) == 0:
+		return nil, "", fmt.Errorf("kubernetes: no kubeconfig names a cluster (%s); have the cluster's login write "+
+			"one, or name its file in KUBECONFIG", files)
+	case context != "" && raw.Contexts[context] == nil:
+		return nil, "", fmt.Errorf("kubernetes: the kubeconfig (%s) has no context %q, but %s; correct context in the "+
+			"executor block", files, context, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+	}
+	return nil, "", fmt.Errorf("kubernetes: the kubeconfig (%s) cannot be used: %s", files, words(err))
+}
+
+// connect makes the clients of the two groups of the API that are used, and knows no types of others.
+func (c *Cluster) connect(config *rest.Config) error {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(batchv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.UserAgent = "benchgraph"
+	config.QPS, config.Burst = 50, 100
+	config.WarningHandler = rest.NoWarnings{}
+	for _, group := range []struct {
+		version schema.GroupVersion
+		path    string
+		to      *rest.Interface
+	}{{batchv1.SchemeGroupVersion, "/apis", &c.batch}, {corev1.SchemeGroupVersion, "/api", &c.core}} {
+		own := rest.CopyConfig(config)
+		own.GroupVersion, own.APIPath = &group.version, group.path
+		client, err := rest.RESTClientFor(own)
+		if err != nil {
+			return err
+		}
+		*group.to = client
+	}
+	return nil
+}
+
+// of is the client for a resource.
+func (c *Cluster) of(resource string) rest.Interface {
+	if resource == "jobs" {
+		return c.batch
+	}
+	return c.core
+}
+
+// get begins a question about a resource of the namespace.
+func (c *Cluster) get(resource string) *rest.Request {
+	return c.of(resource).Get().Namespace(c.namespace).Resource(resource)
+}
+
+// mostWords bounds the words of an API server that are shown, in bytes.
+const mostWords = 1000
+
+// words are those of an error of the client, in one line.
+func words(err error) string {
+	text := err.Error()
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
+		text = status.Status().Message
+	}
+	return short(text)
+}
+
+// short is a text of others in one line, fit to be shown.
+func short(text string) string {
+	if text = printable.Line(strings.TrimSpace(text)); len(text) > mostWords {
+		text = strings.ToValidUTF8(text[:mostWords], "") + "…"
+	}
+	return text
+}
+
+// trouble is what the user is told once, until it is over.
+type trouble string
+
+const (
+	silent trouble = "the API server does not answer; benchgraph asks again and again"
+	full   trouble = "the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
+)
+
+func (c *Cluster) told(what trouble, err error) {
+	c.mu.Lock()
+	first := !c.troubles[what]
+	c.troubles[what] = true
+	c.mu.Unlock()
+	if first {
+		c.o.Told(fmt.Sprintf("kubernetes: %s (%s)", what, words(err)))
+	}
+}
+
+func (c *Cluster) over(what trouble) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.troubles, what)
+}
+
+// check says what is wrong with an ID.
+func check(id job.ID) error {
+	if _, uid, ok := strings.Cut(id.Name(), "."); !ok || uid == "" || !job.IsKey(id.Key()) {
+		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
+	}
+	return nil
+}
+
+// Find looks for a Job of a key that is queued or running.
+func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
+	j, err := c.read(ctx, nameOf(key))
+	if err != nil || j == nil || j.Annotations[keyAnnotation] != key || over(j) {
+		return "", false, err
+	}
+	return idOf(j), true, nil
+}
+
+// read returns a Job by its name; nil if there is none.
+func (c *Cluster) read(ctx context.Context, name string) (*batchv1.Job, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
+	defer stop()
+	j := &batchv1.Job{}
+	err := c.get("jobs").Name(name).Do(ctx).Into(j)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return j, err
+}

@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/kubernetes"
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+const (
+	// ours is the label of all that benchgraph makes.
+	ours, oursValue = "app.kubernetes.io/managed-by", "benchgraph"
+	queueLabel      = "kueue.x-k8s.io/queue-name"
+
+	keyAnnotation    = "benchgraph/key"
+	nodeAnnotation   = "benchgraph/node"
+	submitAnnotation = "benchgraph/submission" // tells who made a Job when an answer is lost
+
+	gpus = "nvidia.com/gpu"
+)
+
+// Where the Secret of a Job is in its container.
+const (
+	secretDir   = "/mnt/benchgraph"
+	requestItem = "request"
+	scriptItem  = "script"
+	environItem = "environ." // and the name of a variable
+)
+
+const (
+	container = "job"
+	// keepFor is how long a Job stays that has ended.
+	keepFor = 24 * time.Hour
+	// mostSecret is the greatest size of a Secret, in bytes; less some for its names.
+	mostSecret = 1<<20 - 16<<10
+)
+
+// nameOf is the name of the Job of a key. Two who submit a job at once give the same name, and one of them gets it.
+func nameOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "benchgraph-" + hex.EncodeToString(sum[:8])
+}
+
+// idOf is the ID of a Job. The beginning of its UID tells it from earlier ones of its key.
+func idOf(j *batchv1.Job) job.ID {
+	uid, _, _ := strings.Cut(string(j.UID), "-")
+	return job.NewID(j.Name+"."+uid, j.Annotations[keyAnnotation])
+}
+
+// preamble tells the worker the name of the job. The UID of a Job is known only when there is one.
+const preamble = "export " + job.NameVariable + `="$BENCHGRAPH_JOB_NAME.${BENCHGRAPH_JOB_UID%%-*}"
+unset BENCHGRAPH_JOB_NAME BENCHGRAPH_JOB_UID
+`
+
+// secretOf is the Secret of a job: its script, its request, and its variables.
+func secretOf(j *batchv1.Job, of job.Job) (*corev1.Secret, error) {
+	data := map[string][]byte{requestItem: of.Request, scriptItem: []byte(preamble + of.Script)}
+	size := len(of.Request) + len(of.Script)
+	for _, v := range of.Environ {
+		name, value, _ := strings.Cut(v, "=")
+		data[environItem+name] = []byte(value)
+		size += len(v)
+	}
+	if size > mostSecret {
+		return nil, &job.Refused{Scheduler: name, Name: of.Name,
+			Words: fmt.Sprintf("its script, request and variables have %d bytes, and a Secret holds %d", size,
+				mostSecret),
+			Remedy: "pass what is large in data of the block, and not in variables"}
+	}
+	yes := true
+	return &corev1.Secret{Type: corev1.SecretTypeOpaque, Immutable: &yes, Data: data, ObjectMeta: metav1.ObjectMeta{
+		Name: j.Name + "-" + secretSuffix(j), Labels: map[string]string{ours: oursValue},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: j.Name, UID: j.UID}},
+	}}, nil
+}
+
+// secretSuffix tells the Secret of a submission from those of others of its key, which may be on their way out.
+func secretSuffix(j *batchv1.Job) string { return j.Annotations[submitAnnotation] }
+
+// jobOf is the Job of a job, as submission makes it.
+func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
+	labels := map[string]string{ours: oursValue}
+	own := maps.Clone(labels)
+	if c.o.Queue != "" {
+		own[queueLabel] = c.o.Queue
+	}
+	notes := map[string]string{keyAnnotation: of.Key, nodeAnnotation: short(printable.Line(of.Name)),
+		submitAnnotation: submission}
+	keep, once := int32(keepFor/time.Second), int32(0)
+	j := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: nameOf(of.Key), Labels: own, Annotations: notes},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: &once, TTLSecondsAfterFinished: &keep,
+			// A Pod that was ended for others is no failure of its command. The Job keeps that when the Pod is gone.
+			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+				Action: batchv1.PodFailurePolicyActionFailJob,
+				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
+					{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+			}}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: notes},
+				Spec:       c.podOf(of, nameOf(of.Key)+"-"+submission),
+			},
+		},
+	}
+	return j
+}
+
+// podOf is what the Pod of a job is made from. Secret is the name of the Secret.
+func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
+	no, private := false, int32(0o400)
+	pod := corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, NodeSelector: c.o.NodeSelector, Tolerations: c.tolerations,
+		ServiceAccountName: c.o.ServiceAccount,
+		// What is measured gets neither the account of the Pod nor variables that depend on other services.
+		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+		Volumes: []corev1.Volume{
+			{Name: "benchgraph", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+				SecretName: secret, DefaultMode: &private, Items: []corev1.KeyToPath{
+					{Key: requestItem, Path: requestItem}, {Key: scriptItem, Path: scriptItem}}}}},
+			// Processes of several GPUs exchange more there than the 64 MiB of an engine's default.
+			{Name: "shm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+				Medium: corev1.StorageMediumMemory}}},
+		},
+	}
+	if c.o.PullSecret != "" {
+		pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: c.o.PullSecret}}
+	}
+	if of.Time > 0 { // of the Pod, as the time in the queue does not count
+		seconds := int64(of.Time / time.Second)
+		pod.ActiveDeadlineSeconds = &seconds
+	}
+	if of.Exclusive {
+		// from both sides: a Pod that is alone admits none of ours beside it, nor do they admit it
+		pod.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey:       "kubernetes.io/hostname",
+				LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{ours: oursValue}},
+				NamespaceSelector: &metav1.LabelSelector{},
+			}},
+		}}
+	}
+	main := corev1.Container{
+		Name: container, Image: c.o.Image, Command: []string{"/bin/sh", secretDir + "/" + scriptItem},
+		Resources: resources(of), Env: environ(of, secret),
+		VolumeMounts: []corev1.VolumeMount{{Name: "benchgraph", MountPath: secretDir, ReadOnly: true},
+			{Name: "shm", MountPath: "/dev/shm"}},
+	}
+	for i, at := range slices.Sorted(maps.Keys(c.o.Volumes)) {
+		claim := "claim-" + strconv.Itoa(i)
+		pod.Volumes = append(pod.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.o.Volumes[at]}}})
+		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: claim, MountPath: at})
+	}
+	for _, from := range c.o.EnvFrom {
+		main.EnvFrom = append(main.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: from}}})
+	}
+	pod.Containers = []corev1.Container{main}
+	return pod
+}
+
+// environ are the variables of a job. Their values are in its Secret, as they may be secret.
+func environ(of job.Job, secret string) []corev1.EnvVar {
+	field := func(name, path string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+	}
+	env := []corev1.EnvVar{
+		field("BENCHGRAPH_JOB_NAME", "metadata.labels['"+batchv1.JobNameLabel+"']"),
+		field("BENCHGRAPH_JOB_UID", "metadata.labels['"+batchv1.ControllerUidLabel+"']"),
+		{Name: job.RequestVariable, Value: secretDir + "/" + requestItem},
+	}
+	for _, v := range of.Environ {
+		name, _, _ := strings.Cut(v, "=")
+		env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+			SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: environItem + name}}})
+	}
+	return env
+}
+
+// resources are what a job asks for, and gets no more of: with requests as large as limits, a Pod is among the last
+// that a node evicts.
+func resources(of job.Job) corev1.ResourceRequirements {
+	list := corev1.ResourceList{}
+	add := func(name corev1.ResourceName, amount int64, format resource.Format) {
+		if amount > 0 {
+			list[name] = *resource.NewQuantity(amount, format)
+		}
+	}
+	add(gpus, int64(of.GPUs), resource.DecimalSI)
+	add(corev1.ResourceCPU, int64(of.CPUs), resource.DecimalSI)
+	add(corev1.ResourceMemory, of.Memory, resource.BinarySI)
+	return corev1.ResourceRequirements{Requests: list, Limits: list}
+}
+
+// tolerations reads taints, see kubernetes.IsToleration.
+func tolerations(texts []string) (all []corev1.Toleration, err error) {
+	for _, text := range texts {
+		if !kubernetes.IsToleration(text) {
+			return nil, fmt.Errorf("kubernetes: toleration %q: a taint is expected, as KEY=VALUE:EFFECT", text)
+		}
+		taint, effect, _ := strings.Cut(text, ":")
+		key, value, equal := strings.Cut(taint, "=")
+		t := corev1.Toleration{Key: key, Value: value, Operator: corev1.TolerationOpExists,
+			Effect: corev1.TaintEffect(effect)}
+		if equal {
+			t.Operator = corev1.TolerationOpEqual
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}

@@ -1,0 +1,250 @@
+package cluster
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+)
+
+// States of Jobs, beside those of package job.
+const (
+	completing job.State = "COMPLETING" // its processes may still write
+	preempted  job.State = "PREEMPTED"  // for others, or for the sake of the node
+	nodeFail   job.State = "NODE_FAIL"
+	cancelled  job.State = "CANCELLED"
+)
+
+// isTrue returns the condition of a Job; nil if it has none that is true.
+func isTrue(j *batchv1.Job, what batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range j.Status.Conditions {
+		if d := &j.Status.Conditions[i]; d.Type == what && d.Status == corev1.ConditionTrue {
+			return d
+		}
+	}
+	return nil
+}
+
+// over reports whether a Job has ended for good.
+func over(j *batchv1.Job) bool {
+	return isTrue(j, batchv1.JobComplete) != nil || isTrue(j, batchv1.JobFailed) != nil
+}
+
+// verdict is what a Job and its Pods say.
+type verdict struct {
+	job.End
+	over  bool
+	stuck stuck
+}
+
+// stuck is why a Job does not begin.
+type stuck struct {
+	why  string // "": nothing is known to hinder it
+	last int    // how many times the grace this may last; 0: as long as it wants
+}
+
+// How many times the grace a state may last that hinders a Job.
+const (
+	atOnce  = 1
+	soon    = 3  // what is missing may be on its way
+	patient = 15 // a registry or a volume may come back
+	scaled  = 45 // an autoscaler may make a machine
+)
+
+// verdict judges a Job by its conditions and by its last Pod.
+func (e entry) verdict() (v verdict) {
+	v.Submitted = e.job.CreationTimestamp.Time
+	var pod *corev1.Pod
+	if len(e.pods) > 0 {
+		pod = &e.pods[len(e.pods)-1]
+		v.Node = short(pod.Spec.NodeName)
+	}
+	failed := isTrue(e.job, batchv1.JobFailed)
+	switch {
+	case isTrue(e.job, batchv1.JobComplete) != nil:
+		v.State, v.over = job.Completed, true
+	case failed != nil:
+		v.over = true
+		v.failed(failed, pod)
+	case e.job.DeletionTimestamp != nil, isTrue(e.job, batchv1.JobFailureTarget) != nil,
+		isTrue(e.job, batchv1.JobSuccessCriteriaMet) != nil:
+		v.State = completing
+	case e.job.Spec.Suspend != nil && *e.job.Spec.Suspend:
+		v.State, v.Reason = job.Pending, "the Job is suspended"
+		if queue := e.job.Labels[queueLabel]; queue != "" {
+			v.Reason = "waits in the queue " + short(queue)
+		}
+	case pod == nil:
+		v.State = job.Pending
+	default:
+		v.live(pod)
+	}
+	if pod != nil && v.State != job.Pending {
+		v.Started = began(pod)
+	}
+	return v
+}
+
+// began is when the container of a Pod began; where that is not known, when the Pod did.
+func began(pod *corev1.Pod) time.Time {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Running != nil {
+			return s.State.Running.StartedAt.Time
+		}
+		if s.State.Terminated != nil {
+			return s.State.Terminated.StartedAt.Time
+		}
+	}
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return time.Time{}
+}
+
+// live judges the Pod of a Job that has not ended.
+func (v *verdict) live(pod *corev1.Pod) {
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed, pod.DeletionTimestamp != nil:
+		v.State = completing
+	case pod.Status.Phase == corev1.PodRunning:
+		v.State = job.Running
+	default:
+		v.State = job.Pending
+		v.pending(pod)
+	}
+}
+
+// pending says what a Pod waits for.
+func (v *verdict) pending(pod *corev1.Pod) {
+	for _, d := range pod.Status.Conditions {
+		if d.Type == corev1.PodScheduled && d.Status == corev1.ConditionFalse {
+			v.Reason = short(cmp.Or(d.Message, d.Reason))
+			if strings.Contains(d.Message, "persistentvolumeclaim") && strings.Contains(d.Message, "not found") {
+				v.stuck = stuck{v.Reason, soon}
+			}
+			return
+		}
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			v.Reason = short(strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
+			v.stuck = stuck{v.Reason, waits(w)}
+			return
+		}
+	}
+	if v.Node != "" {
+		v.Reason = "its container is made on " + v.Node
+	}
+}
+
+// lasting are words of registries after which another try has the same answer.
+var lasting = []string{"not found", "manifest unknown", "unauthorized", "denied", "forbidden",
+	"authentication required", "does not exist", "no match for platform"}
+
+// waits says how many times the grace a container may wait for such a reason.
+func waits(w *corev1.ContainerStateWaiting) int {
+	switch w.Reason {
+	case "InvalidImageName", "ErrImageNeverPull":
+		return atOnce
+	case "ErrImagePull", "ImagePullBackOff":
+		for _, word := range lasting {
+			if strings.Contains(strings.ToLower(w.Message), word) {
+				return soon
+			}
+		}
+		return patient
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return soon
+	}
+	return patient
+}
+
+// failed says how a Job failed, by its last Pod; where that is gone, by the Job's own word.
+func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
+	v.State, v.Reason = job.Failed, ""
+	switch {
+	case why.Reason == batchv1.JobReasonDeadlineExceeded:
+		v.State = job.Timeout
+		return
+	case pod == nil || pod.Status.Phase != corev1.PodFailed: // somebody deleted it
+		v.State, v.Reason = preempted, short(why.Message)
+		return
+	}
+	v.Reason = short(pod.Status.Message)
+	for _, d := range pod.Status.Conditions {
+		if d.Type == corev1.DisruptionTarget && d.Status == corev1.ConditionTrue {
+			v.State, v.Reason = disrupted(d.Reason, pod.Status.Reason), short(cmp.Or(d.Message, d.Reason))
+			return
+		}
+	}
+	switch reason := pod.Status.Reason; {
+	case reason == "DeadlineExceeded":
+		v.State = job.Timeout
+		return
+	case reason == "Evicted", reason == "Preempting":
+		v.State = preempted
+		return
+	case reason != "" && reason != "Error": // NodeLost, NodeShutdown, UnexpectedAdmissionError, OutOfcpu, …
+		v.State = nodeFail
+		return
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		t := s.State.Terminated
+		if t == nil {
+			continue
+		}
+		if v.Code = int(t.ExitCode); t.Signal > 0 {
+			v.Signal = int(t.Signal)
+		} else if v.Code > 128 && v.Code <= 128+64 {
+			v.Signal = v.Code - 128
+		}
+		v.Reason = short(cmp.Or(t.Message, t.Reason))
+		if t.Reason == "OOMKilled" {
+			v.State = job.OutOfMemory
+		}
+	}
+}
+
+// disrupted is the state of a Job whose Pod was ended for others.
+func disrupted(why, reason string) job.State {
+	switch why {
+	case "DeletionByTaintManager", "DeletionByPodGC":
+		return nodeFail
+	case corev1.PodReasonTerminationByKubelet:
+		if reason != "Evicted" && reason != "Preempting" {
+			return nodeFail // its node shuts down
+		}
+	}
+	return preempted
+}
+
+// quota reports whether words say that a quota is used up, and whether the object by itself is more than the quota.
+func quota(words string) (over, alone bool) {
+	_, after, over := strings.Cut(words, "exceeded quota: ")
+	if !over {
+		return false, false
+	}
+	amounts := func(label string) map[string]string {
+		_, text, _ := strings.Cut(after, label+": ")
+		all := map[string]string{}
+		for pair := range strings.SplitSeq(text, ",") {
+			name, value, ok := strings.Cut(strings.TrimSpace(pair), "=")
+			if !ok {
+				break // the next label
+			}
+			all[name] = value
+		}
+		return all
+	}
+	limited := amounts("limited")
+	for name, asked := range amounts("requested") {
+		if limit, ok := limited[name]; ok && greater(asked, limit) {
+			return true, true
+		}
+	}
+	return true, false
+}

@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+)
+
+// lastWord is how long a question that runs when ctx ends may still take: its answer says which Job there is.
+const lastWord = 15 * time.Second
+
+// Submit submits a job, unless one of the same key is queued or running: then found is true. The name of a Job follows
+// from the key, so that of two who submit at once, one makes the Job and the other finds it. Where an answer is lost,
+// the Job is looked for before it is made again, until ctx ends. A job that the cluster does not take is a Refused, an
+// end of ctx in a moment of doubt an Unanswered.
+func (c *Cluster) Submit(ctx context.Context, of job.Job) (id job.ID, found bool, err error) {
+	if !job.IsKey(of.Key) {
+		return "", false, fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most",
+			of.Name, of.Key, job.MaxKey)
+	}
+	mark := make([]byte, 5)
+	_, _ = rand.Read(mark) // never fails
+	s := submission{c: c, job: of, mark: hex.EncodeToString(mark)}
+	for try := 0; ; try++ {
+		j, err := s.try(ctx)
+		switch {
+		case err != nil:
+			return "", false, err
+		case j != nil:
+			return idOf(j), j.Annotations[submitAnnotation] != s.mark, nil
+		}
+		sleep(ctx, c.pause(try))
+		if ctx.Err() != nil {
+			return "", false, s.unanswered(context.Cause(ctx))
+		}
+	}
+}
+
+// pause is the time before the next try: a second, then twice as much each time, up to half a minute.
+func (c *Cluster) pause(try int) time.Duration {
+	first := time.Second
+	if c.o.Every > 0 {
+		first = c.o.Every
+	}
+	return min(first<<min(try, 5), 30*time.Second)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+type submission struct {
+	c       *Cluster
+	job     job.Job
+	mark    string // by which a Job is known as made here
+	doubted bool   // an answer was lost, and there may be a Job
+}
+
+func (s *submission) unanswered(err error) error {
+	if !s.doubted {
+		return err
+	}
+	return &job.Unanswered{Scheduler: name, Key: s.job.Key, Cause: err,
+		Remedy: "look for it with kubectl get job " + nameOf(s.job.Key)}
+}
+
+// apart is a context for a question that has its time even if ctx ends.
+func apart(ctx context.Context) (context.Context, context.CancelFunc) {
+	own, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), answerTime,
+		fmt.Errorf("no answer within %s", answerTime))
+	end := context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, stop) })
+	return own, func() { end(); stop() }
+}
+
+// try looks for the Job and makes it where there is none. It returns nil where it has to be tried again.
+func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
+	c := s.c
+	j, err := c.read(ctx, nameOf(s.job.Key))
+	switch {
+	case ctx.Err() != nil:
+		return nil, s.unanswered(context.Cause(ctx))
+	case err != nil:
+		return nil, s.judge(err)
+	case j != nil && j.Annotations[keyAnnotation] != s.job.Key:
+		return nil, s.refused("there is a Job "+j.Name+" already, which is not benchgraph's", "delete that Job")
+	case j != nil && j.DeletionTimestamp != nil:
+		return nil, nil // it is on its way out
+	case j != nil && over(j):
+		err := c.remove(ctx, j, metav1.DeletePropagationBackground)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return nil, s.judge(err)
+		}
+		return nil, nil
+	}
+	if j == nil {
+		if j, err = s.create(ctx); err != nil || j == nil {
+			return nil, err
+		}
+	}
+	if err := s.equip(ctx, j); err != nil {
+		return nil, err
+	}
+	c.over(silent)
+	c.over(full)
+	return j, nil
+}
+
+// create makes the Job; it returns nil where another was faster or an answer is missing.
+func (s *submission) create(ctx context.Context) (*batchv1.Job, error) {
+	own, stop := apart(ctx)
+	defer stop()
+	made := &batchv1.Job{}
+	err := s.c.batch.Post().Namespace(s.c.namespace).Resource("jobs").Body(s.c.jobOf(s.job, s.mark)).Do(own).Into(made)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return nil, nil
+	case err != nil:
+		return nil, s.judge(err)
+	}
+	return made, nil
+}
+
+// equip makes the Secret of a Job, without which its Pod does not start: also of one whose submitter was killed before
+// that. A Job that cannot have its Secret is removed.
+func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
+	own, stop := apart(ctx)
+	defer stop()
+	secret, err := secretOf(j, s.job)
+	for try := 0; err == nil; try++ {
+		err = s.c.core.Post().Namespace(s.c.namespace).Resource("secrets").Body(secret).Do(own).Into(&corev1.Secret{})
+		if err == nil || apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		if passes(err) && own.Err() == nil {
+			s.c.told(silent, err)
+			sleep(own, s.c.pause(try))
+			err = own.Err()
+		}
+	}
+	if own.Err() != nil { // the next submission goes on with it
+		s.doubted = true
+		return s.unanswered(context.Cause(own))
+	}
+	if j.Annotations[submitAnnotation] == s.mark {
+		_ = s.c.remove(own, j, metav1.DeletePropagationBackground) // without its Secret it can never run
+	}
+	if _, ok := err.(*job.Refused); ok {
+		return err
+	}
+	return s.judge(err)
+}
+
+// remove deletes one Job, and no later one of its name.
+func (c *Cluster) remove(ctx context.Context, j *batchv1.Job, how metav1.DeletionPropagation) error {
+	ctx, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
+	defer stop()
+	return c.batch.Delete().Namespace(c.namespace).Resource("jobs").Name(j.Name).Body(&metav1.DeleteOptions{
+		PropagationPolicy: &how, Preconditions: &metav1.Preconditions{UID: &j.UID}}).Do(ctx).Error()
+}
+
+// passes reports whether the same question may be answered later. After such an error, what was asked for may have been
+// done.
+func passes(err error) bool {
+	status, ok := err.(apierrors.APIStatus)
+	if !ok {
+		return true // of the connection
+	}
+	code := int(status.Status().Code)
+	return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusUnauthorized ||
+		code == http.StatusConflict || code >= http.StatusInternalServerError
+}
+
+// judge says whether the Job may be taken later: nil if so.
+func (s *submission) judge(err error) error {
+	text := words(err)
+	if passes(err) {
+		s.doubted = true
+		s.c.told(silent, err)
+		return nil
+	}
+	over, mine := quota(text)
+	over = over || strings.Contains(text, "status unknown for quota") // the quota is new
+	switch {
+	case over && !mine: // other objects use it up, and they end
+		s.c.told(full, err)
+		return nil
+	case over:
+		return s.refused(text, "ask for less, or have the quota of the namespace raised")
+	case apierrors.IsNotFound(err):
+		return s.refused(text, "correct namespace in the executor block, or have the namespace made")
+	case apierrors.IsForbidden(err) && strings.Contains(text, "User "):
+		return s.refused(text, "have the user given that right in the namespace "+s.c.namespace)
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return s.refused(text, "correct the attribute that it names in the executor block")
+	}
+	return s.refused(text, "ask for what the rules of the namespace allow")
+}
+
+func (s *submission) refused(words, remedy string) error {
+	return &job.Refused{Scheduler: name, Name: s.job.Name, Words: words, Remedy: remedy}
+}

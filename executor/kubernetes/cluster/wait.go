@@ -1,0 +1,238 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+)
+
+// Wait follows a Job until it no longer runs. Told is called when its state, reason or node is another one, and may be
+// nil. All waits share one reading of the Jobs. A Job that waits for something that never comes is deleted; so is one
+// that was taken from its node and would begin anew. The end of ctx ends the wait and leaves the Job.
+func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
+	if err := check(id); err != nil {
+		return job.End{}, err
+	}
+	f := &follower{c: c, id: id, told: told}
+	end, err := f.follow(ctx)
+	if err == nil && f.last.job != nil {
+		c.forget(f.last)
+	}
+	return end, err
+}
+
+// forget deletes the Secret of a Job that has ended, which only its Pod needed. What fails is left to the Job, with
+// which the Secret is deleted at last.
+func (c *Cluster) forget(e entry) {
+	ctx, stop := context.WithTimeout(context.Background(), lastWord)
+	defer stop()
+	_ = c.core.Delete().Namespace(c.namespace).Resource("secrets").Name(e.job.Name + "-" + secretSuffix(e.job)).Do(ctx).
+		Error()
+}
+
+// Cancel deletes a Job, and returns when its Pods are gone: none of its processes can write any more, unless its node
+// is cut off. The end of ctx ends the wait with an error, and what the API server was asked by then goes on.
+func (c *Cluster) Cancel(ctx context.Context, id job.ID) error {
+	if err := check(id); err != nil {
+		return err
+	}
+	_, err := c.cancel(ctx, id)
+	return err
+}
+
+func (c *Cluster) cancel(ctx context.Context, id job.ID) (job.End, error) {
+	f := &follower{c: c, id: id, cancels: true}
+	end, err := f.follow(ctx)
+	if err != nil && f.status.State != "" {
+		err = fmt.Errorf("job %s: is still %s: %w", id.Name(), f.status.State, err)
+	}
+	return end, err
+}
+
+// follower is one wait for the end of a Job.
+type follower struct {
+	c       *Cluster
+	id      job.ID
+	told    func(job.Status)
+	cancels bool // it deletes the Job
+
+	last   entry // as it was seen last; with no Job: it was not
+	status job.Status
+	ran    bool      // it was seen to run
+	absent int       // looks in a row that lack it
+	why    string    // why it is stuck
+	since  time.Time // since when it has been stuck for that reason
+	asked  time.Time // when events were last asked for
+	hint   stuck     // what they said
+	sent   time.Time // when the API server last took the deletion
+}
+
+func (f *follower) follow(ctx context.Context) (job.End, error) {
+	w := f.c.join()
+	defer f.c.leave(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return job.End{}, context.Cause(ctx)
+		case l := <-w.looks:
+			if end, ok, err := f.judge(ctx, l); ok || err != nil {
+				return end, err
+			}
+		}
+	}
+}
+
+// judge says whether the Job has ended.
+func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
+	if l.err != nil {
+		f.absent, f.why = 0, "" // from here on, nothing is known to have lasted
+		return job.End{}, false, nil
+	}
+	e, ok := l.jobs[string(f.id)]
+	if !ok {
+		return f.gone()
+	}
+	f.absent, f.last = 0, e
+	v := e.verdict()
+	if v.over && !f.cancels {
+		f.tell(v.Status)
+		return v.End, true, nil
+	}
+	if v.State == job.Pending && f.ran && !f.cancels { // Kueue took it from its node, and would have it begin anew
+		v.State, v.Reason = preempted, "its Pod was taken from the node"
+		end, err := f.end(ctx, v.End)
+		return end, err == nil, err
+	}
+	f.ran = f.ran || v.State == job.Running
+	if f.cancels {
+		f.delete(ctx)
+	}
+	if stranded(e, f.c.o.Grace) {
+		v.State, v.Reason = nodeFail, "the node does not end its Pod"
+		_ = f.c.remove(ctx, e.job, metav1.DeletePropagationBackground)
+		return v.End, true, nil
+	}
+	if v.State == job.Pending && !f.cancels {
+		f.explain(ctx, e, &v)
+	}
+	f.tell(v.Status)
+	return f.stay(ctx, v)
+}
+
+// gone judges a Job that a look lacks: two of them in a row mean that somebody deleted it.
+func (f *follower) gone() (job.End, bool, error) {
+	if f.absent++; f.absent < 2 {
+		return job.End{}, false, nil
+	}
+	end := job.End{Status: f.status, Lost: !f.cancels}
+	if f.cancels {
+		end.State = cancelled
+	}
+	return end, true, nil
+}
+
+func (f *follower) tell(s job.Status) {
+	before := f.status
+	f.status = s
+	if f.told != nil && (before.State != s.State || before.Reason != s.Reason || before.Node != s.Node) {
+		f.told(s)
+	}
+}
+
+// again is the time after which a Job that is still there is deleted once more.
+const again = 30 * time.Second
+
+// delete deletes the Job, which then stays until its Pods are gone.
+func (f *follower) delete(ctx context.Context) {
+	if !f.sent.IsZero() && time.Since(f.sent) < again {
+		return
+	}
+	if f.c.remove(ctx, f.last.job, metav1.DeletePropagationForeground) == nil {
+		f.sent = time.Now()
+	}
+}
+
+// end deletes the Job, and returns an end of which another cause is known than that.
+func (f *follower) end(ctx context.Context, known job.End) (job.End, error) {
+	_, err := f.c.cancel(ctx, f.id)
+	return known, err
+}
+
+// stay judges a Job that has not ended: one that has been stuck for too long is deleted.
+func (f *follower) stay(ctx context.Context, v verdict) (job.End, bool, error) {
+	// the words of a reason may count or quote
+	if v.stuck.last == 0 {
+		f.why = ""
+		return job.End{}, false, nil
+	}
+	if kind := fmt.Sprint(v.stuck.last); kind != f.why {
+		f.why, f.since = kind, time.Now()
+	}
+	if time.Since(f.since) < time.Duration(v.stuck.last)*f.c.o.Grace {
+		return job.End{}, false, nil
+	}
+	held := v.End
+	held.State, held.Held = cancelled, v.stuck.why
+	end, err := f.end(ctx, held)
+	return end, err == nil, err
+}
+
+// stranded reports whether a node should have ended the Pod of a Job long ago.
+func stranded(e entry, grace time.Duration) bool {
+	for _, p := range e.pods {
+		if p.DeletionTimestamp == nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if time.Since(p.DeletionTimestamp.Time) > soon*grace { // which has the time in it that the Pod was given
+			return true
+		}
+	}
+	return false
+}
+
+// Log writes what a Job has printed, and prints, until it ends. It waits for one that has not begun. A Job whose Pod is
+// gone, or never ran, has printed nothing.
+func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
+	if err := check(id); err != nil {
+		return err
+	}
+	waiter := c.join()
+	defer c.leave(waiter)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case l := <-waiter.looks:
+			e, ok := l.jobs[string(id)]
+			if l.err != nil || ok && !over(e.job) && e.verdict().State == job.Pending {
+				continue
+			}
+			if len(e.pods) == 0 {
+				return nil
+			}
+			return c.print(ctx, e.pods[len(e.pods)-1].Name, w)
+		}
+	}
+}
+
+// print writes what the container of a Pod prints.
+func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
+	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
+		Stream(ctx)
+	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // the container never began
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kubernetes: log of Pod %s: %s", pod, words(err))
+	}
+	defer body.Close()
+	_, err = io.Copy(w, body)
+	return err
+}

@@ -1,0 +1,289 @@
+package kubetest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	scheme "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/benchgraph/benchgraph/internal/needtest"
+)
+
+// Cluster is a control plane that runs until the test ends.
+type Cluster struct {
+	Batch, Core rest.Interface // for an administrator
+
+	t       testing.TB
+	dir     string
+	address string // of the API server
+	server  *process
+	serve   []string // the command of the API server
+	starts  chan func()
+
+	nodes sync.Mutex // held while they are made
+
+	mu    sync.Mutex
+	names int
+	pods  map[string]*played // by namespace and name
+	jobs  map[string]int     // how many there were, by namespace
+}
+
+// admin is a token of an administrator.
+const admin = "admin-token"
+
+// apiserver is where the Makefile has the API server built, in the module of the test.
+func apiserver(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+	}
+	return filepath.Join(dir, "bin", "kubernetes", "kube-apiserver")
+}
+
+// Start starts etcd and an API server.
+func Start(t testing.TB) *Cluster {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		needtest.Missing(t, "the cluster of the test needs root")
+	}
+	program := apiserver(t)
+	if _, err := os.Stat(program); err != nil {
+		// also in CI, which has no time for that
+		t.Skipf("%s is not there: make kubernetes builds it, in minutes", program)
+	}
+	if _, err := exec.LookPath("etcd"); err != nil {
+		needtest.Missing(t, "no etcd (apt-get install etcd-server)")
+	}
+	c := &Cluster{t: t, dir: t.TempDir(), starts: make(chan func()), pods: map[string]*played{},
+		jobs: map[string]int{}}
+	go func() {
+		runtime.LockOSThread() // and no unlock: the kernel ends the processes with the thread that started them
+		for start := range c.starts {
+			start()
+		}
+	}()
+	t.Cleanup(func() { close(c.starts) })
+	client, peer, secure := port(t), port(t), port(t)
+	etcd := "http://127.0.0.1:" + client
+	c.run("etcd", "etcd", "--data-dir="+filepath.Join(c.dir, "data"), "--unsafe-no-fsync", "--log-level=error",
+		"--logger=zap", "--listen-client-urls="+etcd, "--advertise-client-urls="+etcd,
+		"--listen-peer-urls=http://127.0.0.1:"+peer)
+	c.credentials()
+	c.address = "https://127.0.0.1:" + secure
+	c.serve = []string{program, "--etcd-servers=" + etcd, "--secure-port=" + secure, "--bind-address=127.0.0.1",
+		"--cert-dir=" + filepath.Join(c.dir, "certs"), "--token-auth-file=" + c.path("tokens"),
+		"--service-account-key-file=" + c.path("key"), "--service-account-signing-key-file=" + c.path("key"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
+		"--authorization-mode=RBAC", "--anonymous-auth=false", "--endpoint-reconciler-type=none",
+		"--disable-admission-plugins=ServiceAccount", "--allow-privileged", "--v=0"}
+	c.connect()
+	c.server = c.run("kube-apiserver", c.serve...)
+	c.ready()
+	return c
+}
+
+func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
+
+// port is a port of this machine that nothing listens on.
+func port(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// credentials writes the key by which tokens of accounts are signed, and the tokens of an administrator and of a user
+// who may do nothing.
+func (c *Cluster) credentials() {
+	c.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	c.must(err)
+	der, err := x509.MarshalECPrivateKey(key)
+	c.must(err)
+	c.must(os.WriteFile(c.path("key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), 0o600))
+	c.must(os.WriteFile(c.path("tokens"), []byte(admin+",admin,1,system:masters\nnobody-token,nobody,2\n"), 0o600))
+}
+
+func (c *Cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// process is a process of the cluster.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// run starts a process, which ends with the test.
+func (c *Cluster) run(name string, argv ...string) *process {
+	c.t.Helper()
+	log, err := os.OpenFile(c.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	c.must(err)
+	defer log.Close()
+	p := &process{exec.Command(argv[0], argv[1:]...), make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	c.starts <- func() { started <- p.cmd.Start() }
+	c.must(<-started)
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	c.t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Away ends the API server; Back starts it again.
+func (c *Cluster) Away() {
+	c.t.Helper()
+	c.server.kill()
+}
+
+// Back starts the API server again.
+func (c *Cluster) Back() {
+	c.t.Helper()
+	c.server = c.run("kube-apiserver", c.serve...)
+	c.ready()
+}
+
+// connect makes the clients of an administrator.
+func (c *Cluster) connect() {
+	c.t.Helper()
+	known := scheme.NewScheme()
+	c.must(batchv1.AddToScheme(known))
+	c.must(corev1.AddToScheme(known))
+	config := rest.Config{Host: c.address, BearerToken: admin, QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}, WarningHandler: rest.NoWarnings{}}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(known).WithoutConversion()
+	var err error
+	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
+	c.Core, err = rest.RESTClientFor(&config)
+	c.must(err)
+	batch := rest.CopyConfig(&config)
+	batch.GroupVersion, batch.APIPath = &batchv1.SchemeGroupVersion, "/apis"
+	c.Batch, err = rest.RESTClientFor(batch)
+	c.must(err)
+}
+
+// ready waits until the API server is.
+func (c *Cluster) ready() {
+	c.t.Helper()
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if c.Core.Get().AbsPath("/readyz").Do(context.Background()).Error() == nil {
+			return
+		}
+		if time.Since(begun) > 2*time.Minute {
+			text, _ := os.ReadFile(c.path("kube-apiserver.log"))
+			c.t.Fatalf("the API server is not ready:\n%s", text[max(0, len(text)-4000):])
+		}
+	}
+}
+
+// Namespace makes a namespace.
+func (c *Cluster) Namespace() string {
+	c.t.Helper()
+	c.mu.Lock()
+	c.names++
+	name := "test-" + strconv.Itoa(c.names)
+	c.mu.Unlock()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.must(c.Core.Post().Resource("namespaces").Body(ns).Do(context.Background()).Error())
+	return name
+}
+
+// Kubeconfig writes a kubeconfig for a user, "admin" or "nobody", and returns its path.
+func (c *Cluster) Kubeconfig(dir, user, namespace string) string {
+	c.t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "test",
+		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.address,
+			"insecure-skip-tls-verify": true}}},
+		"users": []any{map[string]any{"name": user, "user": map[string]any{"token": user + "-token"}}},
+		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": user,
+			"namespace": namespace}}},
+	})
+	c.must(err)
+	path := filepath.Join(dir, "kubeconfig-"+user)
+	c.must(os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// Stored is all that etcd has, in bytes.
+func (c *Cluster) Stored() string {
+	c.t.Helper()
+	var all strings.Builder
+	c.must(filepath.WalkDir(c.path("data"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	}))
+	return all.String()
+}
+
+// Quota makes a quota in a namespace, as the controller of quotas would have it: amounts by name, and how much of them
+// is used. It returns when the API server heeds it.
+func (c *Cluster) Quota(namespace string, hard, used map[string]string) {
+	c.t.Helper()
+	status, err := json.Marshal(map[string]any{"hard": hard, "used": used})
+	c.must(err)
+	spec, err := json.Marshal(map[string]any{"hard": hard})
+	c.must(err)
+	c.Post(namespace, "resourcequotas", `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"q"},"spec":`+
+		string(spec)+`}`)
+	c.must(c.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("resourcequotas").Name("q").
+		SubResource("status").Body([]byte(`{"status":` + string(status) + `}`)).Do(context.Background()).Error())
+	time.Sleep(2 * time.Second) // until the API server has the new status, which it takes from its own watch
+}
+
+// Post makes an object from its JSON in a namespace.
+func (c *Cluster) Post(namespace, resource, object string) {
+	c.t.Helper()
+	err := c.Core.Post().Namespace(namespace).Resource(resource).SetHeader("Content-Type", "application/json").
+		Body([]byte(object)).Do(context.Background()).Error()
+	if err != nil {
+		c.t.Fatalf("%s: %v", resource, err)
+	}
+}
