@@ -43,8 +43,8 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 			errs = append(errs, os.Remove(path))
 		}
 	}
-	scheduler, err := x.Open()
-	if keeper, ok := scheduler.(Keeper); ok && err == nil {
+	scheduler, failure := x.Open() // why none can be opened is told where a job is to be submitted
+	if keeper, ok := scheduler.(Keeper); ok && failure == nil {
 		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, request []byte) bool {
 			_, of, _ := strings.Cut(key, ":")
 			old := time.Since(changed) > sweepAge
@@ -57,7 +57,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 			return !gone(request)
 		}))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(errs...)
 }
 
 // sweepOutcomes removes outcomes that nobody wants, and returns the keys of jobs whose failures stay.

@@ -220,10 +220,9 @@ type Config struct {
 	Pool      device.Pool
 	Elsewhere *Elsewhere       // the machine that is planned for; nil: this one
 	Remote    *remote.Executor // runs nodes on machines like that one; nil: they wait
-	// what a worker draws a graph from again; nil where Remote is nil
-	Drawn func(context.Context, *Drawing) (remote.Drawn, error)
-	// absolute: where the project lies of which this is a copy; empty: it is none
-	Home       string
+	// what a worker draws a graph from again
+	Drawn      func(context.Context, *Drawing) (remote.Drawn, error)
+	Home       string       // absolute: the directory that the project's is a copy of; empty: it is none
 	GPUs       *gpu.Driver  // by which samples are watched; nil: they are not
 	Clocks     *gpu.Clocks  // of its devices; nil: they are not locked
 	HTTP       *http.Client // for downloads

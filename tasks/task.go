@@ -90,7 +90,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		root, away := t.p.rootOf(f)
 		if err := f.lay(env, root, dir); err != nil && away && ctx.Err() == nil {
 			return mountFailure("input_missing", fmt.Sprintf("input %s is not in %s, or is another one; files of "+
-				"more than 64 MiB are not sent with jobs", f.Path, root), "bring the file there, or mount its directory")
+				"more than 64 MiB are not sent with jobs", f.Path, root), "bring the file there, or use a mount")
 		} else if err != nil {
 			return err
 		}
@@ -107,8 +107,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	return workdir.Keep(ctx, env, made, t.spec.Outputs, sh.Secrets)
 }
 
-// MaxSent is the size in bytes above which workers get no copy of a file of the project.
-const MaxSent = 64 << 20
+const MaxSent = 64 << 20 // bytes; workers get no copy of a larger file of the project
 
 // rootOf is the directory with an input: that of the project, or, away from this copy, that which it is a copy of.
 func (p *Facts) rootOf(f File) (dir string, away bool) {

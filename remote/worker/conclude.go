@@ -11,7 +11,8 @@ import (
 // Conclude puts the result of the node into the shared store, or returns why there is none: an *engine.Failure if the
 // node itself has failed.
 func Conclude(ctx context.Context, r *remote.Request, done *engine.Result, store remote.Sender) error {
-	for _, f := range done.Failures {
+	if len(done.Failures) > 0 {
+		f := &done.Failures[0]
 		if f.Address == r.Address {
 			return &engine.Failure{Failure: f.Failure}
 		}
