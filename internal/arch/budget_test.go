@@ -26,8 +26,8 @@ const (
 var overBudget = map[string]int{
 	"cache":                        3799,
 	"cache/shared":                 1596,
-	"campaign":                     2728,
-	"cmd/benchgraph":               9049,
+	"campaign":                     2736,
+	"cmd/benchgraph":               9056,
 	"cmd/benchgraph/internal/view": 2013,
 	"container":                    2522,
 	"device":                       2005,
@@ -35,7 +35,7 @@ var overBudget = map[string]int{
 	"engine":                       3250,
 	"executor":                     3439,
 	"findings":                     2339,
-	"hclspec":                      6293,
+	"hclspec":                      6294,
 	"hclspec/dataset":              1798,
 	"hclspec/internal/eval":        2405,
 	"image":                        2039,
@@ -45,7 +45,7 @@ var overBudget = map[string]int{
 	"shell":                        1948,
 	"source/git":                   2646,
 	"stats":                        1991,
-	"tasks":                        6183,
+	"tasks":                        6188,
 
 	"hclspec/benchmark.go":      408,
 	"cache/journal.go":          421,
