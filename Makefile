@@ -58,7 +58,7 @@ faults:
 test-engines:
 	for engine in docker docker-classic moby podman; do ./container/containertest/engines/run $$engine || exit 1; done
 
-# The tests on a Kubernetes cluster. Its API server, which comes from its module, takes six minutes of processor time to build the first
+# The tests on a Kubernetes cluster. Its API server, which comes from its module, takes 10 to 18 minutes of processor time to build the first
 # time. It needs root, and Debian's etcd-server.
 kubernetes:
 	CGO_ENABLED=0 go build -C executor/kubernetes/kubetest/apiserver -ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/ k8s.io/kubernetes/cmd/kube-apiserver
