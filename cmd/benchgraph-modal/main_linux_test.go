@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -136,11 +135,7 @@ func newCampaign(t *testing.T) *campaign {
 	library, err := nvmltest.Build(t.TempDir(), false)
 	check(t, err)
 	machine := func(id string, gpus int) []string {
-		scenario := "system driver=550.54.15 cuda=12040\n"
-		for i := range gpus {
-			scenario += fmt.Sprintf("gpu uuid=GPU-%s-%d name=NVIDIA_H100 mib=81559 pci=00000000:%02d:00.0 temp=31 "+
-				"util=0\n", id, i, i)
-		}
+		scenario := nvmltest.Scenario(id, "NVIDIA_H100", 81559, gpus)
 		own := filepath.Join(c.dir, ".machines", id)
 		check(t, os.MkdirAll(own, 0o755), os.WriteFile(filepath.Join(own, "gpus"), []byte(scenario), 0o644))
 		return []string{"HOME=" + own, "TMPDIR=" + own, "BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + own + "/gpus",

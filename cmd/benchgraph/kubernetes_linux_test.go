@@ -74,9 +74,7 @@ func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
 	check(t, err)
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", p.shared).Run(); _ = os.RemoveAll(p.shared) })
 	played := filepath.Join(p.shared, "played")
-	check(t, os.WriteFile(played, []byte("system driver=550.54.15 cuda=12040\n"+
-		"gpu uuid=GPU-0 name=NVIDIA_H200 mib=143771 pci=00000000:00:00.0 temp=31 util=0\n"+
-		"gpu uuid=GPU-1 name=NVIDIA_H200 mib=143771 pci=00000000:01:00.0 temp=31 util=0\n"), 0o644))
+	check(t, os.WriteFile(played, []byte(nvmltest.Scenario("node", "NVIDIA_H200", 143771, 2)), 0o644))
 	program, err := exec.LookPath("benchgraph")
 	check(t, err)
 	nodes := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played,

@@ -55,14 +55,8 @@ func newClustered(t testing.TB, file string) *clustered {
 	program, err := exec.LookPath("benchgraph")
 	check(t, err)
 	for _, node := range []string{"n1", "n2"} {
-		var scenario strings.Builder
-		scenario.WriteString("system driver=550.54.15 cuda=12040\n")
-		for i := range 4 {
-			fmt.Fprintf(&scenario, "gpu uuid=GPU-%s-%d name=NVIDIA_H200 mib=143771 pci=00000000:%02d:00.0 temp=31 "+
-				"util=0\n", node, i, i)
-		}
 		played := filepath.Join(shared, node)
-		check(t, os.WriteFile(played, []byte(scenario.String()), 0o644))
+		check(t, os.WriteFile(played, []byte(nvmltest.Scenario(node, "NVIDIA_H200", 143771, 4)), 0o644))
 		c.Profile(node, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+played, "BENCHGRAPH_HOST_LOCK="+played+".lock",
 			"BENCHGRAPH_CACHE_DIR="+played+".store")
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
@@ -111,37 +112,11 @@ func clean(name, words string) string {
 			lines = append(lines, line)
 		}
 	}
-	return short(strings.Join(lines, "; "), mostWords)
+	return job.Short(strings.Join(lines, "; "), mostWords)
 }
 
-// short is a text of at most so many bytes, with a mark where it was longer.
-func short(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
-
-// trouble is what the user is told once, until it is over.
-type trouble string
-
+// Troubles that pass by themselves.
 const (
-	silent trouble = "the cluster does not answer; benchgraph asks again and again"
-	full   trouble = "the cluster takes no more jobs for now; benchgraph submits them when others have ended"
+	silent = "slurm: the cluster does not answer; benchgraph asks again and again"
+	full   = "slurm: the cluster takes no more jobs for now; benchgraph submits them when others have ended"
 )
-
-func (c *Cluster) told(what trouble, err error) {
-	c.mu.Lock()
-	first := !c.troubles[what]
-	c.troubles[what] = true
-	c.mu.Unlock()
-	if first {
-		c.o.Told(fmt.Sprintf("slurm: %s (%v)", what, err))
-	}
-}
-
-func (c *Cluster) over(what trouble) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.troubles, what)
-}

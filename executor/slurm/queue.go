@@ -108,7 +108,7 @@ func isNumber(text string) bool {
 
 // field is the text of a field, fit to be shown; empty where Slurm says that it has none.
 func field(text string) string {
-	switch text = short(printable.Line(text), mostField); text {
+	switch text = job.Short(printable.Line(text), mostField); text {
 	case "(null)", "None", "N/A", "Unknown", "None assigned":
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/job/poll"
 )
 
 // Asks are the options of sbatch that all jobs have. Empty: the default of the user or of the cluster.
@@ -52,14 +53,11 @@ type Cluster struct {
 	programs map[string]string // path by name
 	details  chan struct{}     // holds a place for each question about one job
 
-	mu       sync.Mutex
-	troubles map[trouble]bool // that were told and are not over
-	next     *look            // that nobody has begun; nil: none is wanted
-	looking  bool             // a goroutine carries looks out
-	waiting  map[*waiter]bool // that each poll is handed to
-	polling  bool             // a goroutine polls for them
-	wake     chan struct{}    // has room for one: the set of waiters changed
-	keys     map[string]*turn // of jobs that are being submitted
+	jobs     *poll.Poll[entry]
+	troubles job.Troubles
+
+	mu   sync.Mutex
+	keys map[string]*turn // of jobs that are being submitted
 }
 
 // Open finds Slurm's commands.
@@ -67,12 +65,9 @@ func Open(o Options) (*Cluster, error) {
 	if o.Grace <= 0 {
 		o.Grace = 20 * time.Second
 	}
-	if o.Told == nil {
-		o.Told = func(string) {}
-	}
 	c := &Cluster{o: o, programs: map[string]string{}, details: make(chan struct{}, 4),
-		troubles: map[trouble]bool{}, waiting: map[*waiter]bool{},
-		wake: make(chan struct{}, 1), keys: map[string]*turn{}}
+		troubles: job.Troubles{Tell: o.Told}, keys: map[string]*turn{}}
+	c.jobs = poll.New(o.Every, c.queue)
 	path := ""
 	for _, v := range o.Environ {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
@@ -111,10 +106,10 @@ func check(id job.ID) error {
 
 // Find looks for a job of a key that is queued or running.
 func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
-	l, err := c.look(ctx)
+	l, err := c.jobs.Look(ctx)
 	if err != nil {
 		return "", false, err
 	}
-	number, found := l.find(key, nil)
+	number, found := firstOf(l, key, nil)
 	return job.NewID(number, key), found, nil
 }

@@ -75,20 +75,11 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 		if done || err != nil {
 			return id, found, err
 		}
-		sleep(ctx, c.pause(try))
+		job.Pause(ctx, c.o.Every, try)
 		if ctx.Err() != nil {
 			return "", false, s.unanswered(context.Cause(ctx))
 		}
 	}
-}
-
-// pause is the time before the next try: a second, then twice as much each time, up to half a minute.
-func (c *Cluster) pause(try int) time.Duration {
-	first := time.Second
-	if c.o.Every > 0 {
-		first = c.o.Every
-	}
-	return min(first<<min(try, 5), 30*time.Second)
 }
 
 type submission struct {
@@ -110,7 +101,7 @@ func (s *submission) unanswered(err error) error {
 
 // try looks for the job and submits it where it is not there. done is false where it has to be tried again.
 func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err error) {
-	l, err := s.c.look(ctx)
+	l, err := s.c.jobs.Look(ctx)
 	if ctx.Err() != nil {
 		return "", false, false, s.unanswered(context.Cause(ctx))
 	}
@@ -119,13 +110,13 @@ func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err 
 	}
 	if s.known == nil {
 		s.known = map[string]bool{}
-		for number, e := range l.jobs {
+		for number, e := range l.Jobs {
 			if e.key == s.job.Key && ended(e.status.State) {
 				s.known[number] = true
 			}
 		}
 	}
-	if number, ok := l.find(s.job.Key, s.known); ok {
+	if number, ok := firstOf(l, s.job.Key, s.known); ok {
 		return job.NewID(number, s.job.Key), s.doubted.IsZero(), true, nil
 	}
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
@@ -154,9 +145,9 @@ func (s *submission) sbatch(ctx context.Context) (job.ID, error) {
 	number, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow
 	if !isNumber(number) {
 		return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
-			strconv.Quote(short(number, mostField)) + " is no number of one"}
+			strconv.Quote(job.Short(number, mostField)) + " is no number of one"}
 	}
-	s.c.over(full)
+	s.c.troubles.Over(full)
 	return job.NewID(number, s.job.Key), nil
 }
 
@@ -182,19 +173,19 @@ func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) 
 		passes = passes || strings.Contains(words, p)
 	}
 	if !passes {
-		if _, err := s.c.look(ctx); err == nil {
+		if _, err := s.c.jobs.Look(ctx); err == nil {
 			return false, &job.Refused{Scheduler: name, Name: s.job.Name, Words: f.words,
 				Remedy: "ask for what the cluster has (sinfo and scontrol show partition say so)"}
 		}
 	}
 	if strings.Contains(words, submitLimit) {
-		s.c.told(full, err)
+		s.c.troubles.Has(full, err.Error())
 		return false, nil
 	}
 	s.doubted = time.Now()
 	if !s.told {
 		s.told = true
-		s.c.told(silent, err)
+		s.c.troubles.Has(silent, err.Error())
 	}
 	return false, nil
 }
@@ -202,12 +193,12 @@ func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) 
 // twin looks for another job of the same key, which another process submitted at the same time. The lower number stays:
 // both processes see that.
 func (s *submission) twin(ctx context.Context, own job.ID) (id job.ID, found bool) {
-	l, err := s.c.look(ctx)
+	l, err := s.c.jobs.Look(ctx)
 	if err != nil {
 		return own, false
 	}
-	first, ok := l.find(s.job.Key, s.known)
-	if !ok || value(first) >= value(own.Name()) || l.jobs[own.Name()].key != s.job.Key {
+	first, ok := firstOf(l, s.job.Key, s.known)
+	if !ok || value(first) >= value(own.Name()) || l.Jobs[own.Name()].key != s.job.Key {
 		return own, false
 	}
 	if _, err := s.c.cancel(ctx, own); err != nil {
@@ -262,7 +253,7 @@ func label(j job.Job) string {
 	if name == "" {
 		return j.Key
 	}
-	return short(name, mostField)
+	return job.Short(name, mostField)
 }
 
 func (o *Options) check(j job.Job) error {
@@ -285,7 +276,7 @@ func (o *Options) check(j job.Job) error {
 	for _, v := range j.Environ {
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || strings.ContainsRune(v, 0) {
 			return fmt.Errorf("job %s: variable %q is to be NAME=value, without a zero byte", j.Name,
-				short(name, mostField))
+				job.Short(name, mostField))
 		}
 	}
 	return nil

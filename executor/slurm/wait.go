@@ -44,13 +44,6 @@ func (c *Cluster) cancel(ctx context.Context, id job.ID) (job.End, error) {
 	return end, err
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
 // follower is one wait for the end of a job.
 type follower struct {
 	c       *Cluster
@@ -66,28 +59,21 @@ type follower struct {
 	sent   time.Time // when scancel last said that it did its work
 }
 
-func (f *follower) follow(ctx context.Context) (job.End, error) {
-	w := f.c.join()
-	defer f.c.leave(w)
-	for {
-		select {
-		case <-ctx.Done():
-			return job.End{}, context.Cause(ctx)
-		case l := <-w.looks:
-			if end, ok, err := f.judge(ctx, l); ok || err != nil {
-				return end, err
-			}
-		}
-	}
+func (f *follower) follow(ctx context.Context) (end job.End, err error) {
+	err = f.c.jobs.Each(ctx, func(l *look) (over bool, err error) {
+		end, over, err = f.judge(ctx, l)
+		return over, err
+	})
+	return end, err
 }
 
 // judge says whether the job has ended.
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
-	if l.err != nil {
+	if l.Err != nil {
 		f.since, f.stuck = time.Time{}, time.Time{} // from here on, nothing is known to have lasted
 		return job.End{}, false, nil
 	}
-	e, ok := l.jobs[f.id.Name()]
+	e, ok := l.Jobs[f.id.Name()]
 	if !ok || e.key != f.id.Key() {
 		return f.absent(ctx)
 	}

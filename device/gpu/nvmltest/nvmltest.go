@@ -87,3 +87,14 @@ func compile(flags ...string) ([]byte, error) {
 	}
 	return os.ReadFile(library)
 }
+
+// Scenario is one of n idle devices of a model (with _ for spaces) that has mib MiB. Their UUIDs name the machine.
+func Scenario(machine, model string, mib, n int) string {
+	var text strings.Builder
+	text.WriteString("system driver=550.54.15 cuda=12040\n")
+	for i := range n {
+		fmt.Fprintf(&text, "gpu uuid=GPU-%s-%d name=%s mib=%d pci=00000000:%02d:00.0 temp=31 util=0\n",
+			machine, i, model, mib, i)
+	}
+	return text.String()
+}

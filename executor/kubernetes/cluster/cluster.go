@@ -25,8 +25,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/job/poll"
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
-	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // name is that of the scheduler, for people.
@@ -50,14 +50,11 @@ type Cluster struct {
 	namespace   string
 	tolerations []corev1.Toleration
 
+	jobs     *poll.Poll[entry]
+	troubles job.Troubles
+
 	mu       sync.Mutex
-	troubles map[trouble]bool // that were told and are not over
-	next     *look            // that nobody has begun; nil: none is wanted
-	looking  bool             // a goroutine carries looks out
-	waiting  map[*waiter]bool // that each poll is handed to
-	polling  bool             // a goroutine polls for them
-	wake     chan struct{}    // has room for one: the set of waiters changed
-	machines machines         // the cluster's nodes, as they were a while ago
+	machines machines // the cluster's nodes, as they were a while ago
 }
 
 // answerTime bounds one question to the API server.
@@ -68,9 +65,6 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Grace <= 0 {
 		o.Grace = 20 * time.Second
 	}
-	if o.Told == nil {
-		o.Told = func(string) {}
-	}
 	config, namespace, err := configure(o.Context)
 	if err != nil {
 		return nil, err
@@ -78,8 +72,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Namespace != "" {
 		namespace = o.Namespace
 	}
-	c := &Cluster{o: o, namespace: namespace, troubles: map[trouble]bool{}, waiting: map[*waiter]bool{},
-		wake: make(chan struct{}, 1)}
+	c := &Cluster{o: o, namespace: namespace, troubles: job.Troubles{Tell: o.Told}}
+	c.jobs = poll.New(o.Every, c.list)
 	if c.tolerations, err = tolerations(o.Tolerations); err != nil {
 		return nil, err
 	}
@@ -168,49 +162,20 @@ func (c *Cluster) get(resource string) *rest.Request {
 	return c.of(resource).Get().Namespace(c.namespace).Resource(resource)
 }
 
-// mostWords bounds the words of an API server that are shown, in bytes.
-const mostWords = 1000
-
 // words are those of an error of the client, in one line.
 func words(err error) string {
 	text := err.Error()
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
 		text = status.Status().Message
 	}
-	return short(text)
+	return job.Words(text)
 }
 
-// short is a text of others in one line, fit to be shown.
-func short(text string) string {
-	if text = printable.Line(strings.TrimSpace(text)); len(text) > mostWords {
-		text = strings.ToValidUTF8(text[:mostWords], "") + "…"
-	}
-	return text
-}
-
-// trouble is what the user is told once, until it is over.
-type trouble string
-
+// Troubles that pass by themselves.
 const (
-	silent trouble = "the API server does not answer; benchgraph asks again and again"
-	full   trouble = "the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
+	silent = "kubernetes: the API server does not answer; benchgraph asks again and again"
+	full   = "kubernetes: the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
 )
-
-func (c *Cluster) told(what trouble, err error) {
-	c.mu.Lock()
-	first := !c.troubles[what]
-	c.troubles[what] = true
-	c.mu.Unlock()
-	if first {
-		c.o.Told(fmt.Sprintf("kubernetes: %s (%s)", what, words(err)))
-	}
-}
-
-func (c *Cluster) over(what trouble) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.troubles, what)
-}
 
 // check says what is wrong with an ID.
 func check(id job.ID) error {

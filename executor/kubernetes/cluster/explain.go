@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/benchgraph/benchgraph/executor/job"
 )
 
 // machines are the nodes of the cluster.
@@ -85,7 +87,7 @@ func (c *Cluster) warning(ctx context.Context, of types.UID, reason string) stri
 			at = e.EventTime.Time
 		}
 		if strings.HasPrefix(e.Reason, reason) && !at.Before(newest) {
-			newest, words = at, short(e.Message)
+			newest, words = at, job.Words(e.Message)
 		}
 	}
 	return words

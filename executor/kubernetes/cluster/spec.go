@@ -97,7 +97,7 @@ func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
 	if c.o.Queue != "" {
 		own[queueLabel] = c.o.Queue
 	}
-	notes := map[string]string{keyAnnotation: of.Key, nodeAnnotation: short(printable.Line(of.Name)),
+	notes := map[string]string{keyAnnotation: of.Key, nodeAnnotation: job.Words(printable.Line(of.Name)),
 		submitAnnotation: submission}
 	keep, once := int32(keepFor/time.Second), int32(0)
 	j := &batchv1.Job{

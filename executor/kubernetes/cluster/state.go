@@ -61,7 +61,7 @@ func (e entry) verdict() (v verdict) {
 	var pod *corev1.Pod
 	if len(e.pods) > 0 {
 		pod = &e.pods[len(e.pods)-1]
-		v.Node = short(pod.Spec.NodeName)
+		v.Node = job.Words(pod.Spec.NodeName)
 	}
 	failed := isTrue(e.job, batchv1.JobFailed)
 	switch {
@@ -76,7 +76,7 @@ func (e entry) verdict() (v verdict) {
 	case e.job.Spec.Suspend != nil && *e.job.Spec.Suspend:
 		v.State, v.Reason = job.Pending, "the Job is suspended"
 		if queue := e.job.Labels[queueLabel]; queue != "" {
-			v.Reason = "waits in the queue " + short(queue)
+			v.Reason = "waits in the queue " + job.Words(queue)
 		}
 	case pod == nil:
 		v.State = job.Pending
@@ -122,7 +122,7 @@ func (v *verdict) live(pod *corev1.Pod) {
 func (v *verdict) pending(pod *corev1.Pod) {
 	for _, d := range pod.Status.Conditions {
 		if d.Type == corev1.PodScheduled && d.Status == corev1.ConditionFalse {
-			v.Reason = short(cmp.Or(d.Message, d.Reason))
+			v.Reason = job.Words(cmp.Or(d.Message, d.Reason))
 			if strings.Contains(d.Message, "persistentvolumeclaim") && strings.Contains(d.Message, "not found") {
 				v.stuck = stuck{v.Reason, soon}
 			}
@@ -131,7 +131,7 @@ func (v *verdict) pending(pod *corev1.Pod) {
 	}
 	for _, s := range pod.Status.ContainerStatuses {
 		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			v.Reason = short(strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
+			v.Reason = job.Words(strings.TrimSuffix(w.Reason+": "+w.Message, ": "))
 			v.stuck = stuck{v.Reason, waits(w)}
 			return
 		}
@@ -171,13 +171,13 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 		v.State = job.Timeout
 		return
 	case pod == nil || pod.Status.Phase != corev1.PodFailed: // somebody deleted it
-		v.State, v.Reason = preempted, short(why.Message)
+		v.State, v.Reason = preempted, job.Words(why.Message)
 		return
 	}
-	v.Reason = short(pod.Status.Message)
+	v.Reason = job.Words(pod.Status.Message)
 	for _, d := range pod.Status.Conditions {
 		if d.Type == corev1.DisruptionTarget && d.Status == corev1.ConditionTrue {
-			v.State, v.Reason = disrupted(d.Reason, pod.Status.Reason), short(cmp.Or(d.Message, d.Reason))
+			v.State, v.Reason = disrupted(d.Reason, pod.Status.Reason), job.Words(cmp.Or(d.Message, d.Reason))
 			return
 		}
 	}
@@ -202,7 +202,7 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 		} else if v.Code > 128 && v.Code <= 128+64 {
 			v.Signal = v.Code - 128
 		}
-		v.Reason = short(cmp.Or(t.Message, t.Reason))
+		v.Reason = job.Words(cmp.Or(t.Message, t.Reason))
 		if t.Reason == "OOMKilled" {
 			v.State = job.OutOfMemory
 		}

@@ -40,26 +40,10 @@ func (c *Cluster) Submit(ctx context.Context, of job.Job) (id job.ID, found bool
 		case j != nil:
 			return idOf(j), j.Annotations[submitAnnotation] != s.mark, nil
 		}
-		sleep(ctx, c.pause(try))
+		job.Pause(ctx, c.o.Every, try)
 		if ctx.Err() != nil {
 			return "", false, s.unanswered(context.Cause(ctx))
 		}
-	}
-}
-
-// pause is the time before the next try: a second, then twice as much each time, up to half a minute.
-func (c *Cluster) pause(try int) time.Duration {
-	first := time.Second
-	if c.o.Every > 0 {
-		first = c.o.Every
-	}
-	return min(first<<min(try, 5), 30*time.Second)
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }
 
@@ -114,8 +98,8 @@ func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 	if err := s.equip(ctx, j); err != nil {
 		return nil, err
 	}
-	c.over(silent)
-	c.over(full)
+	c.troubles.Over(silent)
+	c.troubles.Over(full)
 	return j, nil
 }
 
@@ -146,8 +130,8 @@ func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 			return nil
 		}
 		if passes(err) && own.Err() == nil {
-			s.c.told(silent, err)
-			sleep(own, s.c.pause(try))
+			s.c.troubles.Has(silent, words(err))
+			job.Pause(own, s.c.o.Every, try)
 			err = own.Err()
 		}
 	}
@@ -189,14 +173,14 @@ func (s *submission) judge(err error) error {
 	text := words(err)
 	if passes(err) {
 		s.doubted = true
-		s.c.told(silent, err)
+		s.c.troubles.Has(silent, words(err))
 		return nil
 	}
 	over, mine := quota(text)
 	over = over || strings.Contains(text, "status unknown for quota") // the quota is new
 	switch {
 	case over && !mine: // other objects use it up, and they end
-		s.c.told(full, err)
+		s.c.troubles.Has(full, words(err))
 		return nil
 	case over:
 		return s.refused(text, "ask for less, or have the quota of the namespace raised")

@@ -74,28 +74,21 @@ type follower struct {
 	sent   time.Time // when the API server last took the deletion
 }
 
-func (f *follower) follow(ctx context.Context) (job.End, error) {
-	w := f.c.join()
-	defer f.c.leave(w)
-	for {
-		select {
-		case <-ctx.Done():
-			return job.End{}, context.Cause(ctx)
-		case l := <-w.looks:
-			if end, ok, err := f.judge(ctx, l); ok || err != nil {
-				return end, err
-			}
-		}
-	}
+func (f *follower) follow(ctx context.Context) (end job.End, err error) {
+	err = f.c.jobs.Each(ctx, func(l *look) (over bool, err error) {
+		end, over, err = f.judge(ctx, l)
+		return over, err
+	})
+	return end, err
 }
 
 // judge says whether the Job has ended.
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
-	if l.err != nil {
+	if l.Err != nil {
 		f.absent, f.why = 0, "" // from here on, nothing is known to have lasted
 		return job.End{}, false, nil
 	}
-	e, ok := l.jobs[string(f.id)]
+	e, ok := l.Jobs[string(f.id)]
 	if !ok {
 		return f.gone()
 	}
@@ -203,23 +196,16 @@ func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	if err := check(id); err != nil {
 		return err
 	}
-	waiter := c.join()
-	defer c.leave(waiter)
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case l := <-waiter.looks:
-			e, ok := l.jobs[string(id)]
-			if l.err != nil || ok && !over(e.job) && e.verdict().State == job.Pending {
-				continue
-			}
-			if len(e.pods) == 0 {
-				return nil
-			}
-			return c.print(ctx, e.pods[len(e.pods)-1].Name, w)
+	return c.jobs.Each(ctx, func(l *look) (bool, error) {
+		e, ok := l.Jobs[string(id)]
+		if l.Err != nil || ok && !over(e.job) && e.verdict().State == job.Pending {
+			return false, nil
 		}
-	}
+		if len(e.pods) == 0 {
+			return true, nil
+		}
+		return true, c.print(ctx, e.pods[len(e.pods)-1].Name, w)
+	})
 }
 
 // print writes what the container of a Pod prints.

@@ -21,7 +21,6 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/modal"
-	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // name is that of the scheduler, for people.
@@ -45,10 +44,10 @@ type Service struct {
 	volumes map[string]*client.Volume // by the path at which each is mounted
 	login   *client.Secret            // of the registry; nil: none
 
-	mu       sync.Mutex
-	troubles map[trouble]bool // that were told and are not over
-	image    *client.Image    // nil: Modal has not built it yet
+	troubles job.Troubles
+
 	building sync.Mutex
+	image    *client.Image // nil: Modal has not built it yet
 }
 
 // throttled bounds how long the library may wait in silence when Modal asks for patience.
@@ -62,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	if o.Every <= 0 {
 		o.Every = time.Second
 	}
-	s := &Service{o: o, troubles: map[trouble]bool{}, volumes: map[string]*client.Volume{}}
+	s := &Service{o: o, troubles: job.Troubles{Tell: o.Told}, volumes: map[string]*client.Volume{}}
 	wait := throttled
 	c, err := client.NewClientWithOptions(&client.ClientParams{Environment: o.Environment, MaxThrottleWait: &wait,
 		Logger: slog.New(warnings{o.Told}), GRPCUnaryInterceptors: []grpc.UnaryClientInterceptor{look}})
@@ -108,19 +107,13 @@ func explain(what string, err error) error {
 	return fmt.Errorf("modal: %s: %s", what, words)
 }
 
-// mostWords bounds the words of Modal that are shown, in bytes.
-const mostWords = 1000
-
 // clean makes one line of the words of an error of the library.
 func clean(err error) string {
 	text := err.Error()
 	if _, words, ok := strings.Cut(text, " desc = "); ok {
 		text = words
 	}
-	if text = printable.Line(strings.TrimSpace(text)); len(text) > mostWords {
-		text = strings.ToValidUTF8(text[:mostWords], "") + "…"
-	}
-	return text
+	return job.Words(text)
 }
 
 // passes reports whether the same question may be answered later. After all such errors but that of too many requests,
@@ -137,37 +130,11 @@ func passes(err error) bool {
 	return false
 }
 
-// trouble is what the user is told once, until it is over.
-type trouble string
-
+// Troubles that pass by themselves.
 const (
-	silent trouble = "Modal does not answer; benchgraph asks again and again"
-	full   trouble = "Modal takes no more sandboxes for now; benchgraph asks again and again"
+	silent = "modal: Modal does not answer; benchgraph asks again and again"
+	full   = "modal: Modal takes no more sandboxes for now; benchgraph asks again and again"
 )
-
-func (s *Service) told(what trouble, err error) {
-	s.mu.Lock()
-	first := !s.troubles[what]
-	s.troubles[what] = true
-	s.mu.Unlock()
-	if first {
-		s.o.Told(fmt.Sprintf("modal: %s (%s)", what, clean(err)))
-	}
-}
-
-func (s *Service) over(what trouble) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.troubles, what)
-}
-
-// pause waits before another try: twice as long each time, up to half a minute.
-func (s *Service) pause(ctx context.Context, try int) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(min(s.o.Every<<min(try, 5), 30*time.Second)):
-	}
-}
 
 // warnings are the warnings of the library and of Modal itself, for the user.
 type warnings struct{ told func(string) }

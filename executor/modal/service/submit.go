@@ -92,8 +92,8 @@ func (s *Service) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 	for try := 0; ; try++ {
 		id, found, err := sub.try(ctx)
 		if id != "" {
-			s.over(silent)
-			s.over(full)
+			s.troubles.Over(silent)
+			s.troubles.Over(full)
 			return id, found, nil
 		}
 		if err != nil && !passes(err) && ctx.Err() == nil {
@@ -101,11 +101,11 @@ func (s *Service) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 				Remedy: "ask for what Modal has (modal.com/docs says so)"}
 		}
 		if err != nil && status.Code(err) == codes.ResourceExhausted {
-			s.told(full, err)
+			s.troubles.Has(full, clean(err))
 		} else if err != nil && ctx.Err() == nil {
-			s.told(silent, err)
+			s.troubles.Has(silent, clean(err))
 		}
-		s.pause(ctx, try)
+		job.Pause(ctx, s.o.Every, try)
 		switch {
 		case ctx.Err() != nil && sub.doubted:
 			return "", false, &job.Unanswered{Scheduler: name, Key: j.Key, Cause: context.Cause(ctx),

@@ -60,14 +60,14 @@ func (s *Service) result(ctx context.Context, sb *client.Sandbox) (*pb.GenericRe
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err == nil && a.result.GetStatus() != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED:
-			s.over(silent)
+			s.troubles.Over(silent)
 			return a.result, nil
 		case status.Code(err) == codes.NotFound:
 			return nil, nil
 		case err != nil:
-			s.told(silent, err)
+			s.troubles.Has(silent, clean(err))
 		}
-		s.pause(ctx, try)
+		job.Pause(ctx, s.o.Every, try)
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *Service) begins(ctx context.Context, id job.ID, told func(job.Status)) 
 		if last = now; last.State == job.Running || ctx.Err() != nil {
 			return last
 		}
-		s.pause(ctx, try)
+		job.Pause(ctx, s.o.Every, try)
 	}
 }
 
@@ -167,8 +167,8 @@ func (s *Service) Cancel(ctx context.Context, id job.ID) error {
 		case !passes(err):
 			return explain("sandbox "+id.Name(), err)
 		}
-		s.told(silent, err)
-		s.pause(ctx, try)
+		s.troubles.Has(silent, clean(err))
+		job.Pause(ctx, s.o.Every, try)
 	}
 }
 
