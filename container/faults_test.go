@@ -41,6 +41,7 @@ func newFaults(t *testing.T) *faults {
 	server.Config.ErrorLog = quiet
 	server.Start()
 	t.Cleanup(func() {
+		f.set(nil) // the engine asks again when a connection breaks, and Close waits for the answer
 		server.CloseClientConnections()
 		server.Close()
 	})
