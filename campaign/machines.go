@@ -53,8 +53,8 @@ func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error
 	return there != nil, err
 }
 
-// elsewhere is what is stored for the first of the classes for which there is something of what is measured now; nil:
-// there is nothing for any of them.
+// elsewhere returns the stored results of the first class that has results of blocks that the file measures now; nil if
+// no class has any.
 func (p *Project) elsewhere(ctx context.Context, classes []*tasks.Class) (there *results.Stored, err error) {
 	for _, c := range classes {
 		if there, err = p.on(ctx, c); there != nil || err != nil {

@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Publish copies the reports from the store to their directories, where they differ. It returns the files written, and
@@ -46,8 +46,8 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (written, left
 	return written, left, nil
 }
 
-// publish writes one file beside its place and renames it, unless it is there already. It spares another file that is
-// there and knows more.
+// publish replaces dst by a copy of src, unless they are alike. It spares a dst that differs if the store of this
+// machine knows less than the dst may tell.
 func publish(dst, src string, knowsLess func() (bool, error)) (wrote, spared bool, err error) {
 	want, err := os.ReadFile(src)
 	if err != nil {
@@ -64,9 +64,5 @@ func publish(dst, src string, knowsLess func() (bool, error)) (wrote, spared boo
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return false, false, err
 	}
-	beside := dst + ".new"
-	if err := os.WriteFile(beside, want, 0o644); err != nil {
-		return false, false, errors.Join(err, os.Remove(beside))
-	}
-	return true, false, os.Rename(beside, dst)
+	return true, false, fs.Replace(dst, want)
 }

@@ -200,8 +200,8 @@ func seriesOf(d *tasks.Drawing, candidate string) (all []series) {
 	return all
 }
 
-// attempts are the attempts at blocks that succeeded. There may have been more blocks than there are now, and they may
-// have been the member's own. Those that are known to have been measured without it are none.
+// attempts returns the attempts at blocks of the member that succeeded: blocks of the group and of the member alone,
+// also blocks for which the file does not ask any more. An attempt that left the member out does not count.
 func (s *series) attempts(ctx context.Context) (all []cache.Attempt) {
 	for _, key := range []string{s.group.Commit, s.member.Candidate} {
 		for block := 1; ; block++ {

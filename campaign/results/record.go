@@ -143,7 +143,7 @@ func knownGroup(g *findings.Group) KnownGroup {
 	return k
 }
 
-// knownNode is what is known of a step's node. Its files are listed if its address is among those of files.
+// knownNode returns the record of a step's node. The record lists the node's files if files has the node's address.
 func (s *Stored) knownNode(ctx context.Context, step *engine.Step, files map[string]bool) (KnownNode, error) {
 	end, err := s.end(ctx, step)
 	if err != nil {

@@ -163,8 +163,9 @@ type bringer interface {
 	Bring(ctx context.Context, keys []cache.Key) (lost bool)
 }
 
-// Bring brings here the results that are read: of benchmarks, of the blocks of a benchmark that is to be gathered anew,
-// and of reports. It reports whether the shared store did not have what it said, so that it must be planned again.
+// Bring brings results from the shared store into the store of this machine: those of benchmarks, of the blocks of a
+// benchmark that is to be gathered anew, and of reports. It reports whether the shared store lacked a result that its
+// index has: then the plan must be made again.
 func (s *Stored) Bring(ctx context.Context) bool {
 	store, ok := s.Store.(bringer)
 	if !ok {

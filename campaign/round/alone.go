@@ -10,8 +10,9 @@ import (
 // each of these variants gets blocks of its own, under addresses and keys of their own:
 // trial.serving["COMMIT/VARIANT#1"]. They are shown, and never compared.
 
-// Targeted are the groups of which the target selects some members, which are returned by name, and nothing else:
-// neither a block, nor a compare or a report of the group. What is stored already of blocks of all members is enough.
+// Targeted returns, by group, the names of the members that are to be measured alone: the target selects these members,
+// and neither a block of the group, nor a compare or a report of it. A group whose blocks of all members are stored has
+// none.
 func (r *Round) Targeted(target func(address string) bool) map[string]map[string]bool {
 	alone := map[string]map[string]bool{}
 	for _, g := range r.Groups {

@@ -47,7 +47,8 @@ func subjectOf(n *engine.Node, f *failure.Failure) string {
 	return cmp.Or(f.Subject, a.Key)
 }
 
-// teach adds the fix that a rule asks for to the lock, and says so; nothing when it is there, or is none of the cures.
+// teach adds the fix that a rule asks for to the lock, and returns the news for the user. It returns nil if the lock
+// has the fix already, or if the cures do not have it.
 func (l *Learner) teach(rule string, cures []tasks.Cure, candidate, evidence string) []string {
 	name, wanted := fix.Wanted(rule)
 	at := slices.IndexFunc(cures, func(c tasks.Cure) bool { return c.Fix.Address.Name == name })

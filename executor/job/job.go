@@ -4,6 +4,8 @@ package job
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -124,3 +126,16 @@ func (e *Unanswered) Error() string {
 }
 
 func (e *Unanswered) Unwrap() error { return e.Cause }
+
+// Program looks for a program in directories, and returns its path. A directory that is not absolute is left out: the
+// path would mean another program elsewhere.
+func Program(name string, dirs ...string) (path string, ok bool) {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && filepath.IsAbs(path) && info.Mode().IsRegular() &&
+			info.Mode()&0o111 != 0 {
+			return path, true
+		}
+	}
+	return "", false
+}

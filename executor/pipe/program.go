@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -35,12 +34,8 @@ type Program struct {
 
 // Find looks for a program: in a directory, and then in those of a PATH.
 func Find(name, beside, path string) (string, error) {
-	for _, dir := range append([]string{beside}, filepath.SplitList(path)...) {
-		program := filepath.Join(dir, name)
-		if info, err := os.Stat(program); err == nil && filepath.IsAbs(program) && info.Mode().IsRegular() &&
-			info.Mode()&0o111 != 0 {
-			return program, nil
-		}
+	if program, ok := job.Program(name, append([]string{beside}, filepath.SplitList(path)...)...); ok {
+		return program, nil
 	}
 	return "", fmt.Errorf("the program %s is neither beside benchgraph, in %s, nor in PATH (%s); the archive of a "+
 		"release has both", name, beside, path)

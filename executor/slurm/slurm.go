@@ -8,7 +8,6 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -75,7 +74,7 @@ func Open(o Options) (*Cluster, error) {
 		}
 	}
 	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol", "sacct"} {
-		program, ok := find(path, name)
+		program, ok := job.Program(name, filepath.SplitList(path)...)
 		if !ok && name != "sacct" { // many clusters keep no accounts
 			return nil, fmt.Errorf("slurm: %s is not in PATH (%s); install Slurm's commands (slurm-client), or run "+
 				"this on a machine of the cluster that has them", name, path)
@@ -83,17 +82,6 @@ func Open(o Options) (*Cluster, error) {
 		c.programs[name] = program
 	}
 	return c, nil
-}
-
-func find(path, name string) (string, bool) {
-	for _, dir := range filepath.SplitList(path) {
-		program := filepath.Join(dir, name)
-		if info, err := os.Stat(program); err == nil && filepath.IsAbs(program) && info.Mode().IsRegular() &&
-			info.Mode()&0o111 != 0 {
-			return program, true
-		}
-	}
-	return "", false
 }
 
 // check says what is wrong with an ID.
