@@ -82,7 +82,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	for _, c := range rows {
 		low, high, margin = math.Min(low, logRatio(c.Low)), math.Max(high, logRatio(c.High)), math.Max(margin, c.Tie)
 	}
-	const line, top, labels, figures = 22.0, 26.0, 330.0, 260.0
+	const line, top, labels, figures = 22.0, 26.0, 330.0, 290.0
 	const width = 1000.0
 	height := top + line*float64(len(rows)) + 8
 	place := func(v float64) float64 { return labels + (width-labels-figures)*(v-low)/(high-low) }
