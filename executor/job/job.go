@@ -127,6 +127,16 @@ func (e *Unanswered) Error() string {
 
 func (e *Unanswered) Unwrap() error { return e.Cause }
 
+// PathOf returns PATH of an environment, whose variables are NAME=value.
+func PathOf(environ []string) (path string) {
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
+}
+
 // Program looks for a program in directories, and returns its path. A directory that is not absolute is left out: the
 // path would mean another program elsewhere.
 func Program(name string, dirs ...string) (path string, ok bool) {

@@ -3,12 +3,10 @@
 package kubernetes
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/pipe"
 )
 
@@ -37,24 +35,10 @@ type Options struct {
 	Told    func(string) // takes what the user is to be told; may be nil
 }
 
-// openTime bounds how long it may take until the API server has said that it knows the user.
-const openTime = time.Minute
-
 // Open starts the program, which reads the kubeconfig and asks the API server whether the user may list Jobs.
 func Open(o Options) (*pipe.Program, error) {
-	path := ""
-	for _, v := range o.Environ {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-		}
-	}
-	program, err := pipe.Find(Program, o.Beside, path)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeoutCause(context.Background(), openTime, fmt.Errorf("no answer within %s", openTime))
-	defer stop()
-	return pipe.Open(ctx, pipe.Options{Program: program, Environ: o.Environ, Settings: o.Asks, Told: o.Told})
+	return pipe.OpenNamed(Program, o.Beside, job.PathOf(o.Environ),
+		pipe.Options{Environ: o.Environ, Settings: o.Asks, Told: o.Told})
 }
 
 // IsToleration reports whether a text is a taint as kubectl writes it: KEY or KEY=VALUE, with :EFFECT for one effect.

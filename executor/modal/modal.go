@@ -3,11 +3,10 @@
 package modal
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/pipe"
 )
 
@@ -39,28 +38,16 @@ type Options struct {
 	Told    func(string) // takes what the user is to be told; may be nil
 }
 
-// openTime bounds how long it may take until Modal has said that it knows the user, the secrets and the volumes.
-const openTime = time.Minute
-
 // Open starts the program, and has Modal look up the app, the secrets and the volumes.
 func Open(o Options) (*pipe.Program, error) {
-	path := ""
 	var environ []string
 	for _, v := range o.Environ {
-		name, value, _ := strings.Cut(v, "=")
-		switch {
-		case name == "PATH":
-			path = value
-		case name == "HOME", strings.HasPrefix(name, "SSL_CERT_"), strings.HasSuffix(strings.ToLower(name), "_proxy"),
-			strings.HasPrefix(name, "MODAL_"):
+		name, _, _ := strings.Cut(v, "=")
+		if name == "HOME" || strings.HasPrefix(name, "SSL_CERT_") || strings.HasPrefix(name, "MODAL_") ||
+			strings.HasSuffix(strings.ToLower(name), "_proxy") {
 			environ = append(environ, v)
 		}
 	}
-	program, err := pipe.Find(Program, o.Beside, path)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithTimeoutCause(context.Background(), openTime, fmt.Errorf("no answer within %s", openTime))
-	defer stop()
-	return pipe.Open(ctx, pipe.Options{Program: program, Environ: environ, Settings: o.Asks, Told: o.Told})
+	return pipe.OpenNamed(Program, o.Beside, job.PathOf(o.Environ),
+		pipe.Options{Environ: environ, Settings: o.Asks, Told: o.Told})
 }

@@ -55,6 +55,19 @@ func Open(ctx context.Context, o Options) (*Program, error) {
 	return p, err
 }
 
+// openTime bounds how long a scheduler may take until it can be asked.
+const openTime = time.Minute
+
+// OpenNamed opens a program by its name: it lies in the directory beside, or in one of path.
+func OpenNamed(name, beside, path string, o Options) (p *Program, err error) {
+	if o.Program, err = Find(name, beside, path); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeoutCause(context.Background(), openTime, fmt.Errorf("no answer within %s", openTime))
+	defer stop()
+	return Open(ctx, o)
+}
+
 // Close ends the program. Jobs stay as they are.
 func (p *Program) Close() error {
 	p.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,12 +66,7 @@ func Open(o Options) (*Cluster, error) {
 	c := &Cluster{o: o, programs: map[string]string{}, details: make(chan struct{}, 4),
 		troubles: job.Troubles{Tell: o.Told}, keys: map[string]*turn{}}
 	c.jobs = poll.New(o.Every, c.queue)
-	path := ""
-	for _, v := range o.Environ {
-		if value, ok := strings.CutPrefix(v, "PATH="); ok {
-			path = value
-		}
-	}
+	path := job.PathOf(o.Environ)
 	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol", "sacct"} {
 		program, ok := job.Program(name, filepath.SplitList(path)...)
 		if !ok && name != "sacct" { // many clusters keep no accounts
