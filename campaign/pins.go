@@ -15,6 +15,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image/inventory"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
@@ -268,9 +269,9 @@ func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 				return nil
 			}
 			if p.Lock.Images == nil {
-				p.Lock.Images = map[string]hclspec.ImageLock{}
+				p.Lock.Images = map[string]lockfile.Image{}
 			}
-			p.Lock.Images[w.name] = hclspec.ImageLock{Digest: pin.Digest, Size: pin.Size}
+			p.Lock.Images[w.name] = lockfile.Image{Digest: pin.Digest, Size: pin.Size}
 			changed = true
 			return nil
 		})

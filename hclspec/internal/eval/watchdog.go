@@ -17,6 +17,9 @@ type Bounds struct {
 	Memory    uint64        // bytes by which heap and stacks may grow
 }
 
+// StandardBounds are above the need of the largest project that the other limits let through.
+func StandardBounds() Bounds { return Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
+
 // tick is how often the watchdog looks.
 const tick = 5 * time.Millisecond
 
