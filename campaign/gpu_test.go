@@ -2,6 +2,7 @@ package campaign_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,7 +14,9 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/engine"
 )
 
 // The devices that a benchmark leased are those that its containers ask the engine for, by UUID and no others. Here the
@@ -54,7 +57,7 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		seen, tried := request{}, strings.HasPrefix(r.URL.Query().Get("name"), "benchgraph-gpus-")
+		seen, tried := request{}, strings.HasPrefix(r.URL.Query().Get("name"), "benchgraph-trial-")
 		for _, d := range c.HostConfig.DeviceRequests {
 			seen.UUIDs += strings.ReplaceAll(strings.Join(d.DeviceIDs, ","), "nvidia.com/gpu=", "")
 			if tried {
@@ -95,5 +98,37 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2", limits}: 1,
 		{"GPU-0,GPU-2", "GPU-0,GPU-2", ""}: 2}, asked); d != "" {
 		t.Errorf("a server and the two passes of its client asked for (-want +got):\n%s", d)
+	}
+}
+
+// What the engine will never give a server's container is told by the plan, with the place and what helps; no image is
+// built for it.
+func TestWhatTheEngineGivesNoServerIsRefusedAtPlan(t *testing.T) {
+	t.Parallel()
+	for asks, remedy := range map[string]string{
+		`devices = ["/dev/infiniband/none"]`:   "leave it out of devices",
+		`ulimits = { nofile = 1099511627776 }`: "lower ulimits",
+		`ulimits = { nofile = 256 }`:           "",
+	} {
+		s := contained(t, strings.Replace(beside(httpd, "tcp = true", get, ""), "    ready {", asks+"\n    ready {", 1))
+		steps := map[string]engine.Step{}
+		s.open(func(ctx context.Context, p *campaign.Project) {
+			plan, err := p.Plan(ctx, campaign.PlanOptions{})
+			must(t, err)
+			for _, step := range plan.Steps {
+				steps[step.Node.Kind] = step
+			}
+		})
+		trial, image := steps["trial"], steps["image"]
+		if remedy == "" {
+			if trial.Action != engine.Run || image.Action != engine.Run {
+				t.Errorf("%s: %+v, %+v", asks, trial, image)
+			}
+			continue
+		}
+		if trial.Action != engine.Blocked || image.Action != engine.Skip ||
+			!strings.Contains(trial.Reason, "benchmarks.hcl:") || !strings.Contains(trial.Reason, remedy) {
+			t.Errorf("%s: %s %q, image %s", asks, trial.Action, trial.Reason, image.Action)
+		}
 	}
 }

@@ -138,6 +138,17 @@ const noSpace = "no space left on device|disk quota exceeded"
 const noGPUs = `capabilities: [[gpu]]|device driver "cdi"|CDI device injection failed|CDI devices nvidia.com/gpu|` +
 	"GPU vendor from CDI|AMD CDI spec"
 
+// LacksGPUs says whether an engine failed because it has no NVIDIA devices for containers.
+func LacksGPUs(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && says(e.Reason, noGPUs)
+}
+
+// NoGPUs is the error for an engine that leaves out a request for NVIDIA devices.
+func (e *Engine) NoGPUs() error {
+	return e.explain(context.Background(), "start container", errors.New("no CDI devices nvidia.com/gpu"))
+}
+
 // meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
 	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
