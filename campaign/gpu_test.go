@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 )
@@ -130,5 +133,43 @@ func TestWhatTheEngineGivesNoServerIsRefusedAtPlan(t *testing.T) {
 			!strings.Contains(trial.Reason, "benchmarks.hcl:") || !strings.Contains(trial.Reason, remedy) {
 			t.Errorf("%s: %s %q, image %s", asks, trial.Action, trial.Reason, image.Action)
 		}
+	}
+}
+
+// Podman cannot name some directories to itself: the plan says which, and of a mount where it is declared.
+func TestADirectoryThatPodmanCannotMountIsRefusedAtPlan(t *testing.T) {
+	t.Parallel()
+	odd := filepath.Join(t.TempDir(), "a,b:c")
+	must(t, os.Mkdir(odd, 0o755))
+	s := contained(t, fmt.Sprintf("mount \"m\" {\n source = %q\n target = \"/m\"\n identity = \"1\"\n}\n", odd)+
+		beside(httpd, "tcp = true", get, "mounts = [mount.m]"))
+	reason := func() (reason string) {
+		s.open(func(ctx context.Context, p *campaign.Project) {
+			plan, err := p.Plan(ctx, campaign.PlanOptions{})
+			must(t, err)
+			for _, step := range plan.Steps {
+				if step.Node.Kind == "trial" {
+					reason = step.Reason
+				}
+			}
+		})
+		return reason
+	}
+	real := s.engine
+	podman := containertest.IsPodman(t, real)
+	if why := reason(); strings.Contains(why, "Podman") != podman {
+		t.Errorf("the engine is Podman: %t, and the plan says %q", podman, why)
+	}
+	s.engine = between(t, real, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		if strings.HasSuffix(r.URL.Path, "/version") {
+			fmt.Fprint(w, `{"Components": [{"Name": "Podman Engine"}]}`)
+			return
+		}
+		engine.ServeHTTP(w, r)
+	})
+	defer func() { s.engine = real }()
+	if why := reason(); !strings.Contains(why, odd) || !strings.Contains(why, "benchmarks.hcl:") ||
+		!strings.Contains(why, "rename it") {
+		t.Errorf("on Podman: %q", why)
 	}
 }

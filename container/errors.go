@@ -164,9 +164,9 @@ var meanings = []meaning{
 	{"container-init binary|docker-init", failure.Infra, "install the init program of the engine (catatonit or tini)"},
 	{"Requested CPUs are not available", failure.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", failure.Transient, "the limit of processes is reached: run fewer at a time"},
-	{"error gathering device information", failure.Infra,
+	{"error gathering device information|container create: stat /dev/", failure.Infra, // Docker, Podman
 		"this machine does not have the device: load its driver, or leave it out of devices"},
-	{"setting rlimit", failure.Infra,
+	{"setting rlimit|crun: setrlimit", failure.Infra,
 		"the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity " +
 			"in its systemd unit)"},
 	{"too many open files", failure.Infra, "raise the limit of open files of the engine"},

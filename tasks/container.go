@@ -42,7 +42,7 @@ func (b *builder) granted(n *engine.Node, members []Member) {
 
 // askEngine finds out why there is no container engine, or none that can do something; check may be nil.
 func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) func() string {
-	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, something, check) })
+	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, p.StateDir, p.StoreDir, something, check) })
 }
 
 // withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -62,9 +63,10 @@ func GPUs(ctx context.Context, e *container.Engine, labels map[string]string) (d
 	return d, err
 }
 
-// Lacks says why there is no container engine that commands run in, or none that can do something, which check tries and
-// may be nil; empty: this engine does. It takes 10 seconds at most.
-func Lacks(e *container.Engine, something string, check func(context.Context, *container.Engine) error) string {
+// Lacks says why there is no container engine that commands run in, or none that can do something, which check tries
+// and may be nil; empty: this engine does. Commands run below the directories state and store. It takes 10 seconds at most.
+func Lacks(e *container.Engine, state, store, something string,
+	check func(context.Context, *container.Engine) error) string {
 	if e == nil {
 		return "needs a container engine, and none was looked for"
 	}
@@ -77,7 +79,14 @@ func Lacks(e *container.Engine, something string, check func(context.Context, *c
 	case !info.Seccomp:
 		return "needs a container engine that filters system calls: start it with its own seccomp profile, on a " +
 			"kernel with CONFIG_SECCOMP_FILTER"
-	case check != nil:
+	}
+	for _, own := range [][2]string{{"BENCHGRAPH_STATE_DIR", state}, {"BENCHGRAPH_CACHE_DIR", store}} {
+		if why := Unmountable(e, own[1], ""); why != "" {
+			return fmt.Sprintf("needs another directory than %s, where commands run: %s. Name one in %s", own[1], why,
+				own[0])
+		}
+	}
+	if check != nil {
 		if err := check(ctx, e); err != nil {
 			return "needs " + something + ": " + err.Error()
 		}
@@ -87,6 +96,19 @@ func Lacks(e *container.Engine, something string, check func(context.Context, *c
 
 // patience bounds the wait for an engine that is there and does not answer.
 const patience = 10 * time.Second
+
+// Unmountable says why the engine mounts no such directory at a path inside; empty: it does, or does not answer.
+func Unmountable(e *container.Engine, dir, inside string) string {
+	if paths := dir + inside; e == nil || !strings.ContainsAny(paths, ",\"\n") || !strings.Contains(paths, ":") {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if podman, err := e.IsPodman(ctx); err != nil || !podman {
+		return ""
+	}
+	return "Podman takes no path with a colon beside a comma, a quote or a line break"
+}
 
 // Grants are what a container gets beyond what all have. The zero value is nothing.
 type Grants struct {

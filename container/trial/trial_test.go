@@ -32,3 +32,18 @@ func TestAnEngineIsTriedForWhatServersAskFor(t *testing.T) {
 		}
 	}
 }
+
+// Commands run below the directories of the state and the store, which Podman must be able to mount.
+func TestADirectoryInWhichNoContainerRuns(t *testing.T) {
+	t.Parallel()
+	e := containertest.Engine(t)
+	podman := containertest.IsPodman(t, e)
+	for _, dirs := range [][2]string{{"/odd,a:b", "/x"}, {"/x", "/odd,a:b"}} {
+		if why := trial.Lacks(e, dirs[0], dirs[1], "", nil); strings.Contains(why, "/odd,a:b") != podman {
+			t.Errorf("Podman: %t, %q", podman, why)
+		}
+	}
+	if why := trial.Lacks(e, "/plain", "/a,b", "", nil); why != "" {
+		t.Error(why)
+	}
+}
