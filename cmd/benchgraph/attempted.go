@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -128,15 +129,7 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 }
 
 // several lists the first names of a list.
-func several(names []string) string { return firstNames(names, 8) }
-
-// firstNames lists as many names as most, and counts the rest.
-func firstNames(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+func several(names []string) string { return pick.First(names, 8) }
 
 // workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {
