@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/preflight/sh"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -306,12 +307,12 @@ func plainText(t hclspec.Text) string {
 	var b strings.Builder
 	for _, part := range t {
 		if part.Ref != (hclspec.Address{}) {
-			b.WriteString(preflight.Ref + strings.Map(func(r rune) rune {
+			b.WriteString(sh.Ref + strings.Map(func(r rune) rune {
 				if r == '"' || r == '\'' || r == ' ' {
 					return '_'
 				}
 				return r
-			}, part.Ref.String()) + preflight.RefEnd)
+			}, part.Ref.String()) + sh.RefEnd)
 			continue
 		}
 		b.WriteString(part.Literal)
