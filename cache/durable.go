@@ -93,11 +93,16 @@ func ReadOwn(path string) ([]byte, error) {
 
 // owned says why somebody else may have written what info is of.
 func owned(info fs.FileInfo) error {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("it belongs to user %d, not to you (%d)", st.Uid, os.Geteuid())
+	return ownedBy(int(info.Sys().(*syscall.Stat_t).Uid), info.Mode().Perm())
+}
+
+// ownedBy is owned for a file of a user, with permissions.
+func ownedBy(uid int, perm fs.FileMode) error {
+	if me := os.Geteuid(); uid != me {
+		return fmt.Errorf("it belongs to user %d, not to you (%d)", uid, me)
 	}
-	if info.Mode()&0o022 != 0 {
-		return fmt.Errorf("others can write to it (mode %04o)", info.Mode().Perm())
+	if perm&0o022 != 0 {
+		return fmt.Errorf("others can write to it (mode %04o)", perm)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f fun
 				return nil
 			}
 		}
-		meta, _, err := readMeta(dir)
+		meta, _, err := d.readMeta(entryPath(key))
 		if err != nil {
 			return nil
 		}
@@ -108,7 +108,7 @@ func (d *Disk) Verify(ctx context.Context, report func(Key, error)) error {
 // Remove removes an entry. That there is none is no error.
 func (d *Disk) Remove(key Key) error {
 	dir := d.entryDir(key)
-	meta, _, err := readMeta(dir)
+	meta, _, err := d.readMeta(entryPath(key))
 	if err == nil {
 		d.unlink(meta.Content, key)
 	}

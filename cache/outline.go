@@ -19,8 +19,17 @@ type Outline struct {
 	Files []File
 }
 
-// Outline is that of an entry that was got just now. It is zero when the entry is gone.
+// look is what the directory of an entry told beside names and sizes. The zero value is of no look.
+type look struct {
+	meta  int64  // Outline.Meta
+	first uint64 // Outline.First
+}
+
+// Outline is that of an entry as Get found it, or of one that was put just now. It is zero when the latter is gone.
 func (d *Disk) Outline(m *Meta) Outline {
+	if m.looked != (look{}) {
+		return Outline{Key: m.Key, Meta: m.looked.meta, First: m.looked.first, Files: m.Files}
+	}
 	var st unix.Stat_t
 	if d.lstat(entryPath(m.Key)+sep+metaFile, &st) != nil {
 		return Outline{}

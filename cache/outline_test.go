@@ -17,7 +17,15 @@ func TestAnOutlineIsOfOneResult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Outline(&e.Meta)
+		got, err := d.Get(t.Context(), meta.Key, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := d.Outline(&e.Meta)
+		if seen := d.Outline(&got.Meta); seen.Meta != o.Meta || seen.First != o.First || seen.First == 0 {
+			t.Errorf("Get saw %+v; the directory tells %+v", seen, o)
+		}
+		return o
 	}
 	for i, replace := range []func() error{
 		func() error { return d.Supersede(t.Context(), meta.Key) },

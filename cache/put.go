@@ -47,6 +47,7 @@ func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, contex
 		return Entry{}, fmt.Errorf("%s is no scratch directory of this store", draft.Dir)
 	}
 	s := &stage{dir: draft.Dir, meta: draft.Meta}
+	s.meta.looked = look{} // of an entry of another store
 	visible := false
 	defer func() {
 		if !visible { // else it is no scratch directory any more

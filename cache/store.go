@@ -34,6 +34,8 @@ type Meta struct {
 	Duration   time.Duration `json:"duration"`      // of the attempt that made it
 	Log        string        `json:"log,omitempty"` // attempt whose complete log tells how it was made
 	Transcript string        `json:"-"`             // what that attempt ran, as one line of JSON; empty: not known
+
+	looked look // at the directory of the entry, when Get returned this
 }
 
 // Entry is one stored result.

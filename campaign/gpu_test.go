@@ -2,10 +2,13 @@ package campaign_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +16,10 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/engine"
 )
 
 // The devices that a benchmark leased are those that its containers ask the engine for, by UUID and no others. Here the
@@ -54,7 +60,7 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		seen, tried := request{}, strings.HasPrefix(r.URL.Query().Get("name"), "benchgraph-gpus-")
+		seen, tried := request{}, strings.HasPrefix(r.URL.Query().Get("name"), "benchgraph-trial-")
 		for _, d := range c.HostConfig.DeviceRequests {
 			seen.UUIDs += strings.ReplaceAll(strings.Join(d.DeviceIDs, ","), "nvidia.com/gpu=", "")
 			if tried {
@@ -95,5 +101,75 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	if d := cmp.Diff(map[request]int{{}: asked[request{}], {"GPU-0,GPU-2", "GPU-0,GPU-2", limits}: 1,
 		{"GPU-0,GPU-2", "GPU-0,GPU-2", ""}: 2}, asked); d != "" {
 		t.Errorf("a server and the two passes of its client asked for (-want +got):\n%s", d)
+	}
+}
+
+// What the engine will never give a server's container is told by the plan, with the place and what helps; no image is
+// built for it.
+func TestWhatTheEngineGivesNoServerIsRefusedAtPlan(t *testing.T) {
+	t.Parallel()
+	for asks, remedy := range map[string]string{
+		`devices = ["/dev/infiniband/none"]`:   "leave it out of devices",
+		`ulimits = { nofile = 1099511627776 }`: "lower ulimits",
+		`ulimits = { nofile = 256 }`:           "",
+	} {
+		s := contained(t, strings.Replace(beside(httpd, "tcp = true", get, ""), "    ready {", asks+"\n    ready {", 1))
+		steps := map[string]engine.Step{}
+		s.open(func(ctx context.Context, p *campaign.Project) {
+			plan, err := p.Plan(ctx, campaign.PlanOptions{})
+			must(t, err)
+			for _, step := range plan.Steps {
+				steps[step.Node.Kind] = step
+			}
+		})
+		trial, image := steps["trial"], steps["image"]
+		if remedy == "" {
+			if trial.Action != engine.Run || image.Action != engine.Run {
+				t.Errorf("%s: %+v, %+v", asks, trial, image)
+			}
+			continue
+		}
+		if trial.Action != engine.Blocked || image.Action != engine.Skip ||
+			!strings.Contains(trial.Reason, "benchmarks.hcl:") || !strings.Contains(trial.Reason, remedy) {
+			t.Errorf("%s: %s %q, image %s", asks, trial.Action, trial.Reason, image.Action)
+		}
+	}
+}
+
+// Podman cannot name some directories to itself: the plan says which, and of a mount where it is declared.
+func TestADirectoryThatPodmanCannotMountIsRefusedAtPlan(t *testing.T) {
+	t.Parallel()
+	odd := filepath.Join(t.TempDir(), "a,b:c")
+	must(t, os.Mkdir(odd, 0o755))
+	s := contained(t, fmt.Sprintf("mount \"m\" {\n source = %q\n target = \"/m\"\n identity = \"1\"\n}\n", odd)+
+		beside(httpd, "tcp = true", get, "mounts = [mount.m]"))
+	reason := func() (reason string) {
+		s.open(func(ctx context.Context, p *campaign.Project) {
+			plan, err := p.Plan(ctx, campaign.PlanOptions{})
+			must(t, err)
+			for _, step := range plan.Steps {
+				if step.Node.Kind == "trial" {
+					reason = step.Reason
+				}
+			}
+		})
+		return reason
+	}
+	real := s.engine
+	podman := containertest.IsPodman(t, real)
+	if why := reason(); strings.Contains(why, "Podman") != podman {
+		t.Errorf("the engine is Podman: %t, and the plan says %q", podman, why)
+	}
+	s.engine = between(t, real, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		if strings.HasSuffix(r.URL.Path, "/version") {
+			fmt.Fprint(w, `{"Components": [{"Name": "Podman Engine"}]}`)
+			return
+		}
+		engine.ServeHTTP(w, r)
+	})
+	defer func() { s.engine = real }()
+	if why := reason(); !strings.Contains(why, odd) || !strings.Contains(why, "benchmarks.hcl:") ||
+		!strings.Contains(why, "rename it") {
+		t.Errorf("on Podman: %q", why)
 	}
 }

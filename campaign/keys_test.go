@@ -63,6 +63,11 @@ func (s *story) keys(text string) map[string]string {
 		plan, err := p.Plan(ctx, campaign.PlanOptions{})
 		must(s.t, err)
 		for _, step := range plan.Steps {
+			at, err := hclspec.ParseAddress(step.Node.Address)
+			must(s.t, err)
+			if !slices.ContainsFunc(p.Spec.Declared, func(a hclspec.Address) bool { return a.Name == at.Name }) {
+				s.t.Errorf("%s has the name of no block", at) // commands about it would refuse it
+			}
 			if step.Action != engine.Skip { // what is skipped is not evaluated, and has no key of its own
 				found[step.Node.Address] = step.Key.String()
 			}

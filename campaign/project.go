@@ -16,9 +16,11 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/memo"
+	"github.com/benchgraph/benchgraph/campaign/pin"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/campaign/round"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
+	"github.com/benchgraph/benchgraph/campaign/survey"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -109,6 +111,9 @@ func Recall(ctx context.Context, c Config, lock *lockfile.Lock, findings bool) (
 
 func (o *Options) memo() memo.Place { return memo.Place{File: o.MemoFile, Basis: o.Basis} }
 
+// Preflight returns the findings of the preflight, the worst first.
+func (p *Project) Preflight() []preflight.Finding { return p.findings }
+
 // Remember keeps what a plan of the whole project found out for the next process. It keeps nothing where that could not
 // tell whether it still holds.
 func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
@@ -136,20 +141,25 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	}
 	if p.Found != nil {
 		p.Found.Give(p.Facts)
-		p.resolver().indexTrees()
+		pin.IndexTrees(p.Facts)
 		return nil
 	}
-	changed, diags := p.resolver().resolve(ctx)
+	changed, diags := p.resolver().Resolve(ctx)
 	if changed && !diags.HasErrors() {
 		diags = append(diags, p.reload()...)
 	}
 	if !diags.HasErrors() {
-		if p.findings, err = (&survey{p.Facts, p.Basis}).run(ctx); err != nil {
-			return append(diags, problem(hcl.Range{}, "Preflight", err.Error()))
+		if p.findings, err = survey.Run(ctx, p.Facts, p.Basis); err != nil {
+			return append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Preflight", Detail: err.Error()})
 		}
 		diags = append(append(slices.Clip(p.warnings), diags...), p.warnUnconfined()...)
 	}
 	return diags
+}
+
+// resolver pins in the project's lock.
+func (p *Project) resolver() *pin.Resolver {
+	return &pin.Resolver{Facts: p.Facts, History: p.History, Locked: p.Locked, Upgrade: p.Upgrade, Reload: p.reload}
 }
 
 // reload evaluates the files with the lock as it is now.
@@ -324,9 +334,6 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		},
 	}
 }
-
-// short is a commit as it is shown.
-func short(rev string) string { return rev[:min(len(rev), 12)] }
 
 // LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.
 func (p *Project) LacksSandbox(words ...string) error {

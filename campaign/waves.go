@@ -254,7 +254,7 @@ func lastAttempt(j *cache.Journal, address string) (last cache.Attempt) {
 // takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns
 // whether something asks for another plan: a fix, or a prebuilt wheel that is none.
 func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, err error) {
-	news := append(p.learner.Learn(o.First), p.resolver().passOver(ctx, o.First)...)
+	news := append(p.learner.Learn(o.First), p.resolver().PassOver(ctx, o.First)...)
 	pinned := p.learner.Pin(o.First)
 	if len(news) == 0 && !pinned {
 		return false, nil

@@ -75,7 +75,7 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	if text, err = d.Pinned(names); err != nil {
 		return Image{}, err
 	}
-	if podman, err := e.isPodman(ctx); err != nil || podman && !s.Network { // its builder heeds no network mode
+	if podman, err := e.IsPodman(ctx); err != nil || podman && !s.Network { // its builder heeds no network mode
 		return Image{}, cmp.Or(err, fmt.Errorf("%s: Podman lets the commands of a build reach the network, which they "+
 			"may not here (network = true lets them; Docker keeps them from it)", s.Dockerfile))
 	}
@@ -97,8 +97,8 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	return e.Image(ctx, b.id)
 }
 
-// isPodman asks the engine whether it is Podman.
-func (e *Engine) isPodman(ctx context.Context) (bool, error) {
+// IsPodman asks the engine whether it is Podman.
+func (e *Engine) IsPodman(ctx context.Context) (bool, error) {
 	v, err := call(ctx, e, "ask the container engine who it is",
 		func(ctx context.Context, a *api) (types.Version, error) { return a.ServerVersion(ctx) })
 	podman := func(c types.ComponentVersion) bool { return c.Name == "Podman Engine" }

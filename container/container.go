@@ -60,7 +60,7 @@ func (e *Engine) Inspect(ctx context.Context, name string) (container.InspectRes
 // Settle waits until the engine is done with a container that has ended. Podman unmounts its files a moment later, and
 // what is read of them meanwhile may lack some.
 func (e *Engine) Settle(ctx context.Context, name string) error {
-	podman, err := e.isPodman(ctx)
+	podman, err := e.IsPodman(ctx)
 	for range settleTries {
 		if err != nil || !podman {
 			return err

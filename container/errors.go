@@ -138,6 +138,17 @@ const noSpace = "no space left on device|disk quota exceeded"
 const noGPUs = `capabilities: [[gpu]]|device driver "cdi"|CDI device injection failed|CDI devices nvidia.com/gpu|` +
 	"GPU vendor from CDI|AMD CDI spec"
 
+// LacksGPUs says whether an engine failed because it has no NVIDIA devices for containers.
+func LacksGPUs(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && says(e.Reason, noGPUs)
+}
+
+// NoGPUs is the error for an engine that leaves out a request for NVIDIA devices.
+func (e *Engine) NoGPUs() error {
+	return e.explain(context.Background(), "start container", errors.New("no CDI devices nvidia.com/gpu"))
+}
+
 // meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
 	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
@@ -153,9 +164,9 @@ var meanings = []meaning{
 	{"container-init binary|docker-init", failure.Infra, "install the init program of the engine (catatonit or tini)"},
 	{"Requested CPUs are not available", failure.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", failure.Transient, "the limit of processes is reached: run fewer at a time"},
-	{"error gathering device information", failure.Infra,
+	{"error gathering device information|container create: stat /dev/", failure.Infra, // Docker, Podman
 		"this machine does not have the device: load its driver, or leave it out of devices"},
-	{"setting rlimit", failure.Infra,
+	{"setting rlimit|crun: setrlimit", failure.Infra,
 		"the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity " +
 			"in its systemd unit)"},
 	{"too many open files", failure.Infra, "raise the limit of open files of the engine"},

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -35,9 +35,9 @@ type Docker struct {
 	engine *container.Engine
 	host   Executor
 	owner  string
-	info   atomic.Pointer[container.Info]      // nil: not told yet
-	gpus   atomic.Pointer[container.GPUDriver] // nil: not known yet
-	ids    sync.Map                            // of its containers
+	info   atomic.Pointer[container.Info]  // nil: not told yet
+	gpus   atomic.Pointer[trial.GPUDriver] // nil: not known yet
+	ids    sync.Map                        // of its containers
 }
 
 // NewDocker returns a Docker. Commands without a container are host's.
@@ -58,11 +58,11 @@ func (d *Docker) about(ctx context.Context) (container.Info, error) {
 }
 
 // gpuDriver is how the engine is asked for devices.
-func (d *Docker) gpuDriver(ctx context.Context) (container.GPUDriver, error) {
+func (d *Docker) gpuDriver(ctx context.Context) (trial.GPUDriver, error) {
 	if known := d.gpus.Load(); known != nil {
 		return *known, nil
 	}
-	driver, err := d.engine.GPUDriver(ctx, d.Labels())
+	driver, err := trial.GPUs(ctx, d.engine, d.Labels())
 	if err == nil {
 		d.gpus.Store(&driver)
 	}
@@ -73,6 +73,11 @@ func (d *Docker) gpuDriver(ctx context.Context) (container.GPUDriver, error) {
 func CheckGPUs(ctx context.Context, e *container.Engine) error {
 	_, err := NewDocker(e, nil).gpuDriver(ctx)
 	return err
+}
+
+// CheckGrants returns why the engine makes no container with some grants. Only a sure no is an error.
+func CheckGrants(ctx context.Context, e *container.Engine, g trial.Grants) error {
+	return g.Check(ctx, e, NewDocker(e, nil).Labels())
 }
 
 // Start starts cmd. An engine that does not answer is *container.Unavailable.
@@ -176,7 +181,6 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	h := &api.HostConfig{
 		NetworkMode: api.NetworkMode(network),
 		CapDrop:     []string{"ALL"},
-		CapAdd:      c.Caps,
 		SecurityOpt: []string{"no-new-privileges:true"},
 		Init:        &yes,
 		IpcMode:     "private",
@@ -198,13 +202,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 			h.UsernsMode = "host"
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
-		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: c.Ulimits[name], Hard: c.Ulimits[name]})
-	}
-	for _, name := range c.Devices {
-		h.Devices = append(h.Devices, api.DeviceMapping{PathOnHost: name, PathInContainer: name,
-			CgroupPermissions: "rwm"})
-	}
+	c.Grants.Add(h)
 	if network == "none" {
 		// torch.distributed and ray ask for the host's name, which the engine tells only where there is a network.
 		h.ExtraHosts = []string{hostname + ":127.0.0.1"}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/benchgraph/benchgraph/container/trial"
 )
 
 // Command is one program to run.
@@ -71,18 +73,16 @@ const (
 // /var/tmp, /run and /dev/shm, which are in memory unless a mount is there. Its environment is that of the image, then
 // that of the command; the image's entry point is not used.
 type Container struct {
-	Image   string            // ID of an image that the engine has
-	Labels  map[string]string // beside those by which it is found again
-	Mounts  []Mount
-	Files   io.Reader        // a tar that is unpacked at / before it starts; nil: none
-	User    string           // UID:GID; empty: what the image says
-	Caps    []string         // capabilities that it keeps, such as CHOWN
-	CPUs    string           // cores that it may use, such as "0-3,8"; empty: all
-	Memory  int64            // bytes, swap included; 0: no limit
-	Shm     int64            // bytes of /dev/shm; 0: half of the memory
-	Ulimits map[string]int64 // by the names that engines have for them; -1: none
-	GPUs    []string         // UUIDs of the devices that it gets
-	Devices []string         // paths of further devices of the host, and of directories of such
+	Image  string            // ID of an image that the engine has
+	Labels map[string]string // beside those by which it is found again
+	Mounts []Mount
+	Files  io.Reader // a tar that is unpacked at / before it starts; nil: none
+	User   string    // UID:GID; empty: what the image says
+	CPUs   string    // cores that it may use, such as "0-3,8"; empty: all
+	Memory int64     // bytes, swap included; 0: no limit
+	Shm    int64     // bytes of /dev/shm; 0: half of the memory
+	GPUs   []string  // UUIDs of the devices that it gets
+	trial.Grants
 	// it may reach beyond this machine, over a network of its own; else it has none but its loopback
 	Outward bool
 	Beside  Process // its network is that of this container; nil: its own

@@ -73,14 +73,11 @@ func (a Address) Trial() (group string, block int) {
 
 // Compare orders addresses by kind, name and key.
 func (a Address) Compare(b Address) int {
-	keyed := func(a Address) int {
-		if a.Keyed {
-			return 1
-		}
-		return 0
+	c := cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
+	if c == 0 && a.Keyed != b.Keyed { // an empty key comes after none
+		c = len(a.String()) - len(b.String())
 	}
-	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), cmp.Compare(keyed(a), keyed(b)),
-		strings.Compare(a.Key, b.Key))
+	return c
 }
 
 // unquote leaves a backslash alone that escapes neither a quote nor a backslash: patterns have them.

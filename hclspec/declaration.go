@@ -2,6 +2,7 @@ package hclspec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -124,14 +125,14 @@ func (l *loader) declare() {
 		// Commits and variants are named in strings alone, so their names need not be identifiers.
 		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant" || b.Schema.Kind == "model"; !named &&
 			!hclsyntax.ValidIdentifier(b.Name) {
-			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf(
-				"%q cannot be the name of a %s: a name has letters, digits, _ and -, and begins with a letter.", b.Name,
-				b.Schema.Kind))
+			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf("%q cannot be the name of a %s: a name has "+
+				"letters, digits, _ and -, and begins with a letter.", b.Name, b.Schema.Kind))
 			continue
 		}
 		l.byName[d.address] = d
 		l.decls[d.address.Kind] = append(l.decls[d.address.Kind], d)
 	}
+	l.spec.Declared = slices.SortedFunc(maps.Keys(l.byName), Address.Compare)
 	l.defineRoots()
 	l.scope.DefineLocals(l.blocksOf("locals"))
 	l.scope.DefineVariables(l.blocksOf("variable"), l.given())

@@ -29,11 +29,11 @@ type Options struct {
 	Home     string                      // absolute: of a copy, the directory that it is of; empty: Dir is no copy
 	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
 	Vars     map[string]string           // values of variables from the command line
-	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, Vars are stronger than all
+	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, and Vars are strongest
 	EnvVars  map[string]string           // values from the environment, weakest of all, by the variable's name
 	Lock     *lockfile.Lock              // pins; nil: nothing is pinned
 	Version  string                      // of benchgraph, which required_version is about; empty: not checked
-	History  History                     // answers what expressions ask of the histories of repos; nil: nothing is known of them
+	History  History                     // answers what expressions ask of histories of repos; nil: nothing is known
 	Strict   bool                        // the mistakes of single commits and candidates are errors, too
 	Packs    fs.FS                       // the packs of the program, a directory each; nil: none
 	Try      *Try                        // one candidate more; nil: those of the files

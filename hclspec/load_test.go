@@ -177,6 +177,7 @@ func plain(spec *hclspec.Spec) *hclspec.Spec {
 	slices.SortFunc(spec.Candidates, func(a, b hclspec.Candidate) int { return strings.Compare(a.Key, b.Key) })
 	slices.SortFunc(spec.Sources, func(a, b hclspec.Source) int { return a.Address.Compare(b.Address) })
 	slices.SortFunc(spec.Wheels, func(a, b hclspec.Wheel) int { return a.Address.Compare(b.Address) })
+	spec.Declared = nil // the same may be said in other blocks
 	slices.SortFunc(spec.Images, func(a, b hclspec.Image) int { return a.Address.Compare(b.Address) })
 	slices.SortFunc(spec.Fixes, func(a, b hclspec.Fix) int { return a.Address.Compare(b.Address) })
 	slices.SortFunc(spec.Benchmarks, func(a, b hclspec.Benchmark) int { return a.Address.Compare(b.Address) })

@@ -28,6 +28,7 @@ type Spec struct {
 
 	Names []Name // of revisions, as the lock pins them
 
+	Declared    []Address // the blocks, without keys of instances; a node has the name of its block
 	Repos       []Repo
 	Commits     []Commit
 	Variants    []Variant

@@ -15,6 +15,7 @@ import (
 	api "github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -25,9 +26,7 @@ import (
 // How commands run that make an image, or look into one.
 
 // buildCaps are what installers want to do: give files to somebody, and take on another user.
-func buildCaps() []string {
-	return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"}
-}
+func buildCaps() []string { return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"} }
 
 // changing is a command that makes a step.
 type changing struct {
@@ -155,8 +154,8 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 	process, err := m.ran.Executor(m.t.Shells.Containers).Start(ctx, executor.Command{
 		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
 		Container: &executor.Container{
-			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user, Caps: buildCaps(),
-			Outward: c.network || m.t.Spec.Network, Keep: true,
+			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user,
+			Outward: c.network || m.t.Spec.Network, Keep: true, Grants: trial.Grants{Caps: buildCaps()},
 		},
 	})
 	if err != nil {

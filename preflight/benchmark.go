@@ -6,22 +6,24 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/preflight/sh"
 )
 
 // benchmark checks the commands of one benchmark.
 func (c *checker) benchmark(b *Benchmark) {
-	vars := func(envs ...map[string]string) map[string]word {
-		all := map[string]word{}
+	vars := func(envs ...map[string]string) map[string]sh.Word {
+		all := map[string]sh.Word{}
 		for _, env := range envs {
 			for name, value := range env {
-				all[name] = word{text: value, partial: strings.Contains(value, "$")}
+				all[name] = sh.Word{Text: value, Partial: strings.Contains(value, "$")}
 			}
 		}
 		for _, name := range b.Secrets {
-			all[name] = word{partial: true}
+			all[name] = sh.Word{Partial: true}
 		}
 		for _, name := range b.FixEnv {
-			all[name] = word{partial: true}
+			all[name] = sh.Word{Partial: true}
 		}
 		return all
 	}
@@ -100,8 +102,8 @@ func (c *checker) placeholders(b *Benchmark, t Text, list []program) {
 	}
 	unset := map[string]bool{}
 	for _, p := range list {
-		for _, w := range p.words {
-			for _, name := range w.unset {
+		for _, w := range p.Words {
+			for _, name := range w.Unset {
 				unset[name] = true
 			}
 		}
@@ -123,7 +125,7 @@ func (c *checker) script(b *Benchmark, p *program) *argParser {
 		return c.moduleScript(b, p)
 	case p.name == "vllm" && len(p.sub) > 0:
 		return c.vllm(b, p)
-	case p.script != "" && !strings.Contains(p.script, Ref):
+	case p.script != "" && !strings.Contains(p.script, sh.Ref):
 		return c.fileScript(b, p)
 	}
 	return nil
@@ -148,12 +150,12 @@ func (b *Benchmark) working(p *program) Tree {
 // resolve is a path of a command below the working directory. False: it is not known where it leads, or not below it.
 func (p *program) resolve(name string) (string, bool) {
 	switch {
-	case strings.HasPrefix(name, workDir):
-		return path.Clean("./" + strings.TrimPrefix(name, workDir)), true
-	case path.IsAbs(name), strings.HasPrefix(name, "~"), p.lost, path.IsAbs(p.dir):
+	case strings.HasPrefix(name, sh.WorkDir):
+		return path.Clean("./" + strings.TrimPrefix(name, sh.WorkDir)), true
+	case path.IsAbs(name), strings.HasPrefix(name, "~"), p.Lost, path.IsAbs(p.Dir):
 		return "", false
 	}
-	return path.Join(p.dir, name), true
+	return path.Join(p.Dir, name), true
 }
 
 // place says what a path below the working directory is, by the tree and by what is laid into it.
@@ -228,7 +230,7 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 			return // a project without code: what the command finds there is its own matter
 		}
 		status := Fail
-		if p.maybe || p.mended {
+		if p.Maybe || p.mended {
 			status = Warn
 		}
 		c.add(Script, status, fmt.Sprintf("%s: the command runs in a directory that has no such file", p.script),
@@ -240,7 +242,7 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 		remedy = "did you mean " + near + "?"
 	}
 	status := Fail
-	if p.maybe || p.mended {
+	if p.Maybe || p.mended {
 		status = Warn
 	}
 	c.add(Script, status, fmt.Sprintf("%s does not exist at %s", p.script, short(tree.Rev)), remedy)
@@ -356,7 +358,7 @@ func (c *checker) vllm(b *Benchmark, p *program) *argParser {
 
 // made reports whether something that ran before could have made a file.
 func made(p *program, name string) bool {
-	for _, before := range p.after {
+	for _, before := range p.After {
 		if before == ">"+name {
 			return true
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/benchgraph/benchgraph/preflight/sh"
 )
 
 // know is what a parser says of one option of a command.
@@ -64,7 +66,7 @@ func (c *checker) flags(p *program, a, other *argParser) {
 	clean := true
 	doubt := func(evidence, remedy string, certain bool) {
 		clean = false
-		if certain && a.unread == "" && !a.tolerates && !p.maybe && !p.mended {
+		if certain && a.unread == "" && !a.tolerates && !p.Maybe && !p.mended {
 			c.add(Flag, Fail, evidence, remedy)
 			return
 		}
@@ -75,7 +77,7 @@ func (c *checker) flags(p *program, a, other *argParser) {
 	}
 	given := flags(p.args)
 	for _, f := range given {
-		if strings.Contains(f.name, "$") || strings.Contains(f.name, Ref) {
+		if strings.Contains(f.name, "$") || strings.Contains(f.name, sh.Ref) {
 			continue
 		}
 		options, k := a.match(f.name)
@@ -97,7 +99,7 @@ func (c *checker) flags(p *program, a, other *argParser) {
 			doubt(fmt.Sprintf("%s requires %s", p.title(), o.names[0]), "add it to the command", true)
 		}
 	}
-	if w, ok := p.value("--speculative-model"); ok && w.text == "[ngram]" && !p.has("--ngram-prompt-lookup-max") {
+	if w, ok := p.value("--speculative-model"); ok && w.Text == "[ngram]" && !p.has("--ngram-prompt-lookup-max") {
 		clean = false
 		remedy := "say how many tokens are looked up, such as --ngram-prompt-lookup-max 4"
 		if _, k := a.match("--ngram-prompt-lookup-max"); k == unknownFlag {
@@ -123,17 +125,17 @@ func (c *checker) value(p *program, f *flag, options []*option, a *argParser,
 	if !f.given && len(options) > 0 && all(func(o *option) bool { return o.wantsValue(f.name) }) {
 		doubt(fmt.Sprintf("%s: %s has no value", p.title(), f.name), "write its value, or leave the option out", true)
 	}
-	if !f.given || f.value.partial || len(options) == 0 || strings.Contains(f.value.text, Ref) {
+	if !f.given || f.value.Partial || len(options) == 0 || strings.Contains(f.value.Text, sh.Ref) {
 		return
 	}
 	switch {
-	case all(func(o *option) bool { return o.choices != nil && !o.typed && !slices.Contains(o.choices, f.value.text) }):
+	case all(func(o *option) bool { return o.choices != nil && !o.typed && !slices.Contains(o.choices, f.value.Text) }):
 		doubt(fmt.Sprintf("%s: %s takes one of %s, not %q", p.title(), f.name, strings.Join(options[0].choices, ", "),
-			f.value.text), "write one of them", true)
+			f.value.Text), "write one of them", true)
 	case !f.joined && all((*option).bare) && !slices.ContainsFunc(a.options, func(o option) bool {
 		return !o.isOption()
 	}):
-		doubt(fmt.Sprintf("%s: %s takes no value, and is followed by %q", p.title(), f.name, f.value.text),
+		doubt(fmt.Sprintf("%s: %s takes no value, and is followed by %q", p.title(), f.name, f.value.Text),
 			"leave the value out", true)
 	}
 }

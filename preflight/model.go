@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
+
+	"github.com/benchgraph/benchgraph/preflight/sh"
 )
 
 // ModelSpec is what is known of a model as its author publishes it.
@@ -54,11 +56,11 @@ func (c *checker) firstModel(b *Benchmark, all []program) {
 			continue
 		}
 		w, ok := p.modelName()
-		if !ok || w.partial || w.text == "" {
+		if !ok || w.Partial || w.Text == "" {
 			continue
 		}
 		c.at(b, p)
-		c.loads(b, p, w.text)
+		c.loads(b, p, w.Text)
 		return
 	}
 }
@@ -72,7 +74,7 @@ func (p *program) loads() bool {
 }
 
 // modelName is the model that a program is given.
-func (p *program) modelName() (word, bool) {
+func (p *program) modelName() (sh.Word, bool) {
 	if w, ok := p.value("--model", "--model-path", "-m"); ok {
 		return w, true
 	}
@@ -81,16 +83,16 @@ func (p *program) modelName() (word, bool) {
 			if isFlag(w) {
 				continue
 			}
-			if i == 0 || !isFlag(p.args[i-1]) || strings.Contains(p.args[i-1].text, "=") {
+			if i == 0 || !isFlag(p.args[i-1]) || strings.Contains(p.args[i-1].Text, "=") {
 				return w, true
 			}
 		}
 	}
-	return word{}, false
+	return sh.Word{}, false
 }
 
 func (c *checker) loads(b *Benchmark, p *program, name string) {
-	if strings.Contains(name, Ref) || path.IsAbs(name) || strings.HasPrefix(name, workDir) ||
+	if strings.Contains(name, sh.Ref) || path.IsAbs(name) || strings.HasPrefix(name, sh.WorkDir) ||
 		strings.HasPrefix(name, ".") {
 		return // a path, which is checked as one
 	}
@@ -163,10 +165,10 @@ func (c *checker) gated(b *Benchmark, p *program, m *ModelSpec) {
 // number is the value of an option; 0 where there is none, or it is not known.
 func (p *program) number(names ...string) float64 {
 	w, ok := p.value(names...)
-	if !ok || w.partial {
+	if !ok || w.Partial {
 		return 0
 	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(w.text), 64)
+	n, err := strconv.ParseFloat(strings.TrimSpace(w.Text), 64)
 	if err != nil || n < 0 {
 		return 0
 	}
@@ -257,8 +259,8 @@ func (c *checker) deviceMemory(b *Benchmark) (usual, most float64, name string) 
 func (p *program) weights(m *ModelSpec) (float64, string) {
 	quantization, _ := p.value("--quantization", "-q")
 	dtype, _ := p.value("--dtype")
-	switch q := strings.ToLower(quantization.text); {
-	case quantization.partial:
+	switch q := strings.ToLower(quantization.Text); {
+	case quantization.Partial:
 		return 0, ""
 	case m.Weights != "":
 		return m.Bytes, m.Weights
@@ -268,7 +270,7 @@ func (p *program) weights(m *ModelSpec) (float64, string) {
 	case q != "" && q != "none":
 		return m.Parameters, q
 	}
-	if d := strings.ToLower(dtype.text); d == "float32" || d == "float" {
+	if d := strings.ToLower(dtype.Text); d == "float32" || d == "float" {
 		return 4 * m.Parameters, d
 	}
 	return m.Bytes, "16 bits"
@@ -306,7 +308,7 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 		length = float64(m.MaxLen)
 	}
 	kv := m.TokenBytes * length
-	if t, _ := p.value("--kv-cache-dtype"); strings.Contains(t.text, "fp8") {
+	if t, _ := p.value("--kv-cache-dtype"); strings.Contains(t.Text, "fp8") {
 		kv /= 2
 	}
 	if need+kv > room {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/preflight/sh"
 )
 
 var (
@@ -27,7 +28,7 @@ func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
 			after[f.at+1] = f
 		}
 	}
-	look := func(w word, f *flag) {
+	look := func(w sh.Word, f *flag) {
 		name := ""
 		if f != nil {
 			name = strings.TrimLeft(canonical(f.name), "-")
@@ -56,9 +57,9 @@ func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
 }
 
 // path checks one word; option is the name of the option that it is the value of, without dashes.
-func (c *checker) path(b *Benchmark, p *program, w word, option string) {
-	text := w.text
-	if w.partial || text == "" || strings.Contains(text, Ref) || strings.Contains(text, "://") ||
+func (c *checker) path(b *Benchmark, p *program, w sh.Word, option string) {
+	text := w.Text
+	if w.Partial || text == "" || strings.Contains(text, sh.Ref) || strings.Contains(text, "://") ||
 		strings.ContainsAny(text, "\n{}*") {
 		return
 	}
@@ -72,7 +73,7 @@ func (c *checker) path(b *Benchmark, p *program, w word, option string) {
 	if !relative || option != "" && !reading {
 		return
 	}
-	if strings.HasPrefix(path.Join(p.dir, text), "../") && !p.lost {
+	if strings.HasPrefix(path.Join(p.Dir, text), "../") && !p.Lost {
 		c.add(kindOf(option), Fail, text+" leads out of the directory that the command runs in",
 			"name a file of the tree, or lay it there with data")
 		return
@@ -89,7 +90,7 @@ func (c *checker) path(b *Benchmark, p *program, w word, option string) {
 	case !reading:
 		c.add(Path, Warn, fmt.Sprintf("%s is not in %s", text, treeName(tree)),
 			"name a file of the tree, or lay it there with data")
-	case p.maybe || p.mended:
+	case p.Maybe || p.mended:
 		c.add(kindOf(option), Warn, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)),
 			"name it in data, with a fetch")
 	default:
@@ -123,9 +124,9 @@ func (b *Benchmark) mounted(name string) bool {
 // outside checks a path that leads out of the working directory.
 func (c *checker) outside(b *Benchmark, p *program, name string, k Check) {
 	switch {
-	case p.lost && !path.IsAbs(name), b.mounted(name), strings.HasPrefix(name, workDir):
-	case path.IsAbs(p.dir) && !path.IsAbs(name) && b.mounted(p.dir):
-	case private().MatchString(name) || private().MatchString(path.Join(p.dir, name)):
+	case p.Lost && !path.IsAbs(name), b.mounted(name), strings.HasPrefix(name, sh.WorkDir):
+	case path.IsAbs(p.Dir) && !path.IsAbs(name) && b.mounted(p.Dir):
+	case private().MatchString(name) || private().MatchString(path.Join(p.Dir, name)):
 		c.add(Path, Fail, name+" is a path of one machine that is declared nowhere",
 			"lay the file there with data, name one of the tree, or declare a mount")
 	case k == Script && path.IsAbs(name):
@@ -146,7 +147,7 @@ func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
 		return
 	}
 	name, given := p.value("--dataset-name")
-	which, how := name.text, "asks for the data set "+name.text
+	which, how := name.Text, "asks for the data set "+name.Text
 	if !given {
 		// A serving client without a choice takes its default; offline programs make prompts of --input-len then.
 		if _, serving := a.match("--request-rate"); serving != knownFlag || named[0].def == "" {
@@ -154,7 +155,7 @@ func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
 		}
 		which, how = named[0].def, "names no data set, and the default is "+named[0].def
 	}
-	if !slices.Contains(needPath, which) || name.partial {
+	if !slices.Contains(needPath, which) || name.Partial {
 		c.add(Dataset, OK, p.title()+" "+how, "")
 		return
 	}
@@ -172,7 +173,7 @@ func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
 	case paths[0].hasDef || c.fetches(a):
 		c.add(Dataset, Unverified, p.title()+" "+how+"; it may fetch the file by itself",
 			"lay the file there with data and name it with --dataset-path")
-	case p.maybe || a.unread != "":
+	case p.Maybe || a.unread != "":
 		c.add(Dataset, Warn, p.title()+" "+how+", which needs --dataset-path",
 			"lay the file there with data and name it with --dataset-path")
 	default:

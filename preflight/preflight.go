@@ -147,12 +147,6 @@ type Text struct {
 // Empty reports whether there is no command.
 func (t Text) Empty() bool { return t.Shell == "" && len(t.Argv) == 0 }
 
-// Ref stands in a Text at the beginning of the path of another node's result; RefEnd is its end.
-const (
-	Ref    = "\x01"
-	RefEnd = "\x02"
-)
-
 // Device is one GPU.
 type Device struct {
 	Name   string

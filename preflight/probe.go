@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/preflight/sh"
 )
 
 // probe tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||. Known is
@@ -13,29 +15,29 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 		return false, false
 	}
 	t := is.Probe
-	list := parseArgv(t.Argv, nil)
+	list := sh.ParseArgv(t.Argv, nil)
 	if t.Argv == nil {
 		var ok bool
-		if list, ok = parseShell(t.Shell, nil); !ok {
+		if list, ok = sh.Parse(t.Shell, nil); !ok {
 			return false, false
 		}
 	}
 	passes = true
 	for i, s := range list {
 		final := i == len(list)-1
-		if s.maybe || s.lost || len(s.assigns) > 0 || s.then == "|" || s.then == "&" || len(s.words) == 0 ||
-			len(s.writes) > 1 {
+		if s.Maybe || s.Lost || len(s.Assigns) > 0 || s.Then == "|" || s.Then == "&" || len(s.Words) == 0 ||
+			len(s.Writes) > 1 {
 			return false, false
 		}
-		if is.Image && s.dir == "" {
-			s.dir = "/" // only what is named by $SRC is the tree's
+		if is.Image && s.Dir == "" {
+			s.Dir = "/" // only what is named by $SRC is the tree's
 		}
 		before := ""
 		if i > 0 {
-			before = list[i-1].then
+			before = list[i-1].Then
 		}
 		if before == "&&" && !passes || before == "||" && passes {
-			if s.then == ";" && !final && !passes {
+			if s.Then == ";" && !final && !passes {
 				return false, false // sh -e goes on after a list whose last command was not run
 			}
 			continue
@@ -46,7 +48,7 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 		if passes, known = c.look(&s, tree); !known {
 			return false, false
 		}
-		if passes = passes != s.not; s.not && !passes && !final {
+		if passes = passes != s.Not; s.Not && !passes && !final {
 			return false, false
 		}
 	}
@@ -54,22 +56,22 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 }
 
 // look tells how one grep or test ends.
-func (c *checker) look(s *simple, tree Tree) (passes, known bool) {
-	args := make([]string, 0, len(s.words))
-	for _, w := range s.words[1:] {
-		if w.partial {
+func (c *checker) look(s *sh.Command, tree Tree) (passes, known bool) {
+	args := make([]string, 0, len(s.Words))
+	for _, w := range s.Words[1:] {
+		if w.Partial {
 			return false, false
 		}
-		args = append(args, w.text)
+		args = append(args, w.Text)
 	}
-	switch path.Base(s.words[0].text) {
+	switch path.Base(s.Words[0].Text) {
 	case "true", ":":
 		return true, true
 	case "cd":
 		if len(args) != 1 {
 			return false, false
 		}
-		p := program{simple: *s}
+		p := program{Command: *s}
 		name, ok := p.resolve(args[0])
 		st, _ := c.files.stat(tree, name)
 		return true, ok && st == isDir
@@ -88,7 +90,7 @@ func (c *checker) look(s *simple, tree Tree) (passes, known bool) {
 		if len(args) != 2 {
 			return false, false
 		}
-		p := program{simple: *s}
+		p := program{Command: *s}
 		name, ok := p.resolve(args[1])
 		st, _ := c.files.stat(tree, name)
 		if !ok || st == unknown {
@@ -102,9 +104,9 @@ func (c *checker) look(s *simple, tree Tree) (passes, known bool) {
 }
 
 // grep tells whether a pattern is in files of a tree.
-func (c *checker) grep(s *simple, args []string, tree Tree) (passes, known bool) {
-	fixed, fold, wordwise, extended, pattern, given := path.Base(s.words[0].text) == "fgrep", false, false,
-		path.Base(s.words[0].text) == "egrep", "", false
+func (c *checker) grep(s *sh.Command, args []string, tree Tree) (passes, known bool) {
+	fixed, fold, wordwise, extended, pattern, given := path.Base(s.Words[0].Text) == "fgrep", false, false,
+		path.Base(s.Words[0].Text) == "egrep", "", false
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
 		option := args[0]
 		args = args[1:]
@@ -156,7 +158,7 @@ func (c *checker) grep(s *simple, args []string, tree Tree) (passes, known bool)
 	}
 	missing := false
 	for _, name := range args {
-		p := program{simple: *s}
+		p := program{Command: *s}
 		at, ok := p.resolve(name)
 		content, _, read := c.files.read(tree, at)
 		st, _ := c.files.stat(tree, at)

@@ -97,7 +97,7 @@ func (l *pyLexer) step() {
 		}
 	case c == '"' || c == '\'':
 		l.text("")
-	case isNameByte(c, false) || c >= 0x80:
+	case isPyName(c, false) || c >= 0x80:
 		l.name()
 	case c >= '0' && c <= '9' || c == '.' && l.at+1 < len(l.in) && l.in[l.at+1] >= '0' && l.in[l.at+1] <= '9':
 		l.number()
@@ -129,7 +129,7 @@ func (l *pyLexer) op(c byte) {
 
 func (l *pyLexer) name() {
 	begin := l.at
-	for l.at < len(l.in) && (isNameByte(l.in[l.at], true) || l.in[l.at] >= 0x80) {
+	for l.at < len(l.in) && (isPyName(l.in[l.at], true) || l.in[l.at] >= 0x80) {
 		l.at++
 	}
 	text := l.in[begin:l.at]
@@ -143,7 +143,7 @@ func (l *pyLexer) name() {
 
 func (l *pyLexer) number() {
 	begin := l.at
-	for l.at < len(l.in) && (isNameByte(l.in[l.at], true) || l.in[l.at] == '.') {
+	for l.at < len(l.in) && (isPyName(l.in[l.at], true) || l.in[l.at] == '.') {
 		l.at++
 	}
 	l.cur.tokens = append(l.cur.tokens, token{kind: pyNumber, text: l.in[begin:l.at]})
@@ -199,3 +199,8 @@ func (l *pyLexer) add(text string, dynamic bool) {
 }
 
 func (t token) is(op string) bool { return t.kind == pyOp && t.text == op }
+
+// isPyName reports whether a byte of ASCII may stand in a name: digits too, unless the byte is the first one.
+func isPyName(c byte, digits bool) bool {
+	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || digits && '0' <= c && c <= '9'
+}

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/preflight/sh"
 )
 
 func TestCommandsAreReadAsAShellDoes(t *testing.T) {
-	vars := map[string]word{"MODEL": {text: "org/m"}, "TOKEN": {partial: true}}
+	vars := map[string]sh.Word{"MODEL": {Text: "org/m"}, "TOKEN": {Partial: true}}
 	tests := []struct {
 		name, text string
 		want       []string // title and arguments of each program, "|" before what is only known when it runs
@@ -53,16 +54,16 @@ func TestCommandsAreReadAsAShellDoes(t *testing.T) {
 			var got []string
 			for _, p := range list {
 				title := p.title()
-				if at, ok := p.resolve(p.script); ok && p.script != "" && p.dir != "" {
+				if at, ok := p.resolve(p.script); ok && p.script != "" && p.Dir != "" {
 					title = at
 				}
 				var args []string
 				for _, a := range p.args {
 					mark := ""
-					if a.partial {
+					if a.Partial {
 						mark = "|"
 					}
-					args = append(args, mark+a.text)
+					args = append(args, mark+a.Text)
 				}
 				got = append(got, strings.TrimSuffix(title+": "+strings.Join(args, " "), " "))
 			}
@@ -93,8 +94,8 @@ func TestUnsetVariablesAreKnown(t *testing.T) {
 		list, _ := programs(Text{Shell: text}, offline, nil)
 		var got []string
 		for _, p := range list {
-			for _, w := range p.words {
-				got = append(got, w.unset...)
+			for _, w := range p.Words {
+				got = append(got, w.Unset...)
 			}
 		}
 		if strings.Join(got, " ") != want {
@@ -117,7 +118,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add("bash -c 'bash -c \"bash -c x\"'; (cd b) & | ${ $( ` ")
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzing.Frugal(t, len(text), func() {
-			list, _ := programs(Text{Shell: text}, offline, map[string]word{"M": {text: "x"}})
+			list, _ := programs(Text{Shell: text}, offline, map[string]sh.Word{"M": {Text: "x"}})
 			for _, p := range list {
 				flags(p.args)
 				p.ranks()

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -49,8 +50,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	sh.Say("$ %s &\n", told(argv))
 	cmd := sh.command(argv, out, out)
 	if cmd.Container != nil {
-		cmd.Container.Shm, cmd.Container.Ulimits = spec.ShmSize, spec.Ulimits
-		cmd.Container.Devices, cmd.Container.Caps = spec.Devices, spec.Capabilities
+		cmd.Container.Shm, cmd.Container.Grants = spec.ShmSize, GrantsOf(spec)
 	}
 	bounded, release := sh.bounded(ctx)
 	srv.release, srv.over = release, func() bool { return errors.Is(context.Cause(bounded), errDisk) }
@@ -71,6 +71,11 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 }
 
 // waitReady polls until the server answers, its log says so, it dies, or time is up.
+// GrantsOf are what the container of a server asks for beyond what all have.
+func GrantsOf(spec *hclspec.Server) trial.Grants {
+	return trial.Grants{Ulimits: spec.Ulimits, Devices: spec.Devices, Caps: spec.Capabilities}
+}
+
 func (s *Server) waitReady(ctx context.Context) error {
 	deadline := time.NewTimer(s.spec.Timeout)
 	defer deadline.Stop()

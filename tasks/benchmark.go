@@ -285,6 +285,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 			}
 		}
 		b.lockable(n, t)
+		b.granted(n, members)
 		nodes = append(nodes, n)
 		g.Trials = append(g.Trials, findings.Block{At: at, Members: names})
 		if i == 1 {

@@ -2,13 +2,16 @@ package tasks
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
-	"time"
 
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
@@ -20,32 +23,27 @@ func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
 	}
 }
 
-// askEngine finds out why there is no container engine, or none that gives containers devices.
-func (p *Services) askEngine(devices bool) func() string {
-	return sync.OnceValue(func() string {
-		if p.Engine == nil {
-			return "needs a container engine, and none was looked for"
+// granted lets a block wait for an engine that gives the containers of servers what they ask for. The engine is tried
+// once for all servers that ask for the same.
+func (b *builder) granted(n *engine.Node, members []Member) {
+	for _, m := range members {
+		s := m.Bench.Server
+		if m.Bench.Image == (hclspec.Address{}) || s == nil || len(s.Ulimits)+len(s.Devices) == 0 {
+			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), enginePatience)
-		defer cancel()
-		info, err := p.Engine.Info(ctx)
-		switch {
-		case err != nil:
-			return "needs a container engine: " + err.Error()
-		case !info.Seccomp:
-			return "needs a container engine that filters system calls: start it with its own seccomp profile, on a " +
-				"kernel with CONFIG_SECCOMP_FILTER"
-		case devices:
-			if err := executor.CheckGPUs(ctx, p.Engine); err != nil {
-				return "needs devices in containers: " + err.Error()
-			}
-		}
-		return ""
-	})
+		grants := shell.GrantsOf(s)
+		lacks, _ := b.grants.LoadOrStore(fmt.Sprint(grants), b.askEngine("what the server at "+place(m.Bench.Block)+
+			" asks for", func(ctx context.Context, e *container.Engine) error {
+			return executor.CheckGrants(ctx, e, grants)
+		}))
+		alsoLacks(n, lacks.(func() string))
+	}
 }
 
-// enginePatience bounds the wait for an engine that is there and does not answer.
-const enginePatience = 10 * time.Second
+// askEngine finds out why there is no container engine, or none that can do something; check may be nil.
+func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) func() string {
+	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, p.StateDir, p.StoreDir, something, check) })
+}
 
 // withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.
 func (b *builder) withImage(cures []Cure, image hclspec.Address, candidate string) (all []Cure, built []fix.Due) {

@@ -34,6 +34,7 @@ type Services struct {
 	Room     *room.Room             // space for images on the disk of the container engine
 	Maker    *image.Maker           // of images
 	Lacks    map[bool]func() string // why there is no container engine, or (true) none that gives devices
+	grants   sync.Map               // likewise none that gives what servers ask for, by that
 	canaries canaries               // of blocks that count
 	mirrors  mirrors
 }
@@ -49,7 +50,8 @@ func newServices(c Config) *Services {
 	s.Asker = download.NewAsker(download.AskOptions{
 		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
 	})
-	s.Lacks = map[bool]func() string{false: s.askEngine(false), true: s.askEngine(true)}
+	s.Lacks = map[bool]func() string{false: s.askEngine("", nil),
+		true: s.askEngine("devices in containers", executor.CheckGPUs)}
 	s.Room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return s
 }

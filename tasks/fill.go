@@ -77,6 +77,7 @@ func (b *builder) addFills(g *Group, members []Member) {
 			b.link(n, &n.Order, probe)
 		}
 		b.lockable(n, &t.trialTask)
+		b.granted(n, t.members)
 	}
 }
 

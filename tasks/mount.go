@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -73,6 +74,9 @@ func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 			return fmt.Sprintf("needs %s, and %s holds, or is held by, the state of benchgraph in %s: mount another "+
 				"directory (%s)", m.Address, source, own, place(m.Block))
 		}
+	}
+	if why := trial.Unmountable(p.Engine, source, m.Target); contained && why != "" {
+		return fmt.Sprintf("needs %s, and its source is %s. %s: rename it (%s)", m.Address, source, why, place(m.Block))
 	}
 	for _, f := range m.Digests {
 		if info, err := os.Stat(filepath.Join(source, filepath.FromSlash(f.Path))); err != nil ||

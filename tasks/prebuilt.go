@@ -53,7 +53,7 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 		if errors.As(err, &refusal) {
 			return &engine.Failure{Err: err, Failure: failure.Failure{
 				Class: failure.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
-				Message: fmt.Sprintf("%s is no wheel of %s: %s", WithoutPassword(t.url), short(t.tree.rev),
+				Message: fmt.Sprintf("%s is no wheel of %s: %s", WithoutPassword(t.url), ShortRev(t.tree.rev),
 					refusal.Evidence),
 				Remedy: "the next source serves, or it is built here; without either, declare a build",
 			}}
@@ -61,7 +61,7 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(env.Log, "proven: %d files are those of %s\n", compared, short(t.tree.rev))
+		fmt.Fprintf(env.Log, "proven: %d files are those of %s\n", compared, ShortRev(t.tree.rev))
 	}
 	if len(t.wheel.Overlay) == 0 {
 		return nil

@@ -105,7 +105,7 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 			return gitFailure(err)
 		}
 		if err := t.protected(changed[0],
-			fmt.Sprintf("revision %s differs from the baseline in files that the variant protects", short(t.rev)),
+			fmt.Sprintf("revision %s differs from the baseline in files that the variant protects", ShortRev(t.rev)),
 			"measure with a client of one revision, or take these files out of protect"); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (st
 	if errors.As(err, &refused) {
 		return "", &engine.Failure{Err: err, Failure: failure.Failure{
 			Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout",
-			Message: fmt.Sprintf("%s does not apply to %s", t.patch, short(t.rev)), Evidence: refused.Error(),
+			Message: fmt.Sprintf("%s does not apply to %s", t.patch, ShortRev(t.rev)), Evidence: refused.Error(),
 			Remedy: "make the patch anew against this revision; nothing of it was applied",
 		}}
 	}
@@ -199,11 +199,11 @@ func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 	if has == pinned {
 		return nil
 	}
-	return &engine.Failure{Err: fmt.Errorf("revision %s has the tree %s, and the lock file says %s", short(t.rev), has,
-		pinned), Failure: failure.Failure{
+	return &engine.Failure{Err: fmt.Errorf("revision %s has the tree %s, and the lock file says %s", ShortRev(t.rev),
+		has, pinned), Failure: failure.Failure{
 		Class: failure.Permanent, Rule: "pin_refused", Stage: "checkout",
-		Message: fmt.Sprintf("revision %s has the tree %s, and the lock file says %s", short(t.rev), short(has),
-			short(pinned)),
+		Message: fmt.Sprintf("revision %s has the tree %s, and the lock file says %s", ShortRev(t.rev), ShortRev(has),
+			ShortRev(pinned)),
 		Remedy: "delete the revision's block in the lock file: the next apply resolves it again",
 	}}
 }
@@ -228,14 +228,14 @@ func gitFailure(err error) error {
 		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
 	}
 	f := failure.Failure{Class: failure.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
-	var fetch *git.FetchError
-	if errors.As(err, &fetch) {
+	if fetch, ok := errors.AsType[*git.FetchError](err); ok {
 		f.Class, f.Evidence, f.Remedy = fetch.Class, fetch.Evidence, fetch.Remedy
 	}
 	return &engine.Failure{Err: err, Failure: f}
 }
 
-func short(rev string) string { return rev[:min(len(rev), 12)] }
+// ShortRev is a commit as it is shown.
+func ShortRev(rev string) string { return rev[:min(len(rev), 12)] }
 
 // RepoOf is the repo block of an address; nil: there is none.
 func RepoOf(s *hclspec.Spec, address hclspec.Address) *hclspec.Repo {

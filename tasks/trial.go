@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -221,16 +220,7 @@ func serverLimits(s *hclspec.Server) (limits [][]string) {
 	if s.ShmSize > 0 {
 		limits = append(limits, []string{"shm_size", strconv.FormatInt(s.ShmSize, 10)})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Ulimits)) {
-		limits = append(limits, []string{name, strconv.FormatInt(s.Ulimits[name], 10)})
-	}
-	for _, name := range s.Devices {
-		limits = append(limits, []string{"device", name})
-	}
-	for _, name := range s.Capabilities {
-		limits = append(limits, []string{"capability", name})
-	}
-	return limits
+	return append(limits, shell.GrantsOf(s).List()...)
 }
 
 // order draws the order of the members. Of as many blocks in a row as there are members, each member is at each

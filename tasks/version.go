@@ -34,7 +34,7 @@ func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hcl
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(log, "no version of %s is known: %v\n", short(t.rev), err)
+		fmt.Fprintf(log, "no version of %s is known: %v\n", ShortRev(t.rev), err)
 	}
 	if version == "" {
 		return t.build.Env

@@ -11,11 +11,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/campaign/pin"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // attempted is a candidate that no file declares, and the benchmark that measures it.
@@ -34,11 +37,10 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 	repo := hclspec.Address{Kind: "repo", Name: base.Source.Name}
 	config := s.config(ctx, o.access, nil)
 	if o.rev != "" {
-		if t.Rev, err = config.Resolve(ctx, spec, repo, o.rev); err != nil {
+		if t.Rev, err = pin.Revision(ctx, config.Config, spec, repo, o.rev); err != nil {
 			return t, fmt.Errorf("-rev %s: %w", o.rev, err)
 		}
-		s.note("Trying %s, which is %s, against %s by benchmark.%s.", o.rev, t.Rev[:min(12, len(t.Rev))], base.Key,
-			benchmark)
+		s.note("Trying %s, which is %s, against %s by benchmark.%s.", o.rev, tasks.ShortRev(t.Rev), base.Key, benchmark)
 		return t, nil
 	}
 	if o.patch != "" {
@@ -52,7 +54,7 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 		s.note("Trying %s against %s by benchmark.%s.", name, base.Key, benchmark)
 		return t, nil
 	}
-	rev, err := config.Resolve(ctx, spec, repo, base.Rev)
+	rev, err := pin.Revision(ctx, config.Config, spec, repo, base.Rev)
 	if err != nil {
 		return t, fmt.Errorf("the baseline of %s: %w", base.Commit, err)
 	}
@@ -128,15 +130,7 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 }
 
 // several lists the first names of a list.
-func several(names []string) string { return firstNames(names, 8) }
-
-// firstNames lists as many names as most, and counts the rest.
-func firstNames(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+func several(names []string) string { return pick.First(names, 8) }
 
 // workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -84,7 +85,7 @@ func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) 
 			if len(typed) == 0 {
 				return nil, nil
 			}
-			st, err := node(p, typed[0])
+			st, err := pick.Node(p, typed[0])
 			if err != nil {
 				return nil, err
 			}

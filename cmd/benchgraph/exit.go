@@ -59,18 +59,7 @@ type budgetError struct{ message string }
 
 func (e *budgetError) Error() string { return e.message }
 
-// hintError is an error with what to do about it.
-type hintError struct {
-	err    error
-	remedy string
-}
-
-func (e *hintError) Error() string { return e.err.Error() }
-func (e *hintError) Unwrap() error { return e.err }
-
-func hint(remedy, format string, args ...any) error {
-	return &hintError{fmt.Errorf(format, args...), remedy}
-}
+func hint(remedy, format string, args ...any) error { return cli.Hint(remedy, format, args...) }
 
 // exitCode maps an error to the exit code; no other code does. An outcome that -fail-on names wins, since the user
 // asked for it. A failure wins over a refusal: comparisons with failed nodes are incomplete anyway. A blocked node
@@ -139,7 +128,7 @@ func shown(err error) bool {
 
 func remedyOf(err error) string {
 	var (
-		hinted  *hintError
+		hinted  *cli.HintError
 		usage   *cli.UsageError
 		held    *applylock.HeldError
 		stale   *stalePlanError
@@ -147,7 +136,7 @@ func remedyOf(err error) string {
 	)
 	switch {
 	case errors.As(err, &hinted):
-		return hinted.remedy
+		return hinted.Remedy
 	case errors.As(err, &usage):
 		return usage.Remedy
 	case errors.As(err, &held):

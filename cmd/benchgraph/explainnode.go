@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -40,12 +41,12 @@ func (s *session) one(ctx context.Context, text string) (*engine.Plan, *engine.S
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err := node(p, text)
+	st, err := pick.Node(p, text)
 	return p, st, err
 }
 
 func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) error {
-	s, err := a.open(ctx, access{})
+	s, err := a.open(ctx, access{about: text})
 	if err != nil {
 		return err
 	}
@@ -54,14 +55,14 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	if err != nil {
 		return err
 	}
-	found, err := nodes(p, text)
+	found, err := pick.Nodes(p, text)
 	if err != nil {
 		return err
 	}
 	if len(found) > 1 && !o.key {
 		return s.explainAll(ctx, found, o.json)
 	}
-	st, err := single(found, text)
+	st, err := pick.Single(found, text)
 	if err != nil {
 		return err
 	}

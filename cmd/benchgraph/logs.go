@@ -48,7 +48,7 @@ type loggedAttempt struct {
 }
 
 func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
-	s, err := a.open(ctx, access{offline: true})
+	s, err := a.open(ctx, access{about: text, offline: true})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/campaign/pin"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/source/git"
@@ -14,20 +15,16 @@ import (
 
 // moved warns of names that now stand for other commits than the measured ones, and of uncommitted changes.
 func (s *session) moved(ctx context.Context) error {
-	if len(s.project.Spec.Names) == 0 {
-		return nil
-	}
-	moves, err := s.project.Moved(ctx)
+	moves, err := pin.Moved(ctx, s.project.Facts)
 	if err != nil {
 		return err
 	}
 	var diags hcl.Diagnostics
 	for _, m := range moves {
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A name has moved",
-			Detail: fmt.Sprintf(
-				"%q of %s stands for %s now, and the lock file pins it to %s, which is measured. plan -upgrade shows "+
-					"what follows "+
-					"from the new commit; apply -upgrade takes it.", m.Spelling, m.Repo, m.Now[:12], m.Commit[:12])})
+			Detail: fmt.Sprintf("%q of %s stands for %s now, and the lock file pins it to %s, which is measured. "+
+				"plan -upgrade shows what follows from the new commit; apply -upgrade takes it.",
+				m.Spelling, m.Repo, m.Now[:12], m.Commit[:12])})
 	}
 	s.warn(diags)
 	var asked []hclspec.Address

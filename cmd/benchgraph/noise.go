@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/noise"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -61,7 +62,7 @@ func (a *app) runNoise(ctx context.Context, o *noiseFlags, args []string) error 
 func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 	var chosen func(hclspec.Address) bool
 	if len(args) > 0 {
-		pattern := address(args[0])
+		pattern := pick.Quoted(args[0])
 		if !strings.HasPrefix(pattern, "benchmark.") {
 			pattern = "benchmark." + pattern
 		}

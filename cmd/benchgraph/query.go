@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 )
@@ -82,7 +83,7 @@ func (a *app) runQuery(ctx context.Context, what, text string, asJSON bool) erro
 	if err != nil {
 		return err
 	}
-	start, err := node(p, text)
+	start, err := pick.Node(p, text)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -37,15 +36,6 @@ func (s *selection) everything() bool {
 	return len(s.Targets)+len(s.Excludes)+len(s.Replaces) == 0 && !s.RetryFailed
 }
 
-// address puts the quotes around an instance key that shells like to take away.
-func address(pattern string) string {
-	name, key, ok := strings.Cut(pattern, "[")
-	if !ok || strings.HasPrefix(key, `"`) || !strings.HasSuffix(key, "]") || strings.ContainsAny(key, `"`) {
-		return pattern
-	}
-	return name + `["` + strings.TrimSuffix(key, "]") + `"]`
-}
-
 // options checks the patterns and makes them into what a plan wants.
 func (s *selection) options() (campaign.PlanOptions, error) {
 	o := campaign.PlanOptions{RetryFailed: s.RetryFailed}
@@ -59,10 +49,9 @@ func (s *selection) options() (campaign.PlanOptions, error) {
 			continue
 		}
 		for i, p := range list.patterns {
-			list.patterns[i] = address(p)
+			list.patterns[i] = pick.Quoted(p)
 			if _, err := hclspec.MatchAddress(list.patterns[i], "kind.name"); err != nil {
-				return o, &cli.UsageError{Message: fmt.Sprintf("-%s: %v", list.flag, err),
-					Remedy: `an address is kind.name or kind.name["key"]; globs are allowed`}
+				return o, pick.Malformed(fmt.Errorf("-%s: %w", list.flag, err))
 			}
 		}
 		*list.match = s.matcher(list.patterns)
@@ -97,7 +86,7 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campa
 	for _, list := range []cli.List{sel.Targets, sel.Excludes, sel.Replaces} {
 		for _, pattern := range list {
 			if !sel.hits[pattern] {
-				return nil, o, noSuchNode(pattern, sel.seen)
+				return nil, o, pick.None(pattern, sel.seen)
 			}
 		}
 	}
@@ -117,23 +106,6 @@ func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
 		s.note("Note: %s", view.Clean(note))
 	}
 	return p, err
-}
-
-// noSuchNode suggests the nearest address or, where the pattern stands for all instances of a name, the nearest name.
-func noSuchNode(pattern string, known []string) error {
-	meant := pattern
-	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") &&
-		(!keyed || strings.Contains(key, "*")) {
-		names := make([]string, len(known))
-		for i, address := range known {
-			names[i], _, _ = strings.Cut(address, "[")
-		}
-		if !slices.Contains(names, name) {
-			meant, known = name, names
-		}
-	}
-	return hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern,
-		cli.Suggest(meant, known))
 }
 
 // infeasible refuses targets of which no node can ever run here.
@@ -165,49 +137,4 @@ func cause(p *engine.Plan, step *engine.Step) *engine.Step {
 		}
 	}
 	return step
-}
-
-// nodes finds the nodes that a text stands for: an address, or a pattern of addresses. There is one at least.
-func nodes(p *engine.Plan, text string) ([]*engine.Step, error) {
-	pattern := address(text)
-	if step, ok := p.Step(pattern); ok {
-		return []*engine.Step{step}, nil
-	}
-	var found []*engine.Step
-	var known []string
-	for i := range p.Steps {
-		known = append(known, p.Steps[i].Node.Address)
-		ok, err := hclspec.MatchAddress(pattern, p.Steps[i].Node.Address)
-		if err != nil {
-			return nil, &cli.UsageError{Message: err.Error(), Remedy: `an address is kind.name or kind.name["key"]`}
-		}
-		if ok {
-			found = append(found, &p.Steps[i])
-		}
-	}
-	if len(found) == 0 {
-		return nil, noSuchNode(text, known)
-	}
-	return found, nil
-}
-
-// node finds the single node that a text stands for.
-func node(p *engine.Plan, text string) (*engine.Step, error) {
-	found, err := nodes(p, text)
-	if err != nil {
-		return nil, err
-	}
-	return single(found, text)
-}
-
-// single returns the only one of the nodes that a text stands for. Several are an error.
-func single(found []*engine.Step, text string) (*engine.Step, error) {
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	names := make([]string, len(found))
-	for i, s := range found {
-		names[i] = s.Node.Address
-	}
-	return nil, hint("Name one of them.", "%s means %d nodes: %s", text, len(found), firstNames(names, 5))
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
@@ -121,6 +122,7 @@ type session struct {
 
 // access says what a command may do.
 type access struct {
+	about   string // the node that the command is about, as it was typed; empty: no single one
 	offline bool
 	locked  bool
 	upgrade bool // take what names of revisions stand for now
@@ -194,6 +196,9 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, files}
 	}
 	s.files = files
+	if err := pick.Declared(spec, o.about); err != nil {
+		return err
+	}
 	profiles, usable, _ := checkMachines(spec)
 	if s.store == nil {
 		if err := s.openState(ctx, o); err != nil {

@@ -98,7 +98,7 @@ type attemptView struct {
 }
 
 func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
-	s, err := a.open(ctx, access{})
+	s, err := a.open(ctx, access{about: text})
 	if err != nil {
 		return err
 	}

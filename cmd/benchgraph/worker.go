@@ -80,8 +80,8 @@ func (a *app) work(ctx context.Context, j *job) *failure.Failure {
 		return &failed.Failure
 	}
 	f := &failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
-	if hinted, ok := errors.AsType[*hintError](err); ok {
-		f.Remedy = hinted.remedy
+	if hinted, ok := errors.AsType[*cli.HintError](err); ok {
+		f.Remedy = hinted.Remedy
 	}
 	return f
 }

@@ -305,9 +305,38 @@ func TestLargeParquet(t *testing.T) {
 				rows[49].Fields["Log"] != table[49].Log {
 				t.Fatalf("%s, version %d: %d rows, %v", c, version, len(rows), err)
 			}
-			damaged := bytes.Clone(b.Bytes())
-			copy(damaged[len(damaged)/2:], "\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x7f")
-			_, _, _ = Read("x", damaged) // it may be read or refused, and must end
+			for part := range 8 {
+				damaged := bytes.Clone(b.Bytes())
+				copy(damaged[len(damaged)*part/8:], "\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x7f")
+				_, _, _ = Read("x", damaged) // it may be read or refused, and must end
+			}
 		}
+	}
+}
+
+func BenchmarkReadParquet(b *testing.B) {
+	type row struct {
+		Sha, Log string
+		Ratio    float64
+	}
+	for _, c := range []compress.Codec{&parquet.Zstd, &parquet.Lz4Raw} {
+		b.Run(c.String(), func(b *testing.B) {
+			var file bytes.Buffer
+			w := parquet.NewGenericWriter[row](&file, parquet.Compression(c))
+			for i := range 5000 {
+				if _, err := w.Write([]row{{rev(i), rev(i * 7), float64(i)}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				b.Fatal(err)
+			}
+			b.SetBytes(int64(file.Len()))
+			for b.Loop() {
+				if _, _, err := Read("x", file.Bytes()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/benchgraph/benchgraph/hclspec/dataset/internal/page"
 )
 
 // maxCells bounds how many values of a Parquet file are held: encodings repeat a value at almost no cost.
@@ -25,7 +26,7 @@ func readParquet(file string, data []byte) (rows []Row, err error) {
 			rows, err = nil, fmt.Errorf("it is a damaged Parquet file: %v", r)
 		}
 	}()
-	if err := checkFooter(data); err != nil {
+	if err := page.CheckFooter(data); err != nil {
 		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)), parquet.SkipPageIndex(true),
@@ -33,7 +34,7 @@ func readParquet(file string, data []byte) (rows []Row, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
 	}
-	if err := checkPages(f, data); err != nil {
+	if err := page.CheckAll(f, data, maxRows); err != nil {
 		return nil, fmt.Errorf("it is a damaged Parquet file: %w", err)
 	}
 	if f.NumRows() > maxRows {
@@ -51,20 +52,6 @@ func readParquet(file string, data []byte) (rows []Row, err error) {
 		}
 	}
 	return t.rows, nil
-}
-
-// checkFooter makes sure that the footer lies in the file: the library allocates what the last bytes say.
-func checkFooter(data []byte) error {
-	const frame = 12 // the magic twice, and the length between them
-	if len(data) < frame || string(data[len(data)-4:]) != "PAR1" {
-		return io.ErrUnexpectedEOF
-	}
-	if n := binary.LittleEndian.Uint32(data[len(data)-8:]); int64(n) > int64(len(data)-frame) {
-		return fmt.Errorf("its footer has %d bytes, the file %d", n, len(data))
-	}
-	footer := data[len(data)-8-int(binary.LittleEndian.Uint32(data[len(data)-8:])) : len(data)-8]
-	w := thrift{data: footer}
-	return w.structure(deepest, nil, nil)
 }
 
 type parquetTable struct {

@@ -1,5 +1,5 @@
-// Package lockfile reads and writes benchgraph.lock.hcl: what revisions, images, downloads and wheels of a project turned out
-// to be, and the fixes that failures asked for.
+// Package lockfile reads and writes benchgraph.lock.hcl: what the revisions, images, downloads and wheels of a project
+// are pinned to, and the fixes that failures asked for.
 package lockfile
 
 import (

@@ -103,7 +103,8 @@ func (lock *Lock) read(r reader) {
 		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
 		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits().MatchString(hex) {
 			r.Fail(r.Block.Range, "Invalid pin",
-				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image again.")
+				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image "+
+					"again.")
 		}
 		lock.Images[name] = pinned
 	case "fetch":

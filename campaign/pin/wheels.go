@@ -1,4 +1,4 @@
-package campaign
+package pin
 
 import (
 	"context"
@@ -9,14 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/distribution/reference"
 	"github.com/hashicorp/hcl/v2"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/hclspec/lockfile"
-	"github.com/benchgraph/benchgraph/image/inventory"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -29,7 +24,7 @@ type outsideOf struct {
 }
 
 // resolveOutsides finds the digests of what of each built tree the overlay does not cover, one batch for each overlay.
-func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *Resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
 	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
@@ -46,7 +41,8 @@ func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 		w := first[key]
 		if p.Locked {
 			return false, hcl.Diagnostics{incomplete(w.Range,
-				"The lock file does not have what the overlay of %s leaves of %s", w.Address, short(commits[0]))}
+				"The lock file does not have what the overlay of %s leaves of %s", w.Address,
+				tasks.ShortRev(commits[0]))}
 		}
 		if diags := p.pinOutside(ctx, key, commits, w); diags.HasErrors() {
 			return false, diags
@@ -56,7 +52,7 @@ func (p *resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 }
 
 // pinOutside notes in the lock the digests of the trees of commits, without the files that a wheel's overlay covers.
-func (p *resolver) pinOutside(ctx context.Context, key outsideOf, commits []string, w *hclspec.Wheel) hcl.Diagnostics {
+func (p *Resolver) pinOutside(ctx context.Context, key outsideOf, commits []string, w *hclspec.Wheel) hcl.Diagnostics {
 	mirror, err := p.Mirror(ctx, key.repo)
 	if err != nil {
 		return hcl.Diagnostics{p.unreadable(key.repo, err)}
@@ -91,7 +87,7 @@ func inner[V any](m *map[string]map[string]V, key string) map[string]V {
 
 // resolveWheels asks, in order, which prebuilt source has each wheel. What was found is pinned: a wheel that appears
 // later changes nothing until the lock is edited.
-func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *Resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	var open []*hclspec.Wheel
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
@@ -122,7 +118,7 @@ func (p *resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 
 // askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and
 // the others by the host that said nothing.
-func (p *resolver) askAll(ctx context.Context, open []*hclspec.Wheel,
+func (p *Resolver) askAll(ctx context.Context, open []*hclspec.Wheel,
 	near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
 	type answer struct {
 		tasks.Served
@@ -158,7 +154,7 @@ type silence struct {
 }
 
 // tellSilence warns once of each host. Offline, the plan says so at each wheel.
-func (p *resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
+func (p *Resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
 	if p.Offline {
 		return nil
 	}
@@ -181,7 +177,7 @@ func (p *resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagn
 }
 
 // firstOf is the first of the URLs at which there is a file; empty when there is none at any.
-func (p *resolver) firstOf(ctx context.Context, urls []string) (string, error) {
+func (p *Resolver) firstOf(ctx context.Context, urls []string) (string, error) {
 	for _, url := range urls {
 		_, err := p.Asker.Head(ctx, url)
 		var refused *download.Refused
@@ -193,139 +189,4 @@ func (p *resolver) firstOf(ctx context.Context, urls []string) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// wantedImage is the name of an image in the file, and where.
-type wantedImage struct {
-	name string
-	at   hcl.Range
-}
-
-// missingImages are the names of images that nothing pins, each once.
-func (p *resolver) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnostics) {
-	var missing []wantedImage
-	var diags hcl.Diagnostics
-	seen := map[string]bool{}
-	want := func(name string, at hcl.Range) {
-		if name != "" && !seen[name] && tasks.DigestOf(p.Lock, name) == "" {
-			seen[name] = true
-			missing = append(missing, wantedImage{name, at})
-		}
-	}
-	for i := range p.Spec.Images {
-		s := &p.Spec.Images[i]
-		want(s.From, s.FromRange)
-		if s.Build == nil {
-			continue
-		}
-		build, err := p.ReadBuild(ctx, s.Build, p.OwnFiles())
-		if err != nil {
-			diags = append(diags, problem(s.Build.Range, "Build context cannot be read", err.Error()))
-			continue
-		}
-		for _, name := range build.Bases {
-			want(name, s.Build.Range)
-		}
-	}
-	return missing, diags
-}
-
-// resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a
-// registry can tell, the image is blocked, and asked about again with the next plan.
-func (p *resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
-	p.Unresolved = map[string]tasks.UnknownImage{}
-	missing, diags := p.missingImages(ctx)
-	if len(missing) == 0 || diags.HasErrors() {
-		return false, diags
-	}
-	if p.Locked {
-		return false, append(diags, incomplete(missing[0].at, "Image %s is not pinned in the lock file",
-			missing[0].name))
-	}
-	fmt.Fprintf(p.Progress, "resolving images that are not pinned: %d\n", len(missing))
-	var mu sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(8)
-	changed := false
-	var unanswered []wantedImage
-	for _, w := range missing {
-		g.Go(func() error {
-			pin, open, err := p.resolveImage(ctx, w.name)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				// a registry's error begins with the name, an engine's does not
-				why := strings.TrimPrefix(err.Error(), w.name+": ")
-				p.Unresolved[w.name] = tasks.UnknownImage{
-					Why: fmt.Sprintf("image %s is not known: %s", w.name, why), Open: open}
-				if open {
-					unanswered = append(unanswered, w)
-					return nil
-				}
-				d := problem(w.at, "Image cannot be resolved",
-					fmt.Sprintf("%s: %s. What needs it is blocked; the next plan asks again.", w.name, why))
-				d.Severity = hcl.DiagWarning
-				diags = append(diags, d)
-				return nil
-			}
-			if p.Lock.Images == nil {
-				p.Lock.Images = map[string]lockfile.Image{}
-			}
-			p.Lock.Images[w.name] = lockfile.Image{Digest: pin.Digest, Size: pin.Size}
-			changed = true
-			return nil
-		})
-	}
-	_ = g.Wait() // what fails is told above
-	if ctx.Err() != nil {
-		return changed, append(diags, problem(missing[0].at, "Image cannot be resolved", context.Cause(ctx).Error()))
-	}
-	slices.SortFunc(diags, func(a, b *hcl.Diagnostic) int { return strings.Compare(a.Detail, b.Detail) })
-	return changed, append(diags, p.unansweredImages(unanswered)...)
-}
-
-// unansweredImages is one warning for all images of which nobody could be asked.
-func (p *resolver) unansweredImages(list []wantedImage) hcl.Diagnostics {
-	if len(list) == 0 {
-		return nil
-	}
-	slices.SortFunc(list, func(a, b wantedImage) int { return strings.Compare(a.name, b.name) })
-	others := ""
-	if n := len(list) - 1; n > 0 {
-		others = fmt.Sprintf(" The same holds for %d more.", n)
-	}
-	d := problem(list[0].at, "Image cannot be resolved",
-		fmt.Sprintf("Unverified: %s.%s Nodes that need such an image are blocked here; the next plan asks again.",
-			p.Unresolved[list[0].name].Why, others))
-	d.Severity = hcl.DiagWarning
-	return hcl.Diagnostics{d}
-}
-
-// resolveImage finds out which image a name means. open reports that an error is nobody's answer: none could be asked.
-func (p *resolver) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
-	if p.Engine == nil {
-		return container.Pin{}, true, inventory.ErrNoEngine
-	}
-	if _, err := p.Engine.Image(ctx, name); !container.IsNoImage(err) {
-		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
-		return pin, p.Lacks[false]() != "", err
-	} else if p.Offline {
-		return container.Pin{}, true,
-			fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)
-	}
-	parsed, err := reference.ParseNormalizedNamed(name)
-	if err != nil {
-		pin, err = p.Engine.Resolve(ctx, name)
-		return pin, false, err
-	}
-	err = p.Asker.Ask(ctx, reference.Domain(parsed), func(ctx context.Context) (bool, error) {
-		var err error
-		pin, err = p.Engine.Resolve(ctx, name)
-		failed, ok := errors.AsType[*container.RegistryError](err)
-		return !ok || !failed.Passing(), err
-	})
-	if unverified, ok := errors.AsType[*download.Unverified](err); ok {
-		return pin, true, unverified.Err
-	}
-	return pin, false, err
 }

@@ -1,4 +1,7 @@
-package campaign
+// Package pin finds out what the names in a project's files stand for, and notes it in the lock: revisions in git, the
+// content of trees outside overlays, which source has a prebuilt wheel, the digests of images. A plan whose lock pins
+// all of its names needs no network.
+package pin
 
 import (
 	"context"
@@ -12,22 +15,26 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// resolver pins names in the lock: revisions, the parts of trees outside overlays, the sources of wheels, images.
-type resolver struct {
+// A Resolver pins names in the lock of its facts: revisions, the parts of trees outside overlays, the sources of
+// wheels, images.
+type Resolver struct {
 	*tasks.Facts
-	Options
-	reload func() hcl.Diagnostics // evaluates the files again with the lock
+	History *history.Cache // what the evaluation asks of the histories of repos; nil: nothing
+	Locked  bool           // refuse to change the lock
+	Upgrade bool           // names of revisions stand for what they stand for now, whatever a mirror knows of them
+
+	Reload func() hcl.Diagnostics // evaluates the files again with the lock
 }
 
-func (p *Project) resolver() *resolver { return &resolver{p.Facts, p.Options, p.reload} }
-
-// resolve pins the names that the lock does not pin yet, and reports whether the lock changed.
-func (p *resolver) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
+// Resolve pins the names that the lock does not pin yet, and reports whether the lock changed. The files are evaluated
+// again as often as a pin leads to other names. Progress of the facts tells which names are looked up.
+func (p *Resolver) Resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 	if p.forgetMoved() { // what was read has the old pins in it
-		if diags := p.reload(); diags.HasErrors() {
+		if diags := p.Reload(); diags.HasErrors() {
 			return false, diags
 		}
 	}
@@ -42,7 +49,7 @@ func (p *resolver) resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 		return false, diags
 	}
 	if revs {
-		if more := p.reload(); more.HasErrors() {
+		if more := p.Reload(); more.HasErrors() {
 			return false, append(diags, more...)
 		}
 	}
@@ -64,7 +71,7 @@ type wantedRev struct {
 	at  hcl.Range
 }
 
-func (p *resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) {
+func (p *Resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	changed := false
 	for i := range p.Spec.Repos {
@@ -85,13 +92,13 @@ func (p *resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics)
 			changed = true
 		}
 	}
-	p.indexTrees()
+	IndexTrees(p.Facts)
 	return changed, diags
 }
 
 // forgetMoved drops the pins of repos that are now taken from somewhere else, except those of revisions that are
 // written in full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
-func (p *resolver) forgetMoved() bool {
+func (p *Resolver) forgetMoved() bool {
 	if p.Lock.Repos == nil {
 		p.Lock.Repos = map[string]lockfile.Repo{}
 	}
@@ -115,7 +122,7 @@ func (p *resolver) forgetMoved() bool {
 		moved = moved || len(kept.Revs) < len(l.Revs)
 		p.Lock.Repos[name] = kept
 	}
-	p.indexTrees()
+	IndexTrees(p.Facts)
 	return moved
 }
 
@@ -123,7 +130,7 @@ func (p *resolver) forgetMoved() bool {
 var fullRevision = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // lockOf is what the lock file pins of a repo. A commit may have none, and then nothing is added to the file.
-func (p *resolver) lockOf(repo string) lockfile.Repo {
+func (p *Resolver) lockOf(repo string) lockfile.Repo {
 	l, declared := p.Lock.Repos[repo]
 	if l.Revs == nil {
 		l.Revs = map[string]lockfile.Rev{}
@@ -137,7 +144,8 @@ func (p *resolver) lockOf(repo string) lockfile.Repo {
 	return l
 }
 
-func (p *resolver) indexTrees() {
+// IndexTrees notes in the facts the tree of each commit that their lock pins.
+func IndexTrees(p *tasks.Facts) {
 	p.Trees = map[string]string{}
 	for _, l := range p.Lock.Repos {
 		for _, r := range l.Revs {
@@ -147,7 +155,7 @@ func (p *resolver) indexTrees() {
 }
 
 // missingRevisions are the revisions of a repo whose tree is not known, each once.
-func (p *resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
+func (p *Resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 	var missing []wantedRev
 	seen := map[string]bool{}
 	want := func(rev string, at hcl.Range) {
@@ -177,7 +185,7 @@ func (p *resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 
 // lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that,
 // and whatever the revision is needed for has a mistake.
-func (p *resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]lockfile.Rev,
+func (p *Resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]lockfile.Rev,
 	hcl.Diagnostics) {
 	mirror, err := p.Mirror(ctx, repo.Address)
 	if err != nil {
@@ -254,9 +262,11 @@ func unjoin(err error) []error {
 	return []error{err}
 }
 
-// Resolve asks a repo of a spec for a revision as it is now, whatever the lock pins: a commit of 40 digits.
-func (c Config) Resolve(ctx context.Context, spec *hclspec.Spec, repo hclspec.Address, rev string) (string, error) {
-	p := tasks.NewFacts(c.Config, spec, &lockfile.Lock{})
+// Revision asks a repo of a spec for a revision as it is now, whatever the lock pins: a commit of 40 digits. The error
+// is that of git, or says why the repo has no such revision.
+func Revision(ctx context.Context, c tasks.Config, spec *hclspec.Spec, repo hclspec.Address, rev string) (string,
+	error) {
+	p := tasks.NewFacts(c, spec, &lockfile.Lock{})
 	mirror, err := p.Mirror(ctx, repo)
 	if err == nil && !c.Offline && !fullRevision().MatchString(rev) {
 		err = mirror.Fetch(ctx, rev) // a branch that the mirror has may have moved
@@ -279,7 +289,7 @@ func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
 const elsewhere = " A clone on this machine serves as well: give its path as the url."
 
 // unreadable is the mistake that a repo cannot be read.
-func (p *resolver) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
+func (p *Resolver) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
 	detail, at := fmt.Sprintf("%s: %v", address, err), hcl.Range{}
 	if repo := tasks.RepoOf(p.Spec, address); repo != nil {
 		at = repo.Range
@@ -305,7 +315,7 @@ type Move struct {
 
 // Moved are the names in repos on this machine that have moved since they were pinned. Others would take the network to
 // ask.
-func (p *Project) Moved(ctx context.Context) (moved []Move, err error) {
+func Moved(ctx context.Context, p *tasks.Facts) (moved []Move, err error) {
 	for i := range p.Spec.Repos {
 		repo := &p.Spec.Repos[i]
 		var names []hclspec.Name

@@ -1,4 +1,4 @@
-package campaign
+package pin
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 
 // ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay,
 // then by revision.
-func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
+func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
 	hcl.Diagnostics) {
 	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
@@ -49,7 +49,7 @@ func (p *resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[
 
 // pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can
 // then tell that they still serve.
-func (p *resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
+func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
 	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		near := p.Lock.Nearest[w.Address.Name][w.Address.Key]
@@ -76,7 +76,7 @@ type asked struct {
 
 // serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources
 // that were refused are passed over.
-func (p *resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (tasks.Served, error) {
+func (p *Resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (tasks.Served, error) {
 	refused := p.Lock.Refused[w.Address.Name]
 	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
 		return refused[tasks.Refusal(w, url)] != ""
@@ -95,7 +95,7 @@ func (p *resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Anc
 	return answer()
 }
 
-func (p *resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (tasks.Served, error) {
+func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (tasks.Served, error) {
 	url, err := p.firstOf(ctx, own)
 	if url != "" || err != nil {
 		return tasks.Served{URL: url}, err
@@ -119,9 +119,9 @@ func (p *resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near
 	return tasks.Served{Here: true}, nil
 }
 
-// passOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
+// PassOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
 // or builds them. It returns what it did, as lines.
-func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
+func (p *Resolver) PassOver(ctx context.Context, plan *engine.Plan) []string {
 	var news []string
 	for i := range plan.Steps {
 		s := &plan.Steps[i]
@@ -151,14 +151,14 @@ func (p *resolver) passOver(ctx context.Context, plan *engine.Plan) []string {
 }
 
 // unpin forgets what serves a wheel.
-func (p *resolver) unpin(w *hclspec.Wheel) {
+func (p *Resolver) unpin(w *hclspec.Wheel) {
 	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
 	delete(byKey, w.Address.Key)
 	p.Lock.Wheels[w.Address.Name] = byKey
 	delete(p.Lock.Nearest[w.Address.Name], w.Address.Key)
 }
 
-func (p *resolver) pinWheel(w *hclspec.Wheel, s tasks.Served) {
+func (p *Resolver) pinWheel(w *hclspec.Wheel, s tasks.Served) {
 	name, key := w.Address.Name, w.Address.Key
 	if p.Lock.Wheels == nil {
 		p.Lock.Wheels = map[string]map[string]string{}

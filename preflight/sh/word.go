@@ -1,18 +1,18 @@
-package preflight
+package sh
 
 import (
 	"strings"
 )
 
 // readWord reads one word, in which quotes and variables count.
-func (p *shellParser) readWord() word {
-	var w word
+func (p *shellParser) readWord() Word {
+	var w Word
 	var b strings.Builder
 	for p.at < len(p.in) {
 		c := p.in[p.at]
 		switch {
 		case strings.IndexByte(" \t\r\n;|&()<>", c) >= 0:
-			w.text = b.String()
+			w.Text = b.String()
 			return w
 		case c == '\'':
 			p.at++
@@ -27,8 +27,8 @@ func (p *shellParser) readWord() word {
 		case c == '"':
 			p.at++
 			inner := p.doubleQuoted(true)
-			b.WriteString(inner.text)
-			w.partial, w.quoted, w.unset = w.partial || inner.partial, true, append(w.unset, inner.unset...)
+			b.WriteString(inner.Text)
+			w.Partial, w.quoted, w.Unset = w.Partial || inner.Partial, true, append(w.Unset, inner.Unset...)
 		case c == '\\':
 			p.at++
 			if p.at < len(p.in) {
@@ -40,7 +40,7 @@ func (p *shellParser) readWord() word {
 		case c == '$' || c == '`':
 			p.expand(&b, &w)
 		case c == '*' || c == '?' || c == '[' && b.Len() > 0:
-			w.partial = true
+			w.Partial = true
 			b.WriteByte(c)
 			p.at++
 		default:
@@ -48,20 +48,20 @@ func (p *shellParser) readWord() word {
 			p.at++
 		}
 	}
-	w.text = b.String()
+	w.Text = b.String()
 	return w
 }
 
 // doubleQuoted reads up to the closing quote, or all that there is.
-func (p *shellParser) doubleQuoted(closes bool) word {
-	var w word
+func (p *shellParser) doubleQuoted(closes bool) Word {
+	var w Word
 	var b strings.Builder
 	for p.at < len(p.in) {
 		c := p.in[p.at]
 		switch {
 		case c == '"' && closes:
 			p.at++
-			w.text = b.String()
+			w.Text = b.String()
 			return w
 		case c == '\\' && closes && p.at+1 < len(p.in):
 			if next := p.in[p.at+1]; strings.IndexByte("$`\"\\\n", next) < 0 {
@@ -79,12 +79,12 @@ func (p *shellParser) doubleQuoted(closes bool) word {
 		}
 	}
 	p.gaveUp = p.gaveUp || closes
-	w.text = b.String()
+	w.Text = b.String()
 	return w
 }
 
 // expand reads a variable or a substitution.
-func (p *shellParser) expand(b *strings.Builder, w *word) {
+func (p *shellParser) expand(b *strings.Builder, w *Word) {
 	rest := p.in[p.at:]
 	switch {
 	case rest[0] == '`':
@@ -93,10 +93,10 @@ func (p *shellParser) expand(b *strings.Builder, w *word) {
 			i, p.gaveUp = len(rest)-2, true
 		}
 		p.at += i + 2
-		w.partial = true
+		w.Partial = true
 	case strings.HasPrefix(rest, "$("):
 		p.at += balanced(rest[1:], '(', ')') + 1
-		w.partial = true
+		w.Partial = true
 	case strings.HasPrefix(rest, "${"):
 		n := balanced(rest[1:], '{', '}')
 		p.at += n + 1
@@ -109,7 +109,7 @@ func (p *shellParser) expand(b *strings.Builder, w *word) {
 		if n == 1 {
 			if len(rest) > 1 && strings.IndexByte("@*#?-$!0123456789", rest[1]) >= 0 {
 				p.at += 2
-				w.partial = true
+				w.Partial = true
 				return
 			}
 			b.WriteByte('$')
@@ -122,7 +122,7 @@ func (p *shellParser) expand(b *strings.Builder, w *word) {
 }
 
 // substitute is what stands between the braces of ${…}.
-func (p *shellParser) substitute(text string, b *strings.Builder, w *word) {
+func (p *shellParser) substitute(text string, b *strings.Builder, w *Word) {
 	n := 0
 	for n < len(text) && isNameByte(text[n], n > 0) {
 		n++
@@ -138,23 +138,23 @@ func (p *shellParser) substitute(text string, b *strings.Builder, w *word) {
 		}
 		b.WriteString(strings.TrimPrefix(strings.TrimPrefix(op, ":"), "-"))
 	default:
-		w.partial = true
+		w.Partial = true
 	}
 }
 
-func (p *shellParser) variable(name string, must bool, b *strings.Builder, w *word) {
+func (p *shellParser) variable(name string, must bool, b *strings.Builder, w *Word) {
 	value, set := p.vars[name]
 	switch {
 	case name == "SRC" || name == "SITE":
-		b.WriteString(workDir)
+		b.WriteString(WorkDir)
 	case set:
-		b.WriteString(value.text)
-		w.partial = w.partial || value.partial
+		b.WriteString(value.Text)
+		w.Partial = w.Partial || value.Partial
 	default:
 		b.WriteString("$" + name)
-		w.partial = true
+		w.Partial = true
 		if _, any := p.vars["\x00any"]; must && !any && !runtimeVars[name] {
-			w.unset = append(w.unset, name)
+			w.Unset = append(w.Unset, name)
 		}
 	}
 }

@@ -1,18 +1,9 @@
-package dataset
+// Package page checks the sizes that a Parquet file gives of itself. The library that reads Parquet allocates by them.
+package page
 
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
-
-	"github.com/parquet-go/parquet-go"
-)
-
-// The library that reads Parquet allocates what a file says of its own sizes. So these are checked first.
-const (
-	maxElements = 100_000  // elements of lists in the metadata
-	maxPage     = 64 << 20 // bytes of one page
-	maxPages    = 1 << 30  // bytes of all pages
 )
 
 var errThrift = errors.New("its metadata are damaged")
@@ -48,6 +39,9 @@ func (w *thrift) structure(depth int, path []int64, number func(path []int64, va
 func (w *thrift) value(kind, depth int, path []int64, number func([]int64, int64)) error {
 	switch kind {
 	case 1, 2: // a bool is in the head of its field
+		if number != nil {
+			number(path, int64(2-kind))
+		}
 		return nil
 	case 3:
 		return w.skip(1)
@@ -132,60 +126,4 @@ func (w *thrift) unsigned() (uint64, error) {
 func (w *thrift) signed() (int64, error) {
 	n, err := w.unsigned()
 	return int64(n>>1) ^ -int64(n&1), err
-}
-
-// deepest is how many structures may lie within each other.
-const deepest = 16
-
-// checkPages makes sure of the sizes that the heads of all pages give.
-func checkPages(f *parquet.File, data []byte) error {
-	total := int64(0)
-	for _, group := range f.Metadata().RowGroups {
-		for _, column := range group.Columns {
-			meta := &column.MetaData
-			at := meta.DataPageOffset
-			if first := meta.DictionaryPageOffset; first > 0 && first < at {
-				at = first
-			}
-			end := at + meta.TotalCompressedSize
-			if at < 0 || end < at || end > int64(len(data)) {
-				return errThrift
-			}
-			for at < end {
-				next, size, err := checkPage(data[at:end])
-				if err != nil {
-					return err
-				}
-				if total += size; total > maxPages {
-					return fmt.Errorf("its pages have more than %d bytes", maxPages)
-				}
-				at += next
-			}
-		}
-	}
-	return nil
-}
-
-// checkPage checks the header at the start of a page. It returns the offset of the next page and the size of this page
-// without compression.
-func checkPage(data []byte) (next, size int64, err error) {
-	w := thrift{data: data}
-	compressed, most := int64(-1), int64(0)
-	err = w.structure(deepest, nil, func(path []int64, n int64) {
-		switch {
-		case len(path) == 1 && path[0] == 2:
-			size = n
-		case len(path) == 1 && path[0] == 3:
-			compressed = n
-		case len(path) == 2: // numbers of values, of nulls and of rows, and sizes of levels
-			most = max(most, n)
-		}
-	})
-	switch {
-	case err != nil:
-		return 0, 0, err
-	case compressed < 0 || compressed > int64(len(w.data)) || size < 0 || size > maxPage || most > maxRows*8:
-		return 0, 0, errThrift
-	}
-	return int64(len(data)-len(w.data)) + compressed, size, nil
 }

@@ -1,4 +1,6 @@
-package preflight
+// Package sh reads the commands of a shell text without running it: which programs are started, with which words, in
+// which directory. Text that it does not understand is refused as a whole, since half a command proves nothing.
+package sh
 
 import (
 	"maps"
@@ -6,29 +8,34 @@ import (
 	"strings"
 )
 
-// word is one word of a command, as far as it is known before the command runs.
-type word struct {
-	text    string
-	partial bool     // something of it is only known when it runs; the text has the rest
+// A Word is one word of a command, as far as it is known before the command runs.
+type Word struct {
+	Text    string
+	Partial bool     // something of it is only known when it runs; the text has the rest
 	quoted  bool     // part of it was in quotes
-	unset   []string // variables in it that nothing sets
+	Unset   []string // variables in it that nothing sets
 }
 
-// simple is one simple command of a shell text.
-type simple struct {
-	assigns map[string]word // that stand before it
-	words   []word
-	dir     string // where it runs, relative to the working directory
-	lost    bool   // the directory is not known
-	writes  []string
-	after   []string // programs that ran before it
-	maybe   bool     // it may not be run: it stands in a condition, a loop or a function
-	not     bool     // its end counts for the opposite
-	then    string   // what follows: one of ; && || | & or nothing
+// A Command is one simple command of a shell text.
+type Command struct {
+	Assigns map[string]Word // that stand before it
+	Words   []Word
+	Dir     string   // where it runs, relative to the working directory
+	Lost    bool     // the directory is not known
+	Writes  []string // files that its output goes to
+	After   []string // programs that ran before it
+	Maybe   bool     // it may not be run: it stands in a condition, a loop or a function
+	Not     bool     // its end counts for the opposite
+	Then    string   // what follows: one of ; && || | & or nothing
 }
 
-// workDir begins a path below the working directory, whatever the current one is: the value of SRC and SITE.
-const workDir = "\x03"
+// Marks in a text, in the place of what is only known when it runs.
+const (
+	Ref    = "\x01" // begins the path of another node's result
+	RefEnd = "\x02" // ends it
+	// WorkDir begins a path below the working directory, whatever the current one is: the value of SRC and SITE.
+	WorkDir = "\x03"
+)
 
 // runtimeVars are set by benchgraph or the shell when a command runs.
 var runtimeVars = map[string]bool{
@@ -44,9 +51,9 @@ var runtimeVars = map[string]bool{
 type shellParser struct {
 	in       string
 	at       int
-	vars     map[string]word
-	list     []simple
-	cur      simple
+	vars     map[string]Word
+	list     []Command
+	cur      Command
 	dir      string
 	lost     bool
 	dirs     []string // of the subshells around
@@ -58,14 +65,14 @@ type shellParser struct {
 
 const largestCommand = 1 << 20
 
-// parseShell reads a text for sh. False: it was not understood.
-func parseShell(text string, vars map[string]word) ([]simple, bool) {
+// Parse reads a text for sh, in which the variables are set. False: it was not understood.
+func Parse(text string, vars map[string]Word) ([]Command, bool) {
 	if len(text) > largestCommand {
 		return nil, false
 	}
 	p := &shellParser{in: text, vars: maps.Clone(vars)}
 	if p.vars == nil {
-		p.vars = map[string]word{}
+		p.vars = map[string]Word{}
 	}
 	for p.at < len(p.in) && !p.gaveUp {
 		p.step()
@@ -74,16 +81,16 @@ func parseShell(text string, vars map[string]word) ([]simple, bool) {
 	return p.list, !p.gaveUp && p.nested == 0
 }
 
-// parseArgv parses a command in list form: one simple command, in which benchgraph replaces its own variables.
-func parseArgv(argv []string, vars map[string]word) []simple {
-	s := simple{assigns: map[string]word{}}
+// ParseArgv parses a command in list form: one simple command, in which benchgraph replaces its own variables.
+func ParseArgv(argv []string, vars map[string]Word) []Command {
+	s := Command{Assigns: map[string]Word{}}
 	for _, a := range argv {
 		p := &shellParser{in: a, vars: vars}
 		w := p.doubleQuoted(false)
-		w.unset = nil // what benchgraph does not replace stays as it is
-		s.words = append(s.words, w)
+		w.Unset = nil // what benchgraph does not replace stays as it is
+		s.Words = append(s.Words, w)
 	}
-	return []simple{s}
+	return []Command{s}
 }
 
 // step reads one blank, operator, comment or word.
@@ -119,7 +126,7 @@ func (p *shellParser) step() {
 		p.end(string(c))
 	case c == '(':
 		p.at++
-		if len(p.cur.words) > 0 || len(p.cur.assigns) > 0 {
+		if len(p.cur.Words) > 0 || len(p.cur.Assigns) > 0 {
 			p.gaveUp = true // a function, or an array
 			return
 		}
@@ -160,9 +167,9 @@ func (p *shellParser) redirect() {
 	target := p.readWord()
 	switch {
 	case here:
-		p.heredocs = append(p.heredocs, target.text)
+		p.heredocs = append(p.heredocs, target.Text)
 	case out:
-		p.cur.writes = append(p.cur.writes, target.text)
+		p.cur.Writes = append(p.cur.Writes, target.Text)
 	}
 }
 
@@ -188,23 +195,23 @@ func (p *shellParser) takeWord() {
 	begin := p.at
 	w := p.readWord()
 	raw := p.in[begin:p.at]
-	if len(p.cur.words) == 0 {
+	if len(p.cur.Words) == 0 {
 		if name, _, ok := strings.Cut(raw, "="); ok && isName(name) {
-			if p.cur.assigns == nil {
-				p.cur.assigns = map[string]word{}
+			if p.cur.Assigns == nil {
+				p.cur.Assigns = map[string]Word{}
 			}
-			w.text = strings.TrimPrefix(w.text, name+"=")
-			p.cur.assigns[name] = w
+			w.Text = strings.TrimPrefix(w.Text, name+"=")
+			p.cur.Assigns[name] = w
 			return
 		}
-		if !w.quoted && p.keyword(w.text) {
+		if !w.quoted && p.keyword(w.Text) {
 			return
 		}
 	}
 	if isDigits(raw) && p.at < len(p.in) && (p.in[p.at] == '>' || p.in[p.at] == '<') {
 		return // the number of a descriptor
 	}
-	p.cur.words = append(p.cur.words, w)
+	p.cur.Words = append(p.cur.Words, w)
 }
 
 // keyword consumes a keyword of the shell and reports whether there was one.
@@ -218,7 +225,7 @@ func (p *shellParser) keyword(text string) bool {
 	case "fi", "done":
 		p.nested--
 	case "!":
-		p.cur.not = !p.cur.not
+		p.cur.Not = !p.cur.Not
 	case "then", "else", "elif", "do", "{", "}", "time":
 	case "case", "function", "select", "esac":
 		p.gaveUp = true
@@ -233,8 +240,8 @@ func (p *shellParser) loopVariable() {
 	for p.at < len(p.in) && (p.in[p.at] == ' ' || p.in[p.at] == '\t') {
 		p.at++
 	}
-	if name := p.readWord().text; isName(name) {
-		p.vars[name] = word{partial: true}
+	if name := p.readWord().Text; isName(name) {
+		p.vars[name] = Word{Partial: true}
 	}
 	for p.at < len(p.in) && p.in[p.at] != ';' && p.in[p.at] != '\n' {
 		p.at++
@@ -244,18 +251,18 @@ func (p *shellParser) loopVariable() {
 // end finishes a simple command.
 func (p *shellParser) end(then string) {
 	s := p.cur
-	p.cur = simple{}
-	if len(s.words) == 0 && len(s.assigns) == 0 {
+	p.cur = Command{}
+	if len(s.Words) == 0 && len(s.Assigns) == 0 {
 		return
 	}
-	s.dir, s.lost, s.then, s.maybe = p.dir, p.lost, then, p.nested > 0
-	s.after = p.names[:len(p.names):len(p.names)]
-	if len(s.words) == 0 {
-		maps.Copy(p.vars, s.assigns)
+	s.Dir, s.Lost, s.Then, s.Maybe = p.dir, p.lost, then, p.nested > 0
+	s.After = p.names[:len(p.names):len(p.names)]
+	if len(s.Words) == 0 {
+		maps.Copy(p.vars, s.Assigns)
 		p.list = append(p.list, s)
 		return
 	}
-	name := s.words[0].text
+	name := s.Words[0].Text
 	switch name {
 	case "cd", "pushd":
 		p.changeDir(s)
@@ -263,43 +270,43 @@ func (p *shellParser) end(then string) {
 		p.assign(s)
 	}
 	p.names = append(p.names, name)
-	for _, target := range s.writes {
+	for _, target := range s.Writes {
 		p.names = append(p.names, ">"+target)
 	}
 	p.list = append(p.list, s)
 }
 
-func (p *shellParser) assign(s simple) {
-	switch s.words[0].text {
+func (p *shellParser) assign(s Command) {
+	switch s.Words[0].Text {
 	case ".", "source", "eval", "set":
-		p.vars["\x00any"] = word{partial: true} // anything may be set by now
+		p.vars["\x00any"] = Word{Partial: true} // anything may be set by now
 		return
 	}
-	for _, w := range s.words[1:] {
-		name, value, ok := strings.Cut(w.text, "=")
+	for _, w := range s.Words[1:] {
+		name, value, ok := strings.Cut(w.Text, "=")
 		if !isName(name) {
 			continue
 		}
 		if _, known := p.vars[name]; ok || !known {
-			p.vars[name] = word{text: value, partial: w.partial || !ok}
+			p.vars[name] = Word{Text: value, Partial: w.Partial || !ok}
 		}
 	}
 }
 
-func (p *shellParser) changeDir(s simple) {
-	args := s.words[1:]
-	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") && args[0].text != "-" {
+func (p *shellParser) changeDir(s Command) {
+	args := s.Words[1:]
+	for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") && args[0].Text != "-" {
 		args = args[1:]
 	}
-	if p.nested > 0 || s.then == "||" || len(args) != 1 || args[0].partial || strings.Contains(args[0].text, Ref) ||
-		args[0].text == "-" {
+	if p.nested > 0 || s.Then == "||" || len(args) != 1 || args[0].Partial || strings.Contains(args[0].Text, Ref) ||
+		args[0].Text == "-" {
 		p.lost = true
 		return
 	}
-	to := args[0].text
+	to := args[0].Text
 	switch {
-	case strings.HasPrefix(to, workDir):
-		p.dir, p.lost = path.Clean("./"+strings.TrimPrefix(to, workDir)), false
+	case strings.HasPrefix(to, WorkDir):
+		p.dir, p.lost = path.Clean("./"+strings.TrimPrefix(to, WorkDir)), false
 	case path.IsAbs(to):
 		p.dir, p.lost = path.Clean(to), false
 	default:

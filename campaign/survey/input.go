@@ -1,4 +1,4 @@
-package campaign
+package survey
 
 import (
 	"cmp"
@@ -10,13 +10,14 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/preflight/sh"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// preflightInput gathers what the file says, and the patches that are to be tried, by candidate.
-func (p *survey) preflightInput() (*preflight.Input, map[string]git.Patching) {
-	in := &preflight.Input{Devices: p.preflightDevices(), Patches: map[string]string{}}
+// input gathers what the file says, and the patches that are to be tried, by candidate.
+func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
+	in := &preflight.Input{Devices: p.devices(), Patches: map[string]string{}}
 	patches := map[string]git.Patching{}
 	trees := map[hclspec.Address]preflight.Tree{}
 	for i := range p.Spec.Sources {
@@ -306,12 +307,12 @@ func plainText(t hclspec.Text) string {
 	var b strings.Builder
 	for _, part := range t {
 		if part.Ref != (hclspec.Address{}) {
-			b.WriteString(preflight.Ref + strings.Map(func(r rune) rune {
+			b.WriteString(sh.Ref + strings.Map(func(r rune) rune {
 				if r == '"' || r == '\'' || r == ' ' {
 					return '_'
 				}
 				return r
-			}, part.Ref.String()) + preflight.RefEnd)
+			}, part.Ref.String()) + sh.RefEnd)
 			continue
 		}
 		b.WriteString(part.Literal)
@@ -342,8 +343,8 @@ func modelOf(m packs.Model) preflight.ModelSpec {
 	return spec
 }
 
-// preflightDevices are the devices of the machine that is planned for.
-func (p *survey) preflightDevices() []preflight.Device {
+// devices are the devices of the machine that is planned for.
+func (p *survey) devices() []preflight.Device {
 	var list []preflight.Device
 	for _, d := range p.Devices() {
 		list = append(list, preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})

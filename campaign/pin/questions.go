@@ -1,4 +1,4 @@
-package campaign
+package pin
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // maxRounds bounds how often the files are read again since an answer about a history led to another question.
@@ -19,7 +20,7 @@ const maxText = 1 << 20
 
 // resolveHistory answers what expressions ask of the histories of repos, all of one reading together, until nothing is
 // asked any more. It reports whether the lock has changed.
-func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.Diagnostics) {
+func (p *Resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.Diagnostics) {
 	if p.History == nil {
 		return false, nil
 	}
@@ -52,7 +53,7 @@ func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 		if err := p.History.Save(); err != nil {
 			fmt.Fprintf(p.Progress, "%v\n", err) // it is asked again next time
 		}
-		if more := p.reload(); more.HasErrors() {
+		if more := p.Reload(); more.HasErrors() {
 			return changed, append(diags, more...)
 		}
 		revs, more := p.resolveRevisions(ctx)
@@ -60,7 +61,7 @@ func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 			return changed, diags
 		}
 		if revs {
-			if more := p.reload(); more.HasErrors() {
+			if more := p.Reload(); more.HasErrors() {
 				return changed, append(diags, more...)
 			}
 		}
@@ -72,13 +73,13 @@ func (p *resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 
 // aboutUnknown reports whether a question names a commit that its repo does not have. The question was asked before the
 // commit was looked up, and the expression that asks has a mistake of its own by now.
-func (p *resolver) aboutUnknown(q hclspec.Question) bool {
+func (p *Resolver) aboutUnknown(q hclspec.Question) bool {
 	revs := p.lockOf(q.Repo).Revs
 	return revs[q.Commit].Unknown != "" || q.Parent != "" && revs[q.Parent].Unknown != ""
 }
 
 // answer asks a repo's mirror, one process for each kind of question.
-func (p *resolver) answer(ctx context.Context, repo *hclspec.Repo, questions []hclspec.Question) error {
+func (p *Resolver) answer(ctx context.Context, repo *hclspec.Repo, questions []hclspec.Question) error {
 	mirror, err := p.Mirror(ctx, repo.Address)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (p *resolver) answer(ctx context.Context, repo *hclspec.Repo, questions []h
 	return p.answerDescribed(ctx, mirror, repo, about[hclspec.Described])
 }
 
-func (p *resolver) answerChanged(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
+func (p *Resolver) answerChanged(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
 	}
@@ -117,7 +118,7 @@ func (p *resolver) answerChanged(ctx context.Context, mirror *git.Mirror, questi
 }
 
 // answerPlaces answers what is at paths, and what is in the files there.
-func (p *resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
+func (p *Resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
 	}
@@ -141,7 +142,8 @@ func (p *resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questio
 	return mirror.Contents(ctx, files, maxText, func(i int, text []byte, err error) {
 		q := asked[i]
 		if err != nil {
-			p.History.Keep(q, hclspec.Answer{Err: fmt.Sprintf("%s of commit %s: %v", q.Path, short(q.Commit), err)})
+			p.History.Keep(q, hclspec.Answer{
+				Err: fmt.Sprintf("%s of commit %s: %v", q.Path, tasks.ShortRev(q.Commit), err)})
 			return
 		}
 		p.History.Keep(q, hclspec.Answer{Text: text})
@@ -149,7 +151,7 @@ func (p *resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questio
 }
 
 // answerDescribed pins what tags say of commits: tags move.
-func (p *resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo,
+func (p *Resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo,
 	questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
@@ -173,7 +175,7 @@ func (p *resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo
 			continue
 		}
 		p.History.Pass(q, hclspec.Answer{Err: fmt.Sprintf("no tag with a digit in its name leads to commit %s",
-			short(q.Commit))})
+			tasks.ShortRev(q.Commit))})
 	}
 	return nil
 }

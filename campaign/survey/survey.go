@@ -1,0 +1,210 @@
+// Package survey gathers what a preflight checks, of a project's files and of git, and has preflight check it. A
+// candidate that fails a check leaves the graph with its reason. Findings are kept until something that they depend on
+// changes.
+package survey
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// A survey is the preflight of a project.
+type survey struct {
+	*tasks.Facts
+	basis string // what, beside files, a plan depends on
+}
+
+// Run makes the checks of a project, or takes the findings of its last preflight if nothing that they depend on has
+// changed; basis is that, beside files. It returns the findings, the worst first, and notes in the facts which
+// candidates and benchmarks are refused. Text for people goes to Progress of the facts. The error is that of the
+// context, of the packs or of data that has no JSON.
+func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding, error) {
+	return (&survey{f, basis}).run(ctx)
+}
+
+func (p *survey) run(ctx context.Context) ([]preflight.Finding, error) {
+	p.Refused = tasks.Refusals{}
+	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
+		return p.mistakes(), nil
+	}
+	in, patches := p.input()
+	digest, err := p.digest(in, patches)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(p.StateDir, "preflight")
+	findings, known := readKept(file, digest)
+	if !known {
+		whole := p.historyOf(ctx, in, patches)
+		in.FreeDisk = device.DiskOf(p.StateDir)().Free
+		var broken, mistake error
+		in.Models = sync.OnceValue(func() (all []preflight.ModelSpec) {
+			var published []packs.Model
+			published, mistake = packs.Models()
+			for _, m := range published {
+				all = append(all, modelOf(m))
+			}
+			return append(all, p.ownModels()...)
+		})
+		if findings, broken = preflight.Run(ctx, in, treeReader{p}); broken != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if mistake != nil {
+			return nil, mistake
+		}
+		if whole && broken == nil {
+			if err := keep(file, digest, findings); err != nil {
+				fmt.Fprintf(p.Progress, "preflight: %v\n", err)
+			}
+		}
+	}
+	p.refuse(in, findings)
+	return append(p.mistakes(), findings...), nil
+}
+
+// keptFindings is the file in which findings are kept.
+type keptFindings struct {
+	Digest   string
+	Findings []preflight.Finding
+	Skip     []bool // of each finding
+}
+
+func readKept(file, digest string) ([]preflight.Finding, bool) {
+	text, err := cache.ReadOwn(file)
+	if err != nil {
+		return nil, false
+	}
+	var kept keptFindings
+	if json.Unmarshal(text, &kept) != nil || kept.Digest != digest || len(kept.Skip) != len(kept.Findings) {
+		return nil, false
+	}
+	for i, skip := range kept.Skip {
+		kept.Findings[i].Skip = skip
+	}
+	return kept.Findings, true
+}
+
+func keep(file, digest string, findings []preflight.Finding) error {
+	kept := keptFindings{Digest: digest, Findings: findings, Skip: make([]bool, len(findings))}
+	for i, f := range findings {
+		kept.Skip[i] = f.Skip
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return err
+	}
+	return fs.Replace(file, text)
+}
+
+// digest stands for all that the findings depend on. What git says of pinned revisions never changes.
+func (p *survey) digest(in *preflight.Input, patches map[string]git.Patching) (string, error) {
+	sums := map[string]string{}
+	for key, patch := range patches {
+		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
+	}
+	text, err := json.Marshal([]any{p.basis, p.Trees, in, p.ownModels(), sums})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// mistakes are the mistakes of single rows of the file, as findings. They took their rows out already.
+func (p *survey) mistakes() []preflight.Finding {
+	var list []preflight.Finding
+	for _, m := range p.Spec.Mistakes {
+		f := preflight.Finding{Check: preflight.Check(cmp.Or(m.Check, string(preflight.Placeholder))), Commit: m.Commit,
+			Candidate: m.Candidate, Status: preflight.Fail}
+		if d := m.Diagnostic; d != nil {
+			f.Evidence, f.Remedy = d.Summary+": "+strings.Join(strings.Fields(d.Detail), " "), "correct the file"
+			if d.Subject != nil {
+				f.Place = rangeText(*d.Subject)
+			}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func rangeText(r hcl.Range) string {
+	if r.Filename == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line)
+}
+
+// outcomeOf is what a candidate is counted as that fails a check. Most failures leave it not run: nothing was found out
+// about it.
+func outcomeOf(f *preflight.Finding) stats.Outcome {
+	switch {
+	case f.Skip:
+		return stats.Skipped
+	case f.Check == preflight.Patch || f.Check == preflight.Wheel:
+		return stats.BuildFailed
+	case f.Check == preflight.Memory:
+		return stats.Infeasible
+	}
+	return stats.NotRun
+}
+
+// refuse takes out what fails a check. Of several failures, that one counts which says most of the candidate.
+func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
+	r := tasks.Refusals{Candidates: map[string]tasks.Absence{}, Benchmarks: map[string]tasks.Absence{}}
+	variants := map[string][]string{} // by commit
+	for _, c := range in.Candidates {
+		variants[c.Commit] = append(variants[c.Commit], c.Key)
+	}
+	for i := range findings {
+		f := &findings[i]
+		gap := tasks.Absence{Outcome: outcomeOf(f), Why: fmt.Sprintf("preflight (%s): %s", f.Check, f.Evidence)}
+		switch {
+		case f.Status != preflight.Fail:
+		case f.Benchmark != "":
+			note(r.Benchmarks, f.Benchmark, gap)
+		case f.Candidate != "":
+			note(r.Candidates, f.Candidate, gap)
+		default:
+			for _, key := range variants[f.Commit] {
+				note(r.Candidates, key, gap)
+			}
+		}
+	}
+	// Nothing is made for a candidate of which no benchmark can be measured.
+	measured := map[string]bool{}
+	for i := range in.Benchmarks {
+		b := &in.Benchmarks[i]
+		_, refused := r.Benchmarks[b.Address]
+		measured[b.Candidate] = measured[b.Candidate] || !refused
+	}
+	for i := range in.Benchmarks {
+		if b := &in.Benchmarks[i]; b.Candidate != "" && !measured[b.Candidate] {
+			note(r.Candidates, b.Candidate, r.Benchmarks[b.Address])
+		}
+	}
+	p.Refused = r
+}
+
+// note keeps the reason that says most.
+func note(gaps map[string]tasks.Absence, key string, gap tasks.Absence) {
+	order := []stats.Outcome{stats.Skipped, stats.BuildFailed, stats.Infeasible, stats.NotRun}
+	if was, known := gaps[key]; !known || slices.Index(order, gap.Outcome) < slices.Index(order, was.Outcome) {
+		gaps[key] = gap
+	}
+}

@@ -1,0 +1,118 @@
+// Package pick finds the nodes that a user names: by an address, or by a pattern of addresses.
+package pick
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// Quoted puts the quotes around an instance key that shells like to take away.
+func Quoted(pattern string) string {
+	name, key, ok := strings.Cut(pattern, "[")
+	if !ok || strings.HasPrefix(key, `"`) || !strings.HasSuffix(key, "]") || strings.ContainsAny(key, `"`) {
+		return pattern
+	}
+	return name + `["` + strings.TrimSuffix(key, "]") + `"]`
+}
+
+// Declared refuses the address of a node if no block of the files has its name. That takes no graph, and so no question
+// to the driver of devices, which may hang.
+func Declared(spec *hclspec.Spec, text string) error {
+	at, err := hclspec.ParseAddress(Quoted(text))
+	if text != "" && err != nil {
+		return Malformed(err)
+	}
+	if strings.ContainsAny(at.Name, "*?[]{}\\") || text == "" {
+		return nil
+	}
+	var known []string
+	for _, block := range spec.Declared {
+		if block.Name == at.Name {
+			return nil
+		}
+		known = append(known, block.String(), at.Kind+"."+block.Name)
+	}
+	return None(text, known)
+}
+
+// Malformed is the error for a text that is no address.
+func Malformed(err error) error {
+	return &cli.UsageError{Message: err.Error(),
+		Remedy: `an address is kind.name or kind.name["key"]; globs are allowed`}
+}
+
+// None is the error for a pattern that is the address of none of those known. It suggests the nearest
+// address or, where the pattern stands for all instances of a name, the nearest name.
+func None(pattern string, known []string) error {
+	meant := pattern
+	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") &&
+		(!keyed || strings.Contains(key, "*")) {
+		names := make([]string, len(known))
+		for i, address := range known {
+			names[i], _, _ = strings.Cut(address, "[")
+		}
+		if !slices.Contains(names, name) {
+			meant, known = name, names
+		}
+	}
+	return cli.Hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern,
+		cli.Suggest(meant, known))
+}
+
+// Nodes finds the nodes that a text stands for: an address, or a pattern of addresses. There is one at least.
+func Nodes(p *engine.Plan, text string) ([]*engine.Step, error) {
+	pattern := Quoted(text)
+	if step, ok := p.Step(pattern); ok {
+		return []*engine.Step{step}, nil
+	}
+	var found []*engine.Step
+	var known []string
+	for i := range p.Steps {
+		known = append(known, p.Steps[i].Node.Address)
+		ok, err := hclspec.MatchAddress(pattern, p.Steps[i].Node.Address)
+		if err != nil {
+			return nil, Malformed(err)
+		}
+		if ok {
+			found = append(found, &p.Steps[i])
+		}
+	}
+	if len(found) == 0 {
+		return nil, None(text, known)
+	}
+	return found, nil
+}
+
+// Node finds the single node that a text stands for.
+func Node(p *engine.Plan, text string) (*engine.Step, error) {
+	found, err := Nodes(p, text)
+	if err != nil {
+		return nil, err
+	}
+	return Single(found, text)
+}
+
+// Single returns the only one of the nodes that a text stands for. Several are an error.
+func Single(found []*engine.Step, text string) (*engine.Step, error) {
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	names := make([]string, len(found))
+	for i, s := range found {
+		names[i] = s.Node.Address
+	}
+	return nil, cli.Hint("Name one of them.", "%s means %d nodes: %s", text, len(found), First(names, 5))
+}
+
+// First lists as many names as most, and counts the rest.
+func First(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

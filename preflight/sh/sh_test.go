@@ -1,0 +1,55 @@
+package sh_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/preflight/sh"
+)
+
+// words are the texts of a command, with | before what is only known when it runs.
+func words(c sh.Command) string {
+	var all []string
+	for _, w := range c.Words {
+		text := w.Text
+		if w.Partial {
+			text = "|" + text
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestCommandsAreRead(t *testing.T) {
+	list, ok := sh.Parse("A=1 prog --x $KNOWN $PORT > out &&\nif test -f x; then cd sub; other 'a b' $NONE; fi",
+		map[string]sh.Word{"KNOWN": {Text: "k"}})
+	if !ok || len(list) != 4 {
+		t.Fatalf("%v, %+v", ok, list)
+	}
+	prog, test, cd, other := list[0], list[1], list[2], list[3]
+	if words(prog) != "prog --x k |$PORT" || prog.Assigns["A"].Text != "1" || prog.Then != "&&" || prog.Maybe ||
+		!slices.Equal(prog.Writes, []string{"out"}) {
+		t.Errorf("%+v", prog)
+	}
+	if words(test) != "test -f x" || words(cd) != "cd sub" || words(other) != "other a b |$NONE" || !other.Maybe ||
+		!slices.Equal(other.Words[2].Unset, []string{"NONE"}) {
+		t.Errorf("%+v", list[1:])
+	}
+}
+
+func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
+	for _, text := range []string{"case $x in a) prog;; esac", "if prog", strings.Repeat("x", 2<<20)} {
+		if list, ok := sh.Parse(text, nil); ok {
+			t.Errorf("%.40q: %+v", text, list)
+		}
+	}
+}
+
+// Without a shell, a blank or an operator in a word is a part of it.
+func TestAListIsOneCommand(t *testing.T) {
+	list := sh.ParseArgv([]string{"prog", "a; b", "$PORT", sh.Ref + "wheel.x" + sh.RefEnd}, nil)
+	if len(list) != 1 || len(list[0].Words) != 4 || list[0].Words[1].Text != "a; b" || !list[0].Words[2].Partial {
+		t.Errorf("%+v", list)
+	}
+}
