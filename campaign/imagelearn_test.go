@@ -22,7 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -273,7 +273,7 @@ func TestNamesOfImagesArePinned(t *testing.T) {
 		t.Errorf("%s; %s", got, told)
 	}
 	s.locked = false
-	s.lock.Images = map[string]hclspec.ImageLock{"127.0.0.1:1/" + s.word + ":v1": {Digest: s.base}}
+	s.lock.Images = map[string]lockfile.Image{"127.0.0.1:1/" + s.word + ":v1": {Digest: s.base}}
 	if got := plan(); !strings.HasPrefix(got, "run:") || strings.Contains(told, "resolved") {
 		t.Errorf("%s; %s", got, told)
 	}
@@ -289,7 +289,7 @@ func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 	s := tell(t,
 		map[string]string{"benchmarks.hcl": "image \"i\" { from = \"example.org/app:1\" }\ntask \"t\" { command = " +
 			"\"echo t > $OUT/t\" }\ntask \"u\" {\n image = image.i\n command = \"true\"\n}\n"})
-	s.lock.Images = map[string]hclspec.ImageLock{"example.org/app:1": {Digest: "sha256:" + strings.Repeat("0", 64)}}
+	s.lock.Images = map[string]lockfile.Image{"example.org/app:1": {Digest: "sha256:" + strings.Repeat("0", 64)}}
 	s.engine = container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + s.dir +
 		"/none.sock"}, State: s.dir})
 	r := s.apply()

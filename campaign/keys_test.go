@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
@@ -108,7 +109,7 @@ func TestEveryAttributeIsOnItsSideOfTheKey(t *testing.T) {
 			}
 			s.t = t
 			var diags hcl.Diagnostics
-			if s.lock, diags = hclspec.ParseLock(pinned, "benchgraph.lock.hcl"); diags.HasErrors() {
+			if s.lock, diags = lockfile.Parse(pinned, "benchgraph.lock.hcl"); diags.HasErrors() {
 				t.Fatal(diags)
 			}
 			got := changed(before, s.keys(e.in(t, text)), a.InKey)

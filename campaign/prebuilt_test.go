@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/campaign"
-	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 // wheelOf is a wheel of the package pkg with these files.
@@ -162,7 +162,7 @@ func TestAnAncestorsWheelServes(t *testing.T) {
 			}
 		}
 	}
-	if near := s.lock.Nearest["pkg"]["c/human"]; near != (hclspec.NearLock{Commit: revs[1], Back: 4}) {
+	if near := s.lock.Nearest["pkg"]["c/human"]; near != (lockfile.Near{Commit: revs[1], Back: 4}) {
 		t.Errorf("the lock pins %+v", near)
 	}
 	gets := slices.DeleteFunc(slices.Clone(shelf.asked), func(q string) bool { return !strings.HasPrefix(q, "GET") })

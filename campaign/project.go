@@ -27,13 +27,14 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // Loader evaluates the project's files with a lock.
-type Loader func(*hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics)
+type Loader func(*lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics)
 
 // Config is what a project works with. All of it comes from main; nothing else is read from the environment.
 type Config struct {
@@ -84,7 +85,7 @@ func logs(f *tasks.Facts) string { return filepath.Join(f.StateDir, "logs") }
 
 // Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the
 // pins.
-func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diagnostics) {
+func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Diagnostics) {
 	c.Drawn = (&snapshot.Source{History: c.History}).Take
 	p := newProject(c.Options, tasks.NewFacts(c.Config, nil, lock))
 	diags := p.evaluate(ctx)
@@ -98,7 +99,7 @@ func Open(ctx context.Context, c Config, lock *hclspec.Lock) (*Project, hcl.Diag
 // which something has changed; the graph's other nodes stand as they were. It is false when the remembered plan does
 // not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
 // there are some.
-func Recall(ctx context.Context, c Config, lock *hclspec.Lock, findings bool) (*Project, bool) {
+func Recall(ctx context.Context, c Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
 	r, ok := c.memo().Recall(ctx, c.Config, lock, findings)
 	if !ok {
 		return nil, false

@@ -16,7 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
@@ -368,12 +368,12 @@ func (s *story) harm(r *rand.Rand) string {
 func (s *story) memorized(plan func(context.Context, *campaign.Project) *engine.Plan) (recalled bool) {
 	diags := s.openAs(func(ctx context.Context, p *campaign.Project) {
 		made := plan(ctx, p)
-		if text := p.Lock.Bytes(); string(text) != string((&hclspec.Lock{}).Bytes()) &&
+		if text := p.Lock.Bytes(); string(text) != string((&lockfile.Lock{}).Bytes()) &&
 			s.read("benchgraph.lock.hcl") != string(text) {
 			s.write("benchgraph.lock.hcl", string(text))
 		}
 		must(s.t, p.Remember(ctx, made))
-	}, func(ctx context.Context, c campaign.Config, lock *hclspec.Lock) (*campaign.Project, hcl.Diagnostics) {
+	}, func(ctx context.Context, c campaign.Config, lock *lockfile.Lock) (*campaign.Project, hcl.Diagnostics) {
 		p, ok := campaign.Recall(ctx, c, lock, false)
 		if recalled = ok; ok {
 			return p, nil

@@ -25,6 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -33,7 +34,7 @@ import (
 type story struct {
 	t       testing.TB
 	dir     string
-	lock    *hclspec.Lock
+	lock    *lockfile.Lock
 	secrets map[string]string
 	events  []engine.Event
 	offline bool
@@ -54,7 +55,7 @@ const unguarded = "benchgraph { sandbox = \"none\" }\n"
 // tell begins a story with the files of a project.
 func tell(t testing.TB, files map[string]string) *story {
 	t.Helper()
-	s := &story{t: t, dir: t.TempDir(), lock: &hclspec.Lock{}, secrets: map[string]string{}}
+	s := &story{t: t, dir: t.TempDir(), lock: &lockfile.Lock{}, secrets: map[string]string{}}
 	for name, text := range files {
 		s.write(name, text)
 	}
@@ -115,7 +116,7 @@ func (s *story) open(use func(context.Context, *campaign.Project)) hcl.Diagnosti
 }
 
 func (s *story) openAs(use func(context.Context, *campaign.Project),
-	open func(context.Context, campaign.Config, *hclspec.Lock) (*campaign.Project, hcl.Diagnostics)) hcl.Diagnostics {
+	open func(context.Context, campaign.Config, *lockfile.Lock) (*campaign.Project, hcl.Diagnostics)) hcl.Diagnostics {
 	t := s.t
 	t.Helper()
 	ctx := t.Context()
@@ -157,7 +158,7 @@ func (s *story) openAs(use func(context.Context, *campaign.Project),
 		},
 	}, Options: campaign.Options{
 		MemoFile: filepath.Join(state, "memo"), Locked: s.locked,
-		Load: func(l *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
+		Load: func(l *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 			spec, _, diags := hclspec.Load(hclspec.Options{Dir: s.dir, Lock: l})
 			return spec, diags
 		},
@@ -196,8 +197,8 @@ func (s *story) apply() *campaign.Applied {
 					s.when(e)
 				}
 			},
-			SaveLock: func(l *hclspec.Lock) error {
-				again, diags := hclspec.ParseLock(l.Bytes(), "benchgraph.lock.hcl")
+			SaveLock: func(l *lockfile.Lock) error {
+				again, diags := lockfile.Parse(l.Bytes(), "benchgraph.lock.hcl")
 				if diags.HasErrors() {
 					return diags
 				}

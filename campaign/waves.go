@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -24,7 +25,7 @@ type ApplyOptions struct {
 	FailFast    bool
 	DeviceWait  time.Duration // for devices that others keep busy; 0: for ever
 	Emit        func(engine.Event)
-	SaveLock    func(*hclspec.Lock) error
+	SaveLock    func(*lockfile.Lock) error
 }
 
 // Applied is what an apply did.

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
@@ -66,13 +67,13 @@ func readAlone(dir string) {
 		os.Exit(2)
 	}
 	o := hclspec.Options{Dir: dir, Version: "0.1.0"}
-	load, parseLock := hclspec.Load, hclspec.ParseLock
+	load, parseLock := hclspec.Load, lockfile.Parse
 	if bound, err := time.ParseDuration(os.Getenv("HCLSPEC_WITHIN")); err == nil {
 		load = func(o hclspec.Options) (*hclspec.Spec, map[string]*hcl.File, hcl.Diagnostics) {
 			return hclspec.LoadWithin(bound, o)
 		}
-		parseLock = func(src []byte, filename string) (*hclspec.Lock, hcl.Diagnostics) {
-			return hclspec.ParseLockWithin(bound, src, filename)
+		parseLock = func(src []byte, filename string) (*lockfile.Lock, hcl.Diagnostics) {
+			return hclspec.ParseWithin(bound, src, filename)
 		}
 	}
 	if src, err := os.ReadFile(filepath.Join(dir, "benchgraph.lock.hcl")); err == nil {

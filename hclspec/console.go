@@ -18,7 +18,7 @@ import (
 // as its address. The diagnostics are those of the expression and of what it needs. A project without a root file is
 // empty.
 func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
-	return evaluate(o, expr, standardBounds())
+	return evaluate(o, expr, eval.StandardBounds())
 }
 
 func evaluate(o Options, expr string, bounds eval.Bounds) (string, map[string]*hcl.File, hcl.Diagnostics) {

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 // soon are the bounds of tests, which have many evaluations that reach them.
@@ -23,12 +24,12 @@ func LoadWithin(processor time.Duration, o Options) (*Spec, map[string]*hcl.File
 	return load(o, within(processor))
 }
 
+// ParseWithin is lockfile.Parse within the bounds of tests, with one of processor time.
+func ParseWithin(processor time.Duration, src []byte, filename string) (*lockfile.Lock, hcl.Diagnostics) {
+	return lockfile.ParseWithin(within(processor), src, filename)
+}
+
 // EvalSoon is Eval within the bounds of tests.
 func EvalSoon(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
 	return evaluate(o, expr, soon())
-}
-
-// ParseLockWithin is ParseLock within the bounds of tests, with one of processor time.
-func ParseLockWithin(processor time.Duration, src []byte, filename string) (*Lock, hcl.Diagnostics) {
-	return parseLock(src, filename, within(processor))
 }

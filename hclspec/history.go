@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 // Question is what an expression asks of a repo's history. What a commit holds never changes, and neither does the
@@ -216,7 +217,7 @@ func (l *loader) pinned(repo Address, rev string, commit *string) (known bool, e
 	if why := l.lock.unknown(repo, rev); why != "" {
 		return false, errors.New(strings.TrimSuffix(why, "."))
 	}
-	if *commit = l.lock.resolve(repo, rev); objectName(*commit) {
+	if *commit = l.lock.resolve(repo, rev); lockfile.ObjectName(*commit) {
 		return true, nil
 	}
 	if !l.shadow && len(l.spec.Revisions) < maxInstances {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
@@ -21,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 // Options say which project is read, and with what.
@@ -29,11 +29,11 @@ type Options struct {
 	Home     string                      // absolute: of a copy, the directory that it is of; empty: Dir is no copy
 	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
 	Vars     map[string]string           // values of variables from the command line
-	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, Vars are stronger than all
+	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, and Vars are strongest
 	EnvVars  map[string]string           // values from the environment, weakest of all, by the variable's name
-	Lock     *Lock                       // pins; nil: nothing is pinned
+	Lock     *lockfile.Lock              // pins; nil: nothing is pinned
 	Version  string                      // of benchgraph, which required_version is about; empty: not checked
-	History  History                     // answers what expressions ask of the histories of repos; nil: nothing is known of them
+	History  History                     // answers what expressions ask of histories of repos; nil: nothing is known
 	Strict   bool                        // the mistakes of single commits and candidates are errors, too
 	Packs    fs.FS                       // the packs of the program, a directory each; nil: none
 	Try      *Try                        // one candidate more; nil: those of the files
@@ -44,11 +44,8 @@ type Options struct {
 // an error. A mistake of a single commit or candidate takes that out, with a warning, and is one of the Spec's
 // Mistakes. The files are those that diagnostics may refer to, by name; they are returned in any case.
 func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
-	return load(o, standardBounds())
+	return load(o, eval.StandardBounds())
 }
-
-// standardBounds are above the need of the largest project that the other limits let through.
-func standardBounds() eval.Bounds { return eval.Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
 
 // Abandoned reports whether reading was stopped since it took too much. Its goroutine may still run, so the program
 // should end soon.

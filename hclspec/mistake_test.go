@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 const oneBadRow = `
@@ -112,7 +113,7 @@ task "t" {
   command  = "true"
 }
 `))
-	lock := &hclspec.Lock{Repos: map[string]hclspec.RepoLock{"r": {Revs: map[string]hclspec.RevLock{
+	lock := &lockfile.Lock{Repos: map[string]lockfile.Repo{"r": {Revs: map[string]lockfile.Rev{
 		"gone": {Unknown: "it is gone"}, "gone^": {Unknown: "it is gone"}, "first^": {Unknown: "it has no parent"},
 	}}}}
 	spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir, Lock: lock})
@@ -172,8 +173,8 @@ task "t" {
 	if _, files, diags := hclspec.Load(hclspec.Options{Dir: dir, History: h}); diags.HasErrors() || len(h.asked) > 0 {
 		t.Fatal(told(t, files, diags), h.asked)
 	}
-	lock := &hclspec.Lock{Repos: map[string]hclspec.RepoLock{"r": {
-		Revs:      map[string]hclspec.RevLock{"one": {Commit: one, Tree: one}, "one^": {Commit: parent, Tree: one}},
+	lock := &lockfile.Lock{Repos: map[string]lockfile.Repo{"r": {
+		Revs:      map[string]lockfile.Rev{"one": {Commit: one, Tree: one}, "one^": {Commit: parent, Tree: one}},
 		Described: map[string]string{one: "v1-0-g1111"},
 	}}}
 	ask := func() *hclspec.Spec {

@@ -3,19 +3,20 @@ package hclspec
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 // lockIndex finds pins by spelling.
 type lockIndex struct {
-	lock      *Lock
+	lock      *lockfile.Lock
 	spellings map[string]map[string][]string // repo → commit → the spellings that are pinned to it
 	names     map[Name]bool                  // that were asked for
 }
 
-func newLockIndex(lock *Lock) *lockIndex {
+func newLockIndex(lock *lockfile.Lock) *lockIndex {
 	index := &lockIndex{lock: lock, spellings: map[string]map[string][]string{}, names: map[Name]bool{}}
 	if lock == nil {
 		return index
@@ -61,11 +62,8 @@ type Name struct {
 	Commit   string // that it is pinned to
 }
 
-// byHash matches revisions that stand for the same commit for ever.
-var byHash = regexp.MustCompile(`^[0-9a-f]{4,40}([~^][0-9]*)*$`)
-
 func (i *lockIndex) note(n Name) {
-	if !byHash.MatchString(n.Spelling) {
+	if !lockfile.ByHash(n.Spelling) {
 		i.names[n] = true
 	}
 }
@@ -75,13 +73,6 @@ func (i *lockIndex) sorted() []Name {
 	return slices.SortedFunc(maps.Keys(i.names), func(a, b Name) int {
 		return cmp.Or(strings.Compare(a.Repo.Name, b.Repo.Name), strings.Compare(a.Spelling, b.Spelling))
 	})
-}
-
-// DropNames forgets what names of revisions stand for. Those that are hashes stay.
-func (l *Lock) DropNames() {
-	for _, pins := range l.Repos {
-		maps.DeleteFunc(pins.Revs, func(spelling string, _ RevLock) bool { return !byHash.MatchString(spelling) })
-	}
 }
 
 // unknown says why the repo has no such revision; empty: nobody has asked it, or it has.

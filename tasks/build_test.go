@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -25,7 +26,7 @@ func factsOf(t *testing.T, text string) *Facts {
 	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lock := &hclspec.Lock{}
+	lock := &lockfile.Lock{}
 	spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir, Lock: lock})
 	if diags.HasErrors() {
 		t.Fatal(diags)

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/remote"
@@ -60,7 +61,7 @@ func newServices(c Config) *Services {
 type Facts struct {
 	*Services
 	Spec *hclspec.Spec
-	Lock *hclspec.Lock
+	Lock *lockfile.Lock
 
 	Hardware   string                  // class of this machine, as samples record it
 	As         *Class                  // another class, as on whose machine the project is planned; nil: this machine's
@@ -86,7 +87,7 @@ type Seen struct {
 
 // NewFacts returns facts of a project of which nothing is found out but the spec and the lock. spec is nil where the
 // files are not evaluated yet.
-func NewFacts(c Config, spec *hclspec.Spec, lock *hclspec.Lock) *Facts {
+func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
 		Known: map[string]File{}, Words: map[string]bool{}, FixFiles: map[string]bool{}, Patches: map[string]string{},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -124,14 +125,14 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 }
 
 // Learnt reports whether a lock has a fix for a block and the commit of a candidate.
-func Learnt(l *hclspec.Lock, fix string, block hclspec.Address, candidate string) bool {
-	return slices.ContainsFunc(l.Fixes[fix], func(one hclspec.LearntFix) bool {
+func Learnt(l *lockfile.Lock, fix string, block hclspec.Address, candidate string) bool {
+	return slices.ContainsFunc(l.Fixes[fix], func(one lockfile.Fix) bool {
 		return one.Commit == CommitOf(candidate) && isAt(one, block)
 	})
 }
 
 // isAt reports whether a fix was learnt for a block.
-func isAt(l hclspec.LearntFix, block hclspec.Address) bool {
+func isAt(l lockfile.Fix, block hclspec.Address) bool {
 	return l.At == "" || l.At == blockOf(block)
 }
 

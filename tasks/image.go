@@ -9,13 +9,14 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
 // DigestOf is the digest that the name of an image means; empty: not known.
-func DigestOf(l *hclspec.Lock, name string) string {
+func DigestOf(l *lockfile.Lock, name string) string {
 	if ref, err := reference.ParseNormalizedNamed(name); err == nil {
 		if exact, ok := ref.(reference.Digested); ok {
 			return exact.Digest().String()
@@ -25,7 +26,7 @@ func DigestOf(l *hclspec.Lock, name string) string {
 }
 
 // baseOf is what the name of an image means.
-func baseOf(l *hclspec.Lock, name string) image.Base {
+func baseOf(l *lockfile.Lock, name string) image.Base {
 	return image.Base{Name: name, Digest: DigestOf(l, name), Size: l.Images[name].Size}
 }
 
@@ -82,7 +83,7 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 		candidate = s.Address.Key
 	}
 	due := b.dueFor(b.eligible(s.Fixes), s.Address, candidate, func(fix string) bool {
-		any := func(l hclspec.LearntFix) bool { return isAt(l, s.Address) }
+		any := func(l lockfile.Fix) bool { return isAt(l, s.Address) }
 		return Learnt(b.Lock, fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
 			slices.ContainsFunc(b.Lock.Fixes[fix], any)
 	})

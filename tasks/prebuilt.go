@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
@@ -78,7 +79,7 @@ func Refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address
 // here.
 type Served struct {
 	URL  string // empty: not known
-	Near hclspec.NearLock
+	Near lockfile.Near
 	Here bool
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/cores"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -85,7 +86,7 @@ func (p *Planned) world(ctx context.Context) ([]thing, bool) {
 	for name := range p.Seen.FixFiles {
 		w.content(name, p.Seen.Known[name].SHA256) // empty: it was not there
 	}
-	if text := p.Lock.Bytes(); string(text) == string((&hclspec.Lock{}).Bytes()) {
+	if text := p.Lock.Bytes(); string(text) == string((&lockfile.Lock{}).Bytes()) {
 		w.presence(p.LockFile, false)
 	} else {
 		sum := sha256.Sum256(text)

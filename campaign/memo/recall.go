@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -52,7 +53,7 @@ type knownBuild struct {
 // Recall finds out what an earlier plan left, without evaluating the project's files. It is false when the memo does
 // not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
 // there are some.
-func (at Place) Recall(ctx context.Context, c tasks.Config, lock *hclspec.Lock, findings bool) (*Recalled, bool) {
+func (at Place) Recall(ctx context.Context, c tasks.Config, lock *lockfile.Lock, findings bool) (*Recalled, bool) {
 	var known common
 	m := read(at.File)
 	if m == nil || m.For != at.Basis || json.Unmarshal(m.Common, &known) != nil {

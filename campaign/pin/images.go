@@ -8,14 +8,15 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/benchgraph/benchgraph/container"
-	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/image/inventory"
-	"github.com/benchgraph/benchgraph/source/download"
-	"github.com/benchgraph/benchgraph/tasks"
 	"github.com/distribution/reference"
 	"github.com/hashicorp/hcl/v2"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
+	"github.com/benchgraph/benchgraph/image/inventory"
+	"github.com/benchgraph/benchgraph/source/download"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // wantedImage is the name of an image in the file, and where.
@@ -92,9 +93,9 @@ func (p *Resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 				return nil
 			}
 			if p.Lock.Images == nil {
-				p.Lock.Images = map[string]hclspec.ImageLock{}
+				p.Lock.Images = map[string]lockfile.Image{}
 			}
-			p.Lock.Images[w.name] = hclspec.ImageLock{Digest: pin.Digest, Size: pin.Size}
+			p.Lock.Images[w.name] = lockfile.Image{Digest: pin.Digest, Size: pin.Size}
 			changed = true
 			return nil
 		})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -112,7 +113,7 @@ func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near
 			return tasks.Served{}, err
 		}
 		if url != "" {
-			return tasks.Served{URL: url, Near: hclspec.NearLock{Commit: n.Commit, Back: n.Back}}, nil
+			return tasks.Served{URL: url, Near: lockfile.Near{Commit: n.Commit, Back: n.Back}}, nil
 		}
 	}
 	return tasks.Served{Here: true}, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/source/history"
@@ -99,7 +100,7 @@ func (p *Resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics)
 // written in full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
 func (p *Resolver) forgetMoved() bool {
 	if p.Lock.Repos == nil {
-		p.Lock.Repos = map[string]hclspec.RepoLock{}
+		p.Lock.Repos = map[string]lockfile.Repo{}
 	}
 	moved := false
 	for i := range p.Spec.Repos {
@@ -108,7 +109,7 @@ func (p *Resolver) forgetMoved() bool {
 		if ok && l.Location == location {
 			continue
 		}
-		kept := hclspec.RepoLock{Location: location, Revs: map[string]hclspec.RevLock{}, Outside: l.Outside,
+		kept := lockfile.Repo{Location: location, Revs: map[string]lockfile.Rev{}, Outside: l.Outside,
 			Described: l.Described}
 		for rev, pin := range l.Revs {
 			if commit := strings.TrimSuffix(rev, "^"); fullRevision().MatchString(commit) && pin.Unknown == "" {
@@ -129,10 +130,10 @@ func (p *Resolver) forgetMoved() bool {
 var fullRevision = lazyregexp.New(`^[0-9a-f]{40}$`)
 
 // lockOf is what the lock file pins of a repo. A commit may have none, and then nothing is added to the file.
-func (p *Resolver) lockOf(repo string) hclspec.RepoLock {
+func (p *Resolver) lockOf(repo string) lockfile.Repo {
 	l, declared := p.Lock.Repos[repo]
 	if l.Revs == nil {
-		l.Revs = map[string]hclspec.RevLock{}
+		l.Revs = map[string]lockfile.Rev{}
 	}
 	if l.Outside == nil {
 		l.Outside = map[string]map[string]string{}
@@ -184,7 +185,7 @@ func (p *Resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 
 // lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that,
 // and whatever the revision is needed for has a mistake.
-func (p *Resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]hclspec.RevLock,
+func (p *Resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]lockfile.Rev,
 	hcl.Diagnostics) {
 	mirror, err := p.Mirror(ctx, repo.Address)
 	if err != nil {
@@ -209,15 +210,15 @@ func (p *Resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wan
 	}
 	resolved, err := mirror.Resolve(ctx, revs)
 	end()
-	found := map[string]hclspec.RevLock{}
+	found := map[string]lockfile.Rev{}
 	for rev, r := range resolved {
-		found[rev] = hclspec.RevLock{Commit: r.Commit, Tree: r.Tree}
+		found[rev] = lockfile.Rev{Commit: r.Commit, Tree: r.Tree}
 	}
 	var diags hcl.Diagnostics
 	for _, e := range unjoin(err) {
 		var unknown *git.UnknownRev
 		if errors.As(e, &unknown) {
-			found[unknown.Rev] = hclspec.RevLock{Unknown: unknownText(repo, unknown)}
+			found[unknown.Rev] = lockfile.Rev{Unknown: unknownText(repo, unknown)}
 			continue
 		}
 		diags = append(diags, p.unreadable(repo.Address, e))
@@ -265,7 +266,7 @@ func unjoin(err error) []error {
 // is that of git, or says why the repo has no such revision.
 func Revision(ctx context.Context, c tasks.Config, spec *hclspec.Spec, repo hclspec.Address, rev string) (string,
 	error) {
-	p := tasks.NewFacts(c, spec, &hclspec.Lock{})
+	p := tasks.NewFacts(c, spec, &lockfile.Lock{})
 	mirror, err := p.Mirror(ctx, repo)
 	if err == nil && !c.Offline && !fullRevision().MatchString(rev) {
 		err = mirror.Fetch(ctx, rev) // a branch that the mirror has may have moved

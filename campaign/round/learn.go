@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/output"
@@ -23,7 +24,7 @@ import (
 
 // Learner takes over into a lock what plans teach.
 type Learner struct {
-	Lock     *hclspec.Lock
+	Lock     *lockfile.Lock
 	Logs     string          // directory of the logs of attempts
 	searched map[string]bool // attempts whose logs were searched for fixes that were declared later
 }
@@ -55,14 +56,14 @@ func (l *Learner) teach(rule string, cures []tasks.Cure, candidate, evidence str
 	if !wanted || at < 0 {
 		return nil
 	}
-	learnt := hclspec.LearntFix{Commit: tasks.CommitOf(candidate), At: cures[at].At, Evidence: evidence}
-	if slices.ContainsFunc(l.Lock.Fixes[name], func(known hclspec.LearntFix) bool {
+	learnt := lockfile.Fix{Commit: tasks.CommitOf(candidate), At: cures[at].At, Evidence: evidence}
+	if slices.ContainsFunc(l.Lock.Fixes[name], func(known lockfile.Fix) bool {
 		return known.Commit == learnt.Commit && (known.At == "" || known.At == learnt.At)
 	}) {
 		return nil
 	}
 	if l.Lock.Fixes == nil {
-		l.Lock.Fixes = map[string][]hclspec.LearntFix{}
+		l.Lock.Fixes = map[string][]lockfile.Fix{}
 	}
 	l.Lock.Fixes[name] = append(l.Lock.Fixes[name], learnt)
 	return []string{fmt.Sprintf("fix.%s learnt for %s: %s (applied to %s)", name, cmp.Or(learnt.Commit, "all"),
@@ -132,9 +133,9 @@ func (l *Learner) Pin(plan *engine.Plan) (changed bool) {
 			continue
 		}
 		if l.Lock.Fetches == nil {
-			l.Lock.Fetches = map[string]hclspec.FetchLock{}
+			l.Lock.Fetches = map[string]lockfile.Fetch{}
 		}
-		l.Lock.Fetches[url] = hclspec.FetchLock{SHA256: entry.Files[at].SHA256, Size: entry.Files[at].Size}
+		l.Lock.Fetches[url] = lockfile.Fetch{SHA256: entry.Files[at].SHA256, Size: entry.Files[at].Size}
 		changed = true
 	}
 	return changed

@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -97,7 +98,7 @@ func open(t *testing.T, file string) *project {
 			StateDir: dir, Store: store, Journal: journal, Stat: cache.OpenStatCache(filepath.Join(dir, "stat")),
 			Pool: pool, Host: machine(), HTTP: http.DefaultClient, Progress: io.Discard,
 			Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
-		}, spec, &hclspec.Lock{}),
+		}, spec, &lockfile.Lock{}),
 	}
 }
 
@@ -303,8 +304,8 @@ func TestAFixIsLearntOnce(t *testing.T) {
 		t.Errorf("news: %q", news)
 	}
 	learnt := p.facts.Lock.Fixes["key"]
-	want := hclspec.LearntFix{Commit: "c", At: "task.made", Evidence: "no key at 3"}
-	if !slices.Equal(learnt, []hclspec.LearntFix{want}) {
+	want := lockfile.Fix{Commit: "c", At: "task.made", Evidence: "no key at 3"}
+	if !slices.Equal(learnt, []lockfile.Fix{want}) {
 		t.Errorf("learnt: %+v", learnt)
 	}
 	if news := learner.Learn(plan); len(news) > 0 || len(p.facts.Lock.Fixes["key"]) != 1 {

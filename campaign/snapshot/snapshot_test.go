@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -81,7 +82,7 @@ func newMachine(t *testing.T, place string) *machine {
 }
 
 // facts are those of the project in a directory, which is a copy if home is not empty.
-func (m *machine) facts(dir, home string, lock *hclspec.Lock) *tasks.Facts {
+func (m *machine) facts(dir, home string, lock *lockfile.Lock) *tasks.Facts {
 	m.t.Helper()
 	spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir, Home: home, Lock: lock})
 	if diags.HasErrors() {
@@ -148,7 +149,7 @@ func (m *machine) reopened(key cache.Key, home string) (*tasks.Drawing, map[stri
 	if err != nil {
 		return nil, nil, err
 	}
-	lock, diags := hclspec.ParseLock(text, lockFile)
+	lock, diags := lockfile.Parse(text, lockFile)
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
@@ -172,7 +173,7 @@ func TestAnotherMachineDrawsTheSameGraph(t *testing.T) {
 		t.Fatal(err)
 	}
 	here, there := newMachine(t, place), newMachine(t, place)
-	lock := &hclspec.Lock{}
+	lock := &lockfile.Lock{}
 	f := here.facts(dir, "", lock)
 	f.Refused = tasks.Refusals{Candidates: map[string]tasks.Absence{"c/two": {Outcome: stats.BuildFailed, Why: "no"}}}
 	f.Unresolved = map[string]tasks.UnknownImage{"other": {Why: "nobody knows", Open: true}}
@@ -222,7 +223,7 @@ func TestAnotherMachineDrawsTheSameGraph(t *testing.T) {
 	if at := copied.MountSource(&copied.Spec.Mounts[0]); at != filepath.Join(dir, "models") {
 		t.Errorf("the mount is in %s", at)
 	}
-	lock.Fixes = map[string][]hclspec.LearntFix{"config": {{Commit: "c", Evidence: "seen"}}}
+	lock.Fixes = map[string][]lockfile.Fix{"config": {{Commit: "c", Evidence: "seen"}}}
 	if learnt := take(); learnt.Key == e.Key {
 		t.Error("a learnt fix is not in the snapshot")
 	}
@@ -235,7 +236,7 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	writeAll(t, dir, map[string]string{"benchmarks.hcl": project, "scripts/make.sh": "echo made", "text": "a text",
 		"fix/config": "good", "context/Dockerfile": "FROM scratch\n"})
 	m := newMachine(t, place)
-	f := m.facts(dir, "", &hclspec.Lock{})
+	f := m.facts(dir, "", &lockfile.Lock{})
 	d, _ := texts(t, f)
 	source := &Source{History: history.Open("")}
 	refuses := func(words string) {
@@ -245,10 +246,10 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 		}
 	}
 	writeAll(t, dir, map[string]string{"fix/config": "it is hidden-from-all"})
-	d, _ = texts(t, m.facts(dir, "", &hclspec.Lock{}))
+	d, _ = texts(t, m.facts(dir, "", &lockfile.Lock{}))
 	refuses("fix/config holds the value of the secret TOKEN")
 	writeAll(t, dir, map[string]string{"fix/config": "good"})
-	d, _ = texts(t, m.facts(dir, "", &hclspec.Lock{}))
+	d, _ = texts(t, m.facts(dir, "", &lockfile.Lock{}))
 	writeAll(t, dir, map[string]string{"text": "another text"})
 	refuses("text was changed since it was read")
 	writeAll(t, dir, map[string]string{"text": "a text"})
@@ -272,7 +273,7 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	}
 	large := func(n *engine.Node) error { return (&taking{Drawing: d, files: map[string]wanted{}}).addImages(n) }
 	writeAll(t, dir, map[string]string{"context/large": strings.Repeat("x", tasks.MaxSent+1)})
-	d, _ = texts(t, m.facts(dir, "", &hclspec.Lock{}))
+	d, _ = texts(t, m.facts(dir, "", &lockfile.Lock{}))
 	if err := large(d.Jobs[0]); err == nil || !strings.Contains(err.Error(), "large in its build context") {
 		t.Error(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/remote"
 )
 
@@ -227,7 +227,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	ao := campaign.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism,
 		FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
-		SaveLock: func(l *hclspec.Lock) error { return s.saveLock(l) }}
+		SaveLock: func(l *lockfile.Lock) error { return s.saveLock(l) }}
 	if o.try != nil {
 		ao.SaveLock = nil // the project does not declare this candidate
 	}

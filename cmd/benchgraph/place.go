@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
 // place says where a project's files are.
@@ -138,7 +139,7 @@ func (p place) readLock() ([]byte, error) {
 }
 
 // loadLock reads the lock file; one that is missing is empty.
-func (p place) loadLock() (*hclspec.Lock, error) {
+func (p place) loadLock() (*lockfile.Lock, error) {
 	text, err := p.readLock()
 	if err != nil {
 		return nil, err
@@ -146,9 +147,9 @@ func (p place) loadLock() (*hclspec.Lock, error) {
 	return p.parseLock(text)
 }
 
-func (p place) parseLock(src []byte) (*hclspec.Lock, error) {
+func (p place) parseLock(src []byte) (*lockfile.Lock, error) {
 	name := filepath.Base(p.lock)
-	lock, diags := hclspec.ParseLock(src, name)
+	lock, diags := lockfile.Parse(src, name)
 	if diags.HasErrors() {
 		return nil, &diagError{diags, map[string]*hcl.File{name: {Bytes: src}}}
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/packs"
@@ -51,7 +52,7 @@ func (a *app) pinned(p place) (hclspec.Options, error) {
 const varPrefix = "BENCHGRAPH_VAR_"
 
 // options are what the project's files are read with.
-func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
+func (a *app) options(p place, lock *lockfile.Lock) (hclspec.Options, error) {
 	o := hclspec.Options{Dir: p.dir, Home: p.home, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
 	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
@@ -76,13 +77,13 @@ func (a *app) options(p place, lock *hclspec.Lock) (hclspec.Options, error) {
 
 // saveLock replaces the lock file if the lock has changed. It does not overwrite changes that somebody made since the
 // file was read.
-func (s *session) saveLock(lock *hclspec.Lock) error {
+func (s *session) saveLock(lock *lockfile.Lock) error {
 	text := lock.Bytes()
 	have, err := s.readLock()
 	if err != nil {
 		return err
 	}
-	if bytes.Equal(have, text) || len(have) == 0 && bytes.Equal((&hclspec.Lock{}).Bytes(), text) {
+	if bytes.Equal(have, text) || len(have) == 0 && bytes.Equal((&lockfile.Lock{}).Bytes(), text) {
 		s.lockText = have
 		return nil
 	}
@@ -402,7 +403,7 @@ func (s *session) config(ctx context.Context, o access, load campaign.Loader) ca
 // loader reads the files with a lock. What was read already, with the lock as it is in its file, is given first:
 // reading takes most of the time of a large plan.
 func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) campaign.Loader {
-	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
+	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		if first != nil {
 			spec, diags := first()
 			first = nil
@@ -417,7 +418,7 @@ func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, h
 
 // derived reads the files and makes another spec of theirs.
 func derived(load campaign.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error)) campaign.Loader {
-	return func(lock *hclspec.Lock) (*hclspec.Spec, hcl.Diagnostics) {
+	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		spec, diags := load(lock)
 		if diags.HasErrors() {
 			return spec, diags

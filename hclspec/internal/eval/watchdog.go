@@ -17,6 +17,9 @@ type Bounds struct {
 	Memory    uint64        // bytes by which heap and stacks may grow
 }
 
+// StandardBounds are above the need of the largest project that the other limits let through.
+func StandardBounds() Bounds { return Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
+
 // tick is how often the watchdog looks.
 const tick = 5 * time.Millisecond
 
@@ -60,9 +63,7 @@ func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 // weigh has an evaluation that made a large text, and holds too much, wait for the watchdog: a text that is doubled
 // outgrows a machine between two looks.
 func (s *Scope) weigh(v cty.Value) {
-	const large = 1 << 20
-	if s.most > 0 && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() &&
-		len(v.AsString()) > large {
+	if s.most > 0 && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && len(v.AsString()) > 1<<20 {
 		for usage.Memory() > s.most {
 			s.checkpoint()
 			time.Sleep(tick)

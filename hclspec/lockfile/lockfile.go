@@ -1,4 +1,4 @@
-package hclspec
+package lockfile
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // lockSchemas are the blocks of a lock file.
@@ -30,22 +31,34 @@ func lockSchemas() []*eval.Schema {
 	}
 }
 
-// ParseLock reads a lock file. The Lock is nil when there is an error among the diagnostics.
-func ParseLock(src []byte, filename string) (*Lock, hcl.Diagnostics) {
-	return parseLock(src, filename, standardBounds())
+var sha256Digits = lazyregexp.New(`^[0-9a-f]{64}$`)
+
+// reader reads one block of the file.
+type reader struct{ eval.Reader }
+
+// nested reads a block inside this one.
+func (r reader) nested(b *eval.Block) reader {
+	r.Block = b
+	return r
 }
 
-func parseLock(src []byte, filename string, bounds eval.Bounds) (*Lock, hcl.Diagnostics) {
+// Parse reads a lock file. The Lock is nil when there is an error among the diagnostics.
+func Parse(src []byte, filename string) (*Lock, hcl.Diagnostics) {
+	return ParseWithin(eval.StandardBounds(), src, filename)
+}
+
+// ParseWithin is Parse within other bounds. A file that takes more is an error.
+func ParseWithin(bounds eval.Bounds, src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Roots: map[string]eval.Root{}}
 	var lock *Lock
 	var diags hcl.Diagnostics
-	if stopped := scope.Watch(bounds, func() { lock, diags = readLock(scope, src, filename) }); stopped != nil {
+	if stopped := scope.Watch(bounds, func() { lock, diags = read(scope, src, filename) }); stopped != nil {
 		return nil, hcl.Diagnostics{stopped}
 	}
 	return lock, diags
 }
 
-func readLock(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagnostics) {
+func read(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	f, diags := scope.Parse(src, filename)
 	for _, d := range diags {
 		if d.Summary == eval.Conflict {
@@ -57,22 +70,21 @@ func readLock(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagno
 	}
 	blocks, more := f.Blocks(lockSchemas())
 	diags = append(diags, more...)
-	l := &loader{scope: scope}
 	lock := &Lock{
-		Repos: map[string]RepoLock{}, Images: map[string]ImageLock{}, Fetches: map[string]FetchLock{},
-		Fixes: map[string][]LearntFix{}, Wheels: map[string]map[string]string{},
-		Nearest: map[string]map[string]NearLock{}, Refused: map[string]map[string]string{},
+		Repos: map[string]Repo{}, Images: map[string]Image{}, Fetches: map[string]Fetch{},
+		Fixes: map[string][]Fix{}, Wheels: map[string]map[string]string{},
+		Nearest: map[string]map[string]Near{}, Refused: map[string]map[string]string{},
 	}
-	seen := map[Address]bool{}
+	seen := map[string]bool{}
 	for _, b := range blocks {
-		r := l.constant(b)
-		a := Address{Kind: b.Schema.Kind, Name: b.Name}
-		if seen[a] {
-			r.Fail(b.Label, "Duplicate "+a.Kind,
-				"%s is locked already. Two changes of this file may have been merged: keep one.", a)
+		r := reader{scope.Reader(b, b.Expressions(), nil)}
+		name := b.Schema.Kind + "." + b.Name
+		if seen[name] {
+			r.Fail(b.Label, "Duplicate "+b.Schema.Kind,
+				"%s is locked already. Two changes of this file may have been merged: keep one.", name)
 			continue
 		}
-		seen[a] = true
+		seen[name] = true
 		lock.read(r)
 	}
 	diags = append(diags, scope.Diags.All([]string{filename})...)
@@ -86,21 +98,22 @@ func (lock *Lock) read(r reader) {
 	name := r.Block.Name
 	switch r.Block.Schema.Kind {
 	case "repo":
-		lock.Repos[name] = r.repoLock()
+		lock.Repos[name] = r.repo()
 	case "image":
-		pinned := ImageLock{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
+		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
 		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits().MatchString(hex) {
 			r.Fail(r.Block.Range, "Invalid pin",
-				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image again.")
+				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image "+
+					"again.")
 		}
 		lock.Images[name] = pinned
 	case "fetch":
-		lock.Fetches[name] = FetchLock{SHA256: r.Str("sha256"), Size: r.Whole("size", 0, 0)}
+		lock.Fetches[name] = Fetch{SHA256: r.Str("sha256"), Size: r.Whole("size", 0, 0)}
 	case "fix":
 		at, evidence := r.stringMap("at"), r.stringMap("evidence")
 		for _, commit := range r.Strs("commits") {
 			for _, block := range strings.Split(at[commit], " ") {
-				lock.Fixes[name] = append(lock.Fixes[name], LearntFix{Commit: commit, At: block,
+				lock.Fixes[name] = append(lock.Fixes[name], Fix{Commit: commit, At: block,
 					Evidence: evidence[commit]})
 			}
 		}
@@ -109,23 +122,23 @@ func (lock *Lock) read(r reader) {
 		if refused := r.stringMap("refused"); len(refused) > 0 {
 			lock.Refused[name] = refused
 		}
-		if near := r.nearLocks(); len(near) > 0 {
+		if near := r.nearest(); len(near) > 0 {
 			lock.Nearest[name] = near
 		}
 	}
 }
 
-// nearLocks are the ancestors whose wheels serve, by candidate key.
-func (r reader) nearLocks() map[string]NearLock {
-	all := map[string]NearLock{}
+// nearest are the ancestors whose wheels serve, by candidate key.
+func (r reader) nearest() map[string]Near {
+	all := map[string]Near{}
 	for _, b := range r.Block.Blocks("nearest") {
 		r := r.nested(b)
 		if _, ok := all[b.Name]; ok {
 			r.Fail(b.Label, "Duplicate nearest",
 				"%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
 		}
-		near := NearLock{Commit: r.Str("commit"), Back: int(r.Whole("back", 0, 0))}
-		if !objectName(near.Commit) || near.Back < 1 {
+		near := Near{Commit: r.Str("commit"), Back: int(r.Whole("back", 0, 0))}
+		if !ObjectName(near.Commit) || near.Back < 1 {
 			r.Fail(b.Range, "Invalid pin",
 				"commit must have 40 lower-case hexadecimal digits, and back must be at least 1. Delete the block "+
 					"to look for the wheel again.")
@@ -135,8 +148,8 @@ func (r reader) nearLocks() map[string]NearLock {
 	return all
 }
 
-func (r reader) repoLock() RepoLock {
-	repo := RepoLock{Location: r.Str("location"), Revs: map[string]RevLock{}, Outside: map[string]map[string]string{}}
+func (r reader) repo() Repo {
+	repo := Repo{Location: r.Str("location"), Revs: map[string]Rev{}, Outside: map[string]map[string]string{}}
 	if r.Has("described") {
 		repo.Described = r.stringMap("described")
 	}
@@ -146,8 +159,8 @@ func (r reader) repoLock() RepoLock {
 			r.Fail(b.Label, "Duplicate rev",
 				"%q is locked already. Two changes of this file may have been merged: keep one.", b.Name)
 		}
-		rev := RevLock{Commit: r.Str("commit"), Tree: r.Str("tree")}
-		if !objectName(rev.Commit) || rev.Tree != "" && !objectName(rev.Tree) {
+		rev := Rev{Commit: r.Str("commit"), Tree: r.Str("tree")}
+		if !ObjectName(rev.Commit) || rev.Tree != "" && !ObjectName(rev.Tree) {
 			r.Fail(b.Range, "Invalid pin",
 				"commit and tree must have 40 (or 64) lower-case hexadecimal digits. Delete the block to resolve "+
 					"the revision again.")
@@ -160,7 +173,8 @@ func (r reader) repoLock() RepoLock {
 	return repo
 }
 
-func objectName(s string) bool {
+// ObjectName says whether a text is the whole name of an object of git.
+func ObjectName(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
@@ -238,7 +252,7 @@ func (lock *Lock) Bytes() []byte {
 }
 
 func (lock *Lock) writeFix(b *hclwrite.Body, name string) {
-	learnt := slices.SortedFunc(slices.Values(lock.Fixes[name]), func(a, b LearntFix) int {
+	learnt := slices.SortedFunc(slices.Values(lock.Fixes[name]), func(a, b Fix) int {
 		return cmp.Or(strings.Compare(a.Commit, b.Commit), strings.Compare(a.At, b.At))
 	})
 	commits, at, evidence := []cty.Value{}, map[string]string{}, map[string]string{}
