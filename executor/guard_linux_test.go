@@ -59,10 +59,7 @@ func TestACandidateWithoutASandboxDoesNotReadItsWorker(t *testing.T) {
 	case os.Getenv("GUARDED") == "no" && !strings.HasPrefix(out.String(), "environment\n"):
 		t.Errorf("the candidate finds nothing where it could:\n%s", out.String())
 	}
-	// What is not the candidate's goes on as before.
-	if _, err := os.ReadFile("/proc/self/environ"); err != nil {
-		t.Error(err)
-	}
+	// Programs that this process starts otherwise are not hidden.
 	if err := exec.Command("sh", "-c", "test -r /proc/self/environ").Run(); err != nil {
 		t.Error(err)
 	}
