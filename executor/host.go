@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/executor/internal/guard"
 	"github.com/benchgraph/benchgraph/executor/internal/thread"
 )
 
@@ -32,7 +33,8 @@ const (
 
 // HostOptions are the settings of a Host.
 type HostOptions struct {
-	Owner string // names what the processes belong to, such as the path of the state directory; Reap finds them by it
+	Owner   string // names what the processes belong to, such as the state directory; Reap finds them by it
+	Guarded bool   // on Linux, programs without a Sandbox cannot read memory, environment and files of this process
 }
 
 // Host is the Executor that runs programs on this machine, as the current user. Close it after use.
@@ -47,13 +49,14 @@ type HostOptions struct {
 // Sandbox. Of the others, Reap ends the descendants that still carry the mark in their environment.
 type Host struct {
 	mark    mark
+	guarded bool
 	orphans adoption
 	starter starter
 }
 
 // NewHost returns a Host.
 func NewHost(o HostOptions) *Host {
-	return &Host{mark: newMark(o.Owner), orphans: adoptOrphans()}
+	return &Host{mark: newMark(o.Owner), guarded: o.Guarded, orphans: adoptOrphans()}
 }
 
 // Start starts cmd.
@@ -62,10 +65,8 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		return nil, context.Cause(ctx)
 	}
 	if cmd.Container != nil {
-		return nil, &Unsupported{
-			What:   fmt.Sprintf("image %q: the host executor has no container engine", cmd.Container.Image),
-			Remedy: "leave the image out to run the command on the host",
-		}
+		return nil, &Unsupported{Remedy: "leave the image out to run the command on the host",
+			What: fmt.Sprintf("image %q: the host executor has no container engine", cmd.Container.Image)}
 	}
 	if cmd.Sandbox != nil && SandboxOf() != Landlock {
 		return h.startSandboxed(ctx, cmd)
@@ -78,12 +79,8 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	p := &process{
 		name: cmd.Argv[0],
 		template: exec.Cmd{
-			Path:        path,
-			Args:        cmd.Argv,
-			Dir:         cmd.Dir,
-			Env:         append(cmd.Env[:len(cmd.Env):len(cmd.Env)], markName+"="+id),
-			SysProcAttr: programAttr(),
-			WaitDelay:   drainTime,
+			Path: path, Args: cmd.Argv, Dir: cmd.Dir, SysProcAttr: programAttr(), WaitDelay: drainTime,
+			Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], markName+"="+id),
 		},
 	}
 	p.prepare(cmd)
@@ -97,6 +94,8 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		if launch, err = behindFence(p, cmd, launch); err != nil {
 			return nil, errors.Join(err, p.bound.release(nil))
 		}
+	} else if h.guarded {
+		launch = func() error { return guard.Start(func() error { return p.exec(join) }) }
 	}
 	if err := p.start(cmd.Stdin, func() error { return p.onThread(launch) }); err != nil {
 		return nil, errors.Join(unstarted(cmd, path, err), p.bound.release(nil))

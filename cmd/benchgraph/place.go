@@ -158,7 +158,7 @@ func (p place) parseLock(src []byte) (*lockfile.Lock, error) {
 
 // hostOptions are those of what runs commands for this state, and of what ends them after a kill.
 func (p place) hostOptions() executor.HostOptions {
-	return executor.HostOptions{Owner: p.state}
+	return executor.HostOptions{Owner: p.state, Guarded: p.home != ""}
 }
 
 // logDir is where the complete logs of attempts are.

@@ -43,7 +43,7 @@ type job struct {
 func (a *app) runWorker(ctx context.Context, file string) error {
 	begun := time.Now()
 	file = a.below(file)
-	request, err := remote.ReadRequest(file)
+	request, err := worker.TakeRequest(file)
 	if err != nil {
 		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w",
 			view.Clean(file), err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/benchgraph/benchgraph/remote"
 )
@@ -31,6 +32,23 @@ func Hides(r *remote.Request, file string) []string {
 		dirs = append(dirs, r.WorkDir)
 	}
 	return dirs
+}
+
+// TakeRequest reads what a job is to run from a file, and removes the file, before anything else runs that could read
+// it. The file stays in the directory of jobs, where the machine with the project and another run of the job read it,
+// and on a mount that only reads.
+func TakeRequest(path string) (*remote.Request, error) {
+	r, err := remote.ReadRequest(path)
+	if err != nil {
+		return nil, err
+	}
+	if rel, err := filepath.Rel(r.WorkDir, path); err == nil && filepath.IsLocal(rel) {
+		return r, nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, syscall.EROFS) {
+		return nil, err
+	}
+	return r, nil
 }
 
 // StoreDir returns the directory of the store of a worker, which its environment may give.
