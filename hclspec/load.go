@@ -29,7 +29,7 @@ type Options struct {
 	Home     string                      // absolute: of a copy, the directory that it is of; empty: Dir is no copy
 	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
 	Vars     map[string]string           // values of variables from the command line
-	VarFiles []string                    // files of values, in HCL or JSON; a later one is stronger, and Vars are strongest
+	VarFiles []string                    // files of values, in HCL or JSON; later ones are stronger, Vars strongest
 	EnvVars  map[string]string           // values from the environment, weakest of all, by the variable's name
 	Lock     *lockfile.Lock              // pins; nil: nothing is pinned
 	Version  string                      // of benchgraph, which required_version is about; empty: not checked

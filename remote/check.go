@@ -1,9 +1,14 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
+	"os"
+
+	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -18,6 +23,33 @@ func Jobs(p *engine.Plan) (n int) {
 	return n
 }
 
+// ready makes the directory of jobs, where the executor has one, and makes sure that files can be written there.
+func (x *Executor) ready() error {
+	if !x.Kind.Alike {
+		return nil
+	}
+	if err := os.MkdirAll(x.WorkDir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(x.WorkDir, ".writable-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Exceeds returns what each job asks for and no node has, by the description of one; "" if there is nothing.
+func (x *Executor) Exceeds(node device.Host) string {
+	switch {
+	case x.CPUs > node.Cores:
+		return fmt.Sprintf("%d cores, and a node has %d", x.CPUs, node.Cores)
+	case node.Memory > 0 && x.Memory > node.Memory:
+		return fmt.Sprintf("%s of memory, and a node has %s", units.BytesSize(float64(x.Memory)),
+			units.BytesSize(float64(node.Memory)))
+	}
+	return ""
+}
+
 // Check returns why the jobs of a plan cannot be submitted, and the remedy; nil if they can. has reports whether there
 // is a result under a key.
 func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Failure {
@@ -27,6 +59,10 @@ func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Fail
 	if _, err := x.Open(); err != nil {
 		return &failure.Failure{Message: fmt.Sprintf("executor %s: %v", x.Name, err),
 			Remedy: "Apply on a machine that can submit jobs."}
+	}
+	if err := x.ready(); err != nil {
+		return &failure.Failure{Message: fmt.Sprintf("executor %s: work_dir: %v", x.Name, err),
+			Remedy: "Name a directory in which this machine and all nodes can write."}
 	}
 	if !x.Store.Puts() {
 		return &failure.Failure{

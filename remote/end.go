@@ -39,7 +39,7 @@ func (j *attempt) refused(ctx context.Context, err error) error {
 	}
 	return &engine.Failure{Err: err, Retry: retry, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "job_refused", Stage: "submit",
-		Message: j.Scheduler + " refuses the job: " + no.Error(),
+		Message: no.Error(),
 		Remedy:  "correct the executor block " + j.Name + ", or what the node asks for",
 	}}
 }
@@ -51,7 +51,7 @@ func once() *engine.Retry { return &engine.Retry{Attempts: 1} }
 const cancelWithin = time.Minute
 
 // cancel ends a job that nobody waits for any more.
-func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, why error) error {
+func (j *attempt) cancel(ctx context.Context, scheduler job.Scheduler, id job.ID, why error) error {
 	j.count(id, Outcome{}, job.End{})
 	if _, ok := errors.AsType[*Detached](context.Cause(ctx)); ok {
 		return context.Cause(ctx)
@@ -59,7 +59,7 @@ func (j *attempt) cancel(ctx context.Context, scheduler Scheduler, id job.ID, wh
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer stop()
 	if err := scheduler.Cancel(within, id); err != nil {
-		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.cancel+known(id))
+		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.Cancel+known(id))
 	} else {
 		j.clean(within)
 	}
@@ -124,7 +124,7 @@ const maxUnseen = 3
 
 // unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
 // another job would end in the same way, and nobody would learn of it.
-func (j *attempt) unseen(ctx context.Context, scheduler Scheduler) (n int, err error) {
+func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, err error) {
 	if readJSON(j.counted, &n) != nil {
 		return 0, nil
 	}
@@ -200,7 +200,7 @@ func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Ent
 // lost returns the failure of a job that left neither a result nor an outcome.
 func (j *attempt) lost(id job.ID, end job.End) error {
 	f := &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "job_lost", Stage: "run",
-		Remedy: "look at the log, and at the scheduler's record of the job: " + j.record + known(id)}}
+		Remedy: "look at the log, and at the scheduler's record of the job: " + j.Kind.Record + known(id)}}
 	where := ""
 	if end.Node != "" {
 		where = " on " + end.Node
@@ -230,6 +230,11 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 		}
 	}
 	f.Evidence = j.printed.lastLine()
+	if status, ok := strings.CutPrefix(f.Evidence, setupEnded); ok {
+		f.Rule, f.Evidence = "setup", j.printed.before(setupEnded)
+		f.Message = fmt.Sprintf("job %s: a line of setup ended with exit status %s%s", id.Name(), status, where)
+		f.Remedy = "correct setup in the executor block " + j.Name + "; a line that may fail ends with || true"
+	}
 	return f
 }
 
@@ -258,7 +263,7 @@ func (j *attempt) stream(ctx context.Context, id job.ID) {
 // copyOutput adds what the job printed to the log of the attempt. A job that never ran has printed nothing.
 func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
 	scheduler, err := j.Open()
-	logger, ok := scheduler.(Logger)
+	logger, ok := scheduler.(job.Logger)
 	if err != nil || !ok || id == "" {
 		return
 	}
@@ -292,6 +297,11 @@ func (p *printed) Write(text []byte) (int, error) {
 // lastLine returns the last line; "" if there is none.
 func (p *printed) lastLine() string { return metrics.LastLine(bytes.NewReader(p.end)) }
 
+// before returns the last line before the last mark.
+func (p *printed) before(mark string) string {
+	return metrics.LastLine(bytes.NewReader(p.end[:max(0, bytes.LastIndex(p.end, []byte(mark)))]))
+}
+
 // takeTranscript takes over what the worker of a job that failed has run.
 func (j *attempt) takeTranscript(o Outcome) {
 	if o.Transcript != nil {
@@ -303,7 +313,7 @@ func (j *attempt) takeTranscript(o Outcome) {
 func (j *attempt) clean(ctx context.Context) {
 	err := j.Bucket.Remove(ctx, []string{outcomeOf(j.key)})
 	if scheduler, failed := j.Open(); failed == nil {
-		if keeper, ok := scheduler.(Keeper); ok {
+		if keeper, ok := scheduler.(job.Keeper); ok {
 			err = errors.Join(err, keeper.Forget(ctx, j.key))
 		}
 	}

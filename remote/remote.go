@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"path/filepath"
 	"sync"
@@ -28,37 +27,10 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
-
-// Scheduler hands jobs to machines, as *slurm.Cluster does.
-type Scheduler interface {
-	Queue
-	Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error)
-	Cancel(ctx context.Context, id job.ID) error
-}
-
-// Queue takes jobs, and knows which jobs it has.
-type Queue interface {
-	Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error)
-	Find(ctx context.Context, key string) (id job.ID, found bool, err error)
-}
-
-// Logger is a Scheduler that has what a job printed.
-type Logger interface {
-	// Log writes what the job printed; nothing if it never ran.
-	Log(ctx context.Context, id job.ID, w io.Writer) error
-}
-
-// Keeper is a Scheduler that keeps requests beside its queue.
-type Keeper interface {
-	// Forget removes all that is left of a job that is over.
-	Forget(ctx context.Context, key string) error
-	// Sweep forgets jobs that are neither queued nor running, unless they are to stay. Stays is given the key of a job,
-	// the time at which what is kept was changed last, and the request; nil if that cannot be read.
-	Sweep(ctx context.Context, stays func(key string, changed time.Time, request []byte) bool) error
-}
 
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there. Send puts an entry
 // there unless it is there. Ask looks for a key without an index, and brings the entry here; the error wraps
@@ -83,8 +55,8 @@ type Drawn struct {
 
 // Options configure an Executor.
 type Options struct {
-	Settings
-	Open    func() (Scheduler, error) // called once, when the first job is to be submitted
+	declared.Executor
+	Open    func() (job.Scheduler, error) // called once, when the first job is to be submitted
 	Store   Store
 	Bucket  bucket.Bucket             // of the shared store
 	Wanted  func(address string) bool // whether jobs get the result of a node from the shared store
@@ -228,7 +200,7 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 	j.tell("job %s %s", id.Name(), verb)
 	j.env.Emit(engine.Event{Type: engine.Note, Reason: engine.Waiting + "job " + id.Name() + " to start",
 		Data: map[string]any{submitted: true}})
-	if j.streams {
+	if j.Streams {
 		j.stream(ctx, id)
 		defer j.streamed(0)
 	}
@@ -334,9 +306,21 @@ func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
 	return job.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address), Request: request,
-		Script: j.Setup + "\nexec " + shell.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
+		Script: script(j.Setup) + "exec " + shell.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
 		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}
+}
+
+// setupEnded begins the last line of a job whose setup failed; the exit status follows.
+const setupEnded = "benchgraph: setup ended with exit status "
+
+// script returns lines of sh that run the setup. The first of its lines that fails ends the job: what is measured
+// without, say, the module of a compiler would be a result of another environment.
+func script(setup string) string {
+	if setup == "" {
+		return ""
+	}
+	return "trap 'echo \"" + setupEnded + "$?\" >&2' EXIT\nset -e\n" + setup + "\nset +e\ntrap - EXIT\n"
 }
 
 // lease reports that the job runs, and its devices, whose UUIDs the node alone knows.

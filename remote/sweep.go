@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor/job"
 )
 
 const (
@@ -44,7 +45,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 		}
 	}
 	scheduler, failure := x.Open() // why none can be opened is told where a job is to be submitted
-	if keeper, ok := scheduler.(Keeper); ok && failure == nil {
+	if keeper, ok := scheduler.(job.Keeper); ok && failure == nil {
 		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, request []byte) bool {
 			_, of, _ := strings.Cut(key, ":")
 			old := time.Since(changed) > sweepAge

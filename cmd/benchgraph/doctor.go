@@ -23,7 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
 type doctorFlags struct {
@@ -57,8 +57,8 @@ type finding struct {
 type checkup struct {
 	*app
 	place
-	spec     *hclspec.Spec     // empty when the file has mistakes, or there is none
-	clusters []remote.Settings // the executors that can run nodes
+	spec     *hclspec.Spec       // empty when the file has mistakes, or there is none
+	clusters []declared.Executor // the executors that can run nodes
 	findings []finding
 }
 

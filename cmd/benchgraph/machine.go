@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -27,7 +28,7 @@ const machineRemedy = "Write it on that machine: benchgraph devices -json >FILE.
 
 // checkMachines reads the descriptions of the machines that the file declares, by name, and the executors that reach
 // some. Each that cannot be read is a diagnostic.
-func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []remote.Settings, hcl.Diagnostics) {
+func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []declared.Executor, hcl.Diagnostics) {
 	profiles := map[string]*device.Profile{}
 	var diags hcl.Diagnostics
 	for i := range spec.Machines {
@@ -41,7 +42,7 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []remote.Set
 		}
 		profiles[m.Address.Name] = profile
 	}
-	usable, more := remote.Read(spec)
+	usable, more := declared.Read(spec)
 	return profiles, usable, append(diags, more...)
 }
 
@@ -162,6 +163,9 @@ func (s *session) planned(p *engine.Plan) {
 	}
 	waits := len(s.project.Waits(p))
 	if x := s.project.Remote; x != nil {
+		if more := x.Exceeds(m.Host); more != "" {
+			s.note("Warning: jobs of executor %s ask for %s: they may never start.", x.Name, more)
+		}
 		if n := remote.Jobs(p); n > 0 {
 			s.note("%s of these nodes run as jobs of executor %s, at most %d at once; the others here. Time in the "+
 				"queue is not in the forecast.", view.Number(n), x.Name, x.MaxJobs)

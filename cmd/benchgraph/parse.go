@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/logfile"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -31,7 +29,7 @@ func (a *app) parse() cli.Command {
 			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(parsed(), ", "))
 			a.jsonFlag(fs, &o.json)
 		},
-		Run: func(_ context.Context, args []string) error { return a.runParse(o, args[0]) },
+		Run: func(ctx context.Context, args []string) error { return a.runParse(ctx, o, args[0]) },
 	}
 }
 
@@ -40,17 +38,10 @@ func parsed() []string {
 	return slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
 }
 
-// mostStdin is how much of standard input is read: it is held in memory, since it is read more than once.
-const mostStdin = 1 << 30
-
-func (a *app) runParse(o *parseFlags, name string) error {
-	open := func() (io.ReadCloser, error) { return os.Open(name) }
-	if name == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.stdin, mostStdin))
-		if err != nil {
-			return fmt.Errorf("standard input: %w", err)
-		}
-		open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
+	open, err := logfile.Opener(ctx, name, a.stdin)
+	if err != nil {
+		return hint("Give a file, or a pipe that ends.", "parse %s: %w", name, err)
 	}
 	rules, err := a.rules()
 	if err != nil {
@@ -58,7 +49,7 @@ func (a *app) runParse(o *parseFlags, name string) error {
 	}
 	log, err := metrics.ParseLog(o.format, open, rules)
 	if err != nil {
-		return hint("benchgraph help parse lists the formats.", "parse %s: %w", name, err)
+		return fmt.Errorf("parse %s: %w", name, err)
 	}
 	if o.json {
 		return view.JSON(a.stdout, struct {

@@ -13,13 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
 // chooseExecutor returns the executor for the machine that is planned for; nil if there is none. Where the command line
 // names no machine, the only executor of the file counts.
-func (s *session) chooseExecutor(usable []remote.Settings) *remote.Settings {
+func (s *session) chooseExecutor(usable []declared.Executor) *declared.Executor {
 	for i := range usable {
 		if x := &usable[i]; s.machine == x.Machine || s.machine == "" && len(usable) == 1 {
 			s.machine = x.Machine
@@ -33,7 +35,7 @@ func (s *session) chooseExecutor(usable []remote.Settings) *remote.Settings {
 }
 
 // newExecutor returns what runs nodes as jobs.
-func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) *remote.Executor {
+func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access) *remote.Executor {
 	if x == nil || o.job != nil || o.offline { // a worker needs the shared store
 		return nil
 	}
@@ -58,9 +60,9 @@ func (s *session) newExecutor(x *remote.Settings, spec *hclspec.Spec, o access) 
 			p.Environ = append(p.Environ, name+"="+s.env[name])
 		}
 	}
-	return remote.NewExecutor(remote.Options{Settings: *x, Store: s.store, Bucket: shared, Wanted: isCarried,
+	return remote.NewExecutor(remote.Options{Executor: *x, Store: s.store, Bucket: shared, Wanted: isCarried,
 		Project: p, Spec: spec, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
-		Open: func() (remote.Scheduler, error) {
+		Open: func() (job.Scheduler, error) {
 			return x.Dial(self, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
 		}})
 }

@@ -431,6 +431,29 @@ func TestACandidateFailsOnANode(t *testing.T) {
 	}
 }
 
+// A job whose setup fails measures nothing.
+func TestAFailingSetup(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.Replace(measuredFile, "max_jobs = 4",
+		"max_jobs = 4\n  setup = \"no-such-module load cuda\\necho loaded\"", 1))
+	o := c.must(3, "apply")
+	o.says(t, "a line of setup ended with exit status 127", "no-such-module", "correct setup in the executor block gpu")
+	o.saysNot(t, "loaded")
+	c.must(0, "plan").says(t, "4 of these nodes run as jobs") // the block works on a cluster that has the module
+}
+
+// What jobs ask for and no node has, and a directory of jobs that cannot be made, are told before anything is built.
+func TestJobsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("cpus     = 1", "cpus     = 4000", `work_dir = "WORK"`,
+		`work_dir = "/proc/nope"`).Replace(measuredFile))
+	c.must(0, "plan").says(t, "jobs of executor gpu ask for 4000 cores, and a node has ")
+	c.must(1, "apply").says(t, "executor gpu: work_dir: mkdir /proc/nope", "Name a directory in which")
+	if n := len(c.attempts()); n != 0 {
+		t.Errorf("%d nodes ran", n)
+	}
+}
+
 // A node of another class than the file describes measures nothing.
 func TestANodeOfAnotherClass(t *testing.T) {
 	t.Parallel()

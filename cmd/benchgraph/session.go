@@ -140,7 +140,7 @@ type access struct {
 	stat *cache.StatCache
 	// for blocks that do not say; empty: what the file says
 	sandbox string
-	job     *job // that this process serves as a worker; nil: it is no worker
+	job     *workerJob // that this process serves as a worker; nil: it is no worker
 }
 
 // recall says when a command can work with the remembered plan instead of evaluating the files.

@@ -31,8 +31,8 @@ func (a *app) worker() cli.Command {
 	}
 }
 
-// job is a request as its worker serves it.
-type job struct {
+// workerJob is a request as its worker serves it.
+type workerJob struct {
 	request *remote.Request
 	hides   []string // absolute: what commands in a sandbox must not see
 	found   *snapshot.Found
@@ -53,7 +53,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	j := &job{request: request, hides: worker.Hides(request, file)}
+	j := &workerJob{request: request, hides: worker.Hides(request, file)}
 	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
@@ -67,7 +67,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 }
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
-func (a *app) work(ctx context.Context, j *job) *failure.Failure {
+func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
 	dir, err := os.MkdirTemp("", "benchgraph-job-")
 	if err == nil {
 		defer func() { _ = fs.RemoveTree(dir) }()
@@ -88,7 +88,7 @@ func (a *app) work(ctx context.Context, j *job) *failure.Failure {
 
 // workBelow runs the node of a request in a copy of its project, which like the state lies below a directory. The store
 // is that of this machine.
-func (a *app) workBelow(ctx context.Context, j *job, dir string) error {
+func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	r := j.request
 	if r.Version != version {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
@@ -118,7 +118,7 @@ func (a *app) workBelow(ctx context.Context, j *job, dir string) error {
 }
 
 // lay brings the snapshot of a request into a directory, and makes it the project of the session.
-func (s *session) lay(ctx context.Context, j *job, dir string) error {
+func (s *session) lay(ctx context.Context, j *workerJob, dir string) error {
 	files, err := snapshot.Bring(ctx, s.store, j.request.Snapshot, dir)
 	if err != nil {
 		return hint("Apply again.", "snapshot of the project: %w", err)
@@ -131,7 +131,7 @@ func (s *session) lay(ctx context.Context, j *job, dir string) error {
 }
 
 // runJob runs the node of a request in the project that was opened.
-func (s *session) runJob(ctx context.Context, j *job) error {
+func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	r := j.request
 	p, err := worker.Plan(ctx, r, s.project, s.store, isCarried)
 	if err != nil {

@@ -1,4 +1,4 @@
-package remote
+package declared
 
 import (
 	"github.com/benchgraph/benchgraph/executor/modal"
@@ -7,7 +7,7 @@ import (
 )
 
 // forModal are the attributes of an executor for Modal.
-func (s *Settings) forModal() map[string]attribute.Reader {
+func (s *Executor) forModal() map[string]attribute.Reader {
 	const whose = "as Modal takes it"
 	m := &s.Modal
 	m.App = "benchgraph"
@@ -21,7 +21,7 @@ func (s *Settings) forModal() map[string]attribute.Reader {
 }
 
 // checkModal returns what is wrong with the attributes of an executor for Modal together.
-func (s *Settings) checkModal(spec *hclspec.Spec) (all []mistake) {
+func (s *Executor) checkModal(spec *hclspec.Spec) (all []mistake) {
 	if s.Modal.Image == "" {
 		all = append(all, mistake{"", "An executor for Modal needs an image, by its digest, with benchgraph in it: " +
 			`image = "REGISTRY/NAME@sha256:…".`})

@@ -1,4 +1,5 @@
-package remote
+// Package declared reads executor blocks: which scheduler they name, and how it is asked for jobs.
+package declared
 
 import (
 	"cmp"
@@ -13,6 +14,7 @@ import (
 	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
 	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
@@ -20,8 +22,8 @@ import (
 	"github.com/benchgraph/benchgraph/remote/attribute"
 )
 
-// Settings are the attributes of an executor block.
-type Settings struct {
+// Executor is an executor block.
+type Executor struct {
 	*Kind
 	Name    string        // of the block
 	Machine string        // name of the machine block that describes the nodes of its jobs
@@ -43,33 +45,33 @@ type Kind struct {
 	Scheduler string // by its name
 	Program   string // absolute path of benchgraph where jobs run, unless the block says another; "": as here
 	Alike     bool   // jobs run on machines like this one, with its users, variables and directories
-	streams   bool   // the scheduler passes on what a job prints while the job runs
-	cancel    string // how a job is cancelled by hand, without the name of the job
-	record    string // where it is told what became of a job, likewise
+	Streams   bool   // the scheduler passes on what a job prints while the job runs
+	Cancel    string // how a job is cancelled by hand, without the name of the job
+	Record    string // where it is told what became of a job, likewise
 	describe  string // how a machine file is made of a job
 	// the attributes that only this kind has, and how each is read
-	attributes func(*Settings) map[string]attribute.Reader
-	check      func(*Settings, *hclspec.Spec) []mistake // what is wrong with the attributes together; may be nil
+	attributes func(*Executor) map[string]attribute.Reader
+	check      func(*Executor, *hclspec.Spec) []mistake // what is wrong with the attributes together; may be nil
 }
 
 // kinds are all kinds, by the label of their blocks.
 var kinds = map[string]*Kind{
-	"slurm": {Scheduler: "Slurm", Alike: true, cancel: "scancel ", record: "sacct -j ",
-		describe: "srun --gpus=8 benchgraph devices -json >FILE", attributes: (*Settings).forSlurm},
-	"modal": {Scheduler: "Modal", streams: true, Program: "/usr/local/bin/benchgraph",
-		cancel:     "on the page of its app at modal.com, sandbox ",
-		record:     "the page of its app at modal.com, sandbox ",
+	"slurm": {Scheduler: "Slurm", Alike: true, Cancel: "scancel ", Record: "sacct -j ",
+		describe: "srun --gpus=8 benchgraph devices -json >FILE", attributes: (*Executor).forSlurm},
+	"modal": {Scheduler: "Modal", Streams: true, Program: "/usr/local/bin/benchgraph",
+		Cancel:     "on the page of its app at modal.com, sandbox ",
+		Record:     "the page of its app at modal.com, sandbox ",
 		describe:   "modal shell --image IMAGE --gpu H100:8 --cmd 'benchgraph devices -json' >FILE",
-		attributes: (*Settings).forModal, check: (*Settings).checkModal},
-	"kubernetes": {Scheduler: "Kubernetes", streams: true, Program: "/usr/local/bin/benchgraph",
-		cancel: "kubectl delete job ", record: "kubectl describe job ",
+		attributes: (*Executor).forModal, check: (*Executor).checkModal},
+	"kubernetes": {Scheduler: "Kubernetes", Streams: true, Program: "/usr/local/bin/benchgraph",
+		Cancel: "kubectl delete job ", Record: "kubectl describe job ",
 		describe:   "kubectl exec POD -- benchgraph devices -json >FILE",
-		attributes: func(s *Settings) map[string]attribute.Reader { return attribute.Kubernetes(&s.Kubernetes) },
-		check:      (*Settings).checkKubernetes},
+		attributes: func(s *Executor) map[string]attribute.Reader { return attribute.Kubernetes(&s.Kubernetes) },
+		check:      (*Executor).checkKubernetes},
 }
 
 // checkKubernetes returns what is wrong with the attributes of an executor for Kubernetes together.
-func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
+func (s *Executor) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 	for _, text := range attribute.KubernetesLacks(&s.Kubernetes, spec.Store) {
 		all = append(all, mistake{"", text})
 	}
@@ -78,7 +80,7 @@ func (s *Settings) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 
 // Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes
 // what the user is to be told; it may be nil.
-func (s *Settings) Dial(self string, environ []string, told func(string)) (Scheduler, error) {
+func (s *Executor) Dial(self string, environ []string, told func(string)) (job.Scheduler, error) {
 	switch s.Kind {
 	case kinds["modal"]:
 		return modal.Open(modal.Options{Asks: s.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
@@ -93,7 +95,7 @@ func (s *Settings) Dial(self string, environ []string, told func(string)) (Sched
 const standardJobs = 16
 
 // Read reads the executor blocks of a file, and returns those that can run nodes.
-func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
+func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 	for i := range spec.Executors {
 		x := &spec.Executors[i]
 		unused := func(why string) {
@@ -115,7 +117,7 @@ func Read(spec *hclspec.Spec) (usable []Settings, diags hcl.Diagnostics) {
 		if named && s.check != nil {
 			mistakes = append(mistakes, s.check(&s, spec)...)
 		}
-		if same := slices.IndexFunc(usable, func(u Settings) bool { return u.Machine == s.Machine }); same >= 0 {
+		if same := slices.IndexFunc(usable, func(u Executor) bool { return u.Machine == s.Machine }); same >= 0 {
 			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine.%s already.",
 				usable[same].Name, s.Machine)})
 		}
@@ -148,7 +150,7 @@ type mistake struct {
 }
 
 // readers are the attributes of the block and how each is read.
-func (s *Settings) readers() map[string]attribute.Reader {
+func (s *Executor) readers() map[string]attribute.Reader {
 	all := map[string]attribute.Reader{
 		"setup": attribute.Text(&s.Setup), "program": attribute.Absolute(&s.Program), "cpus": attribute.Number(&s.CPUs),
 		"max_jobs": attribute.Number(&s.MaxJobs), "memory": s.readMemory, "time": s.readTime,
@@ -157,7 +159,7 @@ func (s *Settings) readers() map[string]attribute.Reader {
 	return all
 }
 
-func (s *Settings) forSlurm() map[string]attribute.Reader {
+func (s *Executor) forSlurm() map[string]attribute.Reader {
 	const whose = "as sbatch takes it"
 	return map[string]attribute.Reader{
 		"partition": attribute.Word(&s.Slurm.Partition, whose), "account": attribute.Word(&s.Slurm.Account, whose),
@@ -167,7 +169,7 @@ func (s *Settings) forSlurm() map[string]attribute.Reader {
 	}
 }
 
-func (s *Settings) readMemory(raw json.RawMessage) string {
+func (s *Executor) readMemory(raw json.RawMessage) string {
 	var size string
 	bytes := int64(0)
 	err := json.Unmarshal(raw, &size)
@@ -180,7 +182,7 @@ func (s *Settings) readMemory(raw json.RawMessage) string {
 	return ""
 }
 
-func (s *Settings) readTime(raw json.RawMessage) string {
+func (s *Executor) readTime(raw json.RawMessage) string {
 	var text string
 	err := json.Unmarshal(raw, &text)
 	if err == nil {
@@ -193,8 +195,8 @@ func (s *Settings) readTime(raw json.RawMessage) string {
 }
 
 // parse reads the attributes of an executor block.
-func parse(kind *Kind, name string, x *hclspec.Executor) (Settings, []mistake) {
-	s := Settings{Kind: kind, Name: name, Machine: x.Machine, MaxJobs: standardJobs}
+func parse(kind *Kind, name string, x *hclspec.Executor) (Executor, []mistake) {
+	s := Executor{Kind: kind, Name: name, Machine: x.Machine, MaxJobs: standardJobs}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(x.Settings, &given); err != nil {
 		return s, []mistake{{"", err.Error()}}
