@@ -26,7 +26,9 @@ import (
 // How commands run that make an image, or look into one.
 
 // buildCaps are what installers want to do: give files to somebody, and take on another user.
-func buildCaps() []string { return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"} }
+func buildCaps() []string {
+	return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"}
+}
 
 // changing is a command that makes a step.
 type changing struct {
