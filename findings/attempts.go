@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -92,7 +93,7 @@ func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed b
 
 // history are the caveats of how the blocks came about: what was voided or measured again, in how many applies, and
 // whether the rule is still that of the first block.
-func (c *Case) history(a *stats.Attempts, rule []stats.Field, s, base *standing) []stats.Caveat {
+func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *standing) []stats.Caveat {
 	var list []stats.Caveat
 	if a.Voided > 0 {
 		list = append(list, stats.Caveat{Kind: stats.CaveatVoided,
@@ -187,7 +188,7 @@ func runsText(sides ...*standing) string {
 }
 
 // ruleChanged says which parts of the judging rule differ from those with which the first block was measured.
-func (c *Case) ruleChanged(now []stats.Field, s, base *standing) []stats.Caveat {
+func (c *Case) ruleChanged(now []methodology.Field, s, base *standing) []stats.Caveat {
 	var first *sample.Evidence
 	for _, side := range []*standing{s, base} {
 		for _, e := range slices.Concat(side.aside, side.evidence) {
@@ -200,20 +201,13 @@ func (c *Case) ruleChanged(now []stats.Field, s, base *standing) []stats.Caveat 
 		return nil
 	}
 	own := "compare." + c.Compare.Address.Instance() + " "
-	mine := func(fields []stats.Field) stats.Methodology {
-		var kept []stats.Field
-		for _, f := range fields {
-			if name, ok := strings.CutPrefix(f.Name, own); ok {
-				kept = append(kept, stats.Field{Name: name, Value: f.Value})
-			} else if !strings.HasPrefix(f.Name, "compare.") {
-				kept = append(kept, f)
-			}
-		}
-		return stats.Methodology{Fields: kept}
+	mine := func(name string) (string, bool) {
+		name, ok := strings.CutPrefix(name, own)
+		return name, ok || !strings.HasPrefix(name, "compare.")
 	}
-	before, after := mine(first.Rule), mine(now)
+	before, after := methodology.Of(first.Rule, mine), methodology.Of(now, mine)
 	var parts []string
-	for _, d := range stats.Diff(before, after) {
+	for _, d := range methodology.Diff(before, after) {
 		parts = append(parts, fmt.Sprintf("%s was %q and is %q", d.Name, d.A, d.B))
 	}
 	if len(parts) == 0 {

@@ -9,21 +9,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // methodology is how the member was measured: on the hardware that its samples say, and else as declared; of what stood
 // at another time, as its blocks say.
-func (s *standing) methodology() stats.Methodology {
+func (s *standing) methodology() methodology.Description {
 	fields := slices.Clip(s.Methodology.Fields)
 	if s.run != "" {
 		fields = nil
 		for _, name := range slices.Sorted(maps.Keys(s.procedure)) {
-			fields = append(fields, stats.Field{Name: name, Value: s.procedure.of(name)})
+			fields = append(fields, methodology.Field{Name: name, Value: s.procedure.of(name)})
 		}
 	}
-	return stats.Methodology{Fields: append(fields, stats.Field{Name: "hardware",
+	return methodology.Description{Fields: append(fields, methodology.Field{Name: "hardware",
 		Value: strings.Join(s.hardware(), "; ")})}
 }
 
@@ -40,10 +41,10 @@ func (s *standing) hardware() []string {
 // allowed to differ.
 func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Comparison, bool) {
 	own := s.methodology()
-	diff, labels := stats.Compatible(own, base.methodology(), c.Allow)
+	diff, labels := methodology.Compatible(own, base.methodology(), c.Allow)
 	row.Methodology = own.Digest()
 	row.Caveats = append(row.Caveats, labels...)
-	if err := stats.Refuse(s.name(), base.name(), diff); err != nil {
+	if err := methodology.Refuse(s.name(), base.name(), diff); err != nil {
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
 		return row, true
 	}

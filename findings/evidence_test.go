@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -422,7 +423,7 @@ func TestTheHistoryOfAVerdict(t *testing.T) {
 		return fmt.Sprintf("%.3f items/s\n", jitter(map[string]float64{"base": 100, "one": 110}[m], b))
 	}
 	c := contestOf(speed())
-	c.Groups[0].Rule = []stats.Field{{Name: "max", Value: "15"}, {Name: "compare.all tie", Value: "0.01"},
+	c.Groups[0].Rule = []methodology.Field{{Name: "max", Value: "15"}, {Name: "compare.all tie", Value: "0.01"},
 		{Name: "compare.other tie", Value: "0.3"}}
 	digest := map[string]string{"base": "0101010101010101", "one": "0202020202020202"}
 	change := func(rec *sample.Record) {
@@ -430,7 +431,7 @@ func TestTheHistoryOfAVerdict(t *testing.T) {
 		if rec.Block > 5 {
 			rec.Run = "second"
 		}
-		rec.Rule = []stats.Field{{Name: "max", Value: "7"}, {Name: "compare.all tie", Value: "0.05"},
+		rec.Rule = []methodology.Field{{Name: "max", Value: "7"}, {Name: "compare.all tie", Value: "0.05"},
 			{Name: "compare.other tie", Value: "0.2"}}
 		for name, m := range rec.Members {
 			m.Artefacts = []sample.Artefact{{Node: fmt.Sprintf("wheel.app[%q]", "c/"+name), Digest: digest[name]}}

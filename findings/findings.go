@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -20,7 +21,7 @@ type Group struct {
 	Design  hclspec.Design
 	Members []Member // all that were to take part
 	Blocks  []Block
-	Rule    []stats.Field // how the file judges now; parts of one compare begin with its address
+	Rule    []methodology.Field // how the file judges now; parts of one compare begin with its address
 }
 
 // A Block is one block of a group: the address of its trial and the names of its members.
@@ -35,11 +36,11 @@ type Member struct {
 	Baseline    bool
 	Patched     bool // by a patch of the project
 	Bench       *hclspec.Benchmark
-	Absent      stats.Outcome        // of one that takes no part; else empty
-	Why         string               // it takes none
-	Methodology stats.Methodology    // as declared; on what hardware it was is known by the samples
-	Caveats     []stats.Caveat       // that every figure must carry
-	Tries       map[int][]sample.Try // by block: attempts at those that have no result
+	Absent      stats.Outcome           // of one that takes no part; else empty
+	Why         string                  // it takes none
+	Methodology methodology.Description // as declared; on what hardware it was is known by the samples
+	Caveats     []stats.Caveat          // that every figure must carry
+	Tries       map[int][]sample.Try    // by block: attempts at those that have no result
 }
 
 func (m *Member) candidate() string { return m.Bench.Candidate }
@@ -179,8 +180,8 @@ func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bo
 	row.Outcome, row.Reason, decided = outcome(s, base)
 	if decided && row.Outcome == stats.NotRun && base != nil {
 		// Members that the file measures in different ways are not comparable, measured or not.
-		if diff, _ := stats.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
-			row.Outcome, row.Reason = stats.NotComparable, stats.Refuse(s.name(), base.name(), diff).Error()
+		if diff, _ := methodology.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
+			row.Outcome, row.Reason = stats.NotComparable, methodology.Refuse(s.name(), base.name(), diff).Error()
 		}
 	}
 	if decided {

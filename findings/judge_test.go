@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -31,7 +32,7 @@ func contest() *Case {
 		b.Candidate = "c/" + name
 		of[b.Address] = true
 		g.Members = append(g.Members, Member{Name: name, Baseline: name == "base", Bench: b,
-			Methodology: stats.Methodology{Fields: []stats.Field{{Name: "command", Value: "./prog"}}}})
+			Methodology: methodology.Description{Fields: []methodology.Field{{Name: "command", Value: "./prog"}}}})
 	}
 	for i := range 4 {
 		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
@@ -299,7 +300,7 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 					case s.says == "":
 						own.Skipped = "it failed in block 1"
 					case s.command != "":
-						own.Procedure = []stats.Field{{Name: "command", Value: s.command}}
+						own.Procedure = []methodology.Field{{Name: "command", Value: s.command}}
 					}
 					rec := sample.Record{Block: i + 1, Order: []string{"one"},
 						Members: map[string]sample.Member{"one": own}}

@@ -25,11 +25,6 @@ import (
 
 // How commands run that make an image, or look into one.
 
-// buildCaps are what installers want to do: give files to somebody, and take on another user.
-func buildCaps() []string {
-	return []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"}
-}
-
 // changing is a command that makes a step.
 type changing struct {
 	stage   string
@@ -157,7 +152,10 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 		Argv: c.argv, Dir: "/", Stdout: out, Stderr: out,
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user,
-			Outward: c.network || m.t.Spec.Network, Keep: true, Grants: trial.Grants{Caps: buildCaps()},
+			Outward: c.network || m.t.Spec.Network, Keep: true, Grants: trial.Grants{
+				// what installers want to do: give files to somebody, and take on another user
+				Caps: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"},
+			},
 		},
 	})
 	if err != nil {

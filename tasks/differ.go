@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -73,14 +74,13 @@ func (p *Drawing) Differ(measured func(*Group) bool) error {
 			if _, out := g.Absent[m.Name]; out || m.Baseline || !p.isJudged(m) {
 				continue
 			}
-			own, theirs := stats.Methodology{Fields: p.declared(m)}, stats.Methodology{Fields: p.declared(base)}
-			diff, _ := stats.Compatible(own, theirs, p.Allow)
+			own := methodology.Description{Fields: p.declared(m)}
+			diff, _ := methodology.Compatible(own, methodology.Description{Fields: p.declared(base)}, p.Allow)
 			for _, d := range diff {
-				refused.Reasons = append(refused.Reasons, fmt.Sprintf(
-					"%s: %s is %s for %s and %s for %s (%s, %s)",
-					m.Candidate, d.Name, quoted(d.A, d.InA), placedAt(p.Spec, m), quoted(d.B, d.InB), placedAt(p.Spec,
-						base),
-					m.Bench.Address, placeText(m.Bench.Range)))
+				a, b := d.Sides()
+				refused.Reasons = append(refused.Reasons, fmt.Sprintf("%s: %s is %s for %s and %s for %s (%s, %s)",
+					m.Candidate, d.Name, a, placedAt(p.Spec, m), b, placedAt(p.Spec, base), m.Bench.Address,
+					placeText(m.Bench.Range)))
 			}
 		}
 	}
@@ -98,12 +98,12 @@ func (p *Drawing) Differ(measured func(*Group) bool) error {
 
 // declared is all that the file says of how a member is measured. Fixes are left out: which ones apply may be learnt
 // later.
-func (p *Drawing) declared(m Member) []stats.Field {
-	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f stats.Field) bool {
+func (p *Drawing) declared(m Member) []methodology.Field {
+	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f methodology.Field) bool {
 		return strings.HasPrefix(f.Name, "fix ")
 	})
 	b := m.Bench
-	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
+	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
 	add("timeout", b.Timeout.String())
 	add("quiet", strconv.FormatBool(b.Quiet))
 	add("samples", strconv.Itoa(b.Design.Samples))
@@ -153,13 +153,6 @@ func placedAt(s *hclspec.Spec, m Member) string {
 
 func placeText(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
-func quoted(value string, present bool) string {
-	if !present {
-		return "nothing"
-	}
-	return strconv.Quote(value)
-}
-
 // A candidate whose artefacts are those of its baseline byte by byte, and that is measured in the same way, is a tie:
 // what a measurement would find is noise. A plan leaves out a candidate whose artefacts are made from the same inputs;
 // a block finds out that the same bytes were made from other ones. `benchgraph noise` is exempt, since its second
@@ -194,8 +187,8 @@ func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 
 // sameWay says whether two members are measured in exactly the same way, whatever may differ in the eyes of the user.
 func (p *Drawing) sameWay(m, base Member) bool {
-	own, theirs := stats.Methodology{Fields: p.declared(m)}, stats.Methodology{Fields: p.declared(base)}
-	diff, _ := stats.Compatible(own, theirs, nil)
+	own, theirs := methodology.Description{Fields: p.declared(m)}, methodology.Description{Fields: p.declared(base)}
+	diff, _ := methodology.Compatible(own, theirs, nil)
 	return len(diff) == 0 && slices.Equal(fixNames(m), fixNames(base))
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // tries are the earlier attempts at the block that env measures, as the journal remembers them. Attempts at another key
@@ -94,8 +94,8 @@ func describeTries(d *cache.Description, tries map[int][]sample.Try) {
 
 // places are the paths that only one lifecycle of a member has, by the names that all members have for them: what a
 // client prints of its settings may hold such a path.
-func (t *trialTask) places(env *engine.Env, m Member) []stats.Field {
-	list := []stats.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.Name)},
+func (t *trialTask) places(env *engine.Env, m Member) []methodology.Field {
+	list := []methodology.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.Name)},
 		{Name: "$OUT", Value: filepath.Join(env.Out, m.Name, sample.OutDir)}}
 	for _, a := range needsOf(m) {
 		if a.Kind == "image" {
@@ -105,41 +105,42 @@ func (t *trialTask) places(env *engine.Env, m Member) []stats.Field {
 		if a.Key == m.Candidate {
 			name = a.Kind + "." + a.Name
 		}
-		list = append(list, stats.Field{Name: name, Value: t.refs.Input(env, a).Dir},
-			stats.Field{Name: name, Value: t.refs.Inside(a)})
+		list = append(list, methodology.Field{Name: name, Value: t.refs.Input(env, a).Dir},
+			methodology.Field{Name: name, Value: t.refs.Inside(a)})
 	}
 	return list
 }
 
 // rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and
 // each block records it, so that a change after the first block can be told.
-func (p *Drawing) rule(g *Group) []stats.Field {
+func (p *Drawing) rule(g *Group) []methodology.Field {
 	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	fields := []stats.Field{
+	fields := []methodology.Field{
 		{Name: "samples", Value: strconv.Itoa(g.Design.Samples)}, {Name: "max", Value: strconv.Itoa(g.Design.Max)},
 		{Name: "looks", Value: strings.Join(numbers(findings.LooksOf(g.Design)), " ")},
 		{Name: "pairing", Value: g.Design.Pairing},
 	}
 	if g.Design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
-		fields = append(fields, stats.Field{Name: "burn_in", Value: strconv.Itoa(g.Design.BurnIn)})
+		fields = append(fields, methodology.Field{Name: "burn_in", Value: strconv.Itoa(g.Design.BurnIn)})
 	}
 	m := g.trusted().Bench.Metrics
-	fields = append(fields, stats.Field{Name: "primary", Value: m.Primary},
-		stats.Field{Name: "format", Value: m.Format},
-		stats.Field{Name: "file", Value: m.File}, stats.Field{Name: "token_tolerance", Value: float(m.TokenTolerance)})
+	fields = append(fields, methodology.Field{Name: "primary", Value: m.Primary},
+		methodology.Field{Name: "format", Value: m.Format},
+		methodology.Field{Name: "file", Value: m.File},
+		methodology.Field{Name: "token_tolerance", Value: float(m.TokenTolerance)})
 	for _, c := range m.Custom {
-		fields = append(fields, stats.Field{Name: "metric " + c.Name,
+		fields = append(fields, methodology.Field{Name: "metric " + c.Name,
 			Value: strings.Join([]string{c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie)}, " ")})
 	}
 	for _, r := range m.Require {
-		fields = append(fields, stats.Field{Name: "require " + r.Metric, Value: float(r.Value)})
+		fields = append(fields, methodology.Field{Name: "require " + r.Metric, Value: float(r.Value)})
 	}
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.IsAbout(c, g) {
 			own := "compare." + c.Address.Instance() + " "
-			fields = append(fields, stats.Field{Name: own + "tie", Value: float(c.Tie)},
-				stats.Field{Name: own + "confidence", Value: float(c.Confidence)},
-				stats.Field{Name: own + "metrics", Value: strings.Join(c.Metrics, " ")})
+			fields = append(fields, methodology.Field{Name: own + "tie", Value: float(c.Tie)},
+				methodology.Field{Name: own + "confidence", Value: float(c.Confidence)},
+				methodology.Field{Name: own + "metrics", Value: strings.Join(c.Metrics, " ")})
 		}
 	}
 	return fields

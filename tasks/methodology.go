@@ -9,15 +9,15 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
 // is measured, the candidate's own artefacts, is no part of it; on what hardware, its samples say.
-func (p *Drawing) methodology(m Member) stats.Methodology {
+func (p *Drawing) methodology(m Member) methodology.Description {
 	fields := p.procedure(m, p.tracesOf)
-	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
+	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
 	add("metrics", fmt.Sprint(m.Bench.Metrics.Format, " ", m.Bench.Metrics.File))
 	if p.SandboxWord(m.Bench.Sandbox) == "default" && m.Bench.Image == (hclspec.Address{}) &&
 		!p.sandboxed(m.Bench.Sandbox, m.Bench.Image, true) {
@@ -26,15 +26,15 @@ func (p *Drawing) methodology(m Member) stats.Methodology {
 	for _, c := range m.Bench.Metrics.Custom {
 		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit}, " "))
 	}
-	return stats.Methodology{Fields: fields}
+	return methodology.Description{Fields: fields}
 }
 
 // procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies
 // what is behind a reference.
-func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []stats.Field {
+func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []methodology.Field {
 	b := m.Bench
-	var fields []stats.Field
-	add := func(name, value string) { fields = append(fields, stats.Field{Name: name, Value: value}) }
+	var fields []methodology.Field
+	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
 	// A candidate's own artefact stands by its block alone, since that is measured.
 	neutral := func(a hclspec.Address) string {
 		if p.ownArtefact(a) {

@@ -18,13 +18,13 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/workdir"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
@@ -58,8 +58,8 @@ type trialTask struct {
 	block   int      // from 1
 	members []Member // by name
 	pilot   hclspec.Address
-	rule    []stats.Field // how the file judges, for the record
-	checked bool          // the block has the check
+	rule    []methodology.Field // how the file judges, for the record
+	checked bool                // the block has the check
 }
 
 func (t *trialTask) Describe(d *cache.Description) {

@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -41,10 +42,10 @@ type KnownNode struct {
 
 // KnownGroup is the candidates of a benchmark that are measured together.
 type KnownGroup struct {
-	Commit  string        `json:"commit,omitempty"`
-	Members []KnownMember `json:"members"`
-	Blocks  []KnownBlock  `json:"blocks"`
-	Rule    []stats.Field `json:"rule"`
+	Commit  string              `json:"commit,omitempty"`
+	Members []KnownMember       `json:"members"`
+	Blocks  []KnownBlock        `json:"blocks"`
+	Rule    []methodology.Field `json:"rule"`
 }
 
 // KnownBlock is one block: the address of its node, and the names of its members.
@@ -55,16 +56,16 @@ type KnownBlock struct {
 
 // KnownMember is one variant in a group.
 type KnownMember struct {
-	Name        string               `json:"name"`
-	Benchmark   string               `json:"benchmark"` // address
-	Candidate   string               `json:"candidate,omitempty"`
-	Baseline    bool                 `json:"baseline,omitempty"`
-	Patched     bool                 `json:"patched,omitempty"`
-	Absent      stats.Outcome        `json:"absent,omitempty"`
-	Why         string               `json:"why,omitempty"`
-	Methodology stats.Methodology    `json:"methodology"`
-	Caveats     []stats.Caveat       `json:"caveats,omitempty"`
-	Tries       map[int][]sample.Try `json:"tries,omitempty"`
+	Name        string                  `json:"name"`
+	Benchmark   string                  `json:"benchmark"` // address
+	Candidate   string                  `json:"candidate,omitempty"`
+	Baseline    bool                    `json:"baseline,omitempty"`
+	Patched     bool                    `json:"patched,omitempty"`
+	Absent      stats.Outcome           `json:"absent,omitempty"`
+	Why         string                  `json:"why,omitempty"`
+	Methodology methodology.Description `json:"methodology"`
+	Caveats     []stats.Caveat          `json:"caveats,omitempty"`
+	Tries       map[int][]sample.Try    `json:"tries,omitempty"`
 }
 
 // KnownCompare is what no block tells of a compare: candidates that nothing measures, and what the journal has.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // Evidence is the part of a block's record of a member that is not a number: how the number was made, and on which
@@ -25,7 +25,7 @@ type Evidence struct {
 	Run       string              `json:"run,omitempty"`  // the apply that measured the block
 	Start     time.Time           `json:"start"`          // of the member's lifecycle
 	Took      time.Duration       `json:"took,omitempty"` // by the measured command; 0: an earlier version measured it
-	Rule      []stats.Field       `json:"rule,omitempty"`
+	Rule      []methodology.Field `json:"rule,omitempty"`
 	Tries     []Try               `json:"tries,omitempty"`
 	Warnings  []metrics.Warning   `json:"warnings,omitempty"`
 	Over      map[string][]string `json:"over,omitempty"` // by metric: the metrics that it is the mean of

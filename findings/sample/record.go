@@ -16,8 +16,8 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // What lies in the result of a block.
@@ -33,34 +33,34 @@ func PassDir(number int) string { return fmt.Sprintf("pass-%d", number) }
 
 // Record is what a block says of itself, beside the raw output of its members.
 type Record struct {
-	Block    int               `json:"block"`
-	Seed     uint64            `json:"seed"`
-	Order    []string          `json:"order"` // members in the order in which they ran
-	Class    device.Class      `json:"hardware_class"`
-	Instance device.Instance   `json:"hardware_instance"`
-	Canary   *Canary           `json:"canary,omitempty"`
-	Members  map[string]Member `json:"members"`
-	Run      string            `json:"run,omitempty"`   // the apply that measured it
-	Rule     []stats.Field     `json:"rule,omitempty"`  // how the file judged when the block was measured
-	Tries    []Try             `json:"tries,omitempty"` // earlier attempts at the same block
+	Block    int                 `json:"block"`
+	Seed     uint64              `json:"seed"`
+	Order    []string            `json:"order"` // members in the order in which they ran
+	Class    device.Class        `json:"hardware_class"`
+	Instance device.Instance     `json:"hardware_instance"`
+	Canary   *Canary             `json:"canary,omitempty"`
+	Members  map[string]Member   `json:"members"`
+	Run      string              `json:"run,omitempty"`   // the apply that measured it
+	Rule     []methodology.Field `json:"rule,omitempty"`  // how the file judged when the block was measured
+	Tries    []Try               `json:"tries,omitempty"` // earlier attempts at the same block
 }
 
 // Member is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.
 type Member struct {
-	Candidate string           `json:"candidate,omitempty"`
-	Start     time.Time        `json:"start"`
-	Duration  time.Duration    `json:"duration"`       // of the whole lifecycle
-	Took      time.Duration    `json:"took,omitempty"` // by the measured command alone
-	Failure   *failure.Failure `json:"failure,omitempty"`
-	Skipped   string           `json:"skipped,omitempty"` // why it was not run
-	Same      bool             `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
-	Devices   []string         `json:"devices,omitempty"`
-	Watched   []gpu.Summary    `json:"watched,omitempty"`   // how the devices were meanwhile
-	Artefacts []Artefact       `json:"artefacts,omitempty"` // which results of other nodes it ran
-	Procedure []stats.Field    `json:"procedure,omitempty"` // how it was measured, whatever the file says since
-	Counters  metrics.Counters `json:"counters,omitempty"`  // what the server counted while the measured command ran
+	Candidate string              `json:"candidate,omitempty"`
+	Start     time.Time           `json:"start"`
+	Duration  time.Duration       `json:"duration"`       // of the whole lifecycle
+	Took      time.Duration       `json:"took,omitempty"` // by the measured command alone
+	Failure   *failure.Failure    `json:"failure,omitempty"`
+	Skipped   string              `json:"skipped,omitempty"` // why it was not run
+	Same      bool                `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
+	Devices   []string            `json:"devices,omitempty"`
+	Watched   []gpu.Summary       `json:"watched,omitempty"`   // how the devices were meanwhile
+	Artefacts []Artefact          `json:"artefacts,omitempty"` // which results of other nodes it ran
+	Procedure []methodology.Field `json:"procedure,omitempty"` // how it was measured, whatever the file says since
+	Counters  metrics.Counters    `json:"counters,omitempty"`  // what the server counted while the measured command ran
 	// paths of this lifecycle, by the names that all members have for them
-	Places []stats.Field `json:"places,omitempty"`
+	Places []methodology.Field `json:"places,omitempty"`
 }
 
 // Artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the

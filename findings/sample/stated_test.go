@@ -3,12 +3,12 @@ package sample
 import (
 	"testing"
 
-	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 )
 
 // A path that only one lifecycle has is none of the settings that two of them may differ in.
 func TestPathsOfOneLifecycleAreNamed(t *testing.T) {
-	recorded := Member{Places: []stats.Field{{Name: "$SRC", Value: "/tmp/1/base"},
+	recorded := Member{Places: []methodology.Field{{Name: "$SRC", Value: "/tmp/1/base"},
 		{Name: "task.weights", Value: "/store/abc/files"}}}
 	for _, tt := range []struct {
 		m           Member
