@@ -32,7 +32,7 @@ func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": stats.Win, "c/agent": tt.want})
 			for _, row := range s.ledger() {
 				if row.Candidate == "c/agent" && tt.want == stats.BuildFailed &&
-					!strings.Contains(row.Reason, "[protected]: prog.sh") {
+					!strings.Contains(row.Reason, "protects: prog.sh") {
 					t.Errorf("%s", row.Reason)
 				}
 			}
@@ -65,7 +65,7 @@ func TestARevisionMayNotChangeWhatMeasures(t *testing.T) {
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": tt.want, "c/agent": stats.NoPatch})
 			for _, row := range s.ledger() {
 				if row.Candidate == "c/human" && tt.want == stats.BuildFailed &&
-					!strings.Contains(row.Reason, "[protected]: bench/run.sh") {
+					!strings.Contains(row.Reason, "protects: bench/run.sh") {
 					t.Errorf("%s", row.Reason)
 				}
 			}

@@ -19,6 +19,7 @@ const (
 	Wheel        Check = "wheel"        // a prebuilt wheel or a build
 	Image        Check = "image"        // the base image
 	Patch        Check = "patch"        // applies to its exact tree
+	Protect      Check = "protect"      // leaves the files alone that the variant protects
 	Script       Check = "script"       // the program that a command starts
 	Flag         Check = "flag"         // the options that the program knows
 	Path         Check = "path"         // files that a command names
@@ -69,6 +70,7 @@ type Input struct {
 	Images     []ImageState
 	Issues     []Issue
 	Patches    map[string]string  // by candidate: why its patch is refused; empty: it applies
+	Trespasses map[string]Refusal // by candidate: its revision or its patch changes protected files
 	Devices    []Device           // of the machine that is planned for; nil: not known
 	FreeDisk   int64              // bytes where results are kept; 0: not known
 	Models     func() []ModelSpec `json:"-"` // the project's last; read for a command that names one
@@ -89,6 +91,9 @@ type Commit struct {
 	After   bool     // the declared parent has the commit among its own ancestors
 	Related bool     // the declared parent is an ancestor of the commit
 }
+
+// Refusal is why a candidate is refused, and what helps.
+type Refusal struct{ Why, Remedy string }
 
 // Candidate is one commit in one variant.
 type Candidate struct {

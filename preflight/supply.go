@@ -103,15 +103,18 @@ func (c *checker) wantsNVIDIA(commit string) bool {
 	})
 }
 
-// patches tells which patches apply.
+// patches tells which patches apply, and which candidates change protected files.
 func (c *checker) patches() {
 	for _, cand := range c.in.Candidates {
-		why, tried := c.in.Patches[cand.Key]
-		if !tried || cand.Excluded {
+		if cand.Excluded {
 			continue
 		}
 		c.commit, c.of, c.place = cand.Commit, cand.Key, cand.Place
-		switch {
+		if f, refused := c.in.Trespasses[cand.Key]; refused {
+			c.add(Protect, Fail, f.Why, f.Remedy)
+		}
+		switch why, tried := c.in.Patches[cand.Key]; {
+		case !tried:
 		case why == "":
 			c.add(Patch, OK, "it applies to "+short(cand.Tree.Rev), "")
 		case strings.HasPrefix(why, NotTried):

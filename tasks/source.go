@@ -99,42 +99,45 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	if len(t.protect) == 0 || t.copies {
 		return nil
 	}
+	var differs []string
 	if t.against != "" {
 		changed, err := mirror.Changed(ctx, []git.Step{{From: t.against, To: t.rev}})
 		if err != nil {
 			return gitFailure(err)
 		}
-		if err := t.protected(changed[0],
-			fmt.Sprintf("revision %s differs from the baseline in files that the variant protects", ShortRev(t.rev)),
-			"measure with a client of one revision, or take these files out of protect"); err != nil {
-			return err
-		}
+		differs = changed[0]
 	}
-	if t.patch == "" {
-		return nil
+	s := hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect}
+	if f := Trespass(&s, differs, t.bytes); f != nil {
+		return &engine.Failure{Failure: *f}
 	}
-	paths, err := git.TouchedPaths(t.bytes)
-	if err != nil {
-		return nil // what is wrong with it is told when it is applied
-	}
-	return t.protected(paths, t.patch+" changes files that the variant protects",
-		"take these files out of the patch, or out of protect")
+	return nil
 }
 
-// protected is the failure of a change that reaches files which the variant protects.
-func (t *tree) protected(paths []string, message, remedy string) error {
-	paths = slices.DeleteFunc(paths, func(path string) bool {
-		return !slices.ContainsFunc(t.protect, func(pattern string) bool {
-			return doublestar.MatchUnvalidated(pattern, path)
-		})
-	})
+// Trespass is the failure of a source whose revision or patch changes protected files; nil: it changes none. differs
+// are the paths in which its revision differs from the baseline's; patch is the text of its patch.
+func Trespass(s *hclspec.Source, differs []string, patch []byte) *failure.Failure {
+	f := &failure.Failure{Class: failure.Permanent, Rule: protectedRule, Stage: "checkout",
+		Message: "revision " + ShortRev(s.Rev) + " differs from the baseline in files that the variant protects",
+		Remedy:  "measure with a client of one revision, or take these files out of protect"}
+	isOpen := func(path string) bool { return !matches(s.Protect, path) }
+	paths := slices.DeleteFunc(differs, isOpen)
+	if len(paths) == 0 {
+		f.Message = s.Patch + " changes files that the variant protects"
+		f.Remedy = "take these files out of the patch, or out of protect"
+		touched, _ := git.TouchedPaths(patch) // an error is told when the patch is applied
+		paths = slices.DeleteFunc(touched, isOpen)
+	}
 	if len(paths) == 0 {
 		return nil
 	}
-	return &engine.Failure{Failure: failure.Failure{
-		Class: failure.Permanent, Rule: protectedRule, Stage: "checkout", Message: message,
-		Evidence: strings.Join(paths[:min(len(paths), 10)], " "), Remedy: remedy,
-	}}
+	f.Evidence = strings.Join(paths[:min(len(paths), 10)], " ")
+	return f
+}
+
+// matches says whether a path matches one of the patterns.
+func matches(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
 }
 
 const protectedRule = "protected"
@@ -322,9 +325,7 @@ func (t *tree) protectedIn(dir string) ([]string, error) {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
-		if err == nil && slices.ContainsFunc(t.protect, func(pattern string) bool {
-			return doublestar.MatchUnvalidated(pattern, filepath.ToSlash(rel))
-		}) {
+		if err == nil && matches(t.protect, filepath.ToSlash(rel)) {
 			paths = append(paths, rel)
 		}
 		return err

@@ -113,7 +113,7 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	r.mu.Unlock()
 	switch {
 	case errors.Is(err, errRefused):
-		r.tell("entry %s: %v. It is not taken, and is made here", key.Short(), err)
+		r.tell("entry %s: %v. It is not taken, and is made here when a node needs it", key.Short(), err)
 	case errors.Is(err, iofs.ErrNotExist):
 		err = fmt.Errorf("it was removed from the shared store")
 	default:

@@ -15,8 +15,8 @@ import (
 // largestRead bounds the files of revisions that a preflight looks at.
 const largestRead = 4 << 20
 
-// historyOf asks git what the checks need to know beside files: parents, changed paths, and whether patches apply. It
-// returns whether git had all the answers.
+// historyOf asks git what the checks need to know beside files: parents, changed paths, whether patches apply, and
+// whether they leave protected files alone. It returns whether git had all the answers.
 func (p *survey) historyOf(ctx context.Context, in *preflight.Input, patches map[string]git.Patching) bool {
 	whole := true
 	for i := range p.Spec.Repos {
@@ -89,7 +89,49 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 			return err
 		}
 	}
+	if err := p.findTrespasses(ctx, mirror, repo, in, patches); err != nil {
+		return err
+	}
 	return p.tryPatches(ctx, mirror, repo, in, patches)
+}
+
+// guarded are the sources of candidates that are refused if they change protected files.
+func (p *survey) guarded() (all []*hclspec.Source) {
+	for i := range p.Spec.Sources {
+		if s := &p.Spec.Sources[i]; s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 && !s.Copies {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// findTrespasses finds the candidates of a repo whose revision or patch changes protected files.
+func (p *survey) findTrespasses(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
+	patches map[string]git.Patching) error {
+	var steps []git.Step
+	all := p.guarded()
+	for _, s := range all {
+		if s.Repo == repo && s.Against != "" && s.Against != s.Rev {
+			steps = append(steps, git.Step{From: s.Against, To: s.Rev})
+		}
+	}
+	changed, err := mirror.Changed(ctx, steps)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Repo != repo {
+			continue
+		}
+		var differs []string
+		if i := slices.Index(steps, git.Step{From: s.Against, To: s.Rev}); i >= 0 {
+			differs = slices.Clone(changed[i]) // of several sources, perhaps
+		}
+		if f := tasks.Trespass(s, differs, patches[s.Candidate].Text); f != nil {
+			in.Trespasses[s.Candidate] = preflight.Refusal{Why: f.Message + ": " + f.Evidence, Remedy: f.Remedy}
+		}
+	}
+	return nil
 }
 
 // tryPatches tries the patches of a repo's candidates.

@@ -121,7 +121,11 @@ func (p *survey) digest(in *preflight.Input, patches map[string]git.Patching) (s
 	for key, patch := range patches {
 		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
 	}
-	text, err := json.Marshal([]any{p.basis, p.Trees, in, p.ownModels(), sums})
+	guards := map[string][]string{}
+	for _, s := range p.guarded() {
+		guards[s.Candidate] = append([]string{s.Rev, s.Against}, s.Protect...)
+	}
+	text, err := json.Marshal([]any{p.basis, p.Trees, in, p.ownModels(), sums, guards})
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
@@ -156,7 +160,7 @@ func outcomeOf(f *preflight.Finding) stats.Outcome {
 	switch {
 	case f.Skip:
 		return stats.Skipped
-	case f.Check == preflight.Patch || f.Check == preflight.Wheel:
+	case f.Check == preflight.Patch || f.Check == preflight.Protect || f.Check == preflight.Wheel:
 		return stats.BuildFailed
 	case f.Check == preflight.Memory:
 		return stats.Infeasible

@@ -16,6 +16,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
+const remake = "benchgraph apply makes those that a node needs, and apply -replace=ADDRESS any."
+
 type cacheFlags struct {
 	json        bool
 	maxSize     string
@@ -145,7 +147,7 @@ func (a *app) listCache(ctx context.Context, o *cacheFlags, d entryStore) error 
 			view.Clean(e.Address)})
 	}
 	view.Table(a.stdout, "", rows)
-	_, err = fmt.Fprintf(a.stdout, "%s entries, %s.\n", view.Number(len(entries)), view.Bytes(total))
+	_, err = fmt.Fprintf(a.stdout, "%s, %s.\n", view.Count(len(entries), "entry"), view.Bytes(total))
 	return err
 }
 
@@ -172,11 +174,10 @@ func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d entryStore) erro
 		for _, e := range damaged {
 			fmt.Fprintf(a.stdout, "damaged %s: %s\n", e.Key[:12], view.Clean(e.Reason))
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s entries are whole, %s damaged.\n", view.Number(whole),
-			view.Number(len(damaged)))
+		_, err = fmt.Fprintf(a.stdout, "%s whole, %s damaged.\n", view.Count(whole, "entry"), view.Number(len(damaged)))
 	}
 	if err == nil && len(damaged) > 0 {
-		return hint("They are out of the way; benchgraph apply makes them anew.", "%d damaged entries", len(damaged))
+		return hint("The store has them no more; "+remake, "%s", view.Count(len(damaged), "damaged entry"))
 	}
 	return err
 }
@@ -222,7 +223,7 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		if o.dryRun {
 			word = "Would remove"
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s %s entries (%s); %s stay (%s).\n", word, view.Number(len(r.Removed)),
+		_, err = fmt.Fprintf(a.stdout, "%s %s (%s); %s stay (%s).\n", word, view.Count(len(r.Removed), "entry"),
 			view.Bytes(r.RemovedBytes), view.Number(r.Kept), view.Bytes(r.KeptBytes))
 		return err
 	})

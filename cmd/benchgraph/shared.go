@@ -96,7 +96,7 @@ func (s *session) flush(ctx context.Context) {
 			"%s names the file of such a private key.", signingKey)
 	}
 	if n := s.store.Waiting(); n > 0 {
-		s.note("Putting %s results into the shared store %s.", view.Number(n), s.project.Spec.Store.URL)
+		s.note("Putting %s into the shared store %s.", view.Count(n, "result"), s.project.Spec.Store.URL)
 	}
 	s.tellSent(s.store.Flush(ctx))
 }
@@ -104,16 +104,16 @@ func (s *session) flush(ctx context.Context) {
 func (s *session) tellSent(sent shared.Sent) {
 	name := s.project.Spec.Store.URL
 	if sent.Other > 0 {
-		s.note("Warning: the shared store %s has other results for %d nodes, which were put there before. "+
-			"Entries are not changed; on this machine, its own results stand.", name, sent.Other)
+		s.note("Warning: the shared store %s has other results for %s, which were put there before. "+
+			"Entries are not changed; on this machine, its own results stand.", name, view.Count(sent.Other, "node"))
 	}
 	if sent.Unsent > 0 {
-		s.note("Warning: %d results could not be put into the shared store %s: %v. "+
-			"benchgraph cache push puts them there later.",
-			sent.Unsent, name, sent.Err)
+		s.note("Warning: %s could not be put into the shared store %s: %v. benchgraph cache push does so later.",
+			view.Count(sent.Unsent, "result"), name, sent.Err)
 	}
 	if sent.Entries > 0 {
-		s.note("Put %s results (%s) into the shared store %s.", view.Number(sent.Entries), view.Bytes(sent.Bytes), name)
+		s.note("Put %s (%s) into the shared store %s.", view.Count(sent.Entries, "result"), view.Bytes(sent.Bytes),
+			name)
 	}
 }
 
@@ -147,8 +147,7 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 			return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
 		}
 		if sent.Unsent > 0 {
-			name := s.project.Spec.Store.URL
-			return fmt.Errorf("shared store %s: %d results could not be put there: %w", name, sent.Unsent, sent.Err)
+			return fmt.Errorf("shared store: %s not put there: %w", view.Count(sent.Unsent, "result"), sent.Err)
 		}
 		if o.json {
 			doc := map[string]any{
@@ -156,8 +155,8 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 			}
 			return view.JSON(a.stdout, doc)
 		}
-		_, err = fmt.Fprintf(a.stdout, "Pushed %s entries (%s); %s were there already.\n",
-			view.Number(sent.Entries), view.Bytes(sent.Bytes), view.Number(sent.There))
+		_, err = fmt.Fprintf(a.stdout, "Pushed %s (%s); there already: %s.\n",
+			view.Count(sent.Entries, "entry"), view.Bytes(sent.Bytes), view.Number(sent.There))
 		return err
 	})
 }
@@ -185,10 +184,10 @@ func (a *app) pullCache(ctx context.Context, o *cacheFlags) error {
 		doc := map[string]any{"format": view.Format, "pulled": got.Entries, "bytes": got.Bytes, "lost": got.Lost}
 		err = view.JSON(a.stdout, doc)
 	} else {
-		_, err = fmt.Fprintf(a.stdout, "Pulled %s entries (%s).\n", view.Number(got.Entries), view.Bytes(got.Bytes))
+		_, err = fmt.Fprintf(a.stdout, "Pulled %s (%s).\n", view.Count(got.Entries, "entry"), view.Bytes(got.Bytes))
 	}
 	if err == nil && got.Lost > 0 {
-		return hint("benchgraph apply makes them here.", "%d entries could not be pulled", got.Lost)
+		return hint(remake, "%s could not be pulled", view.Count(got.Lost, "entry"))
 	}
 	return err
 }

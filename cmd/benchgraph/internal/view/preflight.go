@@ -21,6 +21,7 @@ func headings() []heading {
 		{preflight.Wheel, "wheel cannot be had", "wheels cannot be had"},
 		{preflight.Image, "image cannot be had", "images cannot be had"},
 		{preflight.Patch, "patch refused", "patches refused"},
+		{preflight.Protect, "change of protected files", "changes of protected files"},
 		{preflight.Memory, "model does not fit", "models do not fit"},
 		{preflight.Model, "model does not exist", "models do not exist"},
 		{preflight.Gated, "commit without access to its model", "commits without access to their models"},
@@ -90,21 +91,15 @@ func Preflight(w io.Writer, s Style, found []preflight.Finding, builds int, verb
 }
 
 func of(found []preflight.Finding, is func(*preflight.Finding) bool) []preflight.Finding {
-	return slices.Collect(func(yield func(preflight.Finding) bool) {
-		for i := range found {
-			if is(&found[i]) && !yield(found[i]) {
-				return
-			}
-		}
-	})
+	return slices.DeleteFunc(slices.Clone(found), func(f preflight.Finding) bool { return !is(&f) })
 }
 
-// distinct counts findings: patches and known issues by candidate, everything else once for all variants of a commit.
+// distinct counts findings: of patches, wheels and known issues by candidate, all others once for a commit.
 func distinct(k preflight.Check, list []preflight.Finding) int {
 	seen := map[string]bool{}
 	for _, f := range list {
 		switch k {
-		case preflight.Patch, preflight.Version, preflight.Wheel:
+		case preflight.Patch, preflight.Protect, preflight.Version, preflight.Wheel:
 			seen[f.Candidate+"\x00"+f.Commit] = true
 		case preflight.Flag, preflight.Script, preflight.Path, preflight.Dataset:
 			seen[f.Commit+"\x00"+f.Evidence] = true
@@ -116,10 +111,10 @@ func distinct(k preflight.Check, list []preflight.Finding) int {
 }
 
 func count(n int, one, many string) string {
-	if n == 1 {
-		return Number(n) + " " + one
+	if n != 1 {
+		one = many
 	}
-	return Number(n) + " " + many
+	return Number(n) + " " + one
 }
 
 // tell lists findings below a heading, those that say the same of several variants once.

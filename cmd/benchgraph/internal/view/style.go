@@ -223,12 +223,12 @@ func Number(n int) string {
 	return text
 }
 
-// Count is a number of things: 1 file, 2,000 files.
+// Count is a number of things: 1 file, 2,000 files, 0 entries.
 func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
+	if stem, ends := strings.CutSuffix(thing, "y"); ends {
+		return count(n, thing, stem+"ies")
 	}
-	return Number(n) + " " + thing + "s"
+	return count(n, thing, thing+"s")
 }
 
 // figure is an amount with two significant digits, or as a whole number when it has more.
