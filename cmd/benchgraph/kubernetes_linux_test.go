@@ -33,6 +33,8 @@ benchgraph {
   sandbox = "none"
   store { url = "file://SHARED/store" }
 }
+variable "word" { default = "" }
+variable "other" { default = "" }
 machine "h200" { devices = "machines/h200.json" }
 executor "kubernetes" "gpu" {
   machine  = machine.h200
@@ -52,6 +54,13 @@ benchmark "speed" {
     sample 100 0.01
     printf 'hostile \033[2J\r\000 line of %s bytes\n' "$(printf %s "$SPEED_TOKEN" | wc -c)"
     while [ -e SHARED/hold ]; do sleep 0.05; done
+    p=$PPID
+    while [ "$p" -gt 1 ]; do
+      tr '\0' '\n' </proc/$p/environ | grep -E 'victor[y]|BENCHGRAPH_(REQUES[T]_|SCRIP[T])' && echo found
+      p=$(cut -d' ' -f4 /proc/$p/stat)
+    done
+    grep -rl 'victor[y]' /mnt /dev/shm /tmp/benchgraph-job-* | sed 's/^/found /'
+    echo searched
   EOT
   gpus { count = 2 }
   metrics {
@@ -124,6 +133,7 @@ func TestKubernetes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Run("campaign", func(t *testing.T) { campaignOnKubernetes(newPodded(t, c, bin)) })
+	t.Run("no request", func(t *testing.T) { requestOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("killed", func(t *testing.T) { killedOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("interrupted", func(t *testing.T) { interruptedOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("no kubeconfig", func(t *testing.T) { noKubeconfig(newPodded(t, c, bin)) })
@@ -149,6 +159,17 @@ func campaignOnKubernetes(p *podded) {
 	if strings.Contains(text, "hunter2") {
 		t.Error("a secret is in a Job, in a Pod or in the shared store")
 	}
+}
+
+// What is measured without a sandbox finds the request of its job neither in a file nor in the environment of a process
+// from which it comes, and no value of a variable.
+func requestOnKubernetes(p *podded) {
+	t := p.t
+	p.write("words.hcl", `other = "victory"`+"\n")
+	p.must(0, "apply", "-var=word=victory", "-var-file="+p.path("words.hcl")).says(t, "Apply: ")
+	o := p.must(0, "logs", `trial.speed["c#1"]`)
+	o.says(t, "\nsearched\n") // and not only in the text of the command
+	o.saysNot(t, "\nfound")
 }
 
 // A killed apply leaves its Job, and the next apply follows that Job.

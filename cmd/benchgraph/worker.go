@@ -114,6 +114,9 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := s.openAll(ctx, o); err != nil {
 		return err
 	}
+	if err := worker.RemoveGiven(s.varFiles); err != nil {
+		return err
+	}
 	return s.runJob(ctx, j)
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/benchgraph/benchgraph/remote"
 )
@@ -24,6 +23,17 @@ func WriteGiven(p *remote.Project, dir string) (paths []string, err error) {
 	return paths, nil
 }
 
+// RemoveGiven removes the files of variables, when the project has been read: they may hold secrets, and commands
+// without a sandbox could read them.
+func RemoveGiven(paths []string) error {
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Hides returns the directories that commands in a sandbox must not see: those of the project, and those with requests.
 // File is that of this request.
 func Hides(r *remote.Request, file string) []string {
@@ -35,8 +45,7 @@ func Hides(r *remote.Request, file string) []string {
 }
 
 // TakeRequest reads what a job is to run from a file, and removes the file, before anything else runs that could read
-// it. The file stays in the directory of jobs, where the machine with the project and another run of the job read it,
-// and on a mount that only reads.
+// it. The file stays in the directory of jobs, where the machine with the project and another run of the job read it.
 func TakeRequest(path string) (*remote.Request, error) {
 	r, err := remote.ReadRequest(path)
 	if err != nil {
@@ -45,10 +54,7 @@ func TakeRequest(path string) (*remote.Request, error) {
 	if rel, err := filepath.Rel(r.WorkDir, path); err == nil && filepath.IsLocal(rel) {
 		return r, nil
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, syscall.EROFS) {
-		return nil, err
-	}
-	return r, nil
+	return r, os.Remove(path)
 }
 
 // StoreDir returns the directory of the store of a worker, which its environment may give.

@@ -32,16 +32,15 @@ const (
 	gpus = "nvidia.com/gpu"
 )
 
-// Where the Secret of a Job is in its container.
-const (
-	secretDir   = "/mnt/benchgraph"
-	requestItem = "request"
-	scriptItem  = "script"
-	environItem = "environ." // and the name of a variable
-)
-
 const (
 	container = "job"
+	// scriptVariable has the script. The entries of a Secret are variables of the container: as files, what is measured
+	// could read them.
+	scriptVariable = "BENCHGRAPH_SCRIPT"
+	// mostScript bounds a script, in bytes. The kernel takes variables of up to 128 KiB.
+	mostScript = 96 << 10
+	// memoryDir is the directory of a Pod that is in memory. The request is written to no disk of the node.
+	memoryDir = "/dev/shm"
 	// keepFor is how long a Job stays that has ended.
 	keepFor = 24 * time.Hour
 	// mostSecret is the greatest size of a Secret, in bytes; less some for its names.
@@ -61,25 +60,35 @@ func idOf(j *batchv1.Job) job.ID {
 }
 
 // preamble tells the worker the name of the job. The UID of a Job is known only when there is one.
-const preamble = "export " + job.NameVariable + `="$BENCHGRAPH_JOB_NAME.${BENCHGRAPH_JOB_UID%%-*}"
+const preamble = "unset " + scriptVariable + "\nexport " + job.NameVariable +
+	`="$BENCHGRAPH_JOB_NAME.${BENCHGRAPH_JOB_UID%%-*}"
 unset BENCHGRAPH_JOB_NAME BENCHGRAPH_JOB_UID
 `
 
-// secretOf is the Secret of a job: its script, its request, and its variables.
+// secretOf is the Secret of a job, whose entries are variables: its script, its request in parts, and its variables.
 func secretOf(j *batchv1.Job, of job.Job) (*corev1.Secret, error) {
-	data := map[string][]byte{requestItem: of.Request, scriptItem: []byte(preamble + of.Script)}
-	size := len(of.Request) + len(of.Script)
+	refused := func(words string) error {
+		return &job.Refused{Scheduler: name, Name: of.Name, Words: words,
+			Remedy: "pass what is large in data of the block, and not in variables or setup"}
+	}
+	data, size := map[string][]byte{}, 0
 	for _, v := range of.Environ {
 		name, value, _ := strings.Cut(v, "=")
-		data[environItem+name] = []byte(value)
+		data[name] = []byte(value)
 		size += len(v)
 	}
-	if size > mostSecret {
-		return nil, &job.Refused{Scheduler: name, Name: of.Name,
-			Words: fmt.Sprintf("its script, request and variables have %d bytes, and a Secret holds %d", size,
-				mostSecret),
-			Remedy: "pass what is large in data of the block, and not in variables"}
+	parts, lines, err := job.Handed(of.Request, memoryDir, max(0, mostSecret-mostScript-size))
+	if err != nil {
+		return nil, refused(err.Error())
 	}
+	for name, part := range parts {
+		data[name] = []byte(part)
+	}
+	script := preamble + lines + of.Script
+	if len(script) > mostScript {
+		return nil, refused(fmt.Sprintf("its script has %d bytes, and there is room for %d", len(script), mostScript))
+	}
+	data[scriptVariable] = []byte(script)
 	yes := true
 	return &corev1.Secret{Type: corev1.SecretTypeOpaque, Immutable: &yes, Data: data, ObjectMeta: metav1.ObjectMeta{
 		Name: j.Name + "-" + secretSuffix(j), Labels: map[string]string{ours: oursValue},
@@ -121,16 +130,13 @@ func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
 
 // podOf is what the Pod of a job is made from. Secret is the name of the Secret.
 func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
-	no, private := false, int32(0o400)
+	no := false
 	pod := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, NodeSelector: c.o.NodeSelector, Tolerations: c.tolerations,
 		ServiceAccountName: c.o.ServiceAccount,
 		// What is measured gets neither the account of the Pod nor variables that depend on other services.
 		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 		Volumes: []corev1.Volume{
-			{Name: "benchgraph", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-				SecretName: secret, DefaultMode: &private, Items: []corev1.KeyToPath{
-					{Key: requestItem, Path: requestItem}, {Key: scriptItem, Path: scriptItem}}}}},
 			// Processes of several GPUs exchange more there than the 64 MiB of an engine's default.
 			{Name: "shm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 				Medium: corev1.StorageMediumMemory}}},
@@ -154,10 +160,9 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 		}}
 	}
 	main := corev1.Container{
-		Name: container, Image: c.o.Image, Command: []string{"/bin/sh", secretDir + "/" + scriptItem},
-		Resources: resources(of), Env: environ(of, secret),
-		VolumeMounts: []corev1.VolumeMount{{Name: "benchgraph", MountPath: secretDir, ReadOnly: true},
-			{Name: "shm", MountPath: "/dev/shm"}},
+		Name: container, Image: c.o.Image, Command: []string{"/bin/sh", "-c", `eval "$` + scriptVariable + `"`},
+		Resources: resources(of), Env: environ(),
+		VolumeMounts: []corev1.VolumeMount{{Name: "shm", MountPath: memoryDir}},
 	}
 	for i, at := range slices.Sorted(maps.Keys(c.o.Volumes)) {
 		claim := "claim-" + strconv.Itoa(i)
@@ -165,7 +170,7 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.o.Volumes[at]}}})
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: claim, MountPath: at})
 	}
-	for _, from := range c.o.EnvFrom {
+	for _, from := range append(slices.Clone(c.o.EnvFrom), secret) { // the last one counts
 		main.EnvFrom = append(main.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: from}}})
 	}
@@ -173,24 +178,16 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	return pod
 }
 
-// environ are the variables of a job. Their values are in its Secret, as they may be secret.
-func environ(of job.Job, secret string) []corev1.EnvVar {
+// environ are the variables of a job that its Secret does not have.
+func environ() []corev1.EnvVar {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
 	}
-	env := []corev1.EnvVar{
+	return []corev1.EnvVar{
 		field("BENCHGRAPH_JOB_NAME", "metadata.labels['"+batchv1.JobNameLabel+"']"),
 		field("BENCHGRAPH_JOB_UID", "metadata.labels['"+batchv1.ControllerUidLabel+"']"),
-		{Name: job.RequestVariable, Value: secretDir + "/" + requestItem},
 	}
-	for _, v := range of.Environ {
-		name, _, _ := strings.Cut(v, "=")
-		env = append(env, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
-			SecretKeyRef: &corev1.SecretKeySelector{
-				LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: environItem + name}}})
-	}
-	return env
 }
 
 // resources are what a job asks for, and gets no more of: with requests as large as limits, a Pod is among the last

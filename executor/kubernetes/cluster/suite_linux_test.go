@@ -2,8 +2,11 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -156,7 +159,8 @@ func TestKubernetes(t *testing.T) {
 	t.Run("parts", func(t *testing.T) {
 		for name, part := range map[string]func(*testing.T, *kubetest.Cluster){
 			"jobs end": jobsEnd, "one key, one job": oneKey, "cancel": cancel, "a job after another": after,
-			"secrets": secrets, "what ends a pod": ends, "what hinders a pod": hinders, "refused": refused,
+			"secrets": secrets, "request": request, "what ends a pod": ends, "what hinders a pod": hinders,
+			"refused": refused,
 			"deleted": deleted, "suspended": suspended, "shape": shape,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -319,11 +323,42 @@ func secrets(t *testing.T, c *kubetest.Cluster) {
 	}
 }
 
+// request is one of several parts. What replaces the shell of a job has neither the parts nor the script in its
+// environment, and when it has removed the file, the Pod has no other.
+func request(t *testing.T, c *kubetest.Cluster) {
+	s := newSite(t, c, kubernetes.Asks{})
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
+	j := s.job("request", `ls -l "$BENCHGRAPH_REQUEST"; ls -ld "${BENCHGRAPH_REQUEST%/*}"
+exec sh -c 'sha256sum <"$BENCHGRAPH_REQUEST"; rm "$BENCHGRAPH_REQUEST"
+tr "\0" "\n" </proc/$$/environ | cut -d= -f1 | sort
+find /dev/shm -type f; grep -c /dev/shm /proc/mounts; echo end'
+`)
+	j.Request = make([]byte, 200<<10)
+	_, _ = rand.Read(j.Request) // never fails
+	id := s.submit(j)
+	pod := s.pod()
+	for _, v := range pod.Spec.Volumes {
+		if v.Secret != nil {
+			t.Errorf("a Secret is mounted: %+v", v)
+		}
+	}
+	if end := s.wait(id); end.State != job.Completed {
+		t.Errorf("%+v", end)
+	}
+	text := s.log(id)
+	want := regexp.MustCompile(fmt.Sprintf(`^-rw------- .*\ndrwx------ .*\n%x  -\n`+
+		`BENCHGRAPH_JOB\nBENCHGRAPH_REQUEST\nPATH\nPWD\n[0-9]+\nend\n$`, sha256.Sum256(j.Request)))
+	if !want.MatchString(text) {
+		t.Errorf("the Pod has printed %q", text)
+	}
+}
+
 // secretOf is the name of the Secret that the Pod of a job wants.
 func (s *site) secretOf(name string) string {
 	for _, j := range s.jobs() {
 		if j.Annotations["benchgraph/key"] == "key."+name+":12345678" {
-			return j.Spec.Template.Spec.Volumes[0].Secret.SecretName
+			from := j.Spec.Template.Spec.Containers[0].EnvFrom
+			return from[len(from)-1].SecretRef.Name
 		}
 	}
 	return ""
@@ -345,7 +380,10 @@ func refused(t *testing.T, c *kubetest.Cluster) {
 		s.job("b", "true"), "a b")
 	large := s.job("c", "true")
 	large.Request = make([]byte, 2<<20)
-	refusal(s.client, large, "a Secret holds")
+	_, _ = rand.Read(large.Request) // never fails
+	refusal(s.client, large, "there is room for")
+	long := s.job("d", strings.Repeat("true\n", 64<<10))
+	refusal(s.client, long, "its script has")
 	if all := s.jobs(); len(all) != 0 {
 		t.Errorf("a Job is left that was refused: %v", all[0].Name)
 	}

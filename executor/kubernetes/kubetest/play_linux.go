@@ -261,7 +261,7 @@ func (c *Cluster) end(ctx context.Context, p *corev1.Pod) {
 		Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(ctx).Error()
 }
 
-// start runs the command of a Pod in a mount namespace of its own, with the files of its Secrets below /mnt.
+// start runs the command of a Pod in a mount namespace of its own, in which directories in memory are mounted.
 func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*played, error) {
 	main := p.Spec.Containers[0]
 	env := slices.Clone(environ)
@@ -275,36 +275,14 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 		}
 	}
 	for _, v := range main.Env {
-		value := v.Value
-		switch from := v.ValueFrom; {
-		case from == nil:
-		case from.FieldRef != nil:
-			label, _ := strings.CutPrefix(from.FieldRef.FieldPath, "metadata.labels['")
-			value = p.Labels[strings.TrimSuffix(label, "']")]
-		default:
-			s, err := c.secret(ctx, p.Namespace, from.SecretKeyRef.Name)
-			if err != nil {
-				return nil, err
-			}
-			value = string(s.Data[from.SecretKeyRef.Key])
-		}
-		env = append(env, v.Name+"="+value)
+		label, _ := strings.CutPrefix(v.ValueFrom.FieldRef.FieldPath, "metadata.labels['")
+		env = append(env, v.Name+"="+p.Labels[strings.TrimSuffix(label, "']")])
 	}
-	files, err := os.MkdirTemp(c.dir, "pod-")
-	if err != nil {
-		return nil, err
-	}
+	memory := []string{} // where such directories are
 	for _, v := range p.Spec.Volumes {
-		if v.Secret == nil {
-			continue
-		}
-		s, err := c.secret(ctx, p.Namespace, v.Secret.SecretName)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range v.Secret.Items {
-			if err := os.WriteFile(filepath.Join(files, item.Path), s.Data[item.Key], 0o400); err != nil {
-				return nil, err
+		for _, m := range main.VolumeMounts {
+			if v.EmptyDir != nil && m.Name == v.Name {
+				memory = append(memory, m.MountPath)
 			}
 		}
 	}
@@ -315,7 +293,7 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 	}
 	defer out.Close()
 	run.cmd = exec.Command("/bin/sh", append([]string{"-c",
-		`mount -t tmpfs none /mnt && mkdir /mnt/benchgraph && mount --bind "$0" /mnt/benchgraph && exec "$@"`, files},
+		`for d in $0; do mount -t tmpfs none "$d" || exit; done; exec "$@"`, strings.Join(memory, " ")},
 		main.Command...)...)
 	run.cmd.Env, run.cmd.Stdout, run.cmd.Stderr, run.cmd.Dir = env, out, out, "/"
 	run.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL,

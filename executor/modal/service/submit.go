@@ -1,11 +1,8 @@
 package service
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -175,23 +172,14 @@ func (s *Service) built(ctx context.Context) (*client.Image, error) {
 	return image, nil
 }
 
-const (
-	// requestPart names the variables with the parts of the request, which follow with a number.
-	requestPart = "BENCHGRAPH_REQUEST_PART_"
-	// mostPart bounds a part, in bytes. The kernel takes variables of up to 128 KiB.
-	mostPart = 96 << 10
-	// mostRequest bounds all parts. The kernel takes up to 2 MiB.
-	mostRequest = 1 << 20
-)
+// mostRequest bounds the variables with the request, in bytes. The kernel takes up to 2 MiB.
+const mostRequest = 1 << 20
 
-// prologue makes the file with the request of its parts.
-const prologue = `umask 077
-exec 2>&1
-d=$(mktemp -d) && { PARTS; } | base64 -d | gzip -d >"$d/request" || exit 125
-export BENCHGRAPH_REQUEST="$d/request"
-unset d NAMES
-[ -z "$MODAL_SANDBOX_ID" ] || export BENCHGRAPH_JOB="$MODAL_SANDBOX_ID"
-`
+// What a script begins and goes on with, before and after its request is a file.
+const (
+	prologue = "umask 077\nexec 2>&1\n"
+	named    = `[ -z "$MODAL_SANDBOX_ID" ] || export ` + job.NameVariable + `="$MODAL_SANDBOX_ID"` + "\n"
+)
 
 // params are what the library is asked for.
 func (s *Service) params(j job.Job) (*client.SandboxCreateParams, error) {
@@ -217,37 +205,12 @@ func (s *Service) params(j job.Job) (*client.SandboxCreateParams, error) {
 		name, value, _ := strings.Cut(v, "=")
 		p.Env[name] = value
 	}
-	parts, err := partsOf(j.Request)
+	parts, lines, err := job.Handed(j.Request, "", mostRequest)
 	if err != nil {
 		return nil, &job.Refused{Scheduler: name, Name: j.Name, Words: err.Error(),
 			Remedy: "split the project: the request has the whole choice of commits"}
 	}
 	maps.Copy(p.Env, parts)
-	names := slices.Sorted(maps.Keys(parts))
-	words := make([]string, len(names))
-	for i, n := range names {
-		words[i] = fmt.Sprintf(`printf %%s "$%s"`, n)
-	}
-	p.Command = []string{"/bin/sh", "-c", strings.NewReplacer("PARTS", strings.Join(words, "; "), "NAMES",
-		strings.Join(names, " ")).Replace(prologue) + j.Script}
+	p.Command = []string{"/bin/sh", "-c", prologue + lines + named + j.Script}
 	return p, nil
-}
-
-// partsOf are the variables with a request.
-func partsOf(request []byte) (map[string]string, error) {
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, err := w.Write(request)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, err
-	}
-	text := base64.StdEncoding.EncodeToString(packed.Bytes())
-	if len(text) > mostRequest {
-		return nil, fmt.Errorf("its request has %d bytes, packed, and a sandbox takes %d", len(text), mostRequest)
-	}
-	parts := map[string]string{}
-	for part := range slices.Chunk([]byte(text), mostPart) {
-		parts[fmt.Sprintf("%s%02d", requestPart, len(parts))] = string(part)
-	}
-	return parts, nil
 }

@@ -24,23 +24,22 @@ func Suggest(given string, candidates []string) string {
 }
 
 // To compare names takes a time that grows with the product of their lengths.
-const (
-	maxName  = 200
-	maxNames = 20_000
-)
+const maxName, maxNames = 200, 20_000
 
-// nearest is the candidate that a misspelt name probably means; empty when there is none.
+// nearest is the candidate that a misspelt name probably means, of two as near the one that begins more alike; empty
+// when there is none.
 func nearest(given string, candidates []string) string {
-	best, nearest := "", max(2, len(given)/3)+1
+	best, nearest, alike := "", max(2, len(given)/3)+1, maxName
 	if len(given) > maxName || len(candidates) > maxNames {
 		return ""
 	}
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if difference := len(c) - len(given); difference >= nearest || -difference >= nearest {
-			continue // at least as far away
+		if difference := len(c) - len(given); difference > nearest || -difference > nearest {
+			continue // farther away
 		}
-		if d := levenshtein.Distance(given, c, nil); d < nearest {
-			best, nearest = c, d
+		d, begin, _ := levenshtein.Calculate([]rune(given), []rune(c), 0, 1, 1, 1)
+		if d < nearest || d == nearest && begin > alike {
+			best, nearest, alike = c, d, begin
 		}
 	}
 	if best == "" || nearest >= max(len(given), len(best)) {

@@ -1,0 +1,16 @@
+package eval
+
+import "testing"
+
+// Of two names that are as near, the one that begins more alike is meant, whatever their order.
+func TestTheNearestNameBeginsAlike(t *testing.T) {
+	t.Parallel()
+	known := []string{"app", "cpus", "gpu", "image", "machine", "memory", "time"}
+	for given, want := range map[string]string{
+		"gpus": "gpu", "cpu": "cpus", "imag": "image", "timer": "time", "quite": "", "ap": "app", "zz": "", "gp": "gpu",
+	} {
+		if got := nearest(given, known); got != want {
+			t.Errorf("%q is taken for %q, want %q", given, got, want)
+		}
+	}
+}
