@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -92,7 +93,7 @@ type resultView struct {
 }
 
 type attemptView struct {
-	cache.Attempt
+	journal.Attempt
 	Duration float64 `json:"duration_s"`
 	Log      string  `json:"log"`
 }
