@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/benchgraph/benchgraph/failure"
 )
 
 // benchmarkLines are what a benchmark of a server says of itself: some forty lines.
@@ -169,40 +167,6 @@ func BenchmarkStatCacheLoad(b *testing.B) {
 		c := OpenStatCache(path)
 		if c.load(); c.Damage() != "" || len(c.files) != len(files) {
 			b.Fatal(c.Damage(), len(c.files))
-		}
-	}
-}
-
-// BenchmarkJournalOpen reads the attempts of ten thousand nodes.
-func BenchmarkJournalOpen(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "journal")
-	var text []byte
-	for i := range 10_000 {
-		a := Attempt{ID: fmt.Sprintf("20260102T030405-%06d", i), Run: "20260102T030405",
-			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i),
-			Key:     describeBenchmark(benchmarkLines(i)).Key(), Number: 1, Start: time.Unix(1700000000, 0),
-			Duration: time.Minute}
-		if i%10 == 0 {
-			a.Failure = &failure.Failure{Class: failure.Permanent, Stage: "run", Evidence: "ValueError: no",
-				Message: "the command ended with status 1"}
-		}
-		line, err := encodeRecord(record{Attempt: &a})
-		if err != nil {
-			b.Fatal(err)
-		}
-		text = append(text, line...)
-	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		j, err := OpenJournal(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := errors.Join(j.Load(), j.Close()); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

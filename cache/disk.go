@@ -121,7 +121,7 @@ func CheckOwner(dir string) error {
 		return fmt.Errorf("%s is no directory, but something (%s) in its place: move it away", strconv.Quote(dir),
 			info.Mode().Type())
 	}
-	if err := owned(info); err != nil {
+	if err := fs.Owned(info); err != nil {
 		name := strconv.Quote(dir)
 		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d "+
 			"%[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
@@ -153,7 +153,7 @@ func (d *Disk) checkShelves(sub string) error {
 // openLock opens the file by which processes share the store. In a store that can only be read, it cannot be made, and
 // need not be: nobody can collect anything there.
 func openLock(path string) (*os.File, error) {
-	f, err := openOwn(path, 0)
+	f, err := fs.MakeOwn(path, 0)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, os.ErrPermission) {
 		f, err = os.Open(path)
 	}
@@ -165,7 +165,7 @@ func openLock(path string) (*os.File, error) {
 // mended says what was done.
 func checkFormat(dir string) (mended string, err error) {
 	path := filepath.Join(dir, formatFile)
-	text, err := ReadOwn(path)
+	text, err := fs.ReadOwn(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/benchgraph/benchgraph/internal/fs"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // FilesDir is the directory of an entry that holds its files.
@@ -128,7 +128,7 @@ func (d *Disk) readMeta(dir string) (m Meta, used time.Time, err error) {
 		return m, used, damage("its meta file is too long")
 	}
 	// What is in an entry is believed if its meta file is, so nobody else may have written that.
-	if err := ownedBy(int(st.Uid), os.FileMode(st.Mode).Perm()); err != nil {
+	if err := fs.OwnedBy(int(st.Uid), os.FileMode(st.Mode).Perm()); err != nil {
 		return m, used, damage("its meta file cannot be trusted: " + err.Error())
 	}
 	data := make([]byte, st.Size)

@@ -56,7 +56,7 @@ func (c *StatCache) load() {
 		return
 	}
 	c.files = map[string]stat{}
-	data, err := ReadOwn(c.path)
+	data, err := fs.ReadOwn(c.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return
 	}
@@ -64,7 +64,7 @@ func (c *StatCache) load() {
 	if err == nil {
 		files, err = decodeStats(data)
 	}
-	if errors.Is(err, errIrregular) || errors.Is(err, errForeign) {
+	if errors.Is(err, fs.ErrIrregular) || errors.Is(err, fs.ErrForeign) {
 		c.damage = fmt.Sprintf("stat cache %v: move it away; all files are read again", err)
 		return
 	}

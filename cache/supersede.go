@@ -25,7 +25,7 @@ func superseded(key Key, attempt string) *Description {
 // least one of the two places. Processes that share the store do it one after the other: what one of them is copying,
 // another one does not take away.
 func (d *Disk) Supersede(ctx context.Context, key Key) error {
-	alone, err := openOwn(d.path("supersede.lock"), 0)
+	alone, err := fs.MakeOwn(d.path("supersede.lock"), 0)
 	if err != nil {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign/memo"
 	"github.com/benchgraph/benchgraph/campaign/pin"
 	"github.com/benchgraph/benchgraph/campaign/results"
@@ -76,7 +77,7 @@ func newProject(o Options, f *tasks.Facts) *Project {
 	return &Project{
 		Options: o, Drawing: &tasks.Drawing{Facts: f}, next: tasks.NewChoice(),
 		learner: round.Learner{Lock: f.Lock, Logs: logs(f)},
-		usedUp:  usedUp{map[cache.Key]cache.Attempt{}, map[string]int{}},
+		usedUp:  usedUp{map[cache.Key]journal.Attempt{}, map[string]int{}},
 	}
 }
 

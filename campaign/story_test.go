@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
@@ -137,7 +138,7 @@ func (s *story) openAs(use func(context.Context, *campaign.Project),
 	if s.engine != nil {
 		containers = executor.NewDocker(s.engine, host)
 	}
-	journal, err := cache.OpenJournal(filepath.Join(state, "journal"))
+	journal, err := journal.Open(filepath.Join(state, "journal"))
 	must(t, err)
 	defer journal.Close()
 	stat := cache.OpenStatCache(filepath.Join(state, "stat"))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -195,7 +196,7 @@ func (a *Applied) sum(d *tasks.Drawing, run string) {
 
 // failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
 // asked with Replace for another.
-func failedAnew(j *cache.Journal, s *engine.Step, run string) bool {
+func failedAnew(j *journal.Journal, s *engine.Step, run string) bool {
 	last := lastAttempt(j, s.Node.Address)
 	return last.Run == run && last.Key == s.Key && last.Failure != nil
 }
@@ -221,14 +222,14 @@ func (p *Project) save(o ApplyOptions) error {
 
 // usedUp is what was tried as often as it may be in this process.
 type usedUp struct {
-	given  map[cache.Key]cache.Attempt // infra failures, which later waves do not try again
-	remade map[string]int              // by node: how often it ran again because an input was damaged
+	given  map[cache.Key]journal.Attempt // infra failures, which later waves do not try again
+	remade map[string]int                // by node: how often it ran again because an input was damaged
 }
 
 // note keeps the failures of a wave that the journal forgets on purpose: within one apply, attempts that are used up
 // are. An input that was found damaged is made again by the next wave, once for each input of the node: a disk that
 // loses it again has failed. It reports whether there is such an input.
-func (u *usedUp) note(j *cache.Journal, plan *engine.Plan, result *engine.Result) (lost bool) {
+func (u *usedUp) note(j *journal.Journal, plan *engine.Plan, result *engine.Result) (lost bool) {
 	for _, f := range result.Failures {
 		step, ok := plan.Step(f.Address)
 		if ok && f.Failure.Rule == engine.InputGone && u.remade[f.Address] < len(step.Node.Needs)+len(step.Node.After) {
@@ -244,7 +245,7 @@ func (u *usedUp) note(j *cache.Journal, plan *engine.Plan, result *engine.Result
 }
 
 // lastAttempt is the last attempt at a node; zero: there is none.
-func lastAttempt(j *cache.Journal, address string) (last cache.Attempt) {
+func lastAttempt(j *journal.Journal, address string) (last journal.Attempt) {
 	if all := j.Attempts(address); len(all) > 0 {
 		last = all[len(all)-1]
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -12,7 +13,7 @@ import (
 // ApplyOptions configure an apply.
 type ApplyOptions struct {
 	Store       cache.Store
-	Journal     *cache.Journal
+	Journal     *journal.Journal
 	Pool        device.Pool
 	Room        Room                   // where spans are held; nil: there is room for all spans
 	Scratch     func() (string, error) // makes an empty directory that Store.Put can take a result from

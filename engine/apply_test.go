@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -300,7 +301,7 @@ func TestBrokenStore(t *testing.T) {
 // TestJournalThatCannotBeWritten ends the apply, without leaving anything running.
 func TestJournalThatCannotBeWritten(t *testing.T) {
 	w := newWorld(t)
-	journal, err := cache.OpenJournal(filepath.Join(w.dir, "other"))
+	journal, err := journal.Open(filepath.Join(w.dir, "other"))
 	if err != nil {
 		t.Fatal(err)
 	}

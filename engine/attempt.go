@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -19,7 +20,7 @@ import (
 
 // attempt is one try at a step.
 type attempt struct {
-	cache.Attempt
+	journal.Attempt
 	lease    *device.Lease
 	estimate time.Duration // of the duration; 0: unknown
 	ran      time.Duration // of a node that runs on another machine
@@ -157,8 +158,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	}
 	meta := cache.Meta{
 		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text, Transcript: ran,
-		Created: time.Now(), Duration: a.took(s.Node), Log: a.ID,
-	}
+		Created: time.Now(), Duration: a.took(s.Node), Log: a.ID}
 	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
 		a.lease.Yield()
 		r.send(func() { r.store(s, a) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -70,7 +71,7 @@ func TestGaveUp(t *testing.T) {
 		t.Errorf("%+v", attempts)
 	}
 	last := attempts[1]
-	w.plans.GaveUp, w.plans.RetryFailed = map[cache.Key]cache.Attempt{last.Key: last}, true
+	w.plans.GaveUp, w.plans.RetryFailed = map[cache.Key]journal.Attempt{last.Key: last}, true
 	w.wantReason(w.plan(nodes...), "fetch.f", "gave up: connection reset")
 	w.apply(nodes...)
 	w.wantRan()

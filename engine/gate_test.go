@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -79,7 +80,7 @@ func TestSomethingScarceIsAGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal, err := cache.OpenJournal(filepath.Join(dir, "journal"))
+	journal, err := journal.Open(filepath.Join(dir, "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -99,7 +99,7 @@ func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
 	old := w.journal
 	t.Cleanup(func() { old.Close() })
 	var err error
-	if w.journal, err = cache.OpenJournal(filepath.Join(w.dir, "another journal")); err != nil {
+	if w.journal, err = journal.Open(filepath.Join(w.dir, "another journal")); err != nil {
 		t.Fatal(err)
 	}
 	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")

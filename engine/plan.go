@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/peek"
 	"github.com/benchgraph/benchgraph/device"
 )
@@ -30,22 +31,21 @@ func (p *Plan) Counts() map[Action]int {
 
 // Step returns the step of the node with an address.
 func (p *Plan) Step(address string) (*Step, bool) {
-	n, ok := p.Graph.Node(address)
-	if !ok {
-		return nil, false
+	if n, ok := p.Graph.Node(address); ok {
+		return &p.Steps[n.id], true
 	}
-	return &p.Steps[n.id], true
+	return nil, false
 }
 
 // PlanOptions configure a plan.
 type PlanOptions struct {
 	Store       cache.Store
-	Journal     *cache.Journal
+	Journal     *journal.Journal
 	Pool        device.Pool
-	Replace     func(address string) bool   // selects nodes to run although they are up to date; nil: none
-	RetryFailed bool                        // run nodes with remembered failures again
-	AsIs        bool                        // keep failures that an apply would try again: for showing only
-	GaveUp      map[cache.Key]cache.Attempt // failures that the journal does not remember, and that stand all the same
+	Replace     func(address string) bool     // selects nodes to run although they are up to date; nil: none
+	RetryFailed bool                          // run nodes with remembered failures again
+	AsIs        bool                          // keep failures that an apply would try again: for showing only
+	GaveUp      map[cache.Key]journal.Attempt // failures that stand, and that the journal does not remember
 	Terms       Terms
 }
 

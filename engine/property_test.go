@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -295,7 +295,7 @@ func TestReadyOrder(t *testing.T) {
 		{at: "long.c", says: "4", needs: []string{"long.b"}},
 		{at: "slow.a", says: "5"},
 	}
-	if err := w.journal.Record(cache.Attempt{ID: "x", Address: "slow.a", Duration: time.Hour}); err != nil {
+	if err := w.journal.Record(journal.Attempt{ID: "x", Address: "slow.a", Duration: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	w.apply(nodes...)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
@@ -24,11 +25,11 @@ type Step struct {
 	Node     *Node
 	Action   Action
 	Reason   string
-	Key      cache.Key      // provisional while something in Node.After is still to be run
-	Text     string         // the description that Key was made from
-	Estimate time.Duration  // of a run; 0: unknown
-	Failure  *cache.Attempt // Blocked: the remembered failure of the node itself
-	Never    bool           // Blocked: no device of this machine can ever serve it
+	Key      cache.Key        // provisional while something in Node.After is still to be run
+	Text     string           // the description that Key was made from
+	Estimate time.Duration    // of a run; 0: unknown
+	Failure  *journal.Attempt // Blocked: the remembered failure of the node itself
+	Never    bool             // Blocked: no device of this machine can ever serve it
 
 	state    state
 	found    found    // in the store and the journal

@@ -96,8 +96,7 @@ func (c *checks) verify(s *Step, open []Check, lease *device.Lease) {
 	lease.Name(s.Node.Address)
 	c.emit(Event{
 		Type: Note, Address: s.Node.Address, Key: s.Key,
-		Reason: Waiting + "the check of " + strings.Join(names, ", "),
-	})
+		Reason: Waiting + "the check of " + strings.Join(names, ", ")})
 	go func() {
 		if fresh { // the stamps of new files prove nothing yet: all bytes would be read once more later
 			select {

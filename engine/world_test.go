@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -42,7 +43,7 @@ type world struct {
 	dir     string
 	store   cache.Store
 	disk    *cache.Disk
-	journal *cache.Journal
+	journal *journal.Journal
 	pool    device.Pool
 	plans   engine.PlanOptions  // beside the store, the journal and the pool
 	applies engine.ApplyOptions // likewise
@@ -85,7 +86,7 @@ func newWorld(t tb) *world {
 		t.Fatal(err)
 	}
 	w.store = w.disk
-	if w.journal, err = cache.OpenJournal(filepath.Join(w.dir, "journal")); err != nil {
+	if w.journal, err = journal.Open(filepath.Join(w.dir, "journal")); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := device.NewPool(device.Options{CPUs: 4, Memory: 1 << 30})

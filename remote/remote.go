@@ -111,7 +111,7 @@ const ownerFile = "owner"
 // neither ends those of the other. The caller holds the lock of applies.
 func ownerOf(state string) (string, error) {
 	path := filepath.Join(state, ownerFile)
-	text, err := cache.ReadOwn(path)
+	text, err := fs.ReadOwn(path)
 	if err == nil && isOwner(string(text)) {
 		return string(text), nil
 	}

@@ -84,7 +84,7 @@ func writeJSON(path string, v any) error {
 
 // readJSON reads a file that another process wrote.
 func readJSON(path string, v any) error {
-	f, info, err := cache.OpenRegular(path)
+	f, info, err := fs.OpenRegular(path)
 	if err != nil {
 		return err
 	}

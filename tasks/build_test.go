@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
@@ -36,7 +37,7 @@ func factsOf(t *testing.T, text string) *Facts {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { pool.Close() })
-	journal, err := cache.OpenJournal(filepath.Join(dir, "journal"))
+	journal, err := journal.Open(filepath.Join(dir, "journal"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/methodology"
@@ -30,7 +31,7 @@ func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
 }
 
 // try is one earlier attempt. A result that a later attempt replaced is read for members that failed in it.
-func (t *trialTask) try(ctx context.Context, a cache.Attempt) sample.Try {
+func (t *trialTask) try(ctx context.Context, a journal.Attempt) sample.Try {
 	if a.Failure != nil {
 		return voidedTry(a)
 	}
@@ -59,7 +60,7 @@ func (t *trialTask) try(ctx context.Context, a cache.Attempt) sample.Try {
 	return try
 }
 
-func voidedTry(a cache.Attempt) sample.Try {
+func voidedTry(a journal.Attempt) sample.Try {
 	return sample.Try{Run: a.Run, Start: a.Start, Voided: true,
 		Lost: []sample.Loss{{Candidate: a.Failure.Subject, Class: a.Failure.Class, Rule: a.Failure.Rule}}}
 }
@@ -163,7 +164,7 @@ func describeRequired(d *cache.Description, m hclspec.Metrics) {
 }
 
 // ResultOf is what an attempt made, wherever it is kept by now.
-func (p *Services) ResultOf(ctx context.Context, a cache.Attempt) (cache.Entry, error) {
+func (p *Services) ResultOf(ctx context.Context, a journal.Attempt) (cache.Entry, error) {
 	e, err := p.Store.Get(ctx, a.Key, false)
 	if err != nil || e.Log != a.ID {
 		e, err = p.Store.Get(ctx, cache.Superseded(a.Key, a.ID), false)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
@@ -180,7 +181,7 @@ type Drawing struct {
 // Cause is the failed attempt for which a member takes no part in its blocks.
 type Cause struct {
 	Address string
-	Attempt cache.Attempt
+	Attempt journal.Attempt
 }
 
 // Refusals are what fails a check: candidates, and benchmarks of candidates of which others can be measured.
@@ -211,7 +212,7 @@ type Config struct {
 	StoreDir   string   // absolute; of the store: nothing of it is mounted
 	Hidden     []string // absolute: what else commands in a sandbox must not see
 	Store      Store
-	Journal    *cache.Journal
+	Journal    *journal.Journal
 	Stat       *cache.StatCache
 	Host       executor.Executor
 	Containers executor.Executor // for commands in containers; nil: nothing can run in one

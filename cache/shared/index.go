@@ -225,7 +225,7 @@ func (c copies) load(ctx context.Context, b bucket.Bucket, tell func(string)) (*
 
 // read returns the lines of a segment.
 func (c copies) read(ctx context.Context, b bucket.Bucket, name string) (string, error) {
-	if own, err := cache.ReadOwn(c.path(name)); err == nil {
+	if own, err := fs.ReadOwn(c.path(name)); err == nil {
 		if text, err := decompress(own); err == nil {
 			return text, nil
 		}

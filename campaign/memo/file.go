@@ -24,7 +24,7 @@ var table = crc32.MakeTable(crc32.Castagnoli)
 
 // read reads the memo in a file; nil when there is none that can be read and trusted.
 func read(path string) *memo {
-	data, err := cache.ReadOwn(path)
+	data, err := fs.ReadOwn(path)
 	if err != nil {
 		return nil
 	}
@@ -41,7 +41,7 @@ func blocksFile(path string) string { return path + ".blocks" }
 // readBlocks opens the file with the blocks of the memo. Read returns the text of one; false if the file lacks it.
 func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close func()) {
 	none := func(block) ([]byte, bool) { return nil, false }
-	f, _, err := cache.OpenOwn(blocksFile(path))
+	f, _, err := fs.OpenOwn(blocksFile(path))
 	if err != nil {
 		return none, func() {}
 	}

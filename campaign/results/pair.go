@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -202,7 +203,7 @@ func seriesOf(d *tasks.Drawing, candidate string) (all []series) {
 
 // attempts returns the attempts at blocks of the member that succeeded: blocks of the group and of the member alone,
 // also blocks for which the file does not ask any more. An attempt that left the member out does not count.
-func (s *series) attempts(ctx context.Context) (all []cache.Attempt) {
+func (s *series) attempts(ctx context.Context) (all []journal.Attempt) {
 	for _, key := range []string{s.group.Commit, s.member.Candidate} {
 		for block := 1; ; block++ {
 			attempts := s.Journal.Attempts(hclspec.TrialAddress(s.member.Bench.Address.Name, key, block).String())
@@ -220,7 +221,7 @@ func (s *series) attempts(ctx context.Context) (all []cache.Attempt) {
 }
 
 // without says whether the block that an attempt measured is still stored, and has nothing of the member.
-func (s *series) without(ctx context.Context, a cache.Attempt) bool {
+func (s *series) without(ctx context.Context, a journal.Attempt) bool {
 	e, err := s.ResultOf(ctx, a)
 	if err != nil {
 		return false

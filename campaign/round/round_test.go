@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/campaign/round"
 	"github.com/benchgraph/benchgraph/device"
@@ -70,7 +71,7 @@ type project struct {
 	t       *testing.T
 	facts   *tasks.Facts
 	choice  tasks.Choice
-	journal *cache.Journal
+	journal *journal.Journal
 	pool    device.Pool
 }
 
@@ -84,7 +85,7 @@ func open(t *testing.T, file string) *project {
 	}
 	store, err := cache.OpenDisk(filepath.Join(dir, "store"))
 	must(t, err)
-	journal, err := cache.OpenJournal(filepath.Join(dir, "journal"))
+	journal, err := journal.Open(filepath.Join(dir, "journal"))
 	must(t, err)
 	pool, err := device.NewPool(device.Options{CPUs: 2, Cores: device.Cores, Memory: 8 << 30})
 	must(t, err)
@@ -161,7 +162,7 @@ func (p *project) fail(r *round.Round, address string, f failure.Failure) {
 	if !ok {
 		p.t.Fatalf("no node %s", address)
 	}
-	must(p.t, p.journal.Record(cache.Attempt{ID: "1", Run: "before", Address: address, Key: step.Key, Number: 1,
+	must(p.t, p.journal.Record(journal.Attempt{ID: "1", Run: "before", Address: address, Key: step.Key, Number: 1,
 		Failure: &f}))
 }
 
@@ -226,7 +227,7 @@ func TestOthersWaitForAMemberThatTheMachineFailed(t *testing.T) {
 	graph, drawing, err := tasks.Graph(t.Context(), p.facts, p.choice)
 	must(t, err)
 	plan, err := engine.NewPlan(t.Context(), graph, engine.PlanOptions{Store: p.facts.Store, Journal: p.journal,
-		Pool: p.pool, GaveUp: map[cache.Key]cache.Attempt{step.Key: last}})
+		Pool: p.pool, GaveUp: map[cache.Key]journal.Attempt{step.Key: last}})
 	must(t, err)
 	if !adapt(t, &round.Round{Stored: &results.Stored{Drawing: drawing, Plan: plan}, Next: &p.choice}) {
 		t.Fatal("nothing changed")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/device"
@@ -93,7 +94,7 @@ func (m *machine) facts(dir, home string, lock *lockfile.Lock) *tasks.Facts {
 		m.t.Fatal(err)
 	}
 	m.t.Cleanup(func() { pool.Close() })
-	journal, err := cache.OpenJournal(filepath.Join(m.state, "journal"))
+	journal, err := journal.Open(filepath.Join(m.state, "journal"))
 	if err != nil {
 		m.t.Fatal(err)
 	}

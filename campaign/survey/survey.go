@@ -17,7 +17,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/packs"
@@ -89,7 +88,7 @@ type keptFindings struct {
 }
 
 func readKept(file, digest string) ([]preflight.Finding, bool) {
-	text, err := cache.ReadOwn(file)
+	text, err := fs.ReadOwn(file)
 	if err != nil {
 		return nil, false
 	}

@@ -134,11 +134,10 @@ func several(names []string) string { return pick.First(names, 8) }
 
 // workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {
-	w, err := git.OpenWorkTree(ctx, s.host, s.below(dir), s.gitEnviron())
-	if err != nil {
-		return ""
+	if w, err := git.OpenWorkTree(ctx, s.host, s.below(dir), s.gitEnviron()); err == nil {
+		return w.Top
 	}
-	return w.Top
+	return ""
 }
 
 // topOf is the work tree of a repo on this machine; empty: it has none.

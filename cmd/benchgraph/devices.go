@@ -179,8 +179,7 @@ func (a *app) tellDevices(driver *gpu.Driver, again bool) error {
 			fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), view.Bytes(d.Reading.Used),
 			amount(d.Utilization, "", " %"),
 			amount(d.Power, limit(d.Reading.PowerLimit), " W"), amount(d.Temperature, "", " °C"),
-			amount(d.SMClock, limit(d.MaxSMClock), " MHz"), slow, view.Clean(d.UUID),
-		})
+			amount(d.SMClock, limit(d.MaxSMClock), " MHz"), slow, view.Clean(d.UUID)})
 		for _, p := range d.Processes {
 			users = append(users, []string{fmt.Sprint(d.Index), fmt.Sprint(p.PID), view.Clean(p.User),
 				view.Clean(p.Name), view.Bytes(p.Used)})

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
@@ -329,7 +330,7 @@ func (c *checkup) health(ctx context.Context) {
 		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
 		return
 	}
-	j, err := cache.OpenJournal(filepath.Join(c.state, "journal"))
+	j, err := journal.Open(filepath.Join(c.state, "journal"))
 	if err == nil {
 		defer j.Close()
 		err = j.Load()

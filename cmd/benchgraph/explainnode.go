@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -166,8 +167,8 @@ func (s *session) outcomes(ctx context.Context, p *engine.Plan, st *engine.Step)
 }
 
 // lost are the attempts at a node that failed, under the key that it has now.
-func (s *session) lost(st *engine.Step) []cache.Attempt {
-	return slices.DeleteFunc(s.journal.Attempts(st.Node.Address), func(t cache.Attempt) bool {
+func (s *session) lost(st *engine.Step) []journal.Attempt {
+	return slices.DeleteFunc(s.journal.Attempts(st.Node.Address), func(t journal.Attempt) bool {
 		return t.Failure == nil || t.Key != st.Key
 	})
 }
@@ -200,8 +201,7 @@ func explanation(st *engine.Step, changes []cache.Change, text bool) map[string]
 	doc := map[string]any{
 		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action,
 		"reason": st.Reason,
-		"key":    st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
-	}
+		"key":    st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list}
 	if st.Node.Origin != nil {
 		doc["origin"] = st.Node.Origin
 	}

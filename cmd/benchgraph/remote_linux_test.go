@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
@@ -174,9 +174,9 @@ func TestACampaignOnSlurm(t *testing.T) {
 }
 
 // attempts returns those of the four blocks that the journal has.
-func (c *clustered) attempts() (all []cache.Attempt) {
+func (c *clustered) attempts() (all []journal.Attempt) {
 	c.t.Helper()
-	j, err := cache.OpenJournal(c.path(".benchgraph", "journal"))
+	j, err := journal.Open(c.path(".benchgraph", "journal"))
 	check(c.t, err)
 	defer j.Close()
 	for i := range 4 {

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -103,7 +104,7 @@ type session struct {
 	*app
 	place
 	store     *shared.Store
-	journal   *cache.Journal
+	journal   *journal.Journal
 	stat      *cache.StatCache
 	pool      *device.LocalPool
 	host      *executor.Host
@@ -319,7 +320,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if s.store.Mended != "" {
 		s.note("Warning: %s", s.store.Mended)
 	}
-	if s.journal, err = cache.OpenJournal(filepath.Join(s.state, "journal")); err != nil {
+	if s.journal, err = journal.Open(filepath.Join(s.state, "journal")); err != nil {
 		return err
 	}
 	if s.stat = o.stat; s.stat == nil {

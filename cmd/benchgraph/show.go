@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -92,7 +93,7 @@ type resultView struct {
 }
 
 type attemptView struct {
-	cache.Attempt
+	journal.Attempt
 	Duration float64 `json:"duration_s"`
 	Log      string  `json:"log"`
 }
@@ -153,8 +154,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		Key:   st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
 		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []sample.Measurement{},
-		Origin: st.Node.Origin,
-	}
+		Origin: st.Node.Origin}
 	for _, u := range p.Graph.Users(st.Node) {
 		v.Users = append(v.Users, u.Address)
 	}

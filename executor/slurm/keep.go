@@ -50,7 +50,7 @@ func (c *Cluster) Log(_ context.Context, id job.ID, w io.Writer) error {
 	}
 	dir := c.o.dirOf(id.Key())
 	_, _ = os.ReadDir(dir) // has a network file system look again
-	f, _, err := cache.OpenRegular(filepath.Join(dir, outputFile))
+	f, _, err := fs.OpenRegular(filepath.Join(dir, outputFile))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time
 }
 
 func readRequest(dir string) []byte {
-	f, info, err := cache.OpenRegular(filepath.Join(dir, requestFile))
+	f, info, err := fs.OpenRegular(filepath.Join(dir, requestFile))
 	if err != nil {
 		return nil
 	}

@@ -24,7 +24,7 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cache":                        3799,
+	"cache":                        3112,
 	"cache/shared":                 1596,
 	"cmd/benchgraph":               8974,
 	"cmd/benchgraph/internal/view": 2013,
@@ -47,7 +47,6 @@ var overBudget = map[string]int{
 	"tasks":                        6188,
 
 	"hclspec/benchmark.go":      408,
-	"cache/journal.go":          421,
 	"campaign/memo/file.go":     421,
 	"cmd/benchgraph/session.go": 499,
 	"hclspec/spec.go":           483,

@@ -3,16 +3,16 @@ package livepage
 import (
 	"errors"
 	"io"
-	"io/fs"
+	iofs "io/fs"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/report"
 )
 
@@ -81,11 +81,11 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *re
 		refuse(w, http.StatusNotFound, "There is no such attempt: benchgraph logs -list ADDR lists them.")
 		return nil, nil
 	}
-	file, info, err := cache.OpenOwn(s.config.Log(all[chosen].Name))
+	file, info, err := fs.OpenOwn(s.config.Log(all[chosen].Name))
 	switch {
 	case err == nil:
 		f = &logFile{io.NewSectionReader(file, 0, info.Size()), file}
-	case running && errors.Is(err, fs.ErrNotExist):
+	case running && errors.Is(err, iofs.ErrNotExist):
 		f = &logFile{io.NewSectionReader(strings.NewReader(""), 0, 0), io.NopCloser(nil)}
 	default:
 		refuse(w, http.StatusNotFound, "The log is not here: it was made on another machine, or was removed.")

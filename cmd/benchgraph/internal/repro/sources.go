@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
@@ -14,7 +15,7 @@ import (
 // Sources are where transcripts are kept: those of results in the store, those of failures beside their logs.
 type Sources struct {
 	Store   cache.Store
-	Journal *cache.Journal
+	Journal *journal.Journal
 	LogOf   func(attempt string) string
 }
 

@@ -1,8 +1,9 @@
-package cache
+package journal
 
 import (
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
@@ -11,7 +12,7 @@ type Attempt struct {
 	ID       string           `json:"id"` // sortable, unique: also the name of its log file
 	Run      string           `json:"run"`
 	Address  string           `json:"address"`
-	Key      Key              `json:"key"`
+	Key      cache.Key        `json:"key"`
 	Number   int              `json:"number"` // 1 for the first try in its run
 	Start    time.Time        `json:"start"`
 	Duration time.Duration    `json:"duration"`

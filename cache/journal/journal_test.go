@@ -1,4 +1,4 @@
-package cache
+package journal
 
 import (
 	"bytes"
@@ -15,13 +15,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
 func openJournal(t testing.TB, path string) *Journal {
 	t.Helper()
-	j, err := OpenJournal(path)
+	j, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func openJournal(t testing.TB, path string) *Journal {
 
 // attempt makes an attempt at a node; class "" is a success.
 func attempt(id, address, key string, class failure.Class, seconds int) Attempt {
-	a := Attempt{ID: id, Run: "run", Address: address, Key: Describe(key).Key(), Number: 1,
+	a := Attempt{ID: id, Run: "run", Address: address, Key: cache.Describe(key).Key(), Number: 1,
 		Start:    time.Unix(1700000000, 0).UTC(),
 		Duration: time.Duration(seconds) * time.Second, Devices: []string{"GPU-1"}}
 	if class != "" {
@@ -76,7 +77,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 		j := openJournal(t, path)
 		record1(t, j, story.attempts...)
 		for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
-			got, ok := j.Failure(Describe("k").Key())
+			got, ok := j.Failure(cache.Describe("k").Key())
 			if got.ID != story.want || ok != (story.want != "") {
 				t.Errorf("%s, %s: %q, want %q", story.name, name, got.ID, story.want)
 			}
@@ -93,7 +94,7 @@ func TestTheLastAttemptAtAKey(t *testing.T) {
 		for _, story := range []struct{ address, key, want string }{
 			{"a", "k", "2"}, {"a", "other", "3"}, {"b", "k", ""}, {"a", "none", ""},
 		} {
-			got, ok := j.Last(story.address, Describe(story.key).Key())
+			got, ok := j.Last(story.address, cache.Describe(story.key).Key())
 			if got.ID != story.want || ok != (story.want != "") {
 				t.Errorf("%s, %s of %s: %q, want %q", name, story.key, story.address, got.ID, story.want)
 			}
@@ -109,10 +110,10 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, j := range map[string]*Journal{"at once": j, "read anew": openJournal(t, path)} {
-		if _, ok := j.Failure(Describe("k1").Key()); ok {
+		if _, ok := j.Failure(cache.Describe("k1").Key()); ok {
 			t.Errorf("%s: still remembered", name)
 		}
-		if _, ok := j.Failure(Describe("k2").Key()); !ok {
+		if _, ok := j.Failure(cache.Describe("k2").Key()); !ok {
 			t.Errorf("%s: too much was forgotten", name)
 		}
 		if len(j.Attempts("a")) != 1 {
@@ -120,7 +121,7 @@ func TestForget(t *testing.T) {
 		}
 	}
 	record1(t, j, attempt("3", "a", "k1", failure.Permanent, 1))
-	if got, ok := j.Failure(Describe("k1").Key()); !ok || got.ID != "3" {
+	if got, ok := j.Failure(cache.Describe("k1").Key()); !ok || got.ID != "3" {
 		t.Errorf("a failure after that: %+v, %t", got, ok)
 	}
 }
@@ -179,7 +180,7 @@ func TestTwoProcessesWriteOneJournal(t *testing.T) {
 			t.Errorf("%d damaged lines, %d attempts", j.Damaged(), len(j.Attempts("node7")))
 		}
 		for n := range 2 {
-			if _, ok := j.Failure(Describe(fmt.Sprint(n, 99)).Key()); !ok {
+			if _, ok := j.Failure(cache.Describe(fmt.Sprint(n, 99)).Key()); !ok {
 				t.Errorf("a failure of process %d is missing", n)
 			}
 		}
@@ -220,7 +221,7 @@ func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			rt.Fatal(err)
 		}
-		j, err := OpenJournal(path)
+		j, err := Open(path)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -229,7 +230,7 @@ func TestATornOrDamagedLineCostsOnlyItself(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for i := range 4 {
-			if _, ok := j.Failure(Describe(fmt.Sprint("k", i+1)).Key()); ok == (i == victim) {
+			if _, ok := j.Failure(cache.Describe(fmt.Sprint("k", i+1)).Key()); ok == (i == victim) {
 				rt.Fatalf("line %d was harmed; failure %d: %t", victim+1, i+1, ok)
 			}
 		}
@@ -261,7 +262,7 @@ func TestAJournalDoesNotGrowForEver(t *testing.T) {
 			t.Errorf("%s: %d attempts", name, len(attempts))
 		}
 		for key, want := range map[string]bool{"old": true, "gone": false, "late": true} {
-			if _, ok := j.Failure(Describe(key).Key()); ok != want {
+			if _, ok := j.Failure(cache.Describe(key).Key()); ok != want {
 				t.Errorf("%s: failure %s is remembered: %t", name, key, ok)
 			}
 		}
@@ -351,4 +352,38 @@ func TestPlainRecordsAreReadAsJSON(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkOpen reads the attempts of ten thousand nodes.
+func BenchmarkOpen(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "journal")
+	var text []byte
+	for i := range 10_000 {
+		a := Attempt{ID: fmt.Sprintf("20260102T030405-%06d", i), Run: "20260102T030405",
+			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i),
+			Key:     cache.Describe("benchmark " + fmt.Sprint(i)).Key(), Number: 1, Start: time.Unix(1700000000, 0),
+			Duration: time.Minute}
+		if i%10 == 0 {
+			a.Failure = &failure.Failure{Class: failure.Permanent, Stage: "run", Evidence: "ValueError: no",
+				Message: "the command ended with status 1"}
+		}
+		line, err := encodeRecord(record{Attempt: &a})
+		if err != nil {
+			b.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		j, err := Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := errors.Join(j.Load(), j.Close()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

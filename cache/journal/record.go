@@ -1,4 +1,4 @@
-package cache
+package journal
 
 import (
 	"bytes"
@@ -7,11 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
 )
 
 // record is one line: an attempt, or the IDs of failures that are no longer remembered.
@@ -19,6 +22,9 @@ type record struct {
 	Attempt *Attempt `json:"attempt,omitempty"`
 	Forget  []string `json:"forget,omitempty"`
 }
+
+// checksum tells damage from what was written.
+func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 func encodeRecord(r record) ([]byte, error) {
 	text, err := json.Marshal(r)
@@ -72,7 +78,7 @@ func plainSuccess(text string) (a Attempt, ok bool) {
 		return a, false
 	}
 	var errs [4]error
-	a.Key, errs[0] = ParseKey(key)
+	a.Key, errs[0] = cache.ParseKey(key)
 	a.Number, errs[1] = strconv.Atoi(number)
 	a.Start, errs[2] = time.Parse(time.RFC3339Nano, start)
 	nanoseconds, err := strconv.ParseInt(duration, 10, 64)

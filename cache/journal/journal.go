@@ -1,4 +1,5 @@
-package cache
+// Package journal remembers attempts: what failed, and how long things take.
+package journal
 
 import (
 	"bytes"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -46,7 +48,7 @@ type Journal struct {
 	kept      int                        // attempts in addresses
 	addresses map[string][]*noted        // oldest first
 	kinds     map[string][]time.Duration // of successes, by address without instance key
-	failures  map[Key]*noted             // remembered
+	failures  map[cache.Key]*noted       // remembered
 	forgotten map[string]bool            // IDs
 }
 
@@ -56,8 +58,8 @@ type noted struct {
 	serial int
 }
 
-// OpenJournal opens the journal in a file, and makes it if it is not there.
-func OpenJournal(path string) (*Journal, error) {
+// Open opens the journal in a file, and makes it if it is not there.
+func Open(path string) (*Journal, error) {
 	j := &Journal{path: path}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
@@ -70,7 +72,7 @@ func (j *Journal) open() error {
 		return err
 	}
 	var err error
-	if j.lock, err = openOwn(j.path+".lock", 0); err != nil {
+	if j.lock, err = fs.MakeOwn(j.path+".lock", 0); err != nil {
 		return err
 	}
 	if err := j.reopen(); err != nil {
@@ -250,7 +252,7 @@ func (j *Journal) take(data []byte) {
 }
 
 func (j *Journal) reopen() error {
-	f, err := openOwn(j.path, os.O_APPEND)
+	f, err := fs.MakeOwn(j.path, os.O_APPEND)
 	if err != nil {
 		return err
 	}
@@ -267,7 +269,7 @@ func (j *Journal) reset(records int) {
 	j.read, j.lines, j.damaged, j.serial, j.kept = 0, 0, 0, 0, 0
 	j.addresses = make(map[string][]*noted, records)
 	j.kinds = map[string][]time.Duration{}
-	j.failures = map[Key]*noted{}
+	j.failures = map[cache.Key]*noted{}
 	j.forgotten = map[string]bool{}
 }
 
@@ -300,21 +302,6 @@ func (j *Journal) apply(r record) {
 	default:
 		j.failures[n.Key] = n
 	}
-}
-
-// lastOf leaves the last n elements; room for the others is given back only when the slice grows.
-func lastOf[T any](s []T, n int) []T {
-	if len(s) > n {
-		clear(s[:len(s)-n])
-		s = s[len(s)-n:]
-	}
-	return s
-}
-
-// kindOf is an address without its instance key: wheel.vllm of wheel.vllm["a/b"].
-func kindOf(address string) string {
-	kind, _, _ := strings.Cut(address, "[")
-	return kind
 }
 
 // live lists what a compaction keeps, in order.
@@ -358,7 +345,7 @@ func (j *Journal) compact() error {
 }
 
 // Failure is the last attempt at a key, if it failed in a way that is remembered.
-func (j *Journal) Failure(key Key) (Attempt, bool) {
+func (j *Journal) Failure(key cache.Key) (Attempt, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.asked()
@@ -382,7 +369,7 @@ func (j *Journal) Attempts(address string) []Attempt {
 }
 
 // Last is the last attempt at a key under an address, of those that are kept.
-func (j *Journal) Last(address string, key Key) (Attempt, bool) {
+func (j *Journal) Last(address string, key cache.Key) (Attempt, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.asked()
@@ -392,27 +379,4 @@ func (j *Journal) Last(address string, key Key) (Attempt, bool) {
 		}
 	}
 	return Attempt{}, false
-}
-
-// Estimate is how long a success at the address takes: the median of its own last eight, or else of the last eight of
-// all addresses that differ only in their instance key; 0 when nothing is known.
-func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.asked()
-	var durations []time.Duration
-	for _, n := range j.addresses[address] {
-		if n.Failure == nil {
-			durations = append(durations, n.Duration)
-		}
-	}
-	if own = len(durations) > 0; !own {
-		durations = slices.Clone(j.kinds[kindOf(address)])
-	}
-	durations = lastOf(durations, keptDurations)
-	if len(durations) == 0 {
-		return 0, false
-	}
-	slices.Sort(durations)
-	return (durations[(len(durations)-1)/2] + durations[len(durations)/2]) / 2, own
 }
