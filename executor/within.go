@@ -80,9 +80,11 @@ func (w *within) await() exit {
 			}
 			continue
 		}
+		// An engine that is busy brings the output later than the end. Docker closes it two seconds after the end,
+		// whatever was left behind.
 		select {
 		case <-w.output.copied:
-		case <-time.After(settleTime):
+		case <-time.After(killTime):
 		}
 		return exit{code: info.ExitCode}
 	}
