@@ -69,9 +69,11 @@ func (o *applyFlags) check() error {
 	if err := o.access.check(); err != nil {
 		return err
 	}
-	if o.parallelism < 0 || o.maxGPUHours < 0 || o.deviceWait < 0 {
-		return &cli.UsageError{Message: "-parallelism, -max-gpu-hours and -device-wait are not negative",
-			Remedy: "0 means: no limit"}
+	for name, value := range map[string]float64{"-parallelism": float64(o.parallelism),
+		"-max-gpu-hours": o.maxGPUHours, "-device-wait": float64(o.deviceWait)} {
+		if value < 0 {
+			return &cli.UsageError{Message: name + " is negative", Remedy: "0 means: no limit"}
+		}
 	}
 	return nil
 }

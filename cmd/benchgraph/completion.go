@@ -53,8 +53,7 @@ func (a *app) listWords(ctx context.Context, placeholder string, typed []string)
 	if !slices.Contains(projectWords, placeholder) {
 		return &cli.UsageError{
 			Message: fmt.Sprintf("no words stand for %s%s", placeholder, cli.Suggest(placeholder, projectWords)),
-			Remedy:  "try benchgraph help completion",
-		}
+			Remedy:  "try benchgraph help completion"}
 	}
 	words, err := a.wordsFor(ctx, placeholder, typed)
 	if err != nil {

@@ -26,8 +26,7 @@ func (a *app) query() cli.Command {
 			case !ok:
 				return &cli.UsageError{
 					Message: fmt.Sprintf("query knows no %q%s", args[0], cli.Suggest(args[0], sortedKeys(known))),
-					Remedy:  "write query deps ADDR, query rdeps ADDR, or query changed",
-				}
+					Remedy:  "write query deps ADDR, query rdeps ADDR, or query changed"}
 			case len(args) < n:
 				return &cli.UsageError{Message: "query " + args[0] + " needs ADDR", Remedy: "try benchgraph help query"}
 			case len(args) > n:

@@ -104,8 +104,8 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("This version of benchgraph runs nodes here, on Slurm, on Modal and on Kubernetes, and starts " +
-				"nothing on " + kind + ".")
+			unused("All nodes run here, since this version of benchgraph submits no jobs to " + kind + "." +
+				hclspec.Choices(kind, slices.Collect(maps.Keys(kinds))))
 			continue
 		}
 		s, mistakes := parse(kinds[kind], cmp.Or(name, kind), x)
