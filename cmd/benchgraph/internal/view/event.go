@@ -167,8 +167,7 @@ type eventJSON struct {
 func MarshalEvent(e engine.Event) ([]byte, error) {
 	shape := eventJSON{
 		Type: string(e.Type), Time: e.Time.Format(time.RFC3339Nano), Address: e.Address, Attempt: e.Attempt,
-		Phase: e.Phase, Reason: e.Reason, Log: e.Log, Retrying: e.Retrying,
-	}
+		Phase: e.Phase, Reason: e.Reason, Log: e.Log, Retrying: e.Retrying}
 	if !e.Key.IsZero() {
 		shape.Key = e.Key.String()
 	}

@@ -99,25 +99,21 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	}
 	for _, l := range lines {
 		sign, color := symbol(l.action)
-		fmt.Fprintf(&b, "%s %s  %s", s.paint(color, sign), s.paint(color, pad(Clean(string(l.action)), 7)),
-			pad(title(l), columns))
-		if l.reason != "" {
-			b.WriteString("  " + Clean(l.reason))
-		}
+		action, name, note := pad(Clean(string(l.action)), 7), pad(title(l), columns), "  "+Clean(l.reason)
 		if l.about > 0 {
-			b.WriteString(" (about " + Duration(l.about) + ")")
+			note += " (about " + Duration(l.about) + ")"
 		}
-		b.WriteByte('\n')
+		s.noted(&b, s.paint(color, sign)+" "+s.paint(color, action)+"  "+name, cells(sign+action+name)+3, note, "    ")
 	}
 	if len(lines) > 0 {
 		b.WriteByte('\n')
 	}
 	for _, note := range o.Notes {
-		b.WriteString(Clean(note) + "\n")
+		s.noted(&b, "", 0, Clean(note), "")
 	}
 	b.WriteString(s.Bold(Clean(o.Sum)) + "\n")
 	if o.Critical != "" {
-		b.WriteString(Clean(o.Critical) + "\n")
+		s.noted(&b, "", 0, Clean(o.Critical), "")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

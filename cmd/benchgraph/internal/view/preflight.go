@@ -36,8 +36,7 @@ func headings() []heading {
 		{preflight.Version, "candidate with a known issue", "candidates with a known issue"},
 		{preflight.Methodology, "methodology that differs", "methodologies that differ"},
 		{preflight.Disk, "disk too small", "disks too small"},
-		{preflight.Driver, "driver too old", "drivers too old"},
-	}
+		{preflight.Driver, "driver too old", "drivers too old"}}
 }
 
 // Preflight prints the findings in one line and, if verbose, every finding that is not ok on a line of its own. builds

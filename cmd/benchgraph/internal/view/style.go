@@ -127,14 +127,24 @@ func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes
 			line += cell
 		}
 		line = strings.TrimRight(line, " ")
-		if s.Columns == 0 || cells(line+notes[r]) <= s.Columns {
-			fmt.Fprintln(w, line+notes[r])
-			continue
-		}
-		fmt.Fprintln(w, line)
-		for _, text := range wrap(strings.TrimLeft(notes[r], ": "), s.Columns-len(indent)-2) {
-			fmt.Fprintln(w, indent+"  "+s.paint(dim, text))
-		}
+		s.noted(w, line, cells(line), notes[r], indent+"  ")
+	}
+}
+
+// noted writes a line, which takes so many columns, and a note behind it. On a terminal, a note that does not fit into
+// the line stands below, behind the indent. The line may be empty.
+func (s Style) noted(w io.Writer, line string, columns int, note, indent string) {
+	if s.Columns == 0 || columns+cells(note) <= s.Columns {
+		fmt.Fprintln(w, line+note)
+		return
+	}
+	color := ""
+	if line != "" {
+		color = dim
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+	for _, text := range wrap(strings.TrimLeft(note, ": "), s.Columns-len(indent)) {
+		fmt.Fprintln(w, indent+s.paint(color, text))
 	}
 }
 
