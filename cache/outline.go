@@ -25,7 +25,7 @@ type look struct {
 	first uint64 // Outline.First
 }
 
-// Outline is that of an entry as Get found it, or of one that was put just now. It is zero when the latter is gone.
+// Outline returns the outline of an entry: as Get found it, or of a new entry as it is now, zero if that is gone.
 func (d *Disk) Outline(m *Meta) Outline {
 	if m.looked != (look{}) {
 		return Outline{Key: m.Key, Meta: m.looked.meta, First: m.looked.first, Files: m.Files}

@@ -7,12 +7,12 @@ import (
 	"hash/crc32"
 )
 
-// seal puts a line before body that says what it is and, by a checksum, whether it is whole.
+// seal returns body behind a first line of magic, the kind of file, and the checksum of body.
 func seal(magic string, body []byte) []byte {
 	return append(fmt.Appendf(nil, "%s%08x\n", magic, checksum(body)), body...)
 }
 
-// unseal is the body of what seal made, or an error when it is of another kind or not whole.
+// unseal returns the body of a sealed file. An error says that the file is of another kind, or damaged.
 func unseal(magic string, data []byte) (body []byte, err error) {
 	rest, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {

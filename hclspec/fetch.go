@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -19,8 +19,6 @@ func fetchSchema() *eval.Schema {
 // MaxDownload is how many bytes a download may have where the file says nothing.
 const MaxDownload = 16 << 30
 
-var sha256Digits = lazyregexp.New(`^[0-9a-f]{64}$`)
-
 func decodeFetch(r reader, b Block) {
 	r.Need("url", "where the file comes from")
 	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), MaxSize: cmp.Or(r.Size("max_size"), MaxDownload),
@@ -28,7 +26,7 @@ func decodeFetch(r reader, b Block) {
 	if f.URL != "" {
 		r.download(f.URLRange, f.URL)
 	}
-	if f.SHA256 != "" && !sha256Digits().MatchString(f.SHA256) {
+	if f.SHA256 != "" && !lockfile.IsSHA256(f.SHA256) {
 		r.Fail(r.At("sha256"), "Invalid digest", "sha256 must have 64 lower-case hexadecimal digits.")
 	}
 	if f.SHA256 == "" && r.l.options.Lock != nil {

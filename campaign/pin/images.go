@@ -100,7 +100,7 @@ func (p *Resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 			return nil
 		})
 	}
-	_ = g.Wait() // what fails is told above
+	_ = g.Wait() // no function returns an error: failures are in diags
 	if ctx.Err() != nil {
 		return changed, append(diags, problem(missing[0].at, "Image cannot be resolved", context.Cause(ctx).Error()))
 	}
@@ -125,7 +125,8 @@ func (p *Resolver) unansweredImages(list []wantedImage) hcl.Diagnostics {
 	return hcl.Diagnostics{d}
 }
 
-// resolveImage finds out which image a name means. open reports that an error is nobody's answer: none could be asked.
+// resolveImage finds the image of a name. open reports that the error is no answer: no engine or registry could be
+// asked.
 func (p *Resolver) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
 	if p.Engine == nil {
 		return container.Pin{}, true, inventory.ErrNoEngine

@@ -164,8 +164,8 @@ type bringer interface {
 }
 
 // Bring brings results from the shared store into the store of this machine: those of benchmarks, of the blocks of a
-// benchmark that is to be gathered anew, and of reports. It reports whether the shared store lacked a result that its
-// index has: then the plan must be made again.
+// benchmark that is to be gathered anew, and of reports. The plan must be made again if it returns true: the shared
+// store lacked a result that its index has.
 func (s *Stored) Bring(ctx context.Context) bool {
 	store, ok := s.Store.(bringer)
 	if !ok {

@@ -183,8 +183,8 @@ func TestAPlanOfWhichNothingIsStoredKeepsItsChoice(t *testing.T) {
 	}
 }
 
-// A member that needs what failed leaves the blocks, with its reason and the failure behind it. The blocks of the next
-// graph are those of the others.
+// A member leaves its blocks if a node that it needs failed. The round tells the reason and the failure. The next graph
+// has blocks of the other members alone.
 func TestAMemberThatCannotBeMadeLeavesItsBlocks(t *testing.T) {
 	p := open(t, three)
 	p.fail(p.plan(), `task.made["c/one"]`, broken)

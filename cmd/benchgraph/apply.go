@@ -69,9 +69,9 @@ func (o *applyFlags) check() error {
 	if err := o.access.check(); err != nil {
 		return err
 	}
-	for name, value := range map[string]float64{"-parallelism": float64(o.parallelism),
-		"-max-gpu-hours": o.maxGPUHours, "-device-wait": float64(o.deviceWait)} {
+	for i, value := range []float64{float64(o.parallelism), o.maxGPUHours, float64(o.deviceWait)} {
 		if value < 0 {
+			name := []string{"-parallelism", "-max-gpu-hours", "-device-wait"}[i]
 			return &cli.UsageError{Message: name + " is negative", Remedy: "0 means: no limit"}
 		}
 	}

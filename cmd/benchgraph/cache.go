@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-const remake = "benchgraph apply makes those that a node needs, and apply -replace=ADDRESS any."
+const remake = "benchgraph apply makes the entries that a node needs, and apply -replace=ADDRESS any entry."
 
 type cacheFlags struct {
 	json        bool
@@ -177,7 +177,7 @@ func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d entryStore) erro
 		_, err = fmt.Fprintf(a.stdout, "%s whole, %s damaged.\n", view.Count(whole, "entry"), view.Number(len(damaged)))
 	}
 	if err == nil && len(damaged) > 0 {
-		return hint("The store has them no more; "+remake, "%s", view.Count(len(damaged), "damaged entry"))
+		return hint("They are no longer in the store. "+remake, "%s", view.Count(len(damaged), "damaged entry"))
 	}
 	return err
 }

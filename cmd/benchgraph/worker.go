@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	executorjob "github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
@@ -58,7 +58,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = request.Leave(ctx, shared, remote.Outcome{Job: a.env[executorjob.NameVariable], Failure: failure,
+	err = request.Leave(ctx, shared, remote.Outcome{Job: a.env[job.NameVariable], Failure: failure,
 		Seconds: time.Since(begun).Seconds(), Transcript: j.transcript})
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)

@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // lockSchemas are the blocks of a lock file.
@@ -30,8 +29,6 @@ func lockSchemas() []*eval.Schema {
 		}},
 	}
 }
-
-var sha256Digits = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // reader reads one block of the file.
 type reader struct{ eval.Reader }
@@ -101,7 +98,7 @@ func (lock *Lock) read(r reader) {
 		lock.Repos[name] = r.repo()
 	case "image":
 		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
-		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !sha256Digits().MatchString(hex) {
+		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !IsSHA256(hex) {
 			r.Fail(r.Block.Range, "Invalid pin",
 				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image "+
 					"again.")
@@ -174,9 +171,12 @@ func (r reader) repo() Repo {
 }
 
 // ObjectName says whether a text is the whole name of an object of git.
-func ObjectName(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
-}
+func ObjectName(s string) bool { return len(s) == 40 && isHex(s) || IsSHA256(s) }
+
+// IsSHA256 says whether a text is a SHA-256 in lower-case hexadecimal digits.
+func IsSHA256(s string) bool { return len(s) == 64 && isHex(s) }
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 func (r reader) stringMap(name string) map[string]string {
 	out := map[string]string{}
