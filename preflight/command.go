@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/preflight/sh"
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 // side says which of a benchmark's commands something belongs to.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agext/levenshtein"
 
-	"github.com/benchgraph/benchgraph/preflight/sh"
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 // ModelSpec is what is known of a model as its author publishes it.

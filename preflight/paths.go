@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
-	"github.com/benchgraph/benchgraph/preflight/sh"
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 var (

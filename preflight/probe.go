@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/preflight/sh"
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 // probe tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||. Known is

@@ -6,11 +6,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
-	"github.com/benchgraph/benchgraph/preflight/sh"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -309,10 +310,10 @@ func plainText(t hclspec.Text) string {
 	for _, part := range t {
 		if part.Ref != (hclspec.Address{}) {
 			b.WriteString(sh.Ref + strings.Map(func(r rune) rune {
-				if r == '"' || r == '\'' || r == ' ' {
-					return '_'
+				if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-[]", r) {
+					return r
 				}
-				return r
+				return '_' // it would mean something to a shell
 			}, part.Ref.String()) + sh.RefEnd)
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/hclspec/dataset/internal/command"
 )
 
 // Options say how a table of commits is read.
@@ -124,7 +126,7 @@ func quote(s string) string {
 // params collects the parameters of a commit in the order in which they are written.
 func (t *table) params(row Row, c *Commit) {
 	line := t.cols.text(row, "command")
-	command, err := SplitCommand(line)
+	plain, err := command.Split(line)
 	if err != nil {
 		t.note(row, "the command: %s", err)
 	}
@@ -132,24 +134,24 @@ func (t *table) params(row Row, c *Commit) {
 		t.note(row, "the command: column %q has a list of %d, and the first of them is taken", column, n)
 	}
 	server := t.server(row)
-	command.Server = append(server.Server, command.Server...)
+	plain.Server = append(server.Server, plain.Server...)
 
 	add := func(name string, value any) {
 		if !empty(value) || name == "mode" && value == noMode {
 			c.Params = append(c.Params, Param{name, value})
 		}
 	}
-	add("mode", t.mode(row, line, command))
-	add("model", t.agreed(row, "model", first(command.Model, server.Model)))
-	if n := t.gpus(row, max(command.GPUs, server.GPUs)); n > 0 {
-		command.Server = withoutParallel(command.Server, n)
+	add("mode", t.mode(row, line, plain))
+	add("model", t.agreed(row, "model", first(plain.Model, server.Model)))
+	if n := t.gpus(row, max(plain.GPUs, server.GPUs)); n > 0 {
+		plain.Server = command.WithoutParallel(plain.Server, n)
 		add("gpus", json.Number(strconv.Itoa(n)))
 	}
-	add("dataset", t.agreed(row, "dataset", command.Dataset))
-	add("server", joinWords(command.Server))
-	add("client", joinWords(command.Client))
-	add("env", environment(server.Env, command.Env))
-	if line != "" && command.Mode == "" {
+	add("dataset", t.agreed(row, "dataset", plain.Dataset))
+	add("server", command.Join(plain.Server))
+	add("client", command.Join(plain.Client))
+	add("env", environment(server.Env, plain.Env))
+	if line != "" && plain.Mode == "" {
 		add("command", line)
 	}
 	for _, name := range sortedKeys(t.options.Columns) {
@@ -163,15 +165,15 @@ func (t *table) params(row Row, c *Commit) {
 }
 
 // server reads the command that starts the server, where the table has one.
-func (t *table) server(row Row) Command {
+func (t *table) server(row Row) command.Command {
 	line := t.cols.text(row, "server_command")
 	if line == "" {
-		return Command{}
+		return command.Command{}
 	}
-	c, err := SplitCommand(line)
+	c, err := command.Split(line)
 	if err != nil || c.Mode != "server" {
 		t.note(row, "the server's command is not one that is known: %s", quote(line))
-		return Command{}
+		return command.Command{}
 	}
 	return c
 }
@@ -180,7 +182,7 @@ func (t *table) server(row Row) Command {
 const noMode = "none"
 
 // mode is what kind of benchmark a row asks for. The command decides: it is what is run.
-func (t *table) mode(row Row, line string, c Command) any {
+func (t *table) mode(row Row, line string, c command.Command) any {
 	declared := t.cols.text(row, "mode")
 	switch {
 	case line == "" && len(t.cols["command"]) > 0 && declared == "":
@@ -220,24 +222,6 @@ func (t *table) gpus(row Row, fromCommand int) int {
 		t.note(row, "%d GPUs are declared, and its command needs %d, which is written", n, fromCommand)
 	}
 	return max(n, fromCommand)
-}
-
-// withoutParallel leaves out the tensor parallel size that is the number of GPUs: the benchmark says it for all
-// commits.
-func withoutParallel(words []string, gpus int) []string {
-	var rest []string
-	for i := 0; i < len(words); i++ {
-		name, value := flagOf(words[i:min(i+2, len(words))])
-		if isFlag(words[i]) && slices.Contains([]string{"tensor-parallel-size", "tp", "tp-size"}, name) &&
-			value == strconv.Itoa(gpus) {
-			if !strings.Contains(words[i], "=") {
-				i++
-			}
-			continue
-		}
-		rest = append(rest, words[i])
-	}
-	return rest
 }
 
 func environment(all ...map[string]string) map[string]any {

@@ -35,7 +35,6 @@ var overBudget = map[string]int{
 	"executor":                     3439,
 	"findings":                     2339,
 	"hclspec":                      5942,
-	"hclspec/dataset":              1595,
 	"hclspec/internal/eval":        2405,
 	"image":                        2039,
 	"metrics":                      5159,
@@ -54,7 +53,7 @@ var overBudget = map[string]int{
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
-const longLines = 115
+const longLines = 98
 
 // measured holds the sizes of the module.
 type measured struct {

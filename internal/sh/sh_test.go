@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/preflight/sh"
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 // words are the texts of a command, with | before what is only known when it runs.
@@ -38,8 +38,28 @@ func TestCommandsAreRead(t *testing.T) {
 	}
 }
 
+func TestConditionsAndDeclarations(t *testing.T) {
+	if list, ok := sh.Parse("[[ -f x ]] && ((n++)); prog", nil); !ok || len(list) != 3 || list[0].Then != "&&" {
+		t.Errorf("%v, %+v", ok, list)
+	}
+	list, ok := sh.Parse("case $1 in\na|b) cd x; one \"\\$A\\b\" ;;\n*) two [a-z]* ;;\nesac\n"+
+		"export B=1 C\n! three $B\\$ ${D:-4} $C &\n", nil)
+	if !ok || len(list) != 5 {
+		t.Fatalf("%v, %+v", ok, list)
+	}
+	one, two, three := list[1], list[2], list[4]
+	if words(one) != `one $A\b` || !one.Maybe || !one.Lost || words(two) != "two |[a-z]*" || !two.Maybe {
+		t.Errorf("%+v, %+v", one, two)
+	}
+	if words(list[3]) != "export B=1 C" || words(three) != "three 1$ 4 |" || !three.Not || three.Maybe ||
+		three.Then != "&" {
+		t.Errorf("%+v", list[3:])
+	}
+}
+
 func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
-	for _, text := range []string{"case $x in a) prog;; esac", "if prog", strings.Repeat("x", 2<<20)} {
+	for _, text := range []string{"f() { prog; }; f", "if prog", "! a | b", "prog <(b)", "a[1]=2 prog", "x=(1)",
+		"for ((;;)); do prog; done", strings.Repeat("x", 2<<20)} {
 		if list, ok := sh.Parse(text, nil); ok {
 			t.Errorf("%.40q: %+v", text, list)
 		}

@@ -1,4 +1,5 @@
-package dataset
+// Package command takes the command lines of benchmarks apart: what the engine is told, and what the benchmark is.
+package command
 
 import (
 	"errors"
@@ -7,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 // Command is a benchmark's command line, taken apart.
@@ -22,13 +25,13 @@ type Command struct {
 }
 
 // errShell says that a command uses more of the shell than words and quotes.
-var errShell = errors.New("it is more than one plain command, so it is kept whole")
+var errShell = errors.New("it is not one plain command, so it is kept whole")
 
-// SplitCommand takes the command line of a benchmark apart. A command of an unknown program has no mode.
-func SplitCommand(line string) (Command, error) {
-	words, err := splitWords(line)
-	if err != nil {
-		return Command{}, err
+// Split takes the command line of a benchmark apart. A command of an unknown program has no mode.
+func Split(line string) (Command, error) {
+	words, ok := sh.Words(line)
+	if !ok {
+		return Command{}, errShell
 	}
 	var c Command
 	for len(words) > 0 && assignment.MatchString(words[0]) {
@@ -194,60 +197,26 @@ func times(a, b string) int {
 	return product
 }
 
-// splitWords splits a command line as a shell does, without expanding anything.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	var word strings.Builder
-	open, quote := false, byte(0)
-	for i := 0; i < len(line); i++ {
-		c := line[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == '\'':
-			word.WriteByte(c)
-		case c == '\\' && i+1 < len(line):
-			i++
-			if line[i] != '\n' {
-				if quote == '"' && !strings.ContainsRune("\\\"$`", rune(line[i])) {
-					word.WriteByte('\\')
-				}
-				word.WriteByte(line[i])
-				open = true
+// WithoutParallel leaves out the tensor parallel size that is the number of GPUs: the benchmark says it for all
+// commits.
+func WithoutParallel(words []string, gpus int) []string {
+	var rest []string
+	for i := 0; i < len(words); i++ {
+		name, value := flagOf(words[i:min(i+2, len(words))])
+		if isFlag(words[i]) && slices.Contains([]string{"tensor-parallel-size", "tp", "tp-size"}, name) &&
+			value == strconv.Itoa(gpus) {
+			if !strings.Contains(words[i], "=") {
+				i++
 			}
-		case c == '$' || c == '`':
-			return nil, errShell
-		case quote != 0:
-			word.WriteByte(c)
-		case c == '\'' || c == '"':
-			quote, open = c, true
-		case strings.IndexByte(" \t\r\n", c) >= 0:
-			if c == '\n' && (open || len(words) > 0) && strings.TrimSpace(line[i:]) != "" {
-				return nil, errShell
-			}
-			if open {
-				words = append(words, word.String())
-				word.Reset()
-				open = false
-			}
-		case strings.IndexByte("|&;<>()", c) >= 0, c == '#' && !open:
-			return nil, errShell
-		default:
-			word.WriteByte(c)
-			open = true
+			continue
 		}
+		rest = append(rest, words[i])
 	}
-	if quote != 0 {
-		return nil, errors.New("its quotes are not closed, so it is kept whole")
-	}
-	if open {
-		words = append(words, word.String())
-	}
-	return words, nil
+	return rest
 }
 
-// joinWords writes words as a shell reads them back.
-func joinWords(words []string) string {
+// Join writes words as a shell reads them back.
+func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
