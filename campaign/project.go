@@ -22,7 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/round"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/campaign/survey"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
@@ -132,7 +132,7 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	if diags := p.reload(); diags.HasErrors() {
 		return diags
 	}
-	class, _, err := device.Inventory(nil)
+	class, _, err := machine.Inventory(nil)
 	if err != nil {
 		fmt.Fprintf(p.Progress, "inventory: %v\n", err)
 	}

@@ -14,7 +14,7 @@ type GPUs struct {
 	// bytes a device must have at least, as its maker counts: up to 8 % may be kept by driver and ECC
 	Memory int64
 	Model  *regexp.Regexp // matched against Device.Name; nil: any
-	Kind   string         // as KindOf calls it; empty: any
+	Kind   string         // as machine.KindOf calls it; empty: any
 }
 
 // Request is what a node needs while it runs; all of it is granted at once, or nothing.

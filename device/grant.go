@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/hostlock"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -34,26 +36,6 @@ func (p *LocalPool) suitable(want GPUs) []gpu.Device {
 	return slices.DeleteFunc(slices.Clone(p.total.GPUs()), func(d gpu.Device) bool { return !want.Suits(d) })
 }
 
-// byKind groups devices by their kind, in the order of the first of each.
-func byKind(devices []gpu.Device) [][]gpu.Device {
-	var groups [][]gpu.Device
-	at := map[string]int{}
-	var last ClassGPU // its words take longer than all else here
-	i := -1
-	for _, d := range devices {
-		if class := ClassOf(d); i < 0 || class != last {
-			last = class
-			seen := false
-			if i, seen = at[class.String()]; !seen {
-				i, at[class.String()] = len(groups), len(groups)
-				groups = append(groups, nil)
-			}
-		}
-		groups[i] = append(groups[i], d)
-	}
-	return groups
-}
-
 // takeGPUs locks devices of one kind. Where no kind can be granted, it returns the refusal that promises most.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	if want.Count == 0 {
@@ -61,13 +43,13 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	}
 	var refused *Refusal
 	suitable := p.suitable(want)
-	for _, kind := range byKind(suitable) {
+	for _, kind := range machine.ByKind(suitable) {
 		if len(kind) < want.Count {
 			continue
 		}
 		chosen, why := p.takeOf(kind, want, h)
 		if why == nil && p.host != nil {
-			p.host.wishes.End(want)
+			p.host.Wishes.End(want)
 		}
 		if why == nil || why.Looking {
 			return chosen, why
@@ -81,7 +63,7 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 		for _, d := range suitable {
 			uuids = append(uuids, d.UUID)
 		}
-		p.host.wishes.Make(want, want.Count, uuids)
+		p.host.Wishes.Make(want, want.Count, uuids)
 	}
 	return nil, refused
 }
@@ -91,7 +73,7 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 	free := p.free(some)
 	refused := map[string]*Refusal{} // by UUID
 	if p.host != nil {
-		older, kept := p.host.wishes.Older(want), map[*wish.Wish]*Refusal{}
+		older, kept := p.host.Wishes.Older(want), map[*wish.Wish]*Refusal{}
 		free = slices.DeleteFunc(free, func(d gpu.Device) bool {
 			w := older[d.UUID]
 			if w == nil {
@@ -121,7 +103,7 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 		free = slices.DeleteFunc(free, func(d gpu.Device) bool { return d.UUID == not })
 	}
 	free = slices.DeleteFunc(free, func(d gpu.Device) bool {
-		leased := p.host != nil && p.host.leasedElsewhere(d)
+		leased := p.host != nil && p.host.LeasedElsewhere(d)
 		if leased {
 			refused[d.UUID] = &Refusal{WaitsFor: elsewhereLeased}
 		}
@@ -135,20 +117,11 @@ func keptFor(w *wish.Wish) string {
 	p := gpu.Process{PID: w.PID}
 	p.Identify()
 	return fmt.Sprintf("kept for %s, which waits for %d devices since %s",
-		Holder{PID: p.PID, User: p.User, Program: p.Name}, w.Count, w.Since.Local().Format(time.DateTime))
+		hostlock.Holder{PID: p.PID, User: p.User, Program: p.Name}, w.Count, w.Since.Local().Format(time.DateTime))
 }
 
 // elsewhereLeased is why a device that another process has locked is not granted.
 const elsewhereLeased = "leased by another benchgraph"
-
-// leasedElsewhere reports whether another process holds the lock of a device.
-func (h *hostLock) leasedElsewhere(d gpu.Device) bool {
-	lock, err := h.gpu(d)
-	if err == nil {
-		lock.close()
-	}
-	return fs.Held(err)
-}
 
 // first are the devices of which n are chosen: all but those that are granted last, if these are enough.
 func (p *LocalPool) first(free []gpu.Device, n int) []gpu.Device {
@@ -209,7 +182,7 @@ func (p *LocalPool) lockGPUs(chosen []gpu.Device, h *hold) (not string, why *Ref
 	}
 	if why != nil {
 		for _, l := range h.gpus {
-			l.close()
+			l.Close()
 		}
 		h.gpus = nil
 	}
@@ -218,7 +191,7 @@ func (p *LocalPool) lockGPUs(chosen []gpu.Device, h *hold) (not string, why *Ref
 
 func (p *LocalPool) lockGPU(d gpu.Device, h *hold) *Refusal {
 	if p.host != nil {
-		lock, err := p.host.gpu(d)
+		lock, err := p.host.Device(d)
 		if fs.Held(err) {
 			delete(p.looks, d.UUID) // it says nothing of how that will leave it
 			return &Refusal{WaitsFor: elsewhereLeased}

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
+	"github.com/benchgraph/benchgraph/device/hostlock"
 )
 
 // Whoever asks learns who has leased a device and for what; what an earlier holder noted is not believed of another
@@ -23,9 +24,9 @@ func TestWhoHoldsADevice(t *testing.T) {
 			o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib)), HostLock: host,
 				GPULocks: locks}
 			p := newPool(t, o)
-			holder := func(i int) *device.Holder {
+			holder := func(i int) *hostlock.Holder {
 				t.Helper()
-				h, err := device.HolderOf(o.GPUs()[i], host, locks)
+				h, err := hostlock.HolderOf(o.GPUs()[i], host, locks)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -98,7 +99,7 @@ func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 	}
 	one := must(t, p, device.Request{GPUs: device.GPUs{Count: 1}})
 	one.Name("trial.x")
-	if h, err := device.HolderOf(o.GPUs()[0], host, locks); err != nil || h == nil || h.Node != "" {
+	if h, err := hostlock.HolderOf(o.GPUs()[0], host, locks); err != nil || h == nil || h.Node != "" {
 		t.Errorf("held by %+v, %v", h, err)
 	}
 	one.Release()
@@ -129,7 +130,7 @@ func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := device.CheckLocks(o.GPULocks); (err == nil) != test.ok {
+		if err := hostlock.Check(o.GPULocks); (err == nil) != test.ok {
 			t.Errorf("%s: %v", test.name, err)
 		}
 		l, why := p.TryAcquire(device.Request{GPUs: device.GPUs{Count: 1}})
@@ -162,7 +163,7 @@ func TestLeaseOfOneDevice(t *testing.T) {
 	var held atomic.Bool
 	held.Store(true)
 	time.AfterFunc(200*time.Millisecond, func() { held.Store(false); l.Release() })
-	release, err := device.LeaseGPU(devices[1].UUID, host, "")
+	release, err := hostlock.Lease(devices[1].UUID, host, "")
 	if err != nil || held.Load() {
 		t.Fatalf("%v, still leased: %t", err, held.Load())
 	}

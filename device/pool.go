@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/hostlock"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/device/ports"
 )
 
@@ -51,7 +52,7 @@ type LocalPool struct {
 	leases map[*Lease]*hold
 	given  map[string]time.Time // when devices were last given back, by UUID
 	ports  ports.Ports
-	host   *hostLock
+	host   *hostlock.Lock
 
 	looks   map[string]*look // at devices that somebody asks for, by UUID
 	looking bool             // a goroutine does
@@ -67,7 +68,7 @@ type hold struct {
 	cores  []int // likewise
 	memory int64 // likewise
 	disk   int64 // likewise
-	gpus   []*fileLock
+	gpus   []*hostlock.File
 }
 
 // mostCoreless is how many leases without a core are granted at a time: connections cost others something, too.
@@ -90,13 +91,19 @@ func NewPool(o Options) (*LocalPool, error) {
 	p.looks, p.hurry, p.change = map[string]*look{}, make(chan struct{}, 1), make(chan struct{})
 	p.open, p.end = context.WithCancel(context.Background())
 	if o.HostLock != "" {
-		host, err := openHostLock(o.HostLock, o.GPULocks)
+		host, err := hostlock.Open(o.HostLock, o.GPULocks)
 		if err != nil {
 			return nil, fmt.Errorf("pool: host lock: %w", err)
 		}
 		p.host = host
 	}
 	return p, nil
+}
+
+// PoolOf returns a pool that says what fits a machine, and calls it by a name. Nothing can be leased from it by a
+// process of another machine that does not own its devices.
+func PoolOf(p *machine.Profile, name string) (*LocalPool, error) {
+	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: gpu.These(p.Devices), Name: name})
 }
 
 // Close ends the looks, but for one that is under way, and closes the host lock. Leases must have been released.
@@ -110,7 +117,7 @@ func (p *LocalPool) Close() error {
 	if p.host == nil {
 		return nil
 	}
-	return p.host.close()
+	return p.host.Close()
 }
 
 // Fits says why r can never be granted. Too many cores are no reason: a build that would like 16 runs on 2 as well. Too
@@ -139,7 +146,7 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	}
 	suitable := p.suitable(want)
 	fit := 0
-	for _, kind := range byKind(suitable) {
+	for _, kind := range machine.ByKind(suitable) {
 		fit = max(fit, len(kind))
 	}
 	if fit >= want.Count {
@@ -150,7 +157,7 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 		has = fmt.Sprint(fit)
 	}
 	if len(suitable) > fit {
-		has += fmt.Sprintf(" of one kind (%s)", strings.Join(countKinds(suitable), ", "))
+		has += fmt.Sprintf(" of one kind (%s)", strings.Join(machine.CountKinds(suitable), ", "))
 	}
 	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
 	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
@@ -206,7 +213,7 @@ func (g GPUs) lacks(d gpu.Device) []string {
 	if g.Model != nil && !g.Model.MatchString(d.Name) {
 		lacks = append(lacks, "is of another model")
 	}
-	if g.Kind != "" && KindOf(d) != g.Kind {
+	if g.Kind != "" && machine.KindOf(d) != g.Kind {
 		lacks = append(lacks, "is of another kind")
 	}
 	if g.Count > 1 && d.Parent != "" { // CUDA opens one instance in a process, and NCCL connects none
@@ -232,7 +239,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 		return nil, refused
 	}
 	if p.host != nil {
-		if waits := p.host.enter(r.Quiet); waits != "" {
+		if waits := p.host.Enter(r.Quiet); waits != "" {
 			return nil, &Refusal{WaitsFor: waits}
 		}
 	}
@@ -256,7 +263,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	}
 	p.unqueue()
 	for _, lock := range h.gpus {
-		l.locks = append(l.locks, lock.f)
+		l.locks = append(l.locks, lock.Handle())
 	}
 	for _, d := range l.GPUs {
 		delete(p.looks, d.UUID) // it says nothing of what comes after the lease
@@ -271,7 +278,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 // unqueue lets nodes of other processes on the host come first.
 func (p *LocalPool) unqueue() {
 	if p.host != nil {
-		p.host.unqueue()
+		p.host.Unqueue()
 	}
 }
 
@@ -337,7 +344,7 @@ func (p *LocalPool) Free(r Request) Amounts {
 	}
 	if r.GPUs.Count > 0 {
 		a.GPUs = 0
-		for _, kind := range byKind(p.free(p.suitable(r.GPUs))) {
+		for _, kind := range machine.ByKind(p.free(p.suitable(r.GPUs))) {
 			a.GPUs = max(a.GPUs, len(kind))
 		}
 	}
@@ -375,15 +382,15 @@ func (p *LocalPool) name(h *hold, node string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, lock := range h.gpus {
-		lock.write(note{PID: os.Getpid(), Since: time.Now(), Node: node})
+		lock.Note(node)
 	}
 }
 
 func (p *LocalPool) giveBack(h *hold) {
 	for _, lock := range h.gpus {
-		lock.close()
+		lock.Close()
 	}
 	if p.host != nil {
-		p.host.leave()
+		p.host.Leave()
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
@@ -90,8 +90,9 @@ func TestBlocksOfTwoKindsOfDevicesAreNotPooled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := contestOf(speed())
 			row := only(t, c, printed(t, c, says, func(rec *sample.Record) {
-				gpu := device.ClassGPU{Name: fmt.Sprintf("GPU%d", rec.Block%test.kinds), Memory: 80 << 30, Count: 1}
-				rec.Class = device.Class{Arch: "amd64", CPU: "EPYC", Cores: 8, Memory: 64, GPUs: []device.ClassGPU{gpu}}
+				gpu := machine.ClassGPU{Name: fmt.Sprintf("GPU%d", rec.Block%test.kinds), Memory: 80 << 30, Count: 1}
+				rec.Class = machine.Class{Arch: "amd64", CPU: "EPYC", Cores: 8, Memory: 64,
+					GPUs: []machine.ClassGPU{gpu}}
 			}))
 			if row.Outcome != test.want || !strings.Contains(row.Reason, test.reason) {
 				t.Errorf("%s: %s", row.Outcome, row.Reason)

@@ -8,7 +8,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -39,7 +39,7 @@ func (x *Executor) ready() error {
 }
 
 // Exceeds returns what each job asks for and no node has, by the description of one; "" if there is nothing.
-func (x *Executor) Exceeds(node device.Host) string {
+func (x *Executor) Exceeds(node machine.Host) string {
 	switch {
 	case x.CPUs > node.Cores:
 		return fmt.Sprintf("%d cores, and a node has %d", x.CPUs, node.Cores)

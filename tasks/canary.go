@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
@@ -48,7 +48,7 @@ type canary struct {
 }
 
 // canary is the block's; nil when it has none.
-func (t *trialTask) canary(env *engine.Env, in device.Instance) *canary {
+func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 	spec := t.trusted().Bench.Canary
 	if spec == nil {
 		return nil
@@ -235,7 +235,7 @@ type canaryPlace struct {
 	devices     string // UUIDs, sorted
 }
 
-func placeOf(group string, in device.Instance) canaryPlace {
+func placeOf(group string, in machine.Instance) canaryPlace {
 	return canaryPlace{group, in.Host, strings.Join(slices.Sorted(slices.Values(in.UUIDs)), " ")}
 }
 

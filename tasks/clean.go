@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -54,7 +55,7 @@ func (c Config) AllDevices() []gpu.Device {
 
 // severalKinds says whether the devices of the machine are of more than one kind.
 func (p *Facts) severalKinds() bool {
-	return len(slices.Compact(device.Kinds(p.Devices()))) > 1
+	return len(slices.Compact(machine.Kinds(p.Devices()))) > 1
 }
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -22,7 +23,7 @@ import (
 // builds its architecture; what a node needs is held against what that machine has.
 type Elsewhere struct {
 	Name string // for people
-	*device.Profile
+	*machine.Profile
 	Pool device.Pool // of that machine; it only says what fits
 	Here bool        // this process runs on a machine like that one, and makes everything
 	// how the machine with the project confines what it makes; "": that is this machine
@@ -65,12 +66,12 @@ func (p *Facts) MachinesOfFile() []Elsewhere {
 	}
 	p.machines = []Elsewhere{}
 	for i := range p.Spec.Machines {
-		profile, err := device.ParseProfile(p.Spec.Machines[i].Document)
+		profile, err := machine.ParseProfile(p.Spec.Machines[i].Document)
 		if err != nil {
 			continue // a mistake of the file, and told as such
 		}
 		name := p.Spec.Machines[i].Address.Name
-		if pool, err := profile.Pool("machine " + name); err == nil {
+		if pool, err := device.PoolOf(profile, "machine "+name); err == nil {
 			p.machines = append(p.machines, Elsewhere{Name: name, Profile: profile, Pool: pool})
 		}
 	}
@@ -180,7 +181,7 @@ func (p *Facts) kindFor(commit string, want device.GPUs) (chosen string, n int) 
 	most := 0
 	for _, d := range p.Devices() {
 		if want.Suits(d) {
-			kind := device.KindOf(d)
+			kind := machine.KindOf(d)
 			count[kind]++
 			most = max(most, count[kind])
 		}

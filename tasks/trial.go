@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
@@ -140,7 +140,7 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 		return err
 	}
 	defer reset()
-	if rec.Class, rec.Instance, err = device.Inventory(devices); err != nil {
+	if rec.Class, rec.Instance, err = machine.Inventory(devices); err != nil {
 		fmt.Fprintf(env.Log, "inventory: %v\n", err)
 	}
 	rec.Seed, rec.Order = t.order()

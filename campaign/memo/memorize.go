@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
@@ -157,7 +157,7 @@ func (w *worldly) presence(name string, regular bool) {
 
 // writeDown fills in the nodes of a plan and the files that they depend on.
 func (p *Planned) writeDown(ctx context.Context, m *memo) error {
-	known := common{Findings: p.Findings, Hardware: p.Hardware, GPUs: device.Kinds(p.Devices()), Own: p.OwnFiles(),
+	known := common{Findings: p.Findings, Hardware: p.Hardware, GPUs: machine.Kinds(p.Devices()), Own: p.OwnFiles(),
 		Spec: hclspec.Spec{
 			Dir: p.Spec.Dir, Files: p.Spec.Files, Failures: p.Spec.Failures, Executors: p.Spec.Executors,
 			Machines: p.Spec.Machines, GPUHour: p.Spec.GPUHour, Store: p.Spec.Store, Sandbox: p.Spec.Sandbox,

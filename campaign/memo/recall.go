@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
@@ -107,9 +107,9 @@ func sameHardware(m *memo, c tasks.Config, was *common) bool {
 	for i := range m.Nodes {
 		kind := m.Nodes[i].Kind
 		if kind == "trial" || kind == "fill" || len(was.Findings) > 0 { // some of which are about devices
-			class, _, err := device.Inventory(nil)
+			class, _, err := machine.Inventory(nil)
 			return err == nil && class.String() == was.Hardware &&
-				(was.GPUs == nil || slices.Equal(device.Kinds(c.AllDevices()), was.GPUs))
+				(was.GPUs == nil || slices.Equal(machine.Kinds(c.AllDevices()), was.GPUs))
 		}
 	}
 	return true

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -127,7 +127,7 @@ func (s *Stored) isClass(hardware string, n *engine.Node) bool {
 	if q.Count == 0 {
 		return hardware == s.HardwareClass()
 	}
-	return slices.ContainsFunc(device.Kinds(s.Devices()), func(kind string) bool {
+	return slices.ContainsFunc(machine.Kinds(s.Devices()), func(kind string) bool {
 		return (q.Kind == "" || q.Kind == kind) &&
 			hardware == fmt.Sprintf("%s, %d × %s", s.HardwareClass(), q.Count, kind)
 	})

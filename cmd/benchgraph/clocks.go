@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/executor"
 )
 
@@ -49,7 +49,7 @@ func guardClocks(record, library string, alive io.Reader) int {
 // resetClocks resets what killed applies have left locked.
 func (s *session) resetClocks() {
 	lease := func(uuid string) (release func(), err error) {
-		return device.LeaseGPU(uuid, s.hostLock(), s.sharedLocks())
+		return hostlock.Lease(uuid, s.hostLock(), s.sharedLocks())
 	}
 	for _, err := range gpu.ResetLeft(s.gpus, s.clockRecords(), lease) {
 		s.note("Warning: %v", err)

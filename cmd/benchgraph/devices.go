@@ -11,8 +11,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/hostlock"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/executor"
 )
 
@@ -90,14 +91,14 @@ type deviceDoc struct {
 	gpu.Reading
 	Error string            `json:"error,omitempty"` // why it does not answer
 	Links map[string]string `json:"links,omitempty"` // by UUID: NV4, PIX, SYS, …
-	Lease *device.Holder    `json:"lease"`
+	Lease *hostlock.Holder  `json:"lease"`
 }
 
 func (a *app) inspect(driver *gpu.Driver) []deviceDoc {
 	list := []deviceDoc{}
 	for _, d := range driver.Devices() {
 		doc := deviceDoc{Device: d, Links: map[string]string{}}
-		lease, unknown := device.HolderOf(d, a.hostLock(), a.sharedLocks())
+		lease, unknown := hostlock.HolderOf(d, a.hostLock(), a.sharedLocks())
 		if unknown != nil {
 			a.note("Warning: who has leased device %d: %v", d.Index, unknown)
 		}
@@ -127,8 +128,8 @@ func (a *app) inspect(driver *gpu.Driver) []deviceDoc {
 }
 
 // thisHost describes this machine as keys of nodes know it.
-func thisHost() (device.Host, error) {
-	h, err := device.ThisHost()
+func thisHost() (machine.Host, error) {
+	h, err := machine.ThisHost()
 	h.Sandbox = string(executor.SandboxOf())
 	enforced, none := executor.Enforced()
 	h.Enforces = none == nil && enforced.CPUs
@@ -162,8 +163,8 @@ func (a *app) tellDevices(driver *gpu.Driver, again bool) error {
 		_, err := fmt.Fprintf(a.stdout, "No GPU: %s.\n", view.Clean(driver.Reason))
 		return err
 	}
-	heads := []string{"index", "name", "memory", "used", "busy", "power", "temp", "SM clock", "slowed by", "uuid"}
-	rows, users := [][]string{heads}, [][]string{{"index", "pid", "user", "program", "memory"}}
+	rows := [][]string{{"index", "name", "memory", "used", "busy", "power", "temp", "SM clock", "slowed by", "uuid"}}
+	users := [][]string{{"index", "pid", "user", "program", "memory"}}
 	docs := a.inspect(driver)
 	for _, d := range docs {
 		if d.Error != "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote/declared"
@@ -239,8 +240,8 @@ func (c *checkup) gpus(ctx context.Context) {
 		return
 	}
 	devices, provider, reason := driver.Devices(), driver.Provider, driver.Reason
-	cpus, memory, _, _, _ := device.Machine()
-	pool, err := device.NewPool(device.Options{CPUs: cpus, Memory: memory, GPUs: driver.Devices})
+	host, _ := machine.ThisHost()
+	pool, err := device.PoolOf(&machine.Profile{Host: host, Devices: devices}, "this machine")
 	if err != nil {
 		c.lacks("pool", true, "Report this with the output of benchgraph devices -json.", "%v", err)
 		return

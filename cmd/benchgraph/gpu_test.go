@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 )
 
 // The checks on real GPUs (docs/gpu.md). They are built into bin/gpu, which is carried to where the GPUs are, and look
@@ -364,9 +364,10 @@ func within(patience time.Duration, ok func() bool) bool {
 
 // machineText says in a line what this machine is.
 func machineText() string {
-	cpus, memory, model, kernel, _ := device.Machine()
+	host, _ := machine.ThisHost()
+	_, instance, _ := machine.Inventory(nil)
 	libc, _ := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
-	return fmt.Sprintf("%s, %d cores, %s, %s, %s, %s", model, cpus, view.Bytes(memory), kernel,
+	return fmt.Sprintf("%s, %d cores, %s, %s, %s, %s", host.CPU, host.Cores, view.Bytes(host.Memory), instance.Kernel,
 		cmp.Or(strings.TrimSpace(string(libc)), "libc not known"), runtime.Version())
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -28,16 +30,15 @@ const machineRemedy = "Write it on that machine: benchgraph devices -json >FILE.
 
 // checkMachines reads the descriptions of the machines that the file declares, by name, and the executors that reach
 // some. Each that cannot be read is a diagnostic.
-func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []declared.Executor, hcl.Diagnostics) {
-	profiles := map[string]*device.Profile{}
+func checkMachines(spec *hclspec.Spec) (map[string]*machine.Profile, []declared.Executor, hcl.Diagnostics) {
+	profiles := map[string]*machine.Profile{}
 	var diags hcl.Diagnostics
 	for i := range spec.Machines {
 		m := &spec.Machines[i]
-		profile, err := device.ParseProfile(m.Document)
+		profile, err := machine.ParseProfile(m.Document)
 		if err != nil {
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &m.DevicesRange,
-				Summary: "Machine not described",
-				Detail:  fmt.Sprintf("%s: %v. %s", m.Devices, err, machineRemedy)})
+				Summary: "Machine not described", Detail: fmt.Sprintf("%s: %v. %s", m.Devices, err, machineRemedy)})
 			continue
 		}
 		profiles[m.Address.Name] = profile
@@ -48,7 +49,7 @@ func checkMachines(spec *hclspec.Spec) (map[string]*device.Profile, []declared.E
 
 // elsewhere returns the machine that is planned for, by the name of a machine block or the path of a description. It
 // returns nil for this machine, unless an executor reaches others like it.
-func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*device.Profile, o access,
+func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*machine.Profile, o access,
 	reached bool) (*tasks.Elsewhere, error) {
 	if named == "" {
 		return nil, nil
@@ -57,15 +58,11 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 	if profile == nil {
 		document, err := readMachine(s.below(named))
 		if errors.Is(err, fs.ErrNotExist) {
-			var names []string
-			for i := range spec.Machines {
-				names = append(names, spec.Machines[i].Address.Name)
-			}
 			return nil, hint(machineRemedy, "-machine %s: there is neither a machine block nor a file of that name%s",
-				named, cli.Suggest(named, names))
+				named, cli.Suggest(named, slices.Collect(maps.Keys(profiles))))
 		}
 		if err == nil {
-			profile, err = device.ParseProfile(document)
+			profile, err = machine.ParseProfile(document)
 		}
 		if err != nil {
 			return nil, hint(machineRemedy, "-machine %s: %w", named, causeOf(err))
@@ -79,11 +76,11 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 	if o.job != nil {
 		return s.likeHere(name, profile, executor.Confinement(o.job.request.Confines))
 	}
-	host, _, err := device.Inventory(nil)
+	host, _, err := machine.Inventory(nil)
 	if err == nil && !reached && profile.Is(host, s.gpus.Devices()) {
 		return nil, nil
 	}
-	pool, err := profile.Pool("machine " + name)
+	pool, err := device.PoolOf(profile, "machine "+name)
 	if err != nil {
 		return nil, fmt.Errorf("-machine %s: %w", named, err)
 	}
@@ -92,13 +89,13 @@ func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[strin
 }
 
 // likeHere returns the described machine for a worker on a machine like that one, of whose devices it may have some.
-func (s *session) likeHere(name string, profile *device.Profile, builder executor.Confinement) (*tasks.Elsewhere,
+func (s *session) likeHere(name string, profile *machine.Profile, builder executor.Confinement) (*tasks.Elsewhere,
 	error) {
 	host, err := thisHost()
 	if err != nil {
 		s.note("Warning: %v", err)
 	}
-	kinds, described := device.Kinds(s.gpus.Devices()), device.Kinds(profile.Devices)
+	kinds, described := machine.Kinds(s.gpus.Devices()), machine.Kinds(profile.Devices)
 	more := slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(described, kind) })
 	confined := profile.Host.Sandbox == "" ||
 		profile.Host.Sandbox == host.Sandbox && profile.Host.Enforces == host.Enforces
@@ -111,9 +108,6 @@ func (s *session) likeHere(name string, profile *device.Profile, builder executo
 	return &tasks.Elsewhere{Name: name, Profile: profile, Pool: s.pool, Here: true, Builder: builder}, nil
 }
 
-// maxMachine is the size in bytes above which a file describes no machine.
-const maxMachine = 2 << 20
-
 func readMachine(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -121,8 +115,8 @@ func readMachine(path string) ([]byte, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
-	case info.Size() > maxMachine:
-		return nil, fmt.Errorf("larger than %d MiB", maxMachine>>20)
+	case info.Size() > machine.MaxProfile:
+		return nil, fmt.Errorf("larger than %d MiB", machine.MaxProfile>>20)
 	}
 	return os.ReadFile(path)
 }

@@ -28,6 +28,8 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/hostlock"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -329,8 +331,8 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if s.imageDisk, err = s.ownImageDisk(); err != nil {
 		return err
 	}
-	var memory int64
-	s.cpus, memory, _, _, _ = device.Machine() // what could not be read is 0: not known, and never short
+	host, _ := machine.ThisHost() // what could not be read is 0: not known, and never short
+	s.cpus = host.Cores
 	s.gpus = gpu.NewDriver(ctx, s.driverOptions())
 	if o.devices != "" {
 		some, err := gpu.Only(o.devices, s.gpus.Devices())
@@ -341,7 +343,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 		s.gpus.Keep(some)
 	}
 	s.host = executor.NewHost(s.hostOptions())
-	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: memory,
+	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: host.Memory,
 		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost,
 		Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.sharedLocks()})
 	return err
@@ -358,7 +360,7 @@ func (s *session) devices() []gpu.Device {
 		s.note("Warning: %s", view.Clean(warning))
 	}
 	if len(all) > 0 {
-		if err := device.CheckLocks(s.sharedLocks()); err != nil {
+		if err := hostlock.Check(s.sharedLocks()); err != nil {
 			s.note("Warning: no device can be leased: %v", err)
 		}
 	}

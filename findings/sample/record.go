@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/metrics"
@@ -36,8 +36,8 @@ type Record struct {
 	Block    int                 `json:"block"`
 	Seed     uint64              `json:"seed"`
 	Order    []string            `json:"order"` // members in the order in which they ran
-	Class    device.Class        `json:"hardware_class"`
-	Instance device.Instance     `json:"hardware_instance"`
+	Class    machine.Class       `json:"hardware_class"`
+	Instance machine.Instance    `json:"hardware_instance"`
 	Canary   *Canary             `json:"canary,omitempty"`
 	Members  map[string]Member   `json:"members"`
 	Run      string              `json:"run,omitempty"`   // the apply that measured it

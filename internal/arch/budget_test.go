@@ -29,7 +29,6 @@ var overBudget = map[string]int{
 	"cmd/benchgraph":               8974,
 	"cmd/benchgraph/internal/view": 2013,
 	"container":                    2448,
-	"device":                       2005,
 	"device/gpu":                   2165,
 	"engine":                       3250,
 	"executor":                     3439,

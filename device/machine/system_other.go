@@ -1,6 +1,6 @@
 //go:build !darwin
 
-package device
+package machine
 
 // The files of /proc say all that there is to know on Linux.
 func memoryOfSystem() int64 { return 0 }

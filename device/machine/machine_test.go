@@ -1,4 +1,4 @@
-package device
+package machine
 
 import (
 	"encoding/json"
@@ -155,7 +155,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestThisMachine(t *testing.T) {
-	cpus, memory, model, kernel, err := Machine()
+	cpus, memory, model, kernel, err := amounts()
 	if err != nil || cpus < 1 || cpus > runtime.NumCPU() || memory < 1<<20 || model == "" || kernel == "" {
 		t.Errorf("%d cores, %d bytes, %q, %q, %v", cpus, memory, model, kernel, err)
 	}

@@ -1,4 +1,4 @@
-package device
+package machine
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package device
+package hostlock
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
 	"os"
 	"strings"
 	"time"
@@ -46,10 +45,9 @@ func (h Holder) String() string {
 	return text
 }
 
-// HolderOf says who has leased a device, of whatever user, where pools have these Options.HostLock and GPULocks; nil:
-// nobody.
-func HolderOf(d gpu.Device, hostLock, gpuLocks string) (*Holder, error) {
-	f, err := os.OpenFile(gpuLock(hostLock, gpuLocks, d), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// HolderOf says who has leased a device, of whatever user, where pools have their locks there (see Open); nil: nobody.
+func HolderOf(d gpu.Device, path, gpus string) (*Holder, error) {
+	f, err := os.OpenFile(gpuLock(path, gpus, d), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -86,14 +84,14 @@ type note struct {
 
 const maxNote = 64 << 10
 
-// write notes in a lock file who holds it. It may belong to another user. One that has a second name may be anybody's
-// file, linked to by whoever wants it gone; it is locked like others, and nothing written.
-func (l *fileLock) write(n note) {
+// Note writes into a lock file who holds it, and for which node. It may belong to another user. One that has a second
+// name may be anybody's file, linked to by whoever wants it gone; it is locked like others, and nothing written.
+func (l *File) Note(node string) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(l.f.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {
 		return
 	}
-	text, err := json.Marshal(n)
+	text, err := json.Marshal(note{PID: os.Getpid(), Since: time.Now(), Node: node})
 	if err != nil || l.f.Truncate(0) != nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package device
+package machine
 
 import (
 	"encoding/json"
@@ -34,7 +34,7 @@ type Host struct {
 
 // ThisHost describes this machine, as this process may use it. An error says what could not be read; the rest is valid.
 func ThisHost() (Host, error) {
-	cpus, memory, model, _, err := Machine()
+	cpus, memory, model, _, err := amounts()
 	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: memory}, err
 }
 
@@ -45,7 +45,7 @@ func (h Host) Class() Class {
 
 // What a document may say.
 const (
-	maxProfile        = 2 << 20 // bytes
+	MaxProfile        = 2 << 20 // bytes
 	maxProfileDevices = 1024
 	maxProfileText    = 512 // bytes of a name
 	maxProfileMemory  = 1 << 50
@@ -57,8 +57,8 @@ var goName = lazyregexp.New(`^[a-z0-9]+$`)
 // ParseProfile reads what "benchgraph devices -json" printed. What an older benchgraph did not print yet is taken from
 // this machine, and named in Lacks.
 func ParseProfile(document []byte) (*Profile, error) {
-	if len(document) > maxProfile {
-		return nil, fmt.Errorf("the file is larger than %d MiB", maxProfile>>20)
+	if len(document) > MaxProfile {
+		return nil, fmt.Errorf("the file is larger than %d MiB", MaxProfile>>20)
 	}
 	var doc struct {
 		Format  *string       `json:"format"`
@@ -109,12 +109,6 @@ func ParseProfile(document []byte) (*Profile, error) {
 	return p, nil
 }
 
-// Pool returns a pool that says what fits the machine, and calls it by a name. Nothing can be leased from it by a
-// process of another machine that does not own its devices.
-func (p *Profile) Pool(name string) (*LocalPool, error) {
-	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: gpu.These(p.Devices), Name: name})
-}
-
 // Is reports whether the profile describes a machine of a class with these devices.
 func (p *Profile) Is(host Class, devices []gpu.Device) bool {
 	return p.Host.Class().String() == host.String() && slices.Equal(Kinds(p.Devices), Kinds(devices))
@@ -133,10 +127,30 @@ func Kinds(devices []gpu.Device) []string {
 	return kinds
 }
 
-// countKinds says how many devices there are of each kind.
-func countKinds(devices []gpu.Device) []string {
+// ByKind groups devices by their kind, in the order of the first of each.
+func ByKind(devices []gpu.Device) [][]gpu.Device {
+	var groups [][]gpu.Device
+	at := map[string]int{}
+	var last ClassGPU // its words take longer than all else here
+	i := -1
+	for _, d := range devices {
+		if class := ClassOf(d); i < 0 || class != last {
+			last = class
+			seen := false
+			if i, seen = at[class.String()]; !seen {
+				i, at[class.String()] = len(groups), len(groups)
+				groups = append(groups, nil)
+			}
+		}
+		groups[i] = append(groups[i], d)
+	}
+	return groups
+}
+
+// CountKinds says how many devices there are of each kind.
+func CountKinds(devices []gpu.Device) []string {
 	var parts []string
-	for _, kind := range byKind(devices) {
+	for _, kind := range ByKind(devices) {
 		parts = append(parts, fmt.Sprintf("%d × %s", len(kind), KindOf(kind[0])))
 	}
 	return parts
@@ -144,5 +158,5 @@ func countKinds(devices []gpu.Device) []string {
 
 // String describes the machine in one line: its devices, then the rest.
 func (p *Profile) String() string {
-	return strings.Join(append(countKinds(p.Devices), p.Host.Class().String()), "; ")
+	return strings.Join(append(CountKinds(p.Devices), p.Host.Class().String()), "; ")
 }

@@ -1,4 +1,5 @@
-package device
+// Package machine describes a machine: what of it counts for a measurement, and what a plan for it needs to know.
+package machine
 
 import (
 	"bufio"
@@ -88,9 +89,9 @@ type Instance struct {
 	Settings
 }
 
-// Machine returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not
+// amounts returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not
 // known), and what they are of. An error says what could not be read; the rest is valid.
-func Machine() (cpus int, memory int64, cpuModel, kernel string, err error) {
+func amounts() (cpus int, memory int64, cpuModel, kernel string, err error) {
 	m := machine{os.DirFS("/")}
 	memory, err = m.memory()
 	kernel, kernelErr := kernelRelease()
@@ -99,7 +100,7 @@ func Machine() (cpus int, memory int64, cpuModel, kernel string, err error) {
 
 // Inventory describes this machine with those of its GPUs that a measurement used.
 func Inventory(gpus []gpu.Device) (Class, Instance, error) {
-	cpus, memory, model, kernel, err := Machine()
+	cpus, memory, model, kernel, err := amounts()
 	m := machine{os.DirFS("/")}
 	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30)}
 	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature(),

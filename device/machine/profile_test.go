@@ -1,4 +1,4 @@
-package device
+package machine_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -16,8 +18,8 @@ const h100 = `{"index": 0, "uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "me
 
 func TestParseProfile(t *testing.T) {
 	t.Parallel()
-	p, err := ParseProfile([]byte(`{"format": "1.7", "driver_version": "550.54.15", "new": [1], "devices": [` + h100 +
-		`],
+	p, err := machine.ParseProfile([]byte(`{"format": "1.7", "driver_version": "550.54.15", "new": [1],
+		"devices": [` + h100 + `],
 		"machine": {"os": "linux", "arch": "amd64", "cpu": "Xeon", "cores": 96,
 			"memory_bytes": 1099511627776, "new": true}}`))
 	if err != nil {
@@ -26,19 +28,19 @@ func TestParseProfile(t *testing.T) {
 	if got := p.String(); got != "1 × NVIDIA H100 80GB HBM3 79.65 GiB 700 W driver 550; Xeon, 96 cores, 1024 GiB, amd64" {
 		t.Error(got)
 	}
-	if !p.Is(p.Host.Class(), p.Devices) || p.Is(p.Host.Class(), nil) || p.Is(Class{Cores: 1}, p.Devices) ||
+	if !p.Is(p.Host.Class(), p.Devices) || p.Is(p.Host.Class(), nil) || p.Is(machine.Class{Cores: 1}, p.Devices) ||
 		len(p.Lacks) > 0 {
 		t.Errorf("%+v", p)
 	}
-	pool, err := p.Pool("machine h100")
+	pool, err := device.PoolOf(p, "machine h100")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if err := pool.Fits(Request{GPUs: GPUs{Count: 1, Memory: 80 << 30}}); err != nil {
+	if err := pool.Fits(device.Request{GPUs: device.GPUs{Count: 1, Memory: 80 << 30}}); err != nil {
 		t.Error(err)
 	}
-	if err := pool.Fits(Request{GPUs: GPUs{Count: 2}, Memory: 1 << 41}); err == nil ||
+	if err := pool.Fits(device.Request{GPUs: device.GPUs{Count: 2}, Memory: 1 << 41}); err == nil ||
 		err.Error() != "needs 2 TiB of memory; machine h100 has 1 TiB\nneeds 2 devices; machine h100 has 1" {
 		t.Error(err)
 	}
@@ -55,9 +57,9 @@ func TestParseProfile(t *testing.T) {
 		`{"format": "1.0", "devices": [` + strings.Repeat(`{},`, 2000) + `{}]}`:               "it has 2001 devices",
 		`{"format": "1.0", "devices": [], "machine": {"cores": 1}}`:                           `its "machine" makes no sense`,
 		`{"format": "1.0", "devices": [], "machine": {"os": "a b", "arch": "x", "cores": 1}}`: `its "machine" makes no sense`,
-		strings.Repeat(" ", maxProfile+1):                                                     "larger than 2 MiB",
+		strings.Repeat(" ", machine.MaxProfile+1): "larger than 2 MiB",
 	} {
-		if _, err := ParseProfile([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := machine.ParseProfile([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %q", document, err, want)
 		}
 	}
@@ -66,7 +68,7 @@ func TestParseProfile(t *testing.T) {
 // What this machine is told of itself is what a profile of it says.
 func TestAProfileOfThisMachineIsThisMachine(t *testing.T) {
 	t.Parallel()
-	host, err := ThisHost()
+	host, err := machine.ThisHost()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +76,11 @@ func TestAProfileOfThisMachineIsThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParseProfile(document)
+	p, err := machine.ParseProfile(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	class, _, err := Inventory(nil)
+	class, _, err := machine.Inventory(nil)
 	if err != nil || !p.Is(class, nil) {
 		t.Errorf("%v is not %v, %v", p, class, err)
 	}
@@ -97,18 +99,19 @@ func FuzzParseProfile(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
-		var p *Profile
+		var p *machine.Profile
 		var err error
-		fuzzing.Frugal(t, len(document), func() { p, err = ParseProfile(document) })
+		fuzzing.Frugal(t, len(document), func() { p, err = machine.ParseProfile(document) })
 		if err != nil {
 			return
 		}
-		pool, err := p.Pool("x")
+		pool, err := device.PoolOf(p, "x")
 		if err != nil {
 			t.Fatalf("a profile that was read makes no pool: %v", err)
 		}
 		defer pool.Close()
-		if err := pool.Fits(Request{GPUs: GPUs{Count: len(p.Devices)}, Memory: p.Host.Memory}); err != nil {
+		all := device.Request{GPUs: device.GPUs{Count: len(p.Devices)}, Memory: p.Host.Memory}
+		if err := pool.Fits(all); err != nil {
 			t.Errorf("the machine does not have what it has: %v", err)
 		}
 	})

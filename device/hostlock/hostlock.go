@@ -1,14 +1,14 @@
 //go:build unix
 
-package device
+// Package hostlock keeps the pools of several processes of a host apart: nodes that need quiet, and devices.
+package hostlock
 
 import (
 	"errors"
 	"fmt"
-	"time"
-
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,13 +17,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// hostLock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively
-// while it has a quiet one. The kernel frees it when its holder dies. A LocalPool's mutex guards it.
-type hostLock struct {
+// Lock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
+// it has a quiet one. The kernel frees it when its holder dies. It is not safe for use by several goroutines.
+type Lock struct {
 	namedLock
-	gpus   string // directory of the devices' locks; empty: they lie beside path
+	Wishes *wish.Board // for more devices than are free
+	gpus   string      // directory of the devices' locks; empty: they lie beside path
 	leases int
-	wishes *wish.Board
 
 	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node
 	// meanwhile, and the running nodes come to their end. A pool that waits for the end of a quiet node holds the turn
@@ -37,7 +37,7 @@ const notQueued fs.LockKind = 0
 // namedLock is a lock file that is there under a name.
 type namedLock struct {
 	path string
-	file *fileLock
+	file *File
 }
 
 func openNamed(path string) (namedLock, error) {
@@ -49,22 +49,18 @@ func openNamed(path string) (namedLock, error) {
 // until then.
 const guardPatience = 10 * time.Second
 
-// LeaseGPU leases a device beside all pools with these Options.HostLock and GPULocks. It waits for a while until the
-// device is free.
-func LeaseGPU(uuid, hostLock, gpuLocks string) (release func(), err error) {
-	return leaseGPU(uuid, hostLock, gpuLocks, guardPatience)
-}
-
-func leaseGPU(uuid, hostLock, gpuLocks string, patience time.Duration) (release func(), err error) {
-	h, err := openHostLock(hostLock, gpuLocks)
+// Lease leases a device beside all pools whose lock is at path, and those of devices in a directory (see Open). It
+// waits for a while until the device is free.
+func Lease(uuid, path, gpus string) (release func(), err error) {
+	h, err := Open(path, gpus)
 	if err != nil {
 		return nil, err
 	}
-	defer h.close()
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		lock, err := h.gpu(gpu.Device{UUID: uuid})
+	defer h.Close()
+	for end := time.Now().Add(guardPatience); ; time.Sleep(100 * time.Millisecond) {
+		lock, err := h.Device(gpu.Device{UUID: uuid})
 		if err == nil {
-			return func() { lock.close() }, nil
+			return func() { lock.Close() }, nil
 		}
 		if !fs.Held(err) || !time.Now().Before(end) {
 			return nil, err
@@ -72,25 +68,27 @@ func leaseGPU(uuid, hostLock, gpuLocks string, patience time.Duration) (release 
 	}
 }
 
-func openHostLock(path, gpus string) (*hostLock, error) {
+// Open opens the lock of a host. Those of its devices lie in the directory gpus, which all users of the host share;
+// empty: they lie beside path.
+func Open(path, gpus string) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
-	h := &hostLock{gpus: gpus, wishes: wish.NewBoard(gpuLock(path, gpus, gpu.Device{UUID: "wish-"}))}
+	h := &Lock{gpus: gpus, Wishes: wish.NewBoard(gpuLock(path, gpus, gpu.Device{UUID: "wish-"}))}
 	var err error
 	if h.namedLock, err = openNamed(path); err != nil {
 		return nil, err
 	}
 	if h.turn, err = openNamed(path + ".turn"); err != nil {
-		h.file.close()
+		h.file.Close()
 		return nil, err
 	}
 	return h, nil
 }
 
-// CheckLocks says why the locks of devices in a directory of all users of the machine would be none; "" is no such
+// Check says why the locks of devices in a directory of all users of the machine would be none; "" is no such
 // directory.
-func CheckLocks(dir string) error {
+func Check(dir string) error {
 	if dir == "" {
 		return nil
 	}
@@ -120,8 +118,8 @@ func openToAll(dir string) error {
 	return nil
 }
 
-// enter counts one more lease, or says what it waits for. The turn is kept until unqueue, as the request may want more.
-func (h *hostLock) enter(quiet bool) string {
+// Enter counts one more lease, or says what it waits for. The turn is kept until Unqueue, as the request may want more.
+func (h *Lock) Enter(quiet bool) string {
 	how := fs.Shared
 	if quiet {
 		how = fs.Exclusive
@@ -147,11 +145,11 @@ func (h *hostLock) enter(quiet bool) string {
 }
 
 // queue takes the turn, or keeps the one that was taken before.
-func (h *hostLock) queue(how fs.LockKind) error {
+func (h *Lock) queue(how fs.LockKind) error {
 	if h.queued == how {
 		return nil
 	}
-	h.unqueue()
+	h.Unqueue()
 	err := h.turn.lock(how)
 	if err == nil {
 		h.queued = how
@@ -159,8 +157,8 @@ func (h *hostLock) queue(how fs.LockKind) error {
 	return err
 }
 
-// unqueue gives the turn back.
-func (h *hostLock) unqueue() {
+// Unqueue gives the turn back.
+func (h *Lock) Unqueue() {
 	if h.queued != notQueued {
 		_ = fs.Unlock(h.turn.file.f) // it cannot fail on an open file
 		h.queued = notQueued
@@ -174,7 +172,7 @@ func (l *namedLock) lock(how fs.LockKind) error {
 		if err != nil {
 			return err
 		}
-		l.file.close()
+		l.file.Close()
 		l.file = fresh
 	}
 	return fs.TryLock(l.file.f, how)
@@ -190,8 +188,8 @@ func (l *namedLock) holder() string {
 	return Holder{PID: p.PID, User: p.User, Program: p.Name}.String()
 }
 
-// leave counts one lease less.
-func (h *hostLock) leave() {
+// Leave counts one lease less.
+func (h *Lock) Leave() {
 	if h.leases--; h.leases == 0 {
 		_ = fs.Unlock(h.file.f) // it cannot fail on an open file
 	}
@@ -206,8 +204,8 @@ func gpuLock(hostLock, gpuLocks string, d gpu.Device) string {
 	return filepath.Join(gpuLocks, name)
 }
 
-// gpu locks one device against other processes.
-func (h *hostLock) gpu(d gpu.Device) (*fileLock, error) {
+// Device locks one device against other processes. The error of one that another process has is one of fs.Held.
+func (h *Lock) Device(d gpu.Device) (*File, error) {
 	if h.gpus != "" {
 		if err := openToAll(h.gpus); err != nil {
 			return nil, err
@@ -220,29 +218,39 @@ func (h *hostLock) gpu(d gpu.Device) (*fileLock, error) {
 			return nil, err
 		}
 		if err := fs.TryLock(f.f, fs.Exclusive); err != nil {
-			f.close()
+			f.Close()
 			return nil, err
 		}
 		if fs.IsAt(f.f, path) {
 			return f, nil
 		}
-		f.close() // somebody tidied up between: the next one may have locked another file of that name
+		f.Close() // somebody tidied up between: the next one may have locked another file of that name
 	}
 }
 
-func (h *hostLock) close() error {
-	h.wishes.Close()
-	return errors.Join(h.file.close(), h.turn.file.close())
+// LeasedElsewhere reports whether another process holds the lock of a device.
+func (h *Lock) LeasedElsewhere(d gpu.Device) bool {
+	lock, err := h.Device(d)
+	if err == nil {
+		lock.Close()
+	}
+	return fs.Held(err)
 }
 
-// fileLock is a file that is there only to be locked.
-type fileLock struct {
+// Close gives up what is held.
+func (h *Lock) Close() error {
+	h.Wishes.Close()
+	return errors.Join(h.file.Close(), h.turn.file.Close())
+}
+
+// File is a file that is there only to be locked.
+type File struct {
 	f *os.File
 }
 
 // openLock opens a lock file, which may belong to another user: it need not be writable, and no link is followed and no
 // pipe waited for, as the directory may be open to all.
-func openLock(path string) (*fileLock, error) {
+func openLock(path string) (*File, error) {
 	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|careful, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -259,7 +267,11 @@ func openLock(path string) (*fileLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fileLock{f}, nil
+	return &File{f}, nil
 }
 
-func (l *fileLock) close() error { return l.f.Close() }
+// Handle returns the open file, by which a child process can hold the lock, too.
+func (l *File) Handle() *os.File { return l.f }
+
+// Close gives the lock back.
+func (l *File) Close() error { return l.f.Close() }
