@@ -57,7 +57,7 @@ func TestParseProfile(t *testing.T) {
 		`{"format": "1.0", "devices": [` + strings.Repeat(`{},`, 2000) + `{}]}`:               "it has 2001 devices",
 		`{"format": "1.0", "devices": [], "machine": {"cores": 1}}`:                           `its "machine" makes no sense`,
 		`{"format": "1.0", "devices": [], "machine": {"os": "a b", "arch": "x", "cores": 1}}`: `its "machine" makes no sense`,
-		strings.Repeat(" ", machine.MaxProfile+1): "larger than 2 MiB",
+		strings.Repeat(" ", machine.MaxProfile+1):                                             "larger than 2 MiB",
 	} {
 		if _, err := machine.ParseProfile([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %q", document, err, want)
