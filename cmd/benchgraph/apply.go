@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gpuhours"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
@@ -101,9 +102,9 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 			return err
 		}
 	}
-	var stream *view.Stream
+	var stream *watch.Stream
 	if o.json {
-		stream = view.NewStream(a.stdout, version)
+		stream = watch.NewStream(a.stdout, version)
 		defer func() {
 			if err != nil && !a.summed {
 				// it ended before anything was applied
@@ -116,7 +117,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 }
 
 // applyLocked applies while nobody else changes the state.
-func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, stream *view.Stream) error {
+func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, stream *watch.Stream) error {
 	p, err := a.place()
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (a *app) lockState(p place) (release func(), err error) {
 }
 
 // apply plans once for what is shown beforehand, applies, and shows what came of it.
-func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stream *view.Stream) error {
+func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stream *watch.Stream) error {
 	p, options, err := s.plan(ctx, &o.selection)
 	if err != nil {
 		return err
@@ -262,7 +263,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if o.detach {
 		shown = &remote.Detacher{Next: shown, Detach: func(d *remote.Detached) { cancel(d) }}
 	}
-	watchers := view.Watchers{runs, &gpuhours.Meter{Limit: o.maxGPUHours, Stop: func(used float64) {
+	watchers := watch.Watchers{runs, &gpuhours.Meter{Limit: o.maxGPUHours, Stop: func(used float64) {
 		cancel(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is "+
 			"finished is kept", o.maxGPUHours, used)})
 	}}, shown}
@@ -284,20 +285,20 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 
 // watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:
 // the context also ends where the program does, and that is no interrupt.
-func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *view.Stream) (w view.Watcher,
+func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *watch.Stream) (w watch.Watcher,
 	finished func() bool) {
 	finished = func() bool { return true }
 	if stream != nil {
 		return stream, finished
 	}
 	if o.agent {
-		return view.NewTerse(s.stderr, p), finished
+		return watch.NewTerse(s.stderr, p), finished
 	}
 	f, tty := terminal(s.stderr)
 	if !tty || s.env["TERM"] == "dumb" || s.env["TERM"] == "" || s.env["CI"] != "" {
-		return view.NewLines(s.stderr, s.style(s.stderr), o.verbose), finished
+		return watch.NewLines(s.stderr, s.style(s.stderr), o.verbose), finished
 	}
-	live := view.NewLive(f, s.style(s.stderr), p, func() (int, int) {
+	live := watch.NewLive(f, s.style(s.stderr), p, func() (int, int) {
 		columns, rows, err := term.GetSize(int(f.Fd()))
 		if err != nil || columns <= 0 || rows <= 0 {
 			return 80, 24

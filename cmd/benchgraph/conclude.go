@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
@@ -22,8 +23,8 @@ import (
 
 // conclusion is what an apply reports at its end beside the result.
 type conclusion struct {
-	stream *view.Stream // nil: text
-	agent  bool         // terse text
+	stream *watch.Stream // nil: text
+	agent  bool          // terse text
 	failOn gate
 	show   func(context.Context, *session, *campaign.Applied) error
 	took   time.Duration
@@ -303,7 +304,7 @@ func viewError(err error) []diagnosticView {
 }
 
 // writeDiagnostics tells a reader of the events of warnings, or why there are no more events.
-func writeDiagnostics(stream *view.Stream, views []diagnosticView) {
+func writeDiagnostics(stream *watch.Stream, views []diagnosticView) {
 	for _, v := range views {
 		stream.Write(struct {
 			Type string `json:"type"`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/report"
 )
@@ -50,13 +51,11 @@ func (l *runLog) Event(e engine.Event) {
 	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
 		return
 	}
-	text, err := view.MarshalEvent(e)
+	text, err := watch.MarshalEvent(e)
 	if err == nil {
 		_, err = l.file.Write(append(text, '\n'))
 	}
-	if l.err == nil {
-		l.err = err
-	}
+	l.err = cmp.Or(l.err, err)
 }
 
 // Close closes the file.

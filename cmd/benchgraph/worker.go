@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
@@ -141,7 +142,7 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 		return err
 	}
 	var logs []string
-	lines := view.NewLines(s.stderr, s.style(s.stderr), false)
+	lines := watch.NewLines(s.stderr, s.style(s.stderr), false)
 	emit := func(e engine.Event) {
 		if e.Type == engine.NodeStart && e.Address == r.Address {
 			logs = append(logs, e.Log)

@@ -3,7 +3,7 @@ package gpuhours
 
 import "github.com/benchgraph/benchgraph/engine"
 
-// Meter is a view.Watcher that calls Stop after more than Limit GPU hours. With a limit of 0, it counts nothing.
+// Meter is a watch.Watcher that calls Stop after more than Limit GPU hours. With a limit of 0, it counts nothing.
 type Meter struct {
 	Limit float64
 	Stop  func(used float64)

@@ -18,7 +18,7 @@ import (
 func (s Style) Diagnostic(d *hcl.Diagnostic, file *hcl.File, width int) string {
 	severity := s.Error("Error")
 	if d.Severity == hcl.DiagWarning {
-		severity = s.paint(yellow, "Warning")
+		severity = s.Paint(Yellow, "Warning")
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s\n\n", severity, Clean(d.Summary))
@@ -95,7 +95,7 @@ func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
 	return out.String()
 }
 
-func (s Style) mark(text string) string { return s.paint("1;4", text) }
+func (s Style) mark(text string) string { return s.Paint("1;4", text) }
 
 // beginning and ending cut a text that is longer than most bytes, between characters.
 func beginning(text []byte, most int) []byte {

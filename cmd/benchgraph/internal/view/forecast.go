@@ -16,7 +16,7 @@ func about(f forecast.Forecast) string {
 	case f.GPUHours > 0:
 		parts = append(parts, figure(f.GPUHours)+" GPU-h")
 	case f.Wall > 0:
-		parts = append(parts, Duration(roughly(f.Wall)))
+		parts = append(parts, Duration(Roughly(f.Wall)))
 	}
 	if f.Cost > 0 {
 		parts = append(parts, "$"+figure(f.Cost))
@@ -32,7 +32,7 @@ func about(f forecast.Forecast) string {
 }
 
 // roughly leaves out what no forecast knows.
-func roughly(d time.Duration) time.Duration {
+func Roughly(d time.Duration) time.Duration {
 	switch {
 	case d > time.Hour:
 		return d.Round(time.Minute)
@@ -67,6 +67,6 @@ func critical(f forecast.Forecast, p *engine.Plan) string {
 	if took == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(roughly(took)), Duration(roughly(f.Wall)),
+	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(Roughly(took)), Duration(Roughly(f.Wall)),
 		strings.Join(names, " → "))
 }

@@ -29,13 +29,13 @@ const (
 func symbol(a engine.Action) (sign, color string) {
 	switch a {
 	case engine.Run:
-		return "+", green
+		return "+", Green
 	case engine.Cached:
-		return "=", dim
+		return "=", Dim
 	case engine.Skip:
-		return "-", yellow
+		return "-", Yellow
 	case engine.Blocked:
-		return "!", red
+		return "!", Red
 	}
 	return "?", ""
 }
@@ -95,15 +95,15 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	var b strings.Builder
 	columns := 0
 	for _, l := range lines {
-		columns = max(columns, min(cells(title(l)), 56))
+		columns = max(columns, min(Cells(title(l)), 56))
 	}
 	for _, l := range lines {
 		sign, color := symbol(l.action)
-		action, name, note := pad(Clean(string(l.action)), 7), pad(title(l), columns), "  "+Clean(l.reason)
+		action, name, note := Pad(Clean(string(l.action)), 7), Pad(title(l), columns), "  "+Clean(l.reason)
 		if l.about > 0 {
 			note += " (about " + Duration(l.about) + ")"
 		}
-		s.noted(&b, s.paint(color, sign)+" "+s.paint(color, action)+"  "+name, cells(sign+action+name)+3, note, "    ")
+		s.noted(&b, s.Paint(color, sign)+" "+s.Paint(color, action)+"  "+name, Cells(sign+action+name)+3, note, "    ")
 	}
 	if len(lines) > 0 {
 		b.WriteByte('\n')

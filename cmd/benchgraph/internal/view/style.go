@@ -16,6 +16,7 @@ import (
 	"github.com/docker/go-units"
 	"golang.org/x/text/width"
 
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -30,15 +31,16 @@ type Style struct {
 
 // The colours, as their SGR numbers.
 const (
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	blue   = "34"
-	dim    = "2"
-	bold   = "1"
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+	Blue   = "34"
+	Dim    = "2"
+	Strong = "1"
 )
 
-func (s Style) paint(color, text string) string {
+// Paint returns a text in a colour, where colours are wanted.
+func (s Style) Paint(color, text string) string {
 	if !s.Color || color == "" || text == "" {
 		return text
 	}
@@ -46,10 +48,10 @@ func (s Style) paint(color, text string) string {
 }
 
 // Bold marks a title.
-func (s Style) Bold(text string) string { return s.paint(bold, text) }
+func (s Style) Bold(text string) string { return s.Paint(Strong, text) }
 
 // Error marks the word that says that something went wrong.
-func (s Style) Error(text string) string { return s.paint(red, text) }
+func (s Style) Error(text string) string { return s.Paint(Red, text) }
 
 // Clean is a foreign text as one printable line, cut where no one would read on.
 func Clean(text string) string {
@@ -62,7 +64,7 @@ func Clean(text string) string {
 }
 
 // cells is how many columns of a terminal a text takes.
-func cells(text string) int {
+func Cells(text string) int {
 	n := 0
 	for _, r := range text {
 		n += runeCells(r)
@@ -82,8 +84,8 @@ func runeCells(r rune) int {
 }
 
 // fit cuts a text to a number of columns.
-func fit(text string, columns int) string {
-	if cells(text) <= columns {
+func Fit(text string, columns int) string {
+	if Cells(text) <= columns {
 		return text
 	}
 	n := 0
@@ -99,8 +101,8 @@ func fit(text string, columns int) string {
 	return text
 }
 
-func pad(text string, columns int) string {
-	return text + strings.Repeat(" ", max(0, columns-cells(text)))
+func Pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(0, columns-Cells(text)))
 }
 
 // Table writes rows in columns that are as wide as their widest cell, two spaces apart. It cleans the cells.
@@ -122,29 +124,29 @@ func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes
 		line := indent
 		for i, cell := range row {
 			if i < len(row)-1 {
-				cell = pad(cell, widths[i]) + "  "
+				cell = Pad(cell, widths[i]) + "  "
 			}
 			line += cell
 		}
 		line = strings.TrimRight(line, " ")
-		s.noted(w, line, cells(line), notes[r], indent+"  ")
+		s.noted(w, line, Cells(line), notes[r], indent+"  ")
 	}
 }
 
 // noted writes a line, which takes so many columns, and a note behind it. On a terminal, a note that does not fit into
 // the line stands below, behind the indent. The line may be empty.
 func (s Style) noted(w io.Writer, line string, columns int, note, indent string) {
-	if s.Columns == 0 || columns+cells(note) <= s.Columns {
+	if s.Columns == 0 || columns+Cells(note) <= s.Columns {
 		fmt.Fprintln(w, line+note)
 		return
 	}
 	color := ""
 	if line != "" {
-		color = dim
+		color = Dim
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
 	for _, text := range wrap(strings.TrimLeft(note, ": "), s.Columns-len(indent)) {
-		fmt.Fprintln(w, indent+s.paint(color, text))
+		fmt.Fprintln(w, indent+s.Paint(color, text))
 	}
 }
 
@@ -155,7 +157,7 @@ func widthsOf(rows [][]string) (widths []int) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], cells(cell))
+			widths[i] = max(widths[i], Cells(cell))
 		}
 	}
 	return widths
@@ -177,13 +179,13 @@ func wrap(text string, columns int) (lines []string) {
 		switch {
 		case line == "":
 			line = word
-		case cells(line)+1+cells(word) <= columns:
+		case Cells(line)+1+Cells(word) <= columns:
 			line += " " + word
 		default:
 			lines, line = append(lines, line), word
 		}
-		for cells(line) > columns { // one word that is longer than a line
-			head := strings.TrimSuffix(fit(line, columns), "…")
+		for Cells(line) > columns { // one word that is longer than a line
+			head := strings.TrimSuffix(Fit(line, columns), "…")
 			lines, line = append(lines, head), line[len(head):]
 		}
 	}
@@ -247,4 +249,15 @@ func figure(v float64) string {
 		return Number(int(math.Round(v)))
 	}
 	return fmt.Sprintf("%.2g", v)
+}
+
+// Class is the class of a failure and the rule that found it.
+func Class(f *failure.Failure) string {
+	switch {
+	case f.Class == "":
+		return ""
+	case f.Rule == "":
+		return string(f.Class) + ", undiagnosed"
+	}
+	return string(f.Class) + ", " + f.Rule
 }

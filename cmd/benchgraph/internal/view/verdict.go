@@ -163,3 +163,24 @@ func TotalsText(t stats.Totals) string {
 	}
 	return text
 }
+
+// TerseVerdicts writes a line for each primary row: outcome, candidate, benchmark, metric, figures, and what is said of
+// the outcome.
+func TerseVerdicts(w io.Writer, rows []stats.Comparison) {
+	for _, row := range rows {
+		if !row.Primary {
+			continue
+		}
+		fields := []string{string(row.Outcome), row.Candidate, row.Benchmark, row.Metric}
+		if row.Blocks > 0 {
+			fields = append(fields, Effect(row), Values(row), fmt.Sprintf("%d blocks", row.Blocks))
+		}
+		var present []string
+		for _, f := range fields {
+			if f = Clean(f); f != "" {
+				present = append(present, f)
+			}
+		}
+		fmt.Fprintln(w, strings.Join(present, " ")+remarks(row))
+	}
+}

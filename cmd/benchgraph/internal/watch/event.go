@@ -1,4 +1,5 @@
-package view
+// Package watch tells of an apply while it goes on: to a person, a program that reads JSON, and one that must remember.
+package watch
 
 import (
 	"bytes"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -25,12 +27,12 @@ type Watcher interface {
 type Lines struct {
 	mu      sync.Mutex
 	w       io.Writer
-	style   Style
+	style   view.Style
 	verbose bool
 }
 
 // NewLines returns a Lines that writes to w.
-func NewLines(w io.Writer, s Style, verbose bool) *Lines {
+func NewLines(w io.Writer, s view.Style, verbose bool) *Lines {
 	return &Lines{w: w, style: s, verbose: verbose}
 }
 
@@ -49,38 +51,38 @@ func (l *Lines) Event(e engine.Event) {
 func (l *Lines) Close() {}
 
 // eventText is an event as lines; empty for those that are not worth one.
-func eventText(s Style, e engine.Event, verbose bool) string {
-	address := Clean(e.Address)
+func eventText(s view.Style, e engine.Event, verbose bool) string {
+	address := view.Clean(e.Address)
 	line := func(color, word, rest string) string {
-		return s.paint(color, pad(word, 8)) + " " + strings.TrimSpace(address+"  "+Clean(rest)) + "\n"
+		return s.Paint(color, view.Pad(word, 8)) + " " + strings.TrimSpace(address+"  "+view.Clean(rest)) + "\n"
 	}
 	switch e.Type {
 	case engine.NodeStart:
-		return line(blue, "start", e.Reason)
+		return line(view.Blue, "start", e.Reason)
 	case engine.NodeDone:
-		took := Duration(e.Duration)
+		took := view.Duration(e.Duration)
 		if e.Queued > time.Second {
-			took += ", queued for " + Duration(roughly(e.Queued))
+			took += ", queued for " + view.Duration(view.Roughly(e.Queued))
 		}
-		return line(green, "done", took)
+		return line(view.Green, "done", took)
 	case engine.NodeCached:
 		if !verbose {
 			return ""
 		}
-		return line(dim, "cached", e.Reason)
+		return line(view.Dim, "cached", e.Reason)
 	case engine.NodeFailed:
 		return failedText(s, e)
 	case engine.SampleInvalid:
-		return line(yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data,
+		return line(view.Yellow, "invalid", dataText(e.Data, "candidate")+" block "+dataText(e.Data,
 			"block")+": "+e.Failure.Text())
 	case engine.FixApplied:
-		return line(yellow, "fix", strings.TrimSuffix(dataText(e.Data, "fix")+": "+e.Reason, ": "))
+		return line(view.Yellow, "fix", strings.TrimSuffix(dataText(e.Data, "fix")+": "+e.Reason, ": "))
 	case engine.VerdictMade:
 		of := strings.TrimSpace(dataText(e.Data, "benchmark") + " " + dataText(e.Data, "metric"))
-		return line(bold, "verdict", dataText(e.Data, "candidate")+": "+dataText(e.Data, "outcome")+" ("+cmp.Or(of,
-			"in no benchmark")+")")
+		return line(view.Strong, "verdict", fmt.Sprintf("%s: %s (%s)", dataText(e.Data, "candidate"),
+			dataText(e.Data, "outcome"), cmp.Or(of, "in no benchmark")))
 	case engine.Note:
-		return line(yellow, "note", e.Reason)
+		return line(view.Yellow, "note", e.Reason)
 	}
 	return ""
 }
@@ -93,30 +95,31 @@ func dataText(data map[string]any, name string) string {
 }
 
 // failedText formats a failure in full: the node, the line of evidence, the path of the log, and the remedy.
-func failedText(s Style, e engine.Event) string {
+func failedText(s view.Style, e engine.Event) string {
 	if e.Reason == engine.Interrupted {
-		return fmt.Sprintf("%s %s  %s\n", s.paint(yellow, pad("ended", 8)), Clean(e.Address), Clean(e.Reason))
+		return fmt.Sprintf("%s %s  %s\n", s.Paint(view.Yellow, view.Pad("ended", 8)), view.Clean(e.Address),
+			view.Clean(e.Reason))
 	}
-	word, color := "failed", red
+	word, color := "failed", view.Red
 	if e.Retrying {
-		word, color = "retry", yellow
+		word, color = "retry", view.Yellow
 	}
 	var b strings.Builder
 	f := e.Failure
 	if f == nil {
 		f = &failure.Failure{Message: e.Reason}
 	}
-	fmt.Fprintf(&b, "%s %s  %s", s.paint(color, pad(word, 8)), Clean(e.Address), Clean(f.Message))
-	if class := Class(f); class != "" {
+	fmt.Fprintf(&b, "%s %s  %s", s.Paint(color, view.Pad(word, 8)), view.Clean(e.Address), view.Clean(f.Message))
+	if class := view.Class(f); class != "" {
 		b.WriteString(" [" + class + "]")
 	}
 	if e.Retrying {
-		b.WriteString("; " + Clean(e.Reason))
+		b.WriteString("; " + view.Clean(e.Reason))
 	}
 	b.WriteByte('\n')
 	detail := func(name, text string) {
-		if text = Clean(text); text != "" {
-			fmt.Fprintf(&b, "         %s %s\n", s.paint(dim, name), text)
+		if text = view.Clean(text); text != "" {
+			fmt.Fprintf(&b, "         %s %s\n", s.Paint(view.Dim, name), text)
 		}
 	}
 	if !strings.Contains(f.Message, f.Evidence) {
@@ -127,17 +130,6 @@ func failedText(s Style, e engine.Event) string {
 		detail("log:", e.Log)
 	}
 	return b.String()
-}
-
-// Class is the class of a failure and the rule that found it.
-func Class(f *failure.Failure) string {
-	switch {
-	case f.Class == "":
-		return ""
-	case f.Rule == "":
-		return string(f.Class) + ", undiagnosed"
-	}
-	return string(f.Class) + ", " + f.Rule
 }
 
 // eventJSON is the shape of an event: what all have in common, then what failed.
@@ -232,7 +224,7 @@ type Stream struct {
 // NewStream returns a Stream and writes its first line.
 func NewStream(w io.Writer, version string) *Stream {
 	s := &Stream{w: w}
-	s.Write(map[string]any{"format": Format, "type": "version", "version": version,
+	s.Write(map[string]any{"format": view.Format, "type": "version", "version": version,
 		"time": time.Now().Format(time.RFC3339Nano)})
 	return s
 }

@@ -1,4 +1,4 @@
-package view
+package watch
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // Terse prints events for a program that must remember all that it reads: one line for each failure and, now and then,
@@ -42,13 +42,14 @@ func (t *Terse) Event(e engine.Event) {
 					parts = append(parts, part[0]+part[1])
 				}
 			}
-			fmt.Fprintf(t.w, "failed %s [%s] %s\n", Clean(e.Address), Class(f), Clean(strings.Join(parts, " | ")))
+			fmt.Fprintf(t.w, "failed %s [%s] %s\n", view.Clean(e.Address), view.Class(f),
+				view.Clean(strings.Join(parts, " | ")))
 		}
 	case engine.FixApplied:
-		fmt.Fprint(t.w, strings.TrimSpace("fix "+Clean(e.Address)+" "+Clean(dataText(e.Data, "fix")+" "+e.Reason)),
-			"\n")
+		what := strings.TrimSpace(dataText(e.Data, "fix") + " " + e.Reason)
+		fmt.Fprintf(t.w, "fix %s %s\n", view.Clean(e.Address), view.Clean(what))
 	case engine.Note:
-		fmt.Fprintf(t.w, "note %s\n", Clean(e.Reason))
+		fmt.Fprintf(t.w, "note %s\n", view.Clean(e.Reason))
 	}
 	if time.Since(t.told) < heartbeat {
 		return
@@ -63,24 +64,3 @@ func (t *Terse) Event(e engine.Event) {
 
 // Close does nothing: lines are not taken back.
 func (t *Terse) Close() {}
-
-// TerseVerdicts writes a line for each primary row: outcome, candidate, benchmark, metric, figures, and what is said of
-// the outcome.
-func TerseVerdicts(w io.Writer, rows []stats.Comparison) {
-	for _, row := range rows {
-		if !row.Primary {
-			continue
-		}
-		fields := []string{string(row.Outcome), row.Candidate, row.Benchmark, row.Metric}
-		if row.Blocks > 0 {
-			fields = append(fields, Effect(row), Values(row), fmt.Sprintf("%d blocks", row.Blocks))
-		}
-		var present []string
-		for _, f := range fields {
-			if f = Clean(f); f != "" {
-				present = append(present, f)
-			}
-		}
-		fmt.Fprintln(w, strings.Join(present, " ")+remarks(row))
-	}
-}

@@ -1,4 +1,4 @@
-package view
+package watch
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -24,7 +25,7 @@ const frame = 150 * time.Millisecond
 // Live is a table of the running nodes at the bottom of a terminal; events scroll by above it.
 type Live struct {
 	w     io.Writer
-	style Style
+	style view.Style
 	size  func() (columns, rows int)
 	quit  chan struct{}
 	done  sync.WaitGroup
@@ -46,7 +47,7 @@ type runningNode struct {
 }
 
 // NewLive returns a Live for a plan, on a terminal of the size that size tells each time it is asked.
-func NewLive(w io.Writer, s Style, p *engine.Plan, size func() (columns, rows int)) *Live {
+func NewLive(w io.Writer, s view.Style, p *engine.Plan, size func() (columns, rows int)) *Live {
 	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), progress: newProgress(p)}
 	fmt.Fprint(w, hideCursor)
 	l.done.Go(l.animate)
@@ -138,7 +139,7 @@ func (l *Live) table(columns, rows int) []string {
 	})
 	below := []string{l.bar(columns)}
 	if l.waits != "" && rows > 2 {
-		below = []string{fit("waiting: "+Clean(l.waits), columns), below[0]}
+		below = []string{view.Fit("waiting: "+view.Clean(l.waits), columns), below[0]}
 	}
 	rows -= len(below)
 	shown := nodes[:min(len(nodes), rows)]
@@ -147,15 +148,15 @@ func (l *Live) table(columns, rows int) []string {
 	}
 	names, width := make([]string, len(shown)), 0
 	for i, n := range shown {
-		names[i] = Clean(l.nameOf(n))
-		width = max(width, min(cells(names[i]), columns/2))
+		names[i] = view.Clean(l.nameOf(n))
+		width = max(width, min(view.Cells(names[i]), columns/2))
 	}
 	var lines []string
 	for i, n := range shown {
 		lines = append(lines, l.row(n, names[i], width, columns))
 	}
 	if rest := len(nodes) - len(shown); rest > 0 && rows > 0 {
-		lines = append(lines, fit(fmt.Sprintf("  and %d more", rest), columns))
+		lines = append(lines, view.Fit(fmt.Sprintf("  and %d more", rest), columns))
 	}
 	return append(lines, below...)
 }
@@ -185,22 +186,22 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 	if g := l.group(n.address); g != nil {
 		soFar = g.soFar()
 	}
-	text := spinner + " " + pad(fit(name, width), width)
-	for _, cell := range []string{n.phase, Duration(elapsed.Truncate(time.Second / 10)), soFar, devices,
+	text := spinner + " " + view.Pad(view.Fit(name, width), width)
+	for _, cell := range []string{n.phase, view.Duration(elapsed.Truncate(time.Second / 10)), soFar, devices,
 		lastLine(n.log)} {
-		if cell = Clean(cell); cell != "" {
+		if cell = view.Clean(cell); cell != "" {
 			text += "  " + cell
 		}
 	}
-	return fit(text, columns)
+	return view.Fit(text, columns)
 }
 
 // bar shows how much of all nodes has ended and how, what came out, and when the rest will have ended. # is done now, =
 // was up to date, x failed.
 func (l *Live) bar(columns int) string {
-	text := fmt.Sprintf("%s/%s", Number(len(l.ended)), Number(l.total))
+	text := fmt.Sprintf("%s/%s", view.Number(len(l.ended)), view.Number(l.total))
 	if l.failed > 0 {
-		text += fmt.Sprintf("  %s failed", Number(l.failed))
+		text += fmt.Sprintf("  %s failed", view.Number(l.failed))
 	}
 	queued := 0
 	for _, n := range l.running {
@@ -212,7 +213,7 @@ func (l *Live) bar(columns int) string {
 	if queued > 0 {
 		text += fmt.Sprintf("  %d queued", queued)
 	}
-	text += fmt.Sprintf("  %s", Duration(time.Since(l.begun).Truncate(time.Second)))
+	text += fmt.Sprintf("  %s", view.Duration(time.Since(l.begun).Truncate(time.Second)))
 	if left := l.left(); left != "" {
 		text += "  " + left
 	}
@@ -220,8 +221,8 @@ func (l *Live) bar(columns int) string {
 		text += "  " + verdicts
 	}
 	const width = 24
-	if cells(text)+width+3 > columns {
-		return fit(text, columns)
+	if view.Cells(text)+width+3 > columns {
+		return view.Fit(text, columns)
 	}
 	part := func(n int) int { return width * n / max(1, l.total) }
 	full, cached, failed := part(len(l.ended)), part(l.cached), part(l.failed)
@@ -233,8 +234,9 @@ func (l *Live) bar(columns int) string {
 	for _, c := range []struct {
 		n           int
 		sign, color string
-	}{{cached, "=", dim}, {done, "#", green}, {failed, "x", red}, {width - cached - done - failed, "-", ""}} {
-		bar += l.style.paint(c.color, strings.Repeat(c.sign, max(0, c.n)))
+	}{{cached, "=", view.Dim}, {done, "#", view.Green}, {failed, "x", view.Red},
+		{width - cached - done - failed, "-", ""}} {
+		bar += l.style.Paint(c.color, strings.Repeat(c.sign, max(0, c.n)))
 	}
 	return "[" + bar + "] " + text
 }
@@ -256,7 +258,7 @@ func lastLine(path string) string {
 	// A carriage return begins a line anew, as progress bars do.
 	lines := strings.FieldsFunc(string(buf[:n]), func(r rune) bool { return r == '\n' || r == '\r' })
 	for _, line := range slices.Backward(lines) {
-		if line = Clean(line); line != "" {
+		if line = view.Clean(line); line != "" {
 			return line
 		}
 	}

@@ -1,4 +1,4 @@
-package view
+package watch
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -180,7 +181,7 @@ func (l *progress) left() string {
 	if sum == 0 {
 		return ""
 	}
-	return word + Duration(roughly(max(longest, sum/time.Duration(max(1, len(l.running)))))) + " left"
+	return word + view.Duration(view.Roughly(max(longest, sum/time.Duration(max(1, len(l.running)))))) + " left"
 }
 
 // momentary says whether a node only reads what is there.
