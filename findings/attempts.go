@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
 // attempts counts how the attempts at the blocks of a contrast ended. Blocks that both sides share are counted once.
@@ -80,7 +81,7 @@ func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed b
 	}
 	// Each voided attempt has one cause. Replaced results without a failure were whole lifecycles of both sides.
 	valid := a.Valid + max(0, a.Replaced-max(0, causes-a.Voided))
-	p := stats.FisherExact(own, valid, theirs, valid)
+	p := inference.FisherExact(own, valid, theirs, valid)
 	more := max(own, theirs)
 	share := float64(more) / float64(more+valid)
 	if p >= significant && !(min(own, theirs) == 0 && share > mostLost) {

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
 // A gain shortens the run that it is measured in, unless the run has a fixed time. How much a command takes beside the
@@ -49,18 +50,18 @@ func unknownToClock(row stats.Comparison, s, base *standing) []stats.Caveat {
 		return nil
 	}
 	if len(claimed) == len(saved) {
-		gain, _, _ := stats.MeanInterval(claimed, clockConfidence)
-		_, _, most := stats.MeanInterval(short, clockConfidence)
+		gain, _, _ := inference.MeanInterval(claimed, clockConfidence)
+		_, _, most := inference.MeanInterval(short, clockConfidence)
 		if gain <= 0 || most >= 0 {
 			return nil
 		}
-		mean, _, _ := stats.MeanInterval(saved, clockConfidence)
+		mean, _, _ := inference.MeanInterval(saved, clockConfidence)
 		return []stats.Caveat{{Kind: stats.CaveatClock, Text: fmt.Sprintf(
 			"by the numbers in the outputs %s did the work %s faster than %s, and by the wall clock its command took %s",
 			s.name(), seconds(gain), base.name(), longer(mean))}}
 	}
-	mean, _, most := stats.MeanInterval(saved, clockConfidence)
-	usual, _, _ := stats.MeanInterval(before, clockConfidence)
+	mean, _, most := inference.MeanInterval(saved, clockConfidence)
+	usual, _, _ := inference.MeanInterval(before, clockConfidence)
 	if adaptive(s) || most >= 0 || -mean < clockShare*usual || -mean < clockLeast.Seconds() {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
 // The formats of this file are what other programs keep as histories of benchmarks. None has verdicts: each value is
@@ -35,7 +36,7 @@ func (s series) mean() (mean, low, high float64) {
 		copy(values, s.values)
 		back = func(v float64) float64 { return v }
 	}
-	mean, low, high = stats.MeanInterval(values, 0.95)
+	mean, low, high = inference.MeanInterval(values, 0.95)
 	if len(values) < 2 {
 		low, high = mean, mean
 	}

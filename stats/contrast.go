@@ -5,54 +5,15 @@ import (
 	"math"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/stats/inference"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // contrast is a verdict in the making.
 type contrast struct {
 	Verdict
-	estimate estimate
+	estimate inference.Estimate
 	testable bool // the rules of a verdict can be applied
-}
-
-// estimate is a mean on the log scale, with what its t interval needs.
-type estimate struct {
-	mean    float64
-	error   float64 // standard error
-	freedom float64 // degrees of freedom; 0: no interval
-}
-
-// interval is the two-sided t interval of the mean.
-func (e estimate) interval(confidence float64) (low, high float64) {
-	if e.error == 0 {
-		return e.mean, e.mean
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: e.freedom}.Quantile(1 - (1-confidence)/2)
-	return e.mean - t*e.error, e.mean + t*e.error
-}
-
-// MeanInterval is the mean of values with its two-sided t interval. Of fewer than two values the interval is
-// everything.
-func MeanInterval(values []float64, confidence float64) (mean, low, high float64) {
-	mean, deviation := stat.MeanStdDev(values, nil)
-	if len(values) < 2 {
-		return mean, math.Inf(-1), math.Inf(1)
-	}
-	n := float64(len(values))
-	low, high = estimate{mean, stat.StdErr(deviation, n), n - 1}.interval(confidence)
-	return mean, low, high
-}
-
-// p is the two-sided t test of a mean of 0.
-func (e estimate) p() float64 {
-	switch {
-	case e.mean == 0:
-		return 1
-	case e.error == 0:
-		return 0
-	}
-	return 2 * distuv.StudentsT{Sigma: 1, Nu: e.freedom}.CDF(-math.Abs(e.mean)/e.error)
 }
 
 // measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
@@ -166,16 +127,16 @@ func (c *contrast) paired(pairs []Pair, rule Rule) {
 		return
 	}
 	c.bounds(rule.Confidence)
-	c.HodgesLehmann = relative(hodgesLehmann(ratios))
-	c.Caveats = append(c.Caveats, ordered(ratios, c.estimate.freedom)...)
+	c.HodgesLehmann = relative(inference.HodgesLehmann(ratios))
+	c.Caveats = append(c.Caveats, ordered(ratios, c.estimate.Freedom)...)
 	var drawn bool
-	c.RawP, drawn = signFlip(ratios)
+	c.RawP, drawn = inference.SignFlip(ratios)
 	c.P = c.RawP
 	if drawn {
 		c.Caveats = append(c.Caveats,
 			Caveat{CaveatTest,
 				fmt.Sprintf("p is from %d random sign flips with a fixed seed: %d blocks are too many to enumerate",
-					draws, c.Blocks)})
+					inference.Draws, c.Blocks)})
 	}
 }
 
@@ -195,20 +156,20 @@ func (c *contrast) unpaired(pairs []Pair, rule Rule) {
 		return
 	}
 	c.describe(own, other)
-	c.estimate.mean = orient(stat.Mean(own, nil)-stat.Mean(other, nil), rule.Better)
-	c.Effect = relative(c.estimate.mean)
+	c.estimate.Mean = orient(stat.Mean(own, nil)-stat.Mean(other, nil), rule.Better)
+	c.Effect = relative(c.estimate.Mean)
 	if c.Blocks < 2 {
 		return
 	}
 	n, m := float64(len(own)), float64(len(other))
 	a, b := stat.Variance(own, nil)/n, stat.Variance(other, nil)/m
-	c.estimate.error = math.Sqrt(a + b)
-	c.estimate.freedom = n + m - 2
+	c.estimate.Error = math.Sqrt(a + b)
+	c.estimate.Freedom = n + m - 2
 	if a+b > 0 {
-		c.estimate.freedom = (a + b) * (a + b) / (a*a/(n-1) + b*b/(m-1))
+		c.estimate.Freedom = (a + b) * (a + b) / (a*a/(n-1) + b*b/(m-1))
 	}
 	c.bounds(rule.Confidence)
-	c.RawP = c.estimate.p()
+	c.RawP = c.estimate.P()
 	c.P = c.RawP
 	c.Caveats = append(c.Caveats, Caveat{CaveatTest, fmt.Sprintf("interval and p are Welch's, of %d samples against %d",
 		len(own), len(other))})
@@ -216,12 +177,12 @@ func (c *contrast) unpaired(pairs []Pair, rule Rule) {
 
 // describe writes the figures that need one sample on each side.
 func (c *contrast) describe(own, other []float64) {
-	c.Effect = relative(c.estimate.mean)
+	c.Effect = relative(c.estimate.Mean)
 	c.Value, c.AgainstValue = math.Exp(stat.Mean(own, nil)), math.Exp(stat.Mean(other, nil))
 }
 
 func (c *contrast) bounds(confidence float64) {
-	low, high := c.estimate.interval(confidence)
+	low, high := c.estimate.Interval(confidence)
 	c.Low, c.High = relative(low), relative(high)
 	c.LookLow, c.LookHigh = c.Low, c.High
 }
@@ -236,25 +197,3 @@ func orient(d float64, better string) float64 {
 // relative turns a ln ratio into a relative effect. It stays finite, because a result that cannot be written down is
 // lost.
 func relative(d float64) float64 { return min(math.Expm1(d), math.MaxFloat64) }
-
-// mostForWalsh bounds the memory of hodgesLehmann, which holds the means of all pairs.
-const mostForWalsh = 2000
-
-// hodgesLehmann is the median of the means of all pairs of values, each value with itself included. Beyond mostForWalsh
-// values it is their median.
-func hodgesLehmann(values []float64) float64 {
-	means := slices.Clone(values)
-	if len(values) <= mostForWalsh {
-		for i := range values {
-			for j := range i {
-				means = append(means, (values[i]+values[j])/2)
-			}
-		}
-	}
-	slices.Sort(means)
-	middle := len(means) / 2
-	if len(means)%2 == 1 {
-		return means[middle]
-	}
-	return (means[middle-1] + means[middle]) / 2
-}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/benchgraph/benchgraph/stats/inference"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -36,7 +36,7 @@ type covariate struct {
 // The less certain covariate is left out until the t test of each remaining one has p < 0.002. A test at a common level
 // would often pass on a machine without such an effect and narrow correct intervals. With this threshold, the error
 // rates are those without any adjustment.
-func withoutCovariates(differences []float64, pairs []Pair) (effect estimate, position, canary covariate) {
+func withoutCovariates(differences []float64, pairs []Pair) (effect inference.Estimate, position, canary covariate) {
 	position, canary = covariate{values: make([]float64, len(pairs))}, covariate{values: make([]float64, len(pairs))}
 	var own, other int
 	known := true
@@ -104,50 +104,22 @@ func even(values []float64) bool {
 
 // regress fits differences by least squares and sets slope and p of each covariate. It returns the difference where all
 // covariates are 0. Covariates that say the same have a p of 1.
-func regress(differences []float64, covariates []*covariate) estimate {
-	n := len(differences)
-	if len(covariates) == 0 {
-		mean, deviation := stat.MeanStdDev(differences, nil)
-		if n < 2 {
-			return estimate{mean: mean}
+func regress(differences []float64, covariates []*covariate) inference.Estimate {
+	columns := make([][]float64, len(covariates))
+	for i, c := range covariates {
+		columns[i] = c.values
+	}
+	effect, slopes, ok := inference.Regress(differences, columns...)
+	for i, c := range covariates {
+		c.p = 1
+		if !ok {
+			continue
 		}
-		return estimate{mean, stat.StdErr(deviation, float64(n)), float64(n - 1)}
-	}
-	design := mat.NewDense(n, 1+len(covariates), nil)
-	for i := range n {
-		design.Set(i, 0, 1)
-		for j, c := range covariates {
-			design.Set(i, 1+j, c.values[i])
-		}
-	}
-	values := mat.NewVecDense(n, differences)
-	var products, inverse mat.SymDense
-	var cholesky mat.Cholesky
-	var moments, found, rest mat.VecDense
-	products.SymOuterK(1, design.T())
-	moments.MulVec(design.T(), values)
-	if !cholesky.Factorize(&products) || cholesky.SolveVecTo(&found, &moments) != nil ||
-		cholesky.InverseTo(&inverse) != nil {
-		for _, c := range covariates {
-			c.p = 1
-		}
-		return estimate{}
-	}
-	rest.MulVec(design, &found)
-	rest.SubVec(values, &rest)
-	freedom := n - 1 - len(covariates)
-	coefficient := func(i int) estimate {
-		return estimate{found.AtVec(i), math.Sqrt(mat.Dot(&rest, &rest) / float64(freedom) * inverse.At(i, i)),
-			float64(freedom)}
-	}
-	for j, c := range covariates {
-		e := coefficient(1 + j)
-		c.slope, c.p = e.mean, e.p()
-		if math.Abs(c.slope) <= toleranceOfMargin {
-			c.p = 1
+		if c.slope = slopes[i].Mean; math.Abs(c.slope) > toleranceOfMargin {
+			c.p = slopes[i].P()
 		}
 	}
-	return coefficient(0)
+	return effect
 }
 
 // removed says in a row what was removed from its figures.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/stats/inference"
 	"pgregory.net/rapid"
 )
 
@@ -190,7 +191,7 @@ func leastSquares(rows [][]float64, y []float64) (coefficients []float64, half f
 		left += e * e
 	}
 	freedom := float64(n - k)
-	return coefficients, quantile(0.975, freedom) * math.Sqrt(left/freedom*matrix[0][k+1]/matrix[0][0])
+	return coefficients, inference.Quantile(0.975, freedom) * math.Sqrt(left/freedom*matrix[0][k+1]/matrix[0][0])
 }
 
 // A canary that is known in some blocks only, or differs in one block alone, removes nothing.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
 // Directions of a metric.
@@ -159,7 +161,7 @@ func (r Rule) withDefaults() Rule {
 // equal pairs a win or a loss at 20 % noise, and 1.1 % at 2 % noise. Two thirds of the level at such a look make these
 // 5.0 % and 0.9 %.
 func (r Rule) level(blocks int) float64 {
-	level := pocock(max(1, len(r.Looks)), 1-r.Confidence)
+	level := inference.Pocock(max(1, len(r.Looks)), 1-r.Confidence)
 	if len(r.Looks) > 1 && blocks < fewForPocock {
 		level *= 2.0 / 3
 	}
@@ -191,14 +193,14 @@ func (r Rule) flaw() string {
 func (c *contrast) decide(rule Rule, survives bool) {
 	margin := math.Log1p(rule.Tie)
 	level := rule.level(c.Blocks)
-	low, high := c.estimate.interval(1 - level)
+	low, high := c.estimate.Interval(1 - level)
 	c.LookLow, c.LookHigh = relative(low), relative(high)
-	tieLow, tieHigh := c.estimate.interval(0.90)
+	tieLow, tieHigh := c.estimate.Interval(0.90)
 
 	excludes := low > 0 || high < 0
-	large := math.Abs(c.estimate.mean) >= margin-toleranceOfMargin
+	large := math.Abs(c.estimate.Mean) >= margin-toleranceOfMargin
 	switch {
-	case excludes && large && survives && c.estimate.mean > 0:
+	case excludes && large && survives && c.estimate.Mean > 0:
 		c.Outcome = Win
 		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect),
 			rule.span(low, high), rule.none())
@@ -217,7 +219,7 @@ func (c *contrast) decide(rule Rule, survives bool) {
 		return
 	}
 	stopped := ""
-	if c.More = next(rule.Looks, c.Blocks); c.More > 0 && c.estimate.error > 0 {
+	if c.More = next(rule.Looks, c.Blocks); c.More > 0 && c.estimate.Error > 0 {
 		last := rule.Looks[len(rule.Looks)-1]
 		if chance := c.chance(last, margin, rule.level(last)); chance < futile {
 			c.More = 0

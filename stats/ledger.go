@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
 // Outcomes are all outcomes, in the order in which they are decided.
@@ -247,10 +249,10 @@ func SetQ(rows []Comparison) {
 		for k, i := range indexes {
 			ps[k] = rows[i].P
 			if rows[i].PT > 0 {
-				ps[k] = overall(rows[i].PT, len(rows[i].Looks))
+				ps[k] = inference.Overall(rows[i].PT, len(rows[i].Looks))
 			}
 		}
-		for k, q := range BenjaminiHochberg(ps) {
+		for k, q := range inference.BenjaminiHochberg(ps) {
 			rows[indexes[k]].Q = max(q, math.SmallestNonzeroFloat64)
 		}
 	}

@@ -1,6 +1,10 @@
 package stats
 
-import "math"
+import (
+	"math"
+
+	"github.com/benchgraph/benchgraph/stats/inference"
+)
 
 // Deviation is the standard deviation of the differences between both sides of a row from block to block, on the log
 // scale; 0: there are too few blocks to tell, or no difference at all.
@@ -15,7 +19,7 @@ func (c *Comparison) Deviation() float64 {
 			freedom--
 		}
 	}
-	return half / quantile((1+c.Confidence)/2, freedom) * math.Sqrt(float64(c.Blocks))
+	return half / inference.Quantile((1+c.Confidence)/2, freedom) * math.Sqrt(float64(c.Blocks))
 }
 
 // Sees is the smallest relative effect that a number of blocks, at least 2, shows in four of five cases, judged once at

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/stats/inference"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 )
@@ -41,7 +42,7 @@ func TestWhatIsSeen(t *testing.T) {
 			ratios = append(ratios, effect+deviation*random.NormFloat64())
 		}
 		mean, sd := stat.MeanStdDev(ratios, nil)
-		if math.Abs(mean) > quantile(0.975, blocks-1)*sd/math.Sqrt(blocks) {
+		if math.Abs(mean) > inference.Quantile(0.975, blocks-1)*sd/math.Sqrt(blocks) {
 			found++
 		}
 	}

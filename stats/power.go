@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/benchgraph/benchgraph/stats/inference"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -17,11 +18,11 @@ const (
 // foretold from the blocks so far (its distribution is a t distribution around their mean); the noise is taken to stay.
 func (c *contrast) chance(last int, margin, level float64) float64 {
 	n, all := float64(c.Blocks), float64(last)
-	deviation := c.estimate.error * math.Sqrt(n)
-	foretold := distuv.StudentsT{Mu: c.estimate.mean, Sigma: deviation * math.Sqrt((all-n)/(n*all)),
-		Nu: c.estimate.freedom}
-	large := max(margin, quantile(1-level/2, c.freedom(last))*deviation/math.Sqrt(all))
-	small := margin - quantile(0.95, c.freedom(last))*deviation/math.Sqrt(all)
+	deviation := c.estimate.Error * math.Sqrt(n)
+	foretold := distuv.StudentsT{Mu: c.estimate.Mean, Sigma: deviation * math.Sqrt((all-n)/(n*all)),
+		Nu: c.estimate.Freedom}
+	large := max(margin, inference.Quantile(1-level/2, c.freedom(last))*deviation/math.Sqrt(all))
+	small := margin - inference.Quantile(0.95, c.freedom(last))*deviation/math.Sqrt(all)
 	p := foretold.CDF(-large) + foretold.CDF(2*foretold.Mu-large) // the distribution is symmetric
 	if small > 0 {
 		p += foretold.CDF(small) - foretold.CDF(-small)
@@ -32,19 +33,19 @@ func (c *contrast) chance(last int, margin, level float64) float64 {
 // foresee computes which effect the blocks could have shown and, for an inconclusive contrast, how many blocks would
 // settle it. Both suppose that the noise stays as it was.
 func (c *contrast) foresee(margin float64, rule Rule) {
-	if c.estimate.error <= 0 || c.estimate.freedom <= 0 {
+	if c.estimate.Error <= 0 || c.estimate.Freedom <= 0 {
 		return
 	}
-	deviation := c.estimate.error * math.Sqrt(float64(c.Blocks))
-	c.Detectable = relative(max(margin, resolution(deviation, c.Blocks, c.estimate.freedom, rule.level(c.Blocks))))
+	deviation := c.estimate.Error * math.Sqrt(float64(c.Blocks))
+	c.Detectable = relative(max(margin, resolution(deviation, c.Blocks, c.estimate.Freedom, rule.level(c.Blocks))))
 	if c.Outcome != Inconclusive {
 		return
 	}
-	size := math.Abs(c.estimate.mean)
+	size := math.Abs(c.estimate.Mean)
 	further := sort.Search(farthest-c.Blocks, func(i int) bool {
 		n := c.Blocks + 1 + i
 		if size < margin {
-			return size+quantile(0.95, c.freedom(n))*deviation/math.Sqrt(float64(n)) < margin
+			return size+inference.Quantile(0.95, c.freedom(n))*deviation/math.Sqrt(float64(n)) < margin
 		}
 		return resolution(deviation, n, c.freedom(n), rule.level(n)) <= size
 	})
@@ -54,14 +55,10 @@ func (c *contrast) foresee(margin float64, rule Rule) {
 }
 
 // freedom is the degrees of freedom that n blocks would have.
-func (c *contrast) freedom(n int) float64 { return c.estimate.freedom + float64(n-c.Blocks) }
+func (c *contrast) freedom(n int) float64 { return c.estimate.Freedom + float64(n-c.Blocks) }
 
 // resolution is the smallest difference on the log scale that n blocks show with the chance power.
 func resolution(deviation float64, n int, freedom, level float64) float64 {
-	return (quantile(1-level/2, freedom) + quantile(power, freedom)) * deviation / math.Sqrt(float64(n))
-}
-
-// quantile is that of the t distribution.
-func quantile(p, freedom float64) float64 {
-	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(p)
+	away := inference.Quantile(1-level/2, freedom) + inference.Quantile(power, freedom)
+	return away * deviation / math.Sqrt(float64(n))
 }

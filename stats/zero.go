@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/stats/inference"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -36,14 +37,15 @@ func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
 	c.Value, c.AgainstValue = arithmetic(pairs)
 	if c.Blocks >= 2 {
 		mean, deviation := stat.MeanStdDev(differences, nil)
-		c.estimate = estimate{mean, stat.StdErr(deviation, float64(c.Blocks)), float64(c.Blocks - 1)}
-		c.RawP, _ = signFlip(differences)
-		c.P, c.PT = c.RawP, max(c.estimate.p(), math.SmallestNonzeroFloat64)
+		c.estimate = inference.Estimate{Mean: mean, Error: stat.StdErr(deviation, float64(c.Blocks)),
+			Freedom: float64(c.Blocks - 1)}
+		c.RawP, _ = inference.SignFlip(differences)
+		c.P, c.PT = c.RawP, max(c.estimate.P(), math.SmallestNonzeroFloat64)
 	}
 	if !c.reached(rule) {
 		return c
 	}
-	low, high := c.estimate.interval(1 - rule.level(c.Blocks))
+	low, high := c.estimate.Interval(1 - rule.level(c.Blocks))
 	text := fmt.Sprintf("%.6g against %.6g in all blocks", c.Value, c.AgainstValue)
 	switch {
 	case low > 0:

@@ -1,4 +1,4 @@
-package stats
+package inference
 
 import (
 	"math"
@@ -6,15 +6,16 @@ import (
 )
 
 const (
-	mostToEnumerate = 20      // values: 2^19 sums
-	draws           = 100_000 // beyond that
+	mostToEnumerate = 20 // values: 2^19 sums
+	// Draws is the number of random choices of signs beyond that.
+	Draws = 100_000
 )
 
-// signFlip is the two-sided p-value of the sign-flip test: the share of all ways to choose the values' signs whose sum
+// SignFlip is the two-sided p-value of the sign-flip test: the share of all ways to choose the values' signs whose sum
 // is at least as far from 0 as the sum seen. It supposes only that without an effect each value is as likely as its
 // negative. Up to 20 values it is exact; beyond, drawn is true and p comes from 100,000 random choices with a fixed
 // seed, counting the one seen, which keeps it valid.
-func signFlip(values []float64) (p float64, drawn bool) {
+func SignFlip(values []float64) (p float64, drawn bool) {
 	var sum, size float64
 	for _, v := range values {
 		sum += v
@@ -51,7 +52,7 @@ func countFlips(values []float64, sum, size, threshold float64) int {
 func drawnFlips(values []float64, threshold float64) float64 {
 	random := rand.New(rand.NewPCG(1, uint64(len(values))))
 	extreme := 1
-	for range draws {
+	for range Draws {
 		var sum float64
 		var bits uint64
 		for i, v := range values {
@@ -68,5 +69,5 @@ func drawnFlips(values []float64, threshold float64) float64 {
 			extreme++
 		}
 	}
-	return float64(extreme) / (draws + 1)
+	return float64(extreme) / (Draws + 1)
 }
