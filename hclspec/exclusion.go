@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +29,10 @@ func excludes(d *declaration) bool { return excluding(d.address.Kind) }
 func (l *loader) exclude() {
 	for _, kind := range []string{"skip", "known_issue"} {
 		for _, d := range l.of(kind) {
+			if d.Attrs["reason"] == nil && !d.Meant("reason") { // not of one row alone, which it may take out
+				l.scope.Diags.Error("", d.Range, "Missing reason", fmt.Sprintf(
+					"%s %q needs reason: a sentence that plan and every report show.", kind, d.Name))
+			}
 			l.decodeAll(l.kinds[kind], d)
 		}
 	}
@@ -64,15 +69,11 @@ func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
 }
 
 func decodeSkip(r reader, b Block) {
-	const what = "a sentence that plan and every report show"
-	if !r.Has("reason") {
-		r.Need("reason", what)
-	}
 	all := r.excluded(b)
-	if len(all) == 0 && !r.l.shadow {
+	if len(all) == 0 && !r.l.shadow || !r.Has("reason") {
 		return // the reason may be about what only a skipped commit has
 	}
-	r.Need("reason", what)
+	r.Need("reason", "a sentence that plan and every report show")
 	reason := r.Str("reason")
 	for _, b := range all {
 		r.l.spec.Skips = append(r.l.spec.Skips, Skip{Block: b, Reason: reason})
@@ -81,7 +82,9 @@ func decodeSkip(r reader, b Block) {
 }
 
 func decodeKnownIssue(r reader, b Block) {
-	r.Need("reason", "what is broken")
+	if r.Has("reason") {
+		r.Need("reason", "what is broken")
+	}
 	issue := KnownIssue{Probe: r.command("probe"), Sandbox: r.sandbox(), Reason: r.Str("reason")}
 	for _, b := range r.excluded(b) {
 		issue.Block = b

@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Reader reads the attributes of one block for one instance. Every mistake is recorded where it is found; the zero
@@ -273,13 +274,13 @@ func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string)
 
 // EnvName reports what cannot be the name of an environment variable.
 func (r Reader) EnvName(attr, name string) {
-	for i, c := range name {
-		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
-			r.Fail(r.At(attr), "Invalid name", "%q cannot be the name of an environment variable.", name)
-			return
-		}
-	}
-	if name == "" {
-		r.Fail(r.At(attr), "Invalid name", "The name of an environment variable cannot be empty.")
+	switch {
+	case !variableName().MatchString(name):
+		r.Fail(r.At(attr), "Invalid name", "%q cannot be the name of an environment variable.", name)
+	case slices.Contains([]string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC"}, name):
+		r.Fail(r.At(attr), "Variable of benchgraph", "benchgraph gives %s to each command, as what the command was "+
+			"granted. Leave it out here.", name)
 	}
 }
+
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
