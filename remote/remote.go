@@ -61,7 +61,6 @@ type Options struct {
 	Bucket  bucket.Bucket             // of the shared store
 	Wanted  func(address string) bool // whether jobs get the result of a node from the shared store
 	Project Project
-	Spec    *hclspec.Spec
 	Environ []string // of jobs, as NAME=value
 }
 
@@ -83,18 +82,21 @@ func NewExecutor(o Options) *Executor {
 
 // Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
 // graph of the node.
-func (x *Executor) Take(n *engine.Node, drawn func(context.Context) (Drawn, error)) {
+func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.Context) (Drawn, error)) {
 	asks := n.Resources
-	limits := &limits{declared: declaredTime(x.Spec, n.Address)}
+	limits := &limits{declared: declaredTime(spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks = nil, nil                         // those are of this machine
+	if !x.Kind.Alike && spec.Absolute.Some() {
+		n.Lacks = func() string { return x.lacks(spec, n) }
+	}
 	n.Remote = func(ctx context.Context, env *engine.Env) (time.Duration, error) {
 		owner, err := x.owner()
 		if err != nil {
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits, key: jobKey(env.Key, owner), counted: x.countOf(env.Key)}
+			limits: limits, key: jobKey(env.Key, owner), counted: x.countOf(env.Key), named: x.named(spec, n)}
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
 		if j.memory == 0 && asks.Memory > 0 {
 			j.memory = asks.Memory + asks.Memory/8 + workerMemory
@@ -152,6 +154,7 @@ type attempt struct {
 	memory     int64
 	quiet      bool // no other job may run on the node
 	limits     *limits
+	named      []string                   // see Request
 	printed    printed                    // by the job
 	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: none began
 
@@ -267,7 +270,7 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
 	owner, _ := j.owner()
-	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice}
+	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, j.named}
 	return json.MarshalIndent(r, "", "  ")
 }
 

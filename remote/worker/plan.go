@@ -71,5 +71,5 @@ func check(r *remote.Request, p *engine.Plan) error {
 	case st.Action == engine.Blocked || st.Action == engine.Skip:
 		return refuse("", "%s cannot run here: %s", r.Address, st.Reason)
 	}
-	return nil
+	return r.CheckNamed()
 }
