@@ -181,11 +181,12 @@ const latency = 20 * time.Second
 // look looks for the result and the outcome of a job: for a while, if the job ended by itself.
 func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Entry, o Outcome, err error) {
 	for begun := time.Now(); ; {
-		var told bool
+		var told error
 		e, err = j.Store.Ask(ctx, j.env.Key)
 		o, told = j.outcomeFrom(ctx, id.Name())
+		j.unsigned = errors.Is(told, errUnsigned)
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
-		if err == nil || !errors.Is(err, cache.ErrMiss) || told && o.Failure != nil || !itself ||
+		if err == nil || !errors.Is(err, cache.ErrMiss) || told == nil && o.Failure != nil || !itself ||
 			time.Since(begun) > latency {
 			return e, o, err
 		}
@@ -225,7 +226,13 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 		if end.Reason != "" && end.State != job.Failed {
 			f.Message += ": " + end.Reason
 		}
-		if end.State == "FAILED" || end.State == "COMPLETED" { // another job would end in the same way
+		switch {
+		case j.unsigned:
+			f.Rule = "outcome_unsigned"
+			f.Message += "; " + unbelieved
+			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
+				"else writes to the store"
+		case end.State == "FAILED" || end.State == "COMPLETED": // another job would end in the same way
 			f.Retry = once()
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -59,6 +60,7 @@ type Options struct {
 	Open    func() (job.Scheduler, error) // called once, when the first job is to be submitted
 	Store   Store
 	Bucket  bucket.Bucket             // of the shared store
+	Keys    sshkey.Keys               // of the shared store: outcomes are signed as entries are
 	Wanted  func(address string) bool // whether jobs get the result of a node from the shared store
 	Project Project
 	Environ []string // of jobs, as NAME=value
@@ -155,6 +157,7 @@ type attempt struct {
 	quiet      bool // no other job may run on the node
 	limits     *limits
 	named      []string                   // see Request
+	unsigned   bool                       // the job has left an outcome that is not believed
 	printed    printed                    // by the job
 	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: none began
 
@@ -248,7 +251,7 @@ func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCause
 		case <-time.After(min(max(time.Since(begun)/watchShare, watchFirst), watchLast)):
 		}
 		// The end of a worker that failed is waited for, since its job still counts as one of the key.
-		if o, ok := j.outcomeFrom(ctx, id.Name()); ok && o.Failure == nil {
+		if o, err := j.outcomeFrom(ctx, id.Name()); err == nil && o.Failure == nil {
 			stop(errWorkerEnded)
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 var (
@@ -87,7 +88,7 @@ func BenchmarkTransfer(b *testing.B) {
 			b.Fatal(err)
 		}
 	}, func() error {
-		p, err := pack(put, noSignature)
+		p, err := pack(put, sshkey.NoSignature)
 		if err != nil {
 			return err
 		}

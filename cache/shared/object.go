@@ -28,7 +28,6 @@ const (
 	longestLine  = 512
 	longestMeta  = 64 << 20 // bytes
 	entries      = "entries/"
-	noSignature  = "-"
 	buffered     = 1 << 20 // bytes read ahead of what hashes and writes
 	writtenAtOne = 256 << 10
 )

@@ -50,13 +50,7 @@ var errAway = errors.New("it could not be reached")
 func (s *Store) Puts() bool { return s.remote != nil && s.remote.puts() }
 
 // puts reports whether results of this machine are put into the store.
-func (r *remote) puts() bool { return !r.ReadOnly && (len(r.Trust) == 0 || r.signs()) }
-
-// signs reports whether this machine signs entries that it would take itself.
-func (r *remote) signs() bool {
-	probe := record{signature: sign(r.Key, &cache.Meta{})}
-	return probe.signedBy(r.Trust)
-}
+func (r *remote) puts() bool { return !r.ReadOnly && r.Convinces() }
 
 // queue has an entry sent.
 func (r *remote) queue(e cache.Entry) {
@@ -124,7 +118,7 @@ func (r *remote) send(ctx context.Context, e cache.Entry) error {
 
 // upload puts an entry into the store, whatever the index says.
 func (r *remote) upload(ctx context.Context, e cache.Entry) error {
-	p, err := pack(e, sign(r.Key, &e.Meta))
+	p, err := pack(e, r.Sign(signed(&e.Meta)))
 	if err != nil {
 		return err
 	}
@@ -174,7 +168,7 @@ func (s *Store) Send(ctx context.Context, e cache.Entry) error {
 
 // put notes that an entry was put.
 func (r *remote) put(e cache.Entry) {
-	rec := record{e.Meta, sign(r.Key, &e.Meta)}
+	rec := record{e.Meta, r.Sign(signed(&e.Meta))}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent.Entries++

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // server is an S3 server, and what stands between it and its clients.
@@ -518,7 +519,7 @@ func TestFewRequests(t *testing.T) {
 	for i := range lines {
 		meta := cachetest.Meta(fmt.Sprint("entry ", i))
 		meta.Digest = meta.Key.String()
-		lines[i] = (&record{meta, noSignature}).line()
+		lines[i] = (&record{meta, sshkey.NoSignature}).line()
 	}
 	table, err := m.remote.read(ctx)
 	if err == nil {
@@ -558,9 +559,9 @@ func TestTrust(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(nil)
 	_, stranger, _ := ed25519.GenerateKey(nil)
 	signing := func(key ed25519.PrivateKey) func(*Options) {
-		return func(o *Options) { o.Key, o.Trust = key, []ed25519.PublicKey{public} }
+		return func(o *Options) { o.Own, o.Trust = key, []ed25519.PublicKey{public} }
 	}
-	unsigned, foreign := open(t, place), open(t, place, func(o *Options) { o.Key = stranger })
+	unsigned, foreign := open(t, place), open(t, place, func(o *Options) { o.Own = stranger })
 	member, other := open(t, place, signing(private)), open(t, place, signing(nil))
 	if !member.Puts() || other.Puts() || open(t, place, signing(stranger)).Puts() {
 		t.Error("who puts is not who signs with a key of trust")
