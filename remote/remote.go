@@ -42,10 +42,12 @@ type Store interface {
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
 }
 
-// Sender has the entries of a machine, and sends them to the shared store.
+// Sender has the entries of a machine, and sends them to the shared store. Note has others told of an entry that is
+// there.
 type Sender interface {
 	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
 	Send(ctx context.Context, e cache.Entry) error
+	Note(ctx context.Context, key cache.Key) error
 }
 
 // Drawn is the graph of a node as a worker can draw it again.
@@ -168,6 +170,7 @@ type attempt struct {
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
 	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply was killed before it took the result
+		j.note(ctx)
 		j.clean(ctx)
 		j.ran = e.Duration
 		return workdir.CopyTree(j.env.Out, e.Dir)
@@ -272,8 +275,13 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
+	login, err := j.lend(ctx)
+	if err != nil {
+		return nil, err
+	}
 	owner, _ := j.owner()
-	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, j.named}
+	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
+		j.named}
 	return json.MarshalIndent(r, "", "  ")
 }
 

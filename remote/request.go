@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -70,6 +71,7 @@ type Request struct {
 	Key      cache.Key       `json:"key"`      // that the worker must find the node under
 	Snapshot cache.Key       `json:"snapshot"` // of the entry with the project
 	Choice   json.RawMessage `json:"choice"`   // from which the graph was made, see campaign.Project.Part
+	Login    *bucket.Login   `json:"login"`    // for the shared store; nil: the worker has its own
 	Named    []string        `json:"named"`    // paths that must be there: commands of the node name them by abspath
 }
 
@@ -87,6 +89,9 @@ func ReadRequest(path string) (*Request, error) {
 	}
 	return r, nil
 }
+
+// Write writes a request into a file, as ReadRequest reads it.
+func (r *Request) Write(path string) error { return writeJSON(path, r) }
 
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -92,7 +92,7 @@ func BenchmarkTransfer(b *testing.B) {
 		if err != nil {
 			return err
 		}
-		return place.Replace(ctx, objectOf(put.Key), p, p.size)
+		return place.Replace(ctx, ObjectOf(put.Key), p, p.size)
 	})
 	moves("get/client", func() { _ = os.Remove(file) }, func() error {
 		return client.FGetObject(ctx, "team", "raw", file, minio.GetObjectOptions{})

@@ -129,7 +129,7 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	if refused { // nobody can use what is there
 		create = r.Bucket.Replace
 	}
-	err = create(ctx, objectOf(e.Key), p, p.size)
+	err = create(ctx, ObjectOf(e.Key), p, p.size)
 	if errors.Is(err, iofs.ErrExist) {
 		rec, err := r.head(ctx, e.Key)
 		if err == nil && r.accepts(&rec) {
@@ -151,7 +151,7 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 }
 
 func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
-	err := r.Bucket.Replace(ctx, objectOf(e.Key), p, p.size)
+	err := r.Bucket.Replace(ctx, ObjectOf(e.Key), p, p.size)
 	if err == nil {
 		r.put(e)
 	}
@@ -164,6 +164,17 @@ func (s *Store) Send(ctx context.Context, e cache.Entry) error {
 		return nil
 	}
 	return s.remote.upload(ctx, e)
+}
+
+// Note has the next Flush tell others of an entry that a machine put there which cannot write the index.
+func (s *Store) Note(ctx context.Context, key cache.Key) error {
+	rec, err := s.remote.head(ctx, key)
+	if err == nil {
+		s.remote.mu.Lock()
+		s.remote.lines = append(s.remote.lines, rec.line())
+		s.remote.mu.Unlock()
+	}
+	return err
 }
 
 // put notes that an entry was put.
@@ -189,7 +200,7 @@ func (r *remote) there(e cache.Entry, rec record) {
 
 // head reads what an entry of the store says of itself.
 func (r *remote) head(ctx context.Context, key cache.Key) (record, error) {
-	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
 		return record{}, err
 	}
@@ -243,7 +254,7 @@ func (r *remote) writeIndex(ctx context.Context) error {
 // be put is tried once more, and is for Push later.
 func (s *Store) Flush(ctx context.Context) Sent {
 	r := s.remote
-	if r == nil {
+	if r == nil || r.Lent {
 		return Sent{}
 	}
 	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })

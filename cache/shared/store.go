@@ -20,6 +20,7 @@ type Options struct {
 	Name        string // for people
 	Dir         string // of this machine, for copies of the index
 	ReadOnly    bool
+	Lent        bool                      // this machine can write what Send sends, and no index
 	sshkey.Keys                           // of entries
 	Wanted      func(address string) bool // whether the result of a node is of use to other machines
 	Tell        func(warning string)      // must not be nil; called by several goroutines
@@ -223,7 +224,7 @@ func (s *Store) Find(ctx context.Context, content cache.Key) (cache.Entry, error
 // Put stores a draft here, and has it sent to the shared store. See cache.Store.
 func (s *Store) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
 	e, err := s.Disk.Put(ctx, draft)
-	if err == nil && s.remote != nil && s.remote.puts() && s.remote.Wanted(e.Address) {
+	if err == nil && s.remote != nil && s.remote.puts() && !s.remote.Lent && s.remote.Wanted(e.Address) {
 		s.remote.queue(e)
 	}
 	return e, err

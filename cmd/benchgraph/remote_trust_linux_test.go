@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/cache/shared/bucket/buckettest"
 )
 
 // Where the store has trust, a failure that no key signed, and one that was signed for another block, are not believed:
@@ -66,4 +68,30 @@ func TestForgedOutcomes(t *testing.T) {
 		o.says(t, "trial."+name+`["c#1"]  the outcome of the job in the shared store is not believed: no key of trust`)
 	}
 	c.must(3, "apply").says(t, ", 1 failed;")
+}
+
+// Nodes have no credentials for the store: each job gets its own, which can write what the job makes. Other machines
+// find the results by the index, which the jobs cannot write.
+func TestLentCredentials(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.Replace(measuredFile, "    sample $(",
+		"    if env | grep AWS_; then exit 3; fi\n    sample $(", 1))
+	server := buckettest.Start(t, c.Gateway())
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	place := `url = "file://` + filepath.Join(filepath.Dir(c.hold), "store") + `"`
+	c.write("benchmarks.hcl", strings.Replace(string(text), place, `
+    url      = "s3://team/results"
+    endpoint = "`+server+`"
+    job_role = "arn:minio:iam:::role/jobs"
+`, 1))
+	c.world.env = append(c.world.env, "AWS_ACCESS_KEY_ID="+buckettest.User, "AWS_SECRET_ACCESS_KEY="+buckettest.Secret)
+	o := c.must(0, "apply")
+	o.says(t, "win", "Apply: 9 done")
+	if strings.Contains(o.stderr, "Warning") {
+		t.Errorf("there is a warning:\n%s", o.stderr)
+	}
+	c.must(0, "cache", "ls", "-shared").says(t, `trial.speed["c#4"]`)
+	check(t, os.RemoveAll(c.path(".benchgraph")))
+	c.must(0, "plan").says(t, "Plan: 0 to run")
 }

@@ -43,7 +43,7 @@ func isCarried(address string) bool {
 // bucketOf returns the bucket of a shared store. It sends no request.
 func (a *app) bucketOf(spec *hclspec.Store) (bucket.Bucket, error) {
 	region := cmp.Or(spec.Region, a.env["AWS_REGION"], a.env["AWS_DEFAULT_REGION"])
-	b, err := bucket.Open(bucket.Place{URL: spec.URL, Endpoint: spec.Endpoint, Region: region})
+	b, err := bucket.Open(bucket.Place{URL: spec.URL, Endpoint: spec.Endpoint, Region: region, Login: a.login})
 	if err != nil {
 		return nil, fmt.Errorf("shared store %s: %w", spec.URL, err)
 	}
@@ -69,8 +69,8 @@ func (s *session) shareAt(spec *hclspec.Store) error {
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
 	s.store.Share(shared.Options{
-		Bucket: b, Keys: keys, Name: spec.URL, Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])),
-		ReadOnly: spec.ReadOnly, Wanted: isShared,
+		Bucket: b, Keys: keys, Lent: s.login != nil, Name: spec.URL,
+		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
 	})
 	return nil

@@ -49,6 +49,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 			view.Clean(file), err)
 	}
 	maps.Copy(a.env, variables(request.Environ))
+	a.login = request.Login
 	shared, err := a.bucketOf(&request.Shared)
 	if err != nil {
 		return err
