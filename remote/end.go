@@ -90,7 +90,6 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 		if err := workdir.CopyTree(j.env.Out, e.Dir); err != nil {
 			return err
 		}
-		j.note(ctx)
 		j.clean(ctx)
 		return nil
 	case !errors.Is(err, cache.ErrMiss):

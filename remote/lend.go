@@ -37,13 +37,3 @@ func (j *attempt) lend(ctx context.Context) (*bucket.Login, error) {
 	}
 	return &login, nil
 }
-
-// note has others told of the result of a worker that could not write the index.
-func (j *attempt) note(ctx context.Context) {
-	if j.Project.Shared.JobRole == "" {
-		return
-	}
-	if err := j.Store.Note(ctx, j.env.Key); err != nil {
-		j.tell("others are not told of the result: %v", err)
-	}
-}

@@ -42,12 +42,10 @@ type Store interface {
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
 }
 
-// Sender has the entries of a machine, and sends them to the shared store. Note has others told of an entry that is
-// there.
+// Sender has the entries of a machine, and sends them to the shared store.
 type Sender interface {
 	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
 	Send(ctx context.Context, e cache.Entry) error
-	Note(ctx context.Context, key cache.Key) error
 }
 
 // Drawn is the graph of a node as a worker can draw it again.
@@ -170,7 +168,6 @@ type attempt struct {
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
 	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply was killed before it took the result
-		j.note(ctx)
 		j.clean(ctx)
 		j.ran = e.Duration
 		return workdir.CopyTree(j.env.Out, e.Dir)

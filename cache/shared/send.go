@@ -166,17 +166,6 @@ func (s *Store) Send(ctx context.Context, e cache.Entry) error {
 	return s.remote.upload(ctx, e)
 }
 
-// Note has the next Flush tell others of an entry that a machine put there which cannot write the index.
-func (s *Store) Note(ctx context.Context, key cache.Key) error {
-	rec, err := s.remote.head(ctx, key)
-	if err == nil {
-		s.remote.mu.Lock()
-		s.remote.lines = append(s.remote.lines, rec.line())
-		s.remote.mu.Unlock()
-	}
-	return err
-}
-
 // put notes that an entry was put.
 func (r *remote) put(e cache.Entry) {
 	rec := record{e.Meta, r.Sign(signed(&e.Meta))}
