@@ -29,7 +29,7 @@ func (j *attempt) lend(ctx context.Context) (*bucket.Login, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &engine.Failure{Err: err, Retry: once(), Failure: failure.Failure{Class: failure.Infra,
+		return nil, &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Infra,
 			Rule: "credentials", Stage: "submit",
 			Message: fmt.Sprintf("the server of the shared store lends no credentials for %s: %v", role, err),
 			Remedy: "let your user assume the role, and let sessions of the role last 12 hours; or remove job_role " +

@@ -47,7 +47,8 @@ func (s *S3) Lend(ctx context.Context, l Loan) (Login, error) {
 	if own.AccessKeyID == "" {
 		return Login{}, ErrDenied
 	}
-	lent, err := credentials.NewSTSAssumeRole(stsOf(s.endpoint, s.region), credentials.STSAssumeRoleOptions{
+	server := stsOf(s.endpoint, s.region)
+	lent, err := credentials.NewSTSAssumeRole(server, credentials.STSAssumeRoleOptions{
 		AccessKey: own.AccessKeyID, SecretKey: own.SecretAccessKey, SessionToken: own.SessionToken, Policy: policy,
 		Location: s.region, DurationSeconds: int(l.For.Seconds()), RoleARN: l.Role, RoleSessionName: l.Name})
 	if err != nil {
@@ -64,7 +65,10 @@ func (s *S3) Lend(ctx context.Context, l Loan) (Login, error) {
 	case <-ctx.Done():
 		return Login{}, context.Cause(ctx)
 	}
-	return Login{v.AccessKeyID, v.SecretAccessKey, v.SessionToken}, err
+	if err != nil {
+		return Login{}, fmt.Errorf("AssumeRole at %s: %w", server, err)
+	}
+	return Login{v.AccessKeyID, v.SecretAccessKey, v.SessionToken}, nil
 }
 
 // stsOf returns the server that lends: Amazon's for a region, or the one that has the bucket.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -98,4 +100,27 @@ func list(ctx context.Context, b bucket.Bucket, prefix string) error {
 		}
 	}
 	return nil
+}
+
+// A server that does not lend says so.
+func TestAServerThatLendsNothing(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-team")
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	b, err := bucket.Open(bucket.Place{URL: "s3://team/results", Endpoint: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loan := bucket.Loan{Role: "arn:aws:iam::123456789012:role/jobs", Name: "x", For: time.Hour}
+	_, err = b.(bucket.Lender).Lend(context.Background(), loan)
+	if err == nil || !strings.Contains(err.Error(), "AssumeRole at "+server.URL) ||
+		strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
+	ended, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("interrupted"))
+	if _, err = b.(bucket.Lender).Lend(ended, loan); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
 }
