@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +126,8 @@ const maxUnseen = 3
 // unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
 // another job would end in the same way, and nobody would learn of it.
 func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, err error) {
-	if readJSON(j.counted, &n) != nil {
+	earlier, ok := j.submissions()
+	if n = earlier.Jobs; !ok {
 		return 0, nil
 	}
 	if _, found, err := scheduler.Find(ctx, j.key); err != nil || found {
@@ -149,12 +151,30 @@ func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, e
 	return n, f
 }
 
-// noteUnseen notes how many jobs of the node were submitted since an apply saw the end of one.
-func (j *attempt) noteUnseen(n int) error {
+// submissions are the jobs of a node that were submitted since an apply saw the end of one.
+type submissions struct {
+	Jobs int    `json:"jobs"`
+	Last string `json:"last"` // the name of the last one; "": not known
+}
+
+// submissions returns those of the node; false if there are none.
+func (j *attempt) submissions() (s submissions, ok bool) {
+	var text json.RawMessage
+	if readJSON(j.counted, &text) != nil {
+		return s, false
+	}
+	if json.Unmarshal(text, &s.Jobs) == nil { // as it was before names were noted
+		return s, true
+	}
+	return s, json.Unmarshal(text, &s) == nil
+}
+
+// noteUnseen notes which jobs of the node were submitted.
+func (j *attempt) noteUnseen(s submissions) error {
 	if err := os.MkdirAll(filepath.Dir(j.counted), 0o700); err != nil {
 		return err
 	}
-	return writeJSON(j.counted, n)
+	return writeJSON(j.counted, s)
 }
 
 // count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end

@@ -81,8 +81,13 @@ func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, err
 // outcome returns what the last worker of the node has left; false if that is nothing.
 func (j *attempt) outcome(ctx context.Context) (o Outcome, ok bool) {
 	o, err := j.readOutcome(ctx, outcomeOf(j.key))
-	if errors.Is(err, errUnsigned) {
+	switch {
+	case errors.Is(err, errUnsigned):
 		j.tell("%s", unbelieved)
+	case err == nil && len(j.Keys.Trust) > 0: // somebody may have kept that of an earlier job
+		if s, ok := j.submissions(); !ok || s.Last != "" && s.Last != o.Job {
+			return Outcome{}, false
+		}
 	}
 	return o, err == nil
 }

@@ -6,6 +6,8 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -64,6 +66,43 @@ func TestOnlySignedOutcomesAreBelieved(t *testing.T) {
 		o, err := j.outcomeFrom(ctx, failed.Job)
 		if !errors.Is(err, test.want) || (err == nil) != (o.Failure != nil) {
 			t.Errorf("%s: %v, not %v; failure %v", name, err, test.want, o.Failure)
+		}
+	}
+}
+
+// Where keys are named, what the last worker has left while no apply followed its job counts for the job that was
+// submitted last.
+func TestOutcomesOfJobsThatNobodyFollowed(t *testing.T) {
+	ctx := context.Background()
+	public, own, _ := ed25519.GenerateKey(nil)
+	trusted := sshkey.Keys{Trust: []ed25519.PublicKey{public}, Own: own}
+	r := &Request{Owner: "0000000a", Key: cache.Key{1}}
+	for name, test := range map[string]struct {
+		noted string // in the state
+		keys  sshkey.Keys
+		want  bool
+	}{
+		"of the last job":       {`{"jobs": 2, "last": "7"}`, trusted, true},
+		"of an earlier job":     {`{"jobs": 2, "last": "8"}`, trusted, false},
+		"no job was submitted":  {"", trusted, false},
+		"no name was noted":     {"2", trusted, true},
+		"of any, without trust": {"", sshkey.Keys{}, true},
+	} {
+		b, counted := bucket.NewDirectory(t.TempDir()), filepath.Join(t.TempDir(), "counted")
+		err := r.Leave(ctx, b, trusted, Outcome{Job: "7"})
+		if test.noted != "" {
+			err = errors.Join(err, os.WriteFile(counted, []byte(test.noted), 0o600))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &attempt{Executor: &Executor{Options: Options{Bucket: b, Keys: test.keys}},
+			key: jobKey(r.Key, r.Owner), counted: counted}
+		if _, ok := j.outcome(ctx); ok != test.want {
+			t.Errorf("%s: %v", name, ok)
+		}
+		if s, ok := j.submissions(); ok && s.Jobs != 2 || ok != (test.noted != "") {
+			t.Errorf("%s: %+v, %v", name, s, ok)
 		}
 	}
 }

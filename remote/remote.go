@@ -192,7 +192,7 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 		return j.refused(ctx, err)
 	}
 	if !found {
-		if err := j.noteUnseen(unseen + 1); err != nil {
+		if err := j.noteUnseen(submissions{unseen + 1, id.Name()}); err != nil {
 			j.tell("jobs of the node are not counted: %v", err)
 		}
 	}
