@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: kubernetes test-kubernetes build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
+.PHONY: minio test-minio kubernetes test-kubernetes build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -62,6 +62,14 @@ test-engines:
 # time. It needs root, and Debian's etcd-server.
 kubernetes:
 	CGO_ENABLED=0 go build -C executor/kubernetes/kubetest/apiserver -ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/ k8s.io/kubernetes/cmd/kube-apiserver
+
+# The tests of credentials that a server of buckets lends. The server, which comes from its module, takes 10 minutes of processor time
+# to build the first time.
+minio:
+	CGO_ENABLED=0 go build -C cache/shared/bucket/buckettest/server -ldflags='-s -w' -o $(CURDIR)/bin/minio/ github.com/minio/minio
+
+test-minio: minio
+	go test -vet=off -run Lent ./cache/shared/bucket ./cmd/benchgraph
 
 test-kubernetes: kubernetes
 	go test -vet=off -timeout 20m ./executor/kubernetes/...

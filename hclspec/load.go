@@ -65,7 +65,7 @@ func load(o Options, bounds eval.Bounds) (*Spec, map[string]*hcl.File, hcl.Diagn
 		l.declare()
 		l.decode()
 		diags = l.scope.Diags.All(l.names)
-		l.spec.Reads = l.dir.Reads()
+		l.spec.Reads, l.spec.Absolute = l.dir.Reads(), l.dir.MadeAbsolute()
 		l.spec.Names = l.lock.sorted()
 	})
 	switch {

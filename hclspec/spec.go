@@ -21,6 +21,8 @@ type Spec struct {
 	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
 	Reads Reads    // all that the evaluation looked at below Dir
 
+	Absolute Absolute // knows the paths that abspath made
+
 	Try *Try // what is measured against its baseline, or nothing is measured; nil: all that the files declare
 
 	Mistakes  []Mistake  // of single commits and candidates, which are out
@@ -58,6 +60,9 @@ type Spec struct {
 // Reads are what of the project's directory an evaluation looked at: as long as all of it is as it was, and the options
 // are the same, another one gives the same Spec. Variable files may lie anywhere and are not among it.
 type Reads = project.Reads
+
+// Absolute finds paths in texts that abspath made.
+type Absolute = project.Absolute
 
 // Address names one node: kind.name or kind.name["key"].
 type Address struct {

@@ -16,17 +16,18 @@ type Store struct {
 	Endpoint string   // of s3: the server's http or https URL; empty: Amazon's
 	Region   string   // of s3; empty: as the environment or the server says
 	ReadOnly bool     // nothing is put there
+	JobRole  string   // of s3: ARN of the role with whose credentials jobs reach the store; empty: with their own
 	Trust    []string // public ed25519 keys: only entries that one of them signed are taken; empty: all are
 }
 
 func storeSchema() *eval.Schema {
-	return &eval.Schema{Kind: "store", Free: []string{"url", "endpoint", "region", "read_only", "trust"}}
+	return &eval.Schema{Kind: "store", Free: []string{"url", "endpoint", "region", "read_only", "trust", "job_role"}}
 }
 
 func (r reader) store() *Store {
 	s := &Store{
 		URL: r.Str("url"), Endpoint: r.Str("endpoint"), Region: r.Str("region"),
-		ReadOnly: r.Bool("read_only"), Trust: r.Strs("trust"),
+		ReadOnly: r.Bool("read_only"), Trust: r.Strs("trust"), JobRole: r.Str("job_role"),
 	}
 	r.Need("url", "the place that machines share, s3://BUCKET/PREFIX or file:///DIRECTORY")
 	u, ok := r.location("url", s.URL)
@@ -45,8 +46,13 @@ func (r reader) store() *Store {
 	case u.Scheme == "file" && (u.Host != "" || !path.IsAbs(u.Path) || path.Clean(u.Path) == "/"):
 		r.Fail(r.At("url"), "Invalid store", "%q is no directory. "+
 			"Write file:// and an absolute path, as in file:///shared/benchgraph.", s.URL)
-	case u.Scheme == "file" && s.Endpoint+s.Region != "":
-		r.Fail(r.Block.Range, "Unused argument", "endpoint and region are those of an s3:// store. Remove them.")
+	case u.Scheme == "file" && s.Endpoint+s.Region+s.JobRole != "":
+		r.Fail(r.Block.Range, "Unused argument",
+			"endpoint, region and job_role are those of an s3:// store. Remove them.")
+	}
+	if s.JobRole != "" && (!strings.HasPrefix(s.JobRole, "arn:") || strings.Count(s.JobRole, ":") < 5) {
+		r.Fail(r.At("job_role"), "Invalid role", "%q is no ARN. Write it like arn:aws:iam::123456789012:role/jobs.",
+			s.JobRole)
 	}
 	if e, ok := r.location("endpoint", s.Endpoint); ok && !isServer(e) {
 		r.Fail(r.At("endpoint"), "Invalid endpoint", "%q is no server. "+

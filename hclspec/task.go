@@ -3,6 +3,7 @@ package hclspec
 import (
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -88,46 +89,15 @@ func (r reader) smuggled(c Command, env map[string]Text) {
 // projectFile is the first file or directory of the project that a text names, to be read, by a path that abspath made,
 // relative to the project; empty when there is none.
 func (l *loader) projectFile(text string) string {
-	dir := l.dir.Home()
-	if len(dir) < 2 {
-		return "" // everything is below the root
-	}
-	for at := 0; ; {
-		i := strings.Index(text[at:], dir)
-		if i < 0 {
-			return ""
-		}
-		before, after := text[:at+i], text[at+i+len(dir):]
-		at += i + len(dir)
-		if after != "" && after[0] != '/' && !strings.ContainsRune(pathEnds, rune(after[0])) {
-			continue // another directory, whose name begins like this one's
-		}
-		if end := strings.IndexAny(after, pathEnds); end >= 0 {
-			after = after[:end]
-		}
-		name := path.Clean(strings.TrimLeft(after, "/"))
-		if top, _, _ := strings.Cut(name, "/"); top == ".benchgraph" || written(before) ||
-			!l.dir.MadeAbsolute(path.Join(dir, name)) {
+	for _, name := range l.dir.Named(text) {
+		rel, err := filepath.Rel(l.dir.Home(), name)
+		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		if l.dir.Has(name) {
-			return name
+		rel = filepath.ToSlash(rel)
+		if top, _, _ := strings.Cut(rel, "/"); top != ".benchgraph" && l.dir.Has(rel) {
+			return rel
 		}
 	}
-}
-
-// pathEnds are the signs at which a path in a command ends.
-const pathEnds = " \t\r\n\"'`;&|<>(){}$:,="
-
-// written says whether a command that begins like this writes to the file that follows, which is no input then.
-func written(before string) bool {
-	before = strings.TrimRight(before, " \t\"'")
-	if strings.HasSuffix(before, ">") {
-		return true
-	}
-	words := strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|(){}", r) })
-	for len(words) > 0 && strings.HasPrefix(words[len(words)-1], "-") {
-		words = words[:len(words)-1]
-	}
-	return len(words) > 0 && slices.Contains([]string{"touch", "mkdir", "rm", "tee"}, words[len(words)-1])
+	return ""
 }

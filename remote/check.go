@@ -71,6 +71,13 @@ func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Fail
 				"BENCHGRAPH_SIGNING_KEY.",
 		}
 	}
+	if x.Project.Shared.JobRole != "" && x.Time > lentFor {
+		return &failure.Failure{
+			Message: fmt.Sprintf("executor %s: a job may run for %s, and the credentials that are lent to it last %s",
+				x.Name, inMinutes(x.Time), inMinutes(lentFor)),
+			Remedy: "Lower time, or remove job_role from the store and give the nodes credentials of their own.",
+		}
+	}
 	var again []string // addresses of nodes that have a result and are to run again
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Action == engine.Run && s.Node.Remote != nil && has(s.Key) {

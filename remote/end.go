@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +126,8 @@ const maxUnseen = 3
 // unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
 // another job would end in the same way, and nobody would learn of it.
 func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, err error) {
-	if readJSON(j.counted, &n) != nil {
+	earlier, ok := j.submissions()
+	if n = earlier.Jobs; !ok {
 		return 0, nil
 	}
 	if _, found, err := scheduler.Find(ctx, j.key); err != nil || found {
@@ -149,12 +151,30 @@ func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, e
 	return n, f
 }
 
-// noteUnseen notes how many jobs of the node were submitted since an apply saw the end of one.
-func (j *attempt) noteUnseen(n int) error {
+// submissions are the jobs of a node that were submitted since an apply saw the end of one.
+type submissions struct {
+	Jobs int    `json:"jobs"`
+	Last string `json:"last"` // the name of the last one; "": not known
+}
+
+// submissions returns those of the node; false if there are none.
+func (j *attempt) submissions() (s submissions, ok bool) {
+	var text json.RawMessage
+	if readJSON(j.counted, &text) != nil {
+		return s, false
+	}
+	if json.Unmarshal(text, &s.Jobs) == nil { // as it was before names were noted
+		return s, true
+	}
+	return s, json.Unmarshal(text, &s) == nil
+}
+
+// noteUnseen notes which jobs of the node were submitted.
+func (j *attempt) noteUnseen(s submissions) error {
 	if err := os.MkdirAll(filepath.Dir(j.counted), 0o700); err != nil {
 		return err
 	}
-	return writeJSON(j.counted, n)
+	return writeJSON(j.counted, s)
 }
 
 // count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end
@@ -181,11 +201,12 @@ const latency = 20 * time.Second
 // look looks for the result and the outcome of a job: for a while, if the job ended by itself.
 func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Entry, o Outcome, err error) {
 	for begun := time.Now(); ; {
-		var told bool
+		var told error
 		e, err = j.Store.Ask(ctx, j.env.Key)
 		o, told = j.outcomeFrom(ctx, id.Name())
+		j.unsigned = errors.Is(told, errUnsigned)
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
-		if err == nil || !errors.Is(err, cache.ErrMiss) || told && o.Failure != nil || !itself ||
+		if err == nil || !errors.Is(err, cache.ErrMiss) || told == nil && o.Failure != nil || !itself ||
 			time.Since(begun) > latency {
 			return e, o, err
 		}
@@ -225,7 +246,13 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 		if end.Reason != "" && end.State != job.Failed {
 			f.Message += ": " + end.Reason
 		}
-		if end.State == "FAILED" || end.State == "COMPLETED" { // another job would end in the same way
+		switch {
+		case j.unsigned:
+			f.Rule = "outcome_unsigned"
+			f.Message += "; " + unbelieved
+			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
+				"else writes to the store"
+		case end.State == "FAILED" || end.State == "COMPLETED": // another job would end in the same way
 			f.Retry = once()
 		}
 	}

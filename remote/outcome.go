@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // Outcome is how a worker ended. It lies in the bucket of the shared store, where all machines find it.
@@ -30,11 +32,21 @@ func outcomeOf(jobKey string) string {
 	return outcomes + owner + "/" + key + ".json"
 }
 
-// Leave puts the outcome of a request's job into the bucket.
-func (r *Request) Leave(ctx context.Context, b bucket.Bucket, o Outcome) error {
+// statement is what the signature of an outcome is over: the name, which has the key, and the JSON, which has the job.
+func statement(name string, text []byte) []byte {
+	return fmt.Appendf(nil, "benchgraph outcome 1\n%s\n%s", name, text)
+}
+
+// Leave puts the outcome of a request's job into the bucket: a line of JSON, and one with the signature if there is a
+// key for that.
+func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, o Outcome) error {
+	name := outcomeOf(jobKey(r.Key, r.Owner))
 	text, err := json.Marshal(o)
+	if signature := keys.Sign(statement(name, text)); signature != sshkey.NoSignature {
+		text = fmt.Appendf(text, "\n%s", signature)
+	}
 	if err == nil {
-		err = b.Replace(ctx, outcomeOf(jobKey(r.Key, r.Owner)), bytes.NewReader(text), int64(len(text)))
+		err = b.Replace(ctx, name, bytes.NewReader(text), int64(len(text)))
 	}
 	if err != nil {
 		return fmt.Errorf("outcome of the job: %w", err)
@@ -42,24 +54,56 @@ func (r *Request) Leave(ctx context.Context, b bucket.Bucket, o Outcome) error {
 	return nil
 }
 
-// readOutcome reads an outcome in the bucket; false if there is none that can be read.
-func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, ok bool) {
+// errUnsigned is the error for an outcome that is not believed: whoever can write to the store can have put it there.
+var errUnsigned = errors.New("no key of trust signed it")
+
+// readOutcome reads an outcome in the bucket. The error wraps errUnsigned if there is one that is not believed.
+func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, err error) {
 	body, err := x.Bucket.Open(ctx, name, 0)
 	if err != nil {
-		return o, false
+		return o, err
 	}
 	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, maxFile))
-	return o, err == nil && json.Unmarshal(text, &o) == nil
+	all, err := io.ReadAll(io.LimitReader(body, maxFile))
+	if err != nil {
+		return o, err
+	}
+	text, signature, _ := bytes.Cut(all, []byte("\n"))
+	if !x.Keys.Believes(statement(name, text), string(signature)) {
+		return o, errUnsigned
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return Outcome{}, err
+	}
+	return o, nil
 }
 
 // outcome returns what the last worker of the node has left; false if that is nothing.
 func (j *attempt) outcome(ctx context.Context) (o Outcome, ok bool) {
-	return j.readOutcome(ctx, outcomeOf(j.key))
+	o, err := j.readOutcome(ctx, outcomeOf(j.key))
+	switch {
+	case errors.Is(err, errUnsigned):
+		j.tell("%s", unbelieved)
+	case err == nil && len(j.Keys.Trust) > 0: // somebody may have kept that of an earlier job
+		if s, ok := j.submissions(); !ok || s.Last != "" && s.Last != o.Job {
+			return Outcome{}, false
+		}
+	}
+	return o, err == nil
 }
 
-// outcomeFrom returns the outcome of one job; false if there is none yet.
-func (j *attempt) outcomeFrom(ctx context.Context, name string) (o Outcome, ok bool) {
-	o, ok = j.outcome(ctx)
-	return o, ok && (o.Job == name || o.Job == "")
+// unbelieved tells why an outcome does not count.
+const unbelieved = "the outcome of the job in the shared store is not believed: no key of trust signed it"
+
+// errOther is the error for the outcome of another job.
+var errOther = errors.New("it is the outcome of another job")
+
+// outcomeFrom returns the outcome of one job; an error if there is none yet. See readOutcome.
+func (j *attempt) outcomeFrom(ctx context.Context, name string) (o Outcome, err error) {
+	o, err = j.readOutcome(ctx, outcomeOf(j.key))
+	// One that names no job is not believed where somebody may have kept it from an earlier job.
+	if nameless := o.Job == "" && len(j.Keys.Trust) == 0; err == nil && o.Job != name && !nameless {
+		return Outcome{}, errOther
+	}
+	return o, err
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -59,9 +60,9 @@ type Options struct {
 	Open    func() (job.Scheduler, error) // called once, when the first job is to be submitted
 	Store   Store
 	Bucket  bucket.Bucket             // of the shared store
+	Keys    sshkey.Keys               // of the shared store: outcomes are signed as entries are
 	Wanted  func(address string) bool // whether jobs get the result of a node from the shared store
 	Project Project
-	Spec    *hclspec.Spec
 	Environ []string // of jobs, as NAME=value
 }
 
@@ -83,18 +84,21 @@ func NewExecutor(o Options) *Executor {
 
 // Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
 // graph of the node.
-func (x *Executor) Take(n *engine.Node, drawn func(context.Context) (Drawn, error)) {
+func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.Context) (Drawn, error)) {
 	asks := n.Resources
-	limits := &limits{declared: declaredTime(x.Spec, n.Address)}
+	limits := &limits{declared: declaredTime(spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks = nil, nil                         // those are of this machine
+	if !x.Kind.Alike && spec.Absolute.Some() {
+		n.Lacks = func() string { return x.lacks(spec, n) }
+	}
 	n.Remote = func(ctx context.Context, env *engine.Env) (time.Duration, error) {
 		owner, err := x.owner()
 		if err != nil {
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits, key: jobKey(env.Key, owner), counted: x.countOf(env.Key)}
+			limits: limits, key: jobKey(env.Key, owner), counted: x.countOf(env.Key), named: x.named(spec, n)}
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
 		if j.memory == 0 && asks.Memory > 0 {
 			j.memory = asks.Memory + asks.Memory/8 + workerMemory
@@ -152,6 +156,8 @@ type attempt struct {
 	memory     int64
 	quiet      bool // no other job may run on the node
 	limits     *limits
+	named      []string                   // see Request
+	unsigned   bool                       // the job has left an outcome that is not believed
 	printed    printed                    // by the job
 	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: none began
 
@@ -186,7 +192,7 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 		return j.refused(ctx, err)
 	}
 	if !found {
-		if err := j.noteUnseen(unseen + 1); err != nil {
+		if err := j.noteUnseen(submissions{unseen + 1, id.Name()}); err != nil {
 			j.tell("jobs of the node are not counted: %v", err)
 		}
 	}
@@ -245,7 +251,7 @@ func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCause
 		case <-time.After(min(max(time.Since(begun)/watchShare, watchFirst), watchLast)):
 		}
 		// The end of a worker that failed is waited for, since its job still counts as one of the key.
-		if o, ok := j.outcomeFrom(ctx, id.Name()); ok && o.Failure == nil {
+		if o, err := j.outcomeFrom(ctx, id.Name()); err == nil && o.Failure == nil {
 			stop(errWorkerEnded)
 			return
 		}
@@ -266,8 +272,13 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
+	login, err := j.lend(ctx)
+	if err != nil {
+		return nil, err
+	}
 	owner, _ := j.owner()
-	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice}
+	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
+		j.named}
 	return json.MarshalIndent(r, "", "  ")
 }
 

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -47,6 +51,16 @@ func ReadGiven(names []string) (all []Given) {
 	return all
 }
 
+// Chosen are the variables of an environment whose names have a prefix or are listed, as NAME=value; sorted.
+func Chosen(environ map[string]string, prefix string, listed []string) (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(environ)) {
+		if strings.HasPrefix(name, prefix) || slices.Contains(listed, name) {
+			all = append(all, name+"="+environ[name])
+		}
+	}
+	return all
+}
+
 // Request is one node that a worker is to run. Variables may be secret, so that a request goes to the worker alone.
 type Request struct {
 	Project
@@ -57,6 +71,8 @@ type Request struct {
 	Key      cache.Key       `json:"key"`      // that the worker must find the node under
 	Snapshot cache.Key       `json:"snapshot"` // of the entry with the project
 	Choice   json.RawMessage `json:"choice"`   // from which the graph was made, see campaign.Project.Part
+	Login    *bucket.Login   `json:"login"`    // for the shared store; nil: the worker has its own
+	Named    []string        `json:"named"`    // paths that must be there: commands of the node name them by abspath
 }
 
 // maxFile bounds the requests and outcomes that are read, in bytes.
@@ -73,6 +89,9 @@ func ReadRequest(path string) (*Request, error) {
 	}
 	return r, nil
 }
+
+// Write writes a request into a file, as ReadRequest reads it.
+func (r *Request) Write(path string) error { return writeJSON(path, r) }
 
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")

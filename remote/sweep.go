@@ -75,8 +75,8 @@ func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[s
 		switch {
 		case of == owner && wanted[key]:
 		case of == owner:
-			left, ok := x.readOutcome(ctx, o.Name)
-			if failed[key] = ok && left.Failure != nil && age < sweepAge; !failed[key] {
+			left, err := x.readOutcome(ctx, o.Name)
+			if failed[key] = err == nil && left.Failure != nil && age < sweepAge; !failed[key] {
 				remove = append(remove, o.Name)
 			}
 		case age > outcomeAge:

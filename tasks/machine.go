@@ -48,7 +48,7 @@ func (b *builder) settleElsewhere() {
 	for _, n := range b.list {
 		// A build asks the mirror of its repo for the tree or the version.
 		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && !Builds(n) && b.Apart(n) != "" {
-			x.Take(n, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
+			x.Take(n, b.Spec, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
 			b.Jobs = append(b.Jobs, n)
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 var (
@@ -87,11 +88,11 @@ func BenchmarkTransfer(b *testing.B) {
 			b.Fatal(err)
 		}
 	}, func() error {
-		p, err := pack(put, noSignature)
+		p, err := pack(put, sshkey.NoSignature)
 		if err != nil {
 			return err
 		}
-		return place.Replace(ctx, objectOf(put.Key), p, p.size)
+		return place.Replace(ctx, ObjectOf(put.Key), p, p.size)
 	})
 	moves("get/client", func() { _ = os.Remove(file) }, func() error {
 		return client.FGetObject(ctx, "team", "raw", file, minio.GetObjectOptions{})

@@ -124,7 +124,7 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 
 // fetch reads an entry into the machine's store.
 func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
-	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
 		return cache.Entry{}, err
 	}

@@ -44,7 +44,7 @@ const (
 // record is what the index tells of an entry: its meta without text and files, and the signature.
 type record struct {
 	cache.Meta
-	signature string // in base64; noSignature: none
+	signature string // in base64; sshkey.NoSignature: none
 }
 
 // statement returns the line of a record without its signature. It is what is signed: the key stands for the text, and

@@ -192,7 +192,7 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 
 // check reads an entry and keeps nothing of it.
 func (r *remote) check(ctx context.Context, key cache.Key) (record, error) {
-	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
 		return record{}, err
 	}

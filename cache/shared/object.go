@@ -28,13 +28,12 @@ const (
 	longestLine  = 512
 	longestMeta  = 64 << 20 // bytes
 	entries      = "entries/"
-	noSignature  = "-"
 	buffered     = 1 << 20 // bytes read ahead of what hashes and writes
 	writtenAtOne = 256 << 10
 )
 
-// objectOf returns the name of an entry's object.
-func objectOf(key cache.Key) string {
+// ObjectOf returns the name of an entry's object.
+func ObjectOf(key cache.Key) string {
 	name := key.String()
 	return entries + name[:2] + "/" + name
 }
@@ -42,7 +41,7 @@ func objectOf(key cache.Key) string {
 // keyOf returns the key of an entry's object.
 func keyOf(object string) (cache.Key, bool) {
 	key, err := cache.ParseKey(path.Base(object))
-	return key, err == nil && objectOf(key) == object
+	return key, err == nil && ObjectOf(key) == object
 }
 
 // errRefused is wrapped by the error for an object that is there and is not taken.

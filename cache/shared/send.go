@@ -50,13 +50,7 @@ var errAway = errors.New("it could not be reached")
 func (s *Store) Puts() bool { return s.remote != nil && s.remote.puts() }
 
 // puts reports whether results of this machine are put into the store.
-func (r *remote) puts() bool { return !r.ReadOnly && (len(r.Trust) == 0 || r.signs()) }
-
-// signs reports whether this machine signs entries that it would take itself.
-func (r *remote) signs() bool {
-	probe := record{signature: sign(r.Key, &cache.Meta{})}
-	return probe.signedBy(r.Trust)
-}
+func (r *remote) puts() bool { return !r.ReadOnly && r.Convinces() }
 
 // queue has an entry sent.
 func (r *remote) queue(e cache.Entry) {
@@ -124,7 +118,7 @@ func (r *remote) send(ctx context.Context, e cache.Entry) error {
 
 // upload puts an entry into the store, whatever the index says.
 func (r *remote) upload(ctx context.Context, e cache.Entry) error {
-	p, err := pack(e, sign(r.Key, &e.Meta))
+	p, err := pack(e, r.Sign(signed(&e.Meta)))
 	if err != nil {
 		return err
 	}
@@ -135,7 +129,7 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	if refused { // nobody can use what is there
 		create = r.Bucket.Replace
 	}
-	err = create(ctx, objectOf(e.Key), p, p.size)
+	err = create(ctx, ObjectOf(e.Key), p, p.size)
 	if errors.Is(err, iofs.ErrExist) {
 		rec, err := r.head(ctx, e.Key)
 		if err == nil && r.accepts(&rec) {
@@ -157,7 +151,7 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 }
 
 func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
-	err := r.Bucket.Replace(ctx, objectOf(e.Key), p, p.size)
+	err := r.Bucket.Replace(ctx, ObjectOf(e.Key), p, p.size)
 	if err == nil {
 		r.put(e)
 	}
@@ -174,7 +168,7 @@ func (s *Store) Send(ctx context.Context, e cache.Entry) error {
 
 // put notes that an entry was put.
 func (r *remote) put(e cache.Entry) {
-	rec := record{e.Meta, sign(r.Key, &e.Meta)}
+	rec := record{e.Meta, r.Sign(signed(&e.Meta))}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent.Entries++
@@ -195,7 +189,7 @@ func (r *remote) there(e cache.Entry, rec record) {
 
 // head reads what an entry of the store says of itself.
 func (r *remote) head(ctx context.Context, key cache.Key) (record, error) {
-	body, err := r.Bucket.Open(ctx, objectOf(key), 0)
+	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
 		return record{}, err
 	}
@@ -249,7 +243,7 @@ func (r *remote) writeIndex(ctx context.Context) error {
 // be put is tried once more, and is for Push later.
 func (s *Store) Flush(ctx context.Context) Sent {
 	r := s.remote
-	if r == nil {
+	if r == nil || r.Lent {
 		return Sent{}
 	}
 	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // server is an S3 server, and what stands between it and its clients.
@@ -384,8 +385,8 @@ func TestPoisonedEntries(t *testing.T) {
 			a, b := open(t, place), open(t, place)
 			put := cachetest.Put(t, a, "x", files)
 			a.flush(t, Sent{Entries: 1})
-			object := poison(t, read(t, place, objectOf(put.Key)))
-			if err := place.Replace(ctx, objectOf(put.Key), bytes.NewReader(object), int64(len(object))); err != nil {
+			object := poison(t, read(t, place, ObjectOf(put.Key)))
+			if err := place.Replace(ctx, ObjectOf(put.Key), bytes.NewReader(object), int64(len(object))); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -425,8 +426,8 @@ func TestLinksThatLeadOut(t *testing.T) {
 			a, b := open(t, place), open(t, place)
 			put := cachetest.Put(t, a, "x", files)
 			a.flush(t, Sent{Entries: 1})
-			object := forge(t, read(t, place, objectOf(put.Key)), func(m *cache.Meta) { m.Files, m.Bytes = list, 0 })
-			if err := place.Replace(ctx, objectOf(put.Key), bytes.NewReader(object), int64(len(object))); err != nil {
+			object := forge(t, read(t, place, ObjectOf(put.Key)), func(m *cache.Meta) { m.Files, m.Bytes = list, 0 })
+			if err := place.Replace(ctx, ObjectOf(put.Key), bytes.NewReader(object), int64(len(object))); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := b.Get(ctx, put.Key, true); !errors.Is(err, cache.ErrMiss) {
@@ -518,7 +519,7 @@ func TestFewRequests(t *testing.T) {
 	for i := range lines {
 		meta := cachetest.Meta(fmt.Sprint("entry ", i))
 		meta.Digest = meta.Key.String()
-		lines[i] = (&record{meta, noSignature}).line()
+		lines[i] = (&record{meta, sshkey.NoSignature}).line()
 	}
 	table, err := m.remote.read(ctx)
 	if err == nil {
@@ -558,9 +559,9 @@ func TestTrust(t *testing.T) {
 	public, private, _ := ed25519.GenerateKey(nil)
 	_, stranger, _ := ed25519.GenerateKey(nil)
 	signing := func(key ed25519.PrivateKey) func(*Options) {
-		return func(o *Options) { o.Key, o.Trust = key, []ed25519.PublicKey{public} }
+		return func(o *Options) { o.Own, o.Trust = key, []ed25519.PublicKey{public} }
 	}
-	unsigned, foreign := open(t, place), open(t, place, func(o *Options) { o.Key = stranger })
+	unsigned, foreign := open(t, place), open(t, place, func(o *Options) { o.Own = stranger })
 	member, other := open(t, place, signing(private)), open(t, place, signing(nil))
 	if !member.Puts() || other.Puts() || open(t, place, signing(stranger)).Puts() {
 		t.Error("who puts is not who signs with a key of trust")
@@ -582,17 +583,17 @@ func TestTrust(t *testing.T) {
 		"other bytes":   func(m *cache.Meta) { m.Files = []cache.File{}; m.Bytes = 0 },
 		"other content": func(m *cache.Meta) { m.Content = key },
 	} {
-		object := read(t, place, objectOf(key))
+		object := read(t, place, ObjectOf(key))
 		line, _, _ := bytes.Cut(object, []byte("\n"))
 		signature := line[bytes.LastIndexByte(line, ' ')+1:]
 		forged := bytes.Replace(forge(t, object, change), []byte(" -\n"), fmt.Appendf(nil, " %s\n", signature), 1)
-		if err := place.Replace(ctx, objectOf(key), bytes.NewReader(forged), int64(len(forged))); err != nil {
+		if err := place.Replace(ctx, ObjectOf(key), bytes.NewReader(forged), int64(len(forged))); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := open(t, place, signing(nil)).Get(ctx, key, true); !errors.Is(err, cache.ErrMiss) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := place.Replace(ctx, objectOf(key), bytes.NewReader(object), int64(len(object))); err != nil {
+		if err := place.Replace(ctx, ObjectOf(key), bytes.NewReader(object), int64(len(object))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -624,8 +625,8 @@ func TestManagement(t *testing.T) {
 	}
 	// One is poisoned, one is gone, one is not in the index.
 	b := s.bucket(t)
-	err := b.Replace(ctx, objectOf(keys[0]), strings.NewReader("poison"), 6)
-	if err := errors.Join(err, b.Remove(ctx, []string{objectOf(keys[1])})); err != nil {
+	err := b.Replace(ctx, ObjectOf(keys[0]), strings.NewReader("poison"), 6)
+	if err := errors.Join(err, b.Remove(ctx, []string{ObjectOf(keys[1])})); err != nil {
 		t.Fatal(err)
 	}
 	killed := open(t, s.bucket(t))

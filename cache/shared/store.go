@@ -4,7 +4,6 @@ package shared
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,18 +11,19 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // Options say which store is shared, and how.
 type Options struct {
-	Bucket   bucket.Bucket
-	Name     string // for people
-	Dir      string // of this machine, for copies of the index
-	ReadOnly bool
-	Trust    []ed25519.PublicKey       // only entries that one of them signed are taken; empty: all are
-	Key      ed25519.PrivateKey        // by which entries are signed; nil: they are not
-	Wanted   func(address string) bool // whether the result of a node is of use to other machines
-	Tell     func(warning string)      // must not be nil; called by several goroutines
+	Bucket      bucket.Bucket
+	Name        string // for people
+	Dir         string // of this machine, for copies of the index
+	ReadOnly    bool
+	Lent        bool                      // this machine can write what Send sends, and no index
+	sshkey.Keys                           // of entries
+	Wanted      func(address string) bool // whether the result of a node is of use to other machines
+	Tell        func(warning string)      // must not be nil; called by several goroutines
 }
 
 // Store is the store of a machine, and the shared one behind it. Without Share, it is the machine's alone.
@@ -136,11 +136,6 @@ func reach(err error) error {
 	return err
 }
 
-// accepts reports whether a record may be believed.
-func (r *remote) accepts(rec *record) bool {
-	return len(r.Trust) == 0 || rec.signedBy(r.Trust)
-}
-
 // known returns what the index tells of a key.
 func (r *remote) known(ctx context.Context, key cache.Key) (record, bool) {
 	t := r.index(ctx)
@@ -229,7 +224,7 @@ func (s *Store) Find(ctx context.Context, content cache.Key) (cache.Entry, error
 // Put stores a draft here, and has it sent to the shared store. See cache.Store.
 func (s *Store) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
 	e, err := s.Disk.Put(ctx, draft)
-	if err == nil && s.remote != nil && s.remote.puts() && s.remote.Wanted(e.Address) {
+	if err == nil && s.remote != nil && s.remote.puts() && !s.remote.Lent && s.remote.Wanted(e.Address) {
 		s.remote.queue(e)
 	}
 	return e, err

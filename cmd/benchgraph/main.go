@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/executor"
@@ -123,10 +124,10 @@ type app struct {
 	summed bool    // apply -json has written its last line
 	json   []*bool // the -json flags of the commands
 
-	chdir, file string
-	noColor     bool
-	vars        cli.List
-	varFiles    cli.List
+	login          *bucket.Login // of a worker, for the shared store; nil: that of this machine
+	chdir, file    string
+	noColor        bool
+	vars, varFiles cli.List
 }
 
 func variables(env []string) map[string]string {

@@ -3,11 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -51,17 +48,13 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 	if err != nil {
 		return nil // which the shared store tells
 	}
+	keys, _ := s.keysOf(spec.Store) // likewise
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
 		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
-		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store}
-	secrets := spec.Secrets()
-	for _, name := range slices.Sorted(maps.Keys(s.env)) {
-		if strings.HasPrefix(name, varPrefix) || slices.Contains(secrets, name) {
-			p.Environ = append(p.Environ, name+"="+s.env[name])
-		}
-	}
-	return remote.NewExecutor(remote.Options{Executor: *x, Store: s.store, Bucket: shared, Wanted: isCarried,
-		Project: p, Spec: spec, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
+		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store,
+		Environ: remote.Chosen(s.env, varPrefix, spec.Secrets())}
+	return remote.NewExecutor(remote.Options{Executor: *x, Store: s.store, Bucket: shared, Keys: keys,
+		Wanted: isCarried, Project: p, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
 		Open: func() (job.Scheduler, error) {
 			return x.Dial(self, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
 		}})

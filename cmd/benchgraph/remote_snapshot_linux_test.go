@@ -38,7 +38,7 @@ benchmark "speed" {
     grep -qs good config || { echo config is broken; exit 3; }
     ${file("rate.sh")}
   EOT
-  env = { HERE = abspath("rate.sh"), FOUND = join(" ", fileset("data", "*.txt")) }
+  env = { HERE = abspath("nowhere"), FOUND = join(" ", fileset("data", "*.txt")) }
   RATE
   design { samples = 2 }
 }
@@ -92,6 +92,44 @@ func TestAStoreOnAServer(t *testing.T) {
 	}
 	if kinds["entries"] < 10 || kinds["jobs"] > 0 { // 9 results and a snapshot
 		t.Errorf("the bucket has %v", kinds)
+	}
+}
+
+// A file that a command names by abspath must be on the node. Where it is missing, the node is to blame, and no command
+// of the candidate is run.
+func TestAFileThatANodeLacks(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("    sample $(case",
+		"    touch RAN; . ${abspath(\"FILE\")}\n    sample $(case", "samples = 4", "samples = 1").Replace(measuredFile))
+	there, ran := filepath.Join(filepath.Dir(c.hold), "rate.sh"), filepath.Join(filepath.Dir(c.hold), "ran")
+	check(t, os.WriteFile(there, []byte("true\n"), 0o644))
+	c.write("rate.sh", "true\n")
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	named := func(file string) {
+		c.write("benchmarks.hcl", strings.NewReplacer("FILE", file, "RAN", ran).Replace(string(text)))
+	}
+	named("rate.sh")
+	c.must(3, "apply").says(t, "infra", c.path("rate.sh")+" by abspath, and it cannot be read here: no such file",
+		"bring it there under this path; or hand the file over as data")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a command of the candidate ran")
+	}
+	var status struct {
+		Commits []struct {
+			Candidates []struct{ Outcome string }
+		}
+	}
+	c.json(&status, "status", "-json")
+	for _, candidate := range status.Commits[0].Candidates {
+		if candidate.Outcome != "infra" {
+			t.Errorf("the outcome of a candidate is %q", candidate.Outcome)
+		}
+	}
+	named(there)
+	c.must(0, "apply").says(t, "Apply: ")
+	if _, err := os.Stat(ran); err != nil {
+		t.Error(err)
 	}
 }
 

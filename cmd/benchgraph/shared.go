@@ -43,7 +43,7 @@ func isCarried(address string) bool {
 // bucketOf returns the bucket of a shared store. It sends no request.
 func (a *app) bucketOf(spec *hclspec.Store) (bucket.Bucket, error) {
 	region := cmp.Or(spec.Region, a.env["AWS_REGION"], a.env["AWS_DEFAULT_REGION"])
-	b, err := bucket.Open(bucket.Place{URL: spec.URL, Endpoint: spec.Endpoint, Region: region})
+	b, err := bucket.Open(bucket.Place{URL: spec.URL, Endpoint: spec.Endpoint, Region: region, Login: a.login})
 	if err != nil {
 		return nil, fmt.Errorf("shared store %s: %w", spec.URL, err)
 	}
@@ -63,27 +63,31 @@ func (s *session) shareAt(spec *hclspec.Store) error {
 	if err != nil {
 		return err
 	}
+	keys, err := s.keysOf(spec)
+	if err != nil {
+		return err
+	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
-	options := shared.Options{
-		Bucket: b, Name: spec.URL, Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])),
-		ReadOnly: spec.ReadOnly, Wanted: isShared,
+	s.store.Share(shared.Options{
+		Bucket: b, Keys: keys, Lent: s.login != nil, Name: spec.URL,
+		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
-	}
-	for _, text := range spec.Trust {
-		key, err := sshkey.ParsePublic(text)
-		if err != nil {
-			return fmt.Errorf("shared store %s: trust: %w", spec.URL, err)
-		}
-		options.Trust = append(options.Trust, key)
-	}
-	if path := s.env[signingKey]; path != "" && !spec.ReadOnly {
-		if options.Key, err = sshkey.ReadPrivate(path); err != nil {
-			return hint("Name the file of a private key that ssh-keygen -t ed25519 wrote, or unset "+signingKey+".",
-				"%s=%s: %w", signingKey, path, err)
-		}
-	}
-	s.store.Share(options)
+	})
 	return nil
+}
+
+// keysOf returns the keys by which entries of a shared store and outcomes of jobs are signed and believed.
+func (a *app) keysOf(spec *hclspec.Store) (sshkey.Keys, error) {
+	path := a.env[signingKey]
+	if spec.ReadOnly {
+		path = ""
+	}
+	keys, err := sshkey.ReadKeys(spec.Trust, path)
+	if err != nil {
+		err = hint("Name the file of a private key that ssh-keygen -t ed25519 wrote, or unset "+signingKey+".",
+			"%s=%s: %w", signingKey, path, err)
+	}
+	return keys, err
 }
 
 // flush waits until the results of an apply have been put into the shared store, and tells of those that have not.

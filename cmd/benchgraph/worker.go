@@ -50,16 +50,18 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 			view.Clean(file), err)
 	}
 	maps.Copy(a.env, variables(request.Environ))
+	a.login = request.Login
 	shared, err := a.bucketOf(&request.Shared)
 	if err != nil {
 		return err
 	}
+	keys, _ := a.keysOf(&request.Shared) // what is wrong with them is told when the store is opened
 	j := &workerJob{request: request, hides: worker.Hides(request, file)}
 	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = request.Leave(ctx, shared, remote.Outcome{Job: a.env[job.NameVariable], Failure: failure,
+	err = request.Leave(ctx, shared, keys, remote.Outcome{Job: a.env[job.NameVariable], Failure: failure,
 		Seconds: time.Since(begun).Seconds(), Transcript: j.transcript})
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)

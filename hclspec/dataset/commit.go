@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/dataset/internal/command"
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
 // Options say how a table of commits is read.
@@ -228,7 +229,9 @@ func environment(all ...map[string]string) map[string]any {
 	env := map[string]any{}
 	for _, some := range all {
 		for name, value := range some {
-			env[name] = value
+			if !slices.Contains(eval.Granted, name) { // such as the device that the command had elsewhere
+				env[name] = value
+			}
 		}
 	}
 	return env

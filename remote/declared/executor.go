@@ -91,6 +91,18 @@ func (s *Executor) Dial(self string, environ []string, told func(string)) (job.S
 	return slurm.Open(slurm.Options{Asks: s.Slurm, WorkDir: s.WorkDir, Environ: environ, Told: told})
 }
 
+// HasVolume reports whether machines of the executor have a volume at a path or above it.
+func (s *Executor) HasVolume(path string) bool {
+	for _, volumes := range []map[string]string{s.Modal.Volumes, s.Kubernetes.Volumes} {
+		for at := range volumes {
+			if rel, err := filepath.Rel(at, path); err == nil && filepath.IsLocal(rel) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // standardJobs is the number of jobs at once where the file says nothing.
 const standardJobs = 16
 

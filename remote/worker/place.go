@@ -45,14 +45,20 @@ func Hides(r *remote.Request, file string) []string {
 }
 
 // TakeRequest reads what a job is to run from a file, and removes the file, before anything else runs that could read
-// it. The file stays in the directory of jobs, where the machine with the project and another run of the job read it.
+// it. The file stays in the directory of jobs, where the machine with the project and another run of the job read it,
+// but without the credentials that were lent to this job.
 func TakeRequest(path string) (*remote.Request, error) {
 	r, err := remote.ReadRequest(path)
 	if err != nil {
 		return nil, err
 	}
 	if rel, err := filepath.Rel(r.WorkDir, path); err == nil && filepath.IsLocal(rel) {
-		return r, nil
+		if r.Login == nil {
+			return r, nil
+		}
+		kept := *r
+		kept.Login = nil
+		return r, kept.Write(path)
 	}
 	return r, os.Remove(path)
 }

@@ -16,6 +16,7 @@ import (
 // Store is the shared store, see remote.Store.
 type Store interface {
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
+	Puts() bool
 }
 
 // Planner plans one node and all that the node needs, as *tasks.Project does.
@@ -34,7 +35,7 @@ func Plan(ctx context.Context, r *remote.Request, project Planner, store Store, 
 		if err != nil {
 			return nil, err
 		}
-		if err := check(r, p); err != nil {
+		if err := check(r, p, store.Puts()); err != nil {
 			return nil, err
 		}
 		found := false
@@ -55,7 +56,7 @@ func Plan(ctx context.Context, r *remote.Request, project Planner, store Store, 
 }
 
 // check returns why the node of the request cannot run as planned.
-func check(r *remote.Request, p *engine.Plan) error {
+func check(r *remote.Request, p *engine.Plan, puts bool) error {
 	refuse := func(remedy, format string, args ...any) error {
 		return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start",
 			Message: "worker: " + fmt.Sprintf(format, args...), Remedy: remedy}}
@@ -68,8 +69,11 @@ func check(r *remote.Request, p *engine.Plan) error {
 		return refuse("Apply again. If the project was not changed, the nodes of the cluster are not alike: "+
 			"keep the jobs on one kind of nodes with constraint in the executor block.",
 			"%s has another key here than the job was submitted with", r.Address)
+	case !puts:
+		return refuse("Name the file of a key of trust on the nodes with BENCHGRAPH_SIGNING_KEY, such as in setup.",
+			"the result could not be put into the shared store: only entries that a key of trust signed are taken")
 	case st.Action == engine.Blocked || st.Action == engine.Skip:
 		return refuse("", "%s cannot run here: %s", r.Address, st.Reason)
 	}
-	return nil
+	return r.CheckNamed()
 }

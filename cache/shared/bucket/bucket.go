@@ -52,6 +52,7 @@ type Place struct {
 	URL      string // s3://BUCKET/PREFIX or file:///DIRECTORY
 	Endpoint string // s3: the server's http or https URL; empty: Amazon's
 	Region   string // s3; empty: as the environment or the server says
+	Login    *Login // s3; nil: that of this machine
 }
 
 // Open returns the bucket at a place. It sends no request.

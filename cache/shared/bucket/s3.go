@@ -37,6 +37,10 @@ type S3 struct {
 	prefix   string // begins the names of all objects; empty, or ends in a slash
 	partSize int64
 	patience time.Duration
+
+	endpoint, region string
+	creds            *credentials.Credentials
+	transport        *http.Transport
 }
 
 func newS3(bucket, prefix string, p Place) (*S3, error) {
@@ -48,7 +52,7 @@ func newS3(bucket, prefix string, p Place) (*S3, error) {
 	if err != nil || u.Host == "" {
 		return nil, errors.New("the store's endpoint is no URL")
 	}
-	s := &S3{bucket: bucket, partSize: smallestPart, patience: patience}
+	s := &S3{bucket: bucket, partSize: smallestPart, patience: patience, endpoint: endpoint}
 	if prefix != "" {
 		s.prefix = prefix + "/"
 	}
@@ -56,14 +60,17 @@ func newS3(bucket, prefix string, p Place) (*S3, error) {
 	if region == "" && endpoint != amazon {
 		region = "us-east-1" // which every other server takes; without a region the client would ask for one first
 	}
-	client, err := minio.New(u.Host, &minio.Options{
-		Secure: u.Scheme == "https", Region: region, MaxRetries: retries, Creds: usualCredentials(),
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialWithin}).DialContext,
-			TLSHandshakeTimeout: dialWithin, ResponseHeaderTimeout: 2 * patience,
-			MaxIdleConnsPerHost: 2 * parallelParts, IdleConnTimeout: time.Minute, DisableCompression: true,
-		},
-	})
+	s.region, s.creds = region, usualCredentials()
+	if p.Login != nil {
+		s.creds = p.Login.given()
+	}
+	s.transport = &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialWithin}).DialContext,
+		TLSHandshakeTimeout: dialWithin, ResponseHeaderTimeout: 2 * patience,
+		MaxIdleConnsPerHost: 2 * parallelParts, IdleConnTimeout: time.Minute, DisableCompression: true,
+	}
+	client, err := minio.New(u.Host, &minio.Options{Secure: u.Scheme == "https", Region: region, MaxRetries: retries,
+		Creds: s.creds, Transport: s.transport})
 	if err != nil {
 		return nil, fmt.Errorf("the store's endpoint: %w", err)
 	}
@@ -91,7 +98,8 @@ func failure(name string, err error) error {
 		return notExist(name)
 	case response.StatusCode == http.StatusPreconditionFailed, response.StatusCode == http.StatusConflict:
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
-	case response.StatusCode == http.StatusForbidden, response.StatusCode == http.StatusUnauthorized:
+	case response.StatusCode == http.StatusForbidden, response.StatusCode == http.StatusUnauthorized,
+		response.Code == minio.AccessDenied: // of one of many objects
 		return fmt.Errorf("%w: %s", ErrDenied, response.Message)
 	}
 	return err

@@ -277,10 +277,13 @@ func (r Reader) EnvName(attr, name string) {
 	switch {
 	case !variableName().MatchString(name):
 		r.Fail(r.At(attr), "Invalid name", "%q cannot be the name of an environment variable.", name)
-	case slices.Contains([]string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC"}, name):
+	case slices.Contains(Granted, name):
 		r.Fail(r.At(attr), "Variable of benchgraph", "benchgraph gives %s to each command, as what the command was "+
 			"granted. Leave it out here.", name)
 	}
 }
+
+// Granted are the variables that benchgraph gives to commands, so that no block can.
+var Granted = []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC"}
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)

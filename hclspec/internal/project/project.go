@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,35 +38,7 @@ type Dir struct {
 	globs   map[string][]string
 	reads   Reads
 
-	absolute map[string]bool // paths that Absolute made
-}
-
-// Absolute makes a path absolute: a relative one begins in the project's directory.
-func (d *Dir) Absolute(name string) string {
-	name = filepath.FromSlash(name)
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(d.home, name)
-	}
-	if d.absolute == nil {
-		d.absolute = map[string]bool{}
-	}
-	name = filepath.Clean(name)
-	d.absolute[name] = true
-	return name
-}
-
-// MadeAbsolute reports whether Absolute made a path, or that of a directory above it.
-func (d *Dir) MadeAbsolute(name string) bool {
-	for {
-		if d.absolute[name] {
-			return true
-		}
-		above := filepath.Dir(name)
-		if above == name {
-			return false
-		}
-		name = above
-	}
+	absolute Absolute
 }
 
 // Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the
@@ -93,8 +66,10 @@ func Open(dir, home string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("project directory: %w", err)
 	}
+	home = cmp.Or(home, abs)
 	return &Dir{
-		path: abs, home: cmp.Or(home, abs), root: root, cached: map[string][]byte{}, globs: map[string][]string{},
+		path: abs, home: home, absolute: Absolute{home, map[string]bool{}}, root: root,
+		cached: map[string][]byte{}, globs: map[string][]string{},
 		reads: Reads{Began: time.Now(), Content: map[string][sha256.Size]byte{}, Regular: map[string]bool{},
 			Matched: map[string]bool{}},
 	}, nil
@@ -102,6 +77,12 @@ func Open(dir, home string) (*Dir, error) {
 
 // Close releases the directory.
 func (d *Dir) Close() error { return d.root.Close() }
+
+// Named is that of the paths that were made absolute so far.
+func (d *Dir) Named(text string) []string { return d.absolute.Named(text) }
+
+// MadeAbsolute knows the paths that were made absolute so far.
+func (d *Dir) MadeAbsolute() Absolute { return Absolute{d.home, maps.Clone(d.absolute.Made)} }
 
 // Path is the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }

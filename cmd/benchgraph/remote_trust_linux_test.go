@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache/shared/bucket/buckettest"
+)
+
+// Where the store has trust, a failure that no key signed, and one that was signed for another block, are not believed:
+// their blocks are measured. The right one is taken.
+func TestForgedOutcomes(t *testing.T) {
+	t.Parallel()
+	block := func(name, command string) string {
+		return "benchmark \"" + name + "\" {\n  for_each = candidates\n  command = <<-EOT\n    " + command +
+			"\n    sample 100 0.01\n  EOT\n  RATE\n  design { samples = 1 }\n}\n"
+	}
+	c := newClustered(t, strings.Replace(clusterFile, `{ url = "file://SHARED" }`,
+		"{\n    url = \"file://SHARED\"\n    trust = [\"TRUST\"]\n  }", 1)+
+		"variant \"base\" { baseline = true }\n"+
+		block("fails", "while [ -e BAD ]; do sleep 0.05; done; echo no such kernel; exit 3")+
+		block("forged", "HOLD")+block("replayed", "true; HOLD"))
+	beside := filepath.Dir(c.hold)
+	key, bad := filepath.Join(beside, "key"), filepath.Join(beside, "bad")
+	check(t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run(),
+		os.WriteFile(c.hold, nil, 0o644), os.WriteFile(bad, nil, 0o644))
+	public, err := os.ReadFile(key + ".pub")
+	check(t, err)
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.NewReplacer("TRUST", strings.TrimSpace(string(public)), "BAD", bad).
+		Replace(string(text)))
+	c.world.env = append(c.world.env, "BENCHGRAPH_SIGNING_KEY="+key)
+
+	c.must(0, "apply", "-detach").says(t, "3 jobs go on")
+	outcomes := map[string]string{} // files, by the names of benchmarks
+	requests, err := filepath.Glob(filepath.Join(c.work, "*", "request"))
+	check(t, err)
+	for _, file := range requests {
+		var r struct{ Address, Owner, Key string }
+		text, err := os.ReadFile(file)
+		check(t, err, json.Unmarshal(text, &r))
+		name, _, _ := strings.Cut(strings.TrimPrefix(r.Address, "trial."), "[")
+		outcomes[name] = filepath.Join(beside, "store", "jobs", r.Owner, r.Key+".json")
+	}
+	check(t, os.Remove(bad))
+	until(t, "a job has failed", func() bool { return fileExists(outcomes["fails"]) })
+	c.Command("scancel", "--state=RUNNING", "--user=root")
+	until(t, "all jobs are over", func() bool { return c.Command("squeue", "-h", "-o", "%i") == "" })
+	signed, err := os.ReadFile(outcomes["fails"])
+	check(t, err)
+	if _, signature, _ := strings.Cut(string(signed), "\n"); signature == "" {
+		t.Error("the outcome is not signed")
+	}
+	check(t, os.WriteFile(outcomes["replayed"], signed, 0o644), os.WriteFile(outcomes["forged"], []byte(`{"seconds": 1,
+		"failure": {"class": "permanent", "rule": "x", "stage": "run", "message": "words of a forger"}}`), 0o644))
+	check(t, os.Remove(c.hold))
+	o := c.must(3, "apply")
+	o.says(t, "no such kernel", ", 1 failed;")
+	if strings.Contains(o.stdout+o.stderr, "words of a forger") {
+		t.Error("a forged failure was taken")
+	}
+	for _, name := range []string{"forged", "replayed"} {
+		o.says(t, "trial."+name+`["c#1"]  the outcome of the job in the shared store is not believed: no key of trust`)
+	}
+	c.must(3, "apply").says(t, ", 1 failed;")
+}
+
+// Nodes have no credentials for the store: each job gets its own, which can write what the job makes. Other machines
+// find the results by the index, which the jobs cannot write.
+func TestLentCredentials(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.Replace(measuredFile, "    sample $(",
+		"    if env | grep AWS_; then exit 3; fi\n    sample $(", 1))
+	server := buckettest.Start(t, c.Gateway())
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	place := `url = "file://` + filepath.Join(filepath.Dir(c.hold), "store") + `"`
+	c.write("benchmarks.hcl", strings.Replace(string(text), place, `
+    url      = "s3://team/results"
+    endpoint = "`+server+`"
+    job_role = "arn:minio:iam:::role/jobs"
+`, 1))
+	c.world.env = append(c.world.env, "AWS_ACCESS_KEY_ID="+buckettest.User, "AWS_SECRET_ACCESS_KEY="+buckettest.Secret)
+	o := c.must(0, "apply")
+	o.says(t, "win", "Apply: 9 done")
+	if strings.Contains(o.stderr, "Warning") {
+		t.Errorf("there is a warning:\n%s", o.stderr)
+	}
+	c.must(0, "cache", "ls", "-shared").says(t, `trial.speed["c#4"]`)
+	check(t, os.RemoveAll(c.path(".benchgraph")))
+	c.must(0, "plan").says(t, "Plan: 0 to run")
+}

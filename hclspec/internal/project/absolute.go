@@ -1,0 +1,81 @@
+package project
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Absolute knows the paths that the files of a project made absolute.
+type Absolute struct {
+	Home string          // of the project, absolute
+	Made map[string]bool // the paths
+}
+
+// Absolute makes a path absolute: a relative one begins in the project's directory.
+func (d *Dir) Absolute(name string) string {
+	name = filepath.FromSlash(name)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(d.home, name)
+	}
+	name = filepath.Clean(name)
+	d.absolute.Made[name] = true
+	return name
+}
+
+// Some reports whether there are any.
+func (a Absolute) Some() bool { return len(a.Made) > 0 }
+
+// Named returns the absolute paths that a text names to be read, as far as Absolute made them or a directory above
+// them. Whether there is anything at a path is not asked.
+func (a Absolute) Named(text string) (all []string) {
+	const home = "/\x00" // stands for the project's directory, in whose path there may be signs at which paths end
+	if len(a.Home) > 1 {
+		text = strings.ReplaceAll(text, a.Home, home)
+	}
+	for at := 0; at < len(text); {
+		word := text[at:]
+		if end := strings.IndexAny(word, pathEnds); end >= 0 {
+			word = word[:end]
+		}
+		i := strings.IndexByte(word, '/')
+		whole := i == 0 || i > 0 && (word[0] == '-' || word[:i] == "@") // as in -I/usr/include
+		if whole && !written(text[:at+i]) {
+			name := filepath.Clean(word[i:])
+			if rest, ok := strings.CutPrefix(name, home); ok {
+				name = a.Home + rest
+			}
+			if a.has(name) {
+				all = append(all, name)
+			}
+		}
+		at += len(word) + 1
+	}
+	return all
+}
+
+// has reports whether Absolute made a path, or that of a directory above it.
+func (a Absolute) has(name string) bool {
+	for above := filepath.Dir(name); above != name; name, above = above, filepath.Dir(above) {
+		if a.Made[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// pathEnds are the signs at which a path in a command ends.
+const pathEnds = " \t\r\n\"'`;&|<>(){}$:,="
+
+// written says whether a command that begins like this writes to the file that follows, which is no input then.
+func written(before string) bool {
+	before = strings.TrimRight(before, " \t\"'")
+	if strings.HasSuffix(before, ">") {
+		return true
+	}
+	words := strings.FieldsFunc(before, func(r rune) bool { return strings.ContainsRune(" \t\r\n;&|(){}", r) })
+	for len(words) > 0 && strings.HasPrefix(words[len(words)-1], "-") {
+		words = words[:len(words)-1]
+	}
+	return len(words) > 0 && slices.Contains([]string{"touch", "mkdir", "rm", "tee"}, words[len(words)-1])
+}

@@ -1,0 +1,39 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/benchgraph/benchgraph/cache/shared"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
+)
+
+// lentFor is how long the credentials of a job last. The time in the queue counts, and nobody knows it before; no
+// server lends for longer.
+const lentFor = 12 * time.Hour
+
+// lend returns credentials for the shared store that can write what the worker of the node puts there: the result and
+// the outcome. It is nil where the worker has credentials of its own.
+func (j *attempt) lend(ctx context.Context) (*bucket.Login, error) {
+	role := j.Project.Shared.JobRole
+	lender, ok := j.Bucket.(bucket.Lender)
+	if role == "" || !ok {
+		return nil, nil
+	}
+	login, err := lender.Lend(ctx, bucket.Loan{Role: role, Name: "benchgraph-" + j.env.Key.Short(), For: lentFor,
+		Writes: []string{shared.ObjectOf(j.env.Key), outcomeOf(j.key)}})
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Infra,
+			Rule: "credentials", Stage: "submit",
+			Message: fmt.Sprintf("the server of the shared store lends no credentials for %s: %v", role, err),
+			Remedy: "let your user assume the role, and let sessions of the role last 12 hours; or remove job_role " +
+				"from the store, and give the nodes credentials of their own"}}
+	}
+	return &login, nil
+}

@@ -1,0 +1,76 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// named are the files and directories of this machine that commands of a node read by paths that abspath made; sorted.
+// Commands in an image see none of them.
+func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (all []string) {
+	contained := slices.ContainsFunc(n.Needs, func(dep *engine.Node) bool { return dep.Kind == "image" })
+	if contained || !spec.Absolute.Some() {
+		return nil
+	}
+	d := cache.Describe(n.Kind)
+	n.Task.Describe(d)
+	lines, _ := cache.ParseText(d.Text()) // which it is
+	for _, l := range lines {
+		if l.Label == "mount" { // the node checks mounts by themselves
+			continue
+		}
+		for _, text := range l.Values {
+			all = append(all, spec.Absolute.Named(text)...)
+		}
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(path string) bool {
+		_, err := os.Stat(path)
+		return err != nil || below(path, x.Project.State) || below(path, x.Project.Store)
+	})
+}
+
+// below reports whether a path is a directory, or lies in it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// lacks says which of the files that a node names no machine of the executor has; "": none is known.
+func (x *Executor) lacks(spec *hclspec.Spec, n *engine.Node) string {
+	for _, path := range x.named(spec, n) {
+		if below(path, x.Project.Dir) && !x.HasVolume(path) {
+			return fmt.Sprintf("names %s by abspath, and machines of executor %s do not have it: %s", path, x.Name,
+				namedRemedy)
+		}
+	}
+	return ""
+}
+
+// namedRemedy is what helps a node whose commands name a file that its machine does not have.
+const namedRemedy = "hand the file over as data (the result of a task that has it as input), or declare a mount"
+
+// CheckNamed returns the failure of a request whose node reads files that this machine does not have; nil if it has
+// them all.
+func (r *Request) CheckNamed() error {
+	for _, path := range r.Named {
+		if _, err := os.Stat(path); err != nil {
+			if cause, ok := errors.AsType[*os.PathError](err); ok {
+				err = cause.Err
+			}
+			return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "file_missing", Stage: "start",
+				Message: fmt.Sprintf("worker: %s names %s by abspath, and it cannot be read here: %v", r.Address, path,
+					err),
+				Remedy: "bring it there under this path; or " + namedRemedy}}
+		}
+	}
+	return nil
+}
