@@ -28,7 +28,7 @@ func excludes(d *declaration) bool { return excluding(d.address.Kind) }
 func (l *loader) exclude() {
 	for _, kind := range []string{"skip", "known_issue"} {
 		for _, d := range l.of(kind) {
-			l.decodeAll(l.kinds[kind], d)
+			l.decodeAll(l.kinds[kind], d, 1)
 		}
 	}
 	for _, c := range l.spec.Candidates {
