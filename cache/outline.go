@@ -41,6 +41,11 @@ func (d *Disk) Outline(m *Meta) Outline {
 	return o
 }
 
+// Result is as much of a result as its outline and its digest tell.
+func (o *Outline) Result(digest string) Meta {
+	return Meta{Key: o.Key, Digest: digest, Files: o.Files, looked: look{o.Meta, o.First}}
+}
+
 // mark tells files of one length apart, also where a new one was given the inode of one that was removed.
 func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 
@@ -48,10 +53,14 @@ func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 // it says whether Get without verify would find all of it so.
 func (d *Disk) Intact(o *Outline, used bool) bool {
 	dir := entryPath(o.Key)
-	if used && !d.used(dir+sep+metaFile, o.Meta) {
-		return false
-	}
 	var st unix.Stat_t
+	if used {
+		meta := dir + sep + metaFile
+		if d.lstat(meta, &st) != nil || st.Size != o.Meta || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return false
+		}
+		use(d.dir+sep+"entries"+sep+meta, time.Unix(st.Mtim.Unix()))
+	}
 	for i := range o.Files {
 		if d.checkSize(dir, &o.Files[i], &st) != nil || i == 0 && mark(&st) != o.First {
 			return false
@@ -68,16 +77,6 @@ func (d *Disk) Absent(keys, contents []Key) bool {
 		return !errors.Is(unix.Lstat(d.contentLink(content), &st), fs.ErrNotExist)
 	}
 	return !slices.ContainsFunc(keys, there) && !slices.ContainsFunc(contents, linked)
-}
-
-// used says whether a meta file has the size that it should have, and notes the use.
-func (d *Disk) used(meta string, size int64) bool {
-	var st unix.Stat_t
-	if d.lstat(meta, &st) != nil || st.Size != size || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return false
-	}
-	use(d.path("entries", meta), time.Unix(st.Mtim.Unix()))
-	return true
 }
 
 // lstat looks at something below entries. The way there is short: a plan looks at every file of every entry.

@@ -51,6 +51,8 @@ type Options struct {
 	Upgrade  bool           // names of revisions stand for what they stand for now, whatever a mirror knows of them
 	MemoFile string         // where what a plan found out is kept for the next process; empty: nowhere
 	Basis    string         // what, beside files, a plan depends on: this program, its flags, variables
+	// what a remembered plan that does not hold knows of the store, for the first plan; nil: nothing
+	Known func(cache.Key) *cache.Meta
 	// what the machine of the project found out; nil: this is that machine
 	Found *snapshot.Found
 }
@@ -99,10 +101,11 @@ func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Dia
 // Recall opens a project as an earlier plan left it, without evaluating its files. Its Spec holds only the tasks for
 // which something has changed; the graph's other nodes stand as they were. It is false when the remembered plan does
 // not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
-// there are some.
-func Recall(ctx context.Context, c Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
-	r, ok := c.memo().Recall(ctx, c.Config, lock, findings)
+// there are some. Then Known of the config tells what of the remembered plan is of use to Open.
+func Recall(ctx context.Context, c *Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
+	r, stored, ok := c.memo().Recall(ctx, c.Config, lock, findings)
 	if !ok {
+		c.Known = stored
 		return nil, false
 	}
 	p := newProject(c.Options, r.Facts)
@@ -202,6 +205,7 @@ func (p *Project) Unlike(o PlanOptions) error {
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.Maker.Made.Forget()
 	p.missed, p.next.Alone = nil, nil
+	defer func() { p.Known = nil }() // from now on, nodes run, here or elsewhere
 	for {
 		graph, err := p.draw(ctx)
 		if err != nil {
@@ -326,7 +330,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		pool = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Journal: p.Journal, Pool: pool,
+		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: pool,
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",

@@ -374,7 +374,7 @@ func (s *story) memorized(plan func(context.Context, *campaign.Project) *engine.
 		}
 		must(s.t, p.Remember(ctx, made))
 	}, func(ctx context.Context, c campaign.Config, lock *lockfile.Lock) (*campaign.Project, hcl.Diagnostics) {
-		p, ok := campaign.Recall(ctx, c, lock, false)
+		p, ok := campaign.Recall(ctx, &c, lock, false)
 		if recalled = ok; ok {
 			return p, nil
 		}

@@ -251,6 +251,12 @@ const (
 // take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
 // entry if it is whole and current, and notes what it found otherwise.
 func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
+	if reason == upToDate && d.Known != nil {
+		if m := d.Known(s.Key); m != nil {
+			s.found.entry, s.Reason = m, reason
+			return true, nil
+		}
+	}
 	key, ask := s.Key, func(key cache.Key) (cache.Entry, error) { return d.answers.Get(ctx, d.Store, key) }
 	if reason == sameContent {
 		key = d.contentKey(s.Node)
@@ -264,7 +270,9 @@ func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error
 			s.found.outdated, s.found.gone = true, "what it says was read from a result that was made anew since"
 		}
 		if err == nil && s.found.gone == "" {
-			s.found.entry, s.Reason = &entry.Meta, from(reason, &entry)
+			if s.found.entry, s.Reason = &entry.Meta, reason; entry.Dir == "" {
+				s.Reason += " (in the shared store)"
+			}
 			return true, nil
 		}
 	}
@@ -341,12 +349,4 @@ func (d *decider) remember(s *Step) bool {
 func (d *decider) succeeded(s *Step) bool {
 	last, ok := d.Journal.Last(s.Node.Address, s.Key)
 	return ok && last.Failure == nil
-}
-
-// from adds to the reason of a step whose result is not here where it is.
-func from(reason string, e *cache.Entry) string {
-	if e.Dir == "" {
-		return reason + " (in the shared store)"
-	}
-	return reason
 }

@@ -63,9 +63,8 @@ func (d *decider) endOf(n *Node) string {
 		return endOfHindered(Skip, s)
 	case s.Failure != nil:
 		f := s.Failure.Failure
-		return strings.Join([]string{
-			string(f.Class), f.Rule, f.Stage, f.Subject, f.Message, f.Evidence, f.Remedy,
-		}, "; ")
+		parts := []string{string(f.Class), f.Rule, f.Stage, f.Subject, f.Message, f.Evidence, f.Remedy}
+		return strings.Join(parts, "; ")
 	case s.found.entry != nil, s.found.succeeded && !d.ignoreEvicted:
 		return string(NodeDone)
 	case s.state > present:

@@ -40,6 +40,7 @@ func (p *Plan) Step(address string) (*Step, bool) {
 // PlanOptions configure a plan.
 type PlanOptions struct {
 	Store       cache.Store
+	Known       func(cache.Key) *cache.Meta // results that the store has, if it need not be asked; nil: none
 	Journal     *journal.Journal
 	Pool        device.Pool
 	Replace     func(address string) bool     // selects nodes to run although they are up to date; nil: none
@@ -145,7 +146,7 @@ func (p *planner) lookAhead(ctx context.Context) {
 		}
 		if s.Node.Standing == nil {
 			p.describe(s)
-			if !alone && s.Node.Exclude.Action != Skip {
+			if !alone && s.Node.Exclude.Action != Skip && (p.Known == nil || p.Known(s.Key) == nil) {
 				keys = append(keys, s.Key)
 			}
 		}

@@ -141,16 +141,19 @@ func (l *loader) declare() {
 // of are the declarations of a kind, in the order of the files.
 func (l *loader) of(kind string) []*declaration { return l.decls[kind] }
 
+// namesOf lists the names of a kind, in the order of the files.
+func (l *loader) namesOf(kind string) func() []string {
+	return func() (all []string) {
+		for _, d := range l.of(kind) {
+			all = append(all, d.Name)
+		}
+		return all
+	}
+}
+
 // defineRoots makes kind.name of every kind a reference, and adds commit, variant, candidates and source.
 func (l *loader) defineRoots() {
 	for name := range l.kinds {
-		names := func() []string {
-			var all []string
-			for _, d := range l.of(name) {
-				all = append(all, d.Name)
-			}
-			return all
-		}
 		get := func(second string) (cty.Value, bool) {
 			d, ok := l.byName[Address{Kind: name, Name: second}]
 			if !ok {
@@ -158,7 +161,7 @@ func (l *loader) defineRoots() {
 			}
 			return l.referenceTo(d), true
 		}
-		l.scope.Roots[name] = eval.Root{What: name, Names: names, Get: get, All: func() cty.Value {
+		l.scope.Roots[name] = eval.Root{What: name, Names: l.namesOf(name), Get: get, All: func() cty.Value {
 			all := map[string]cty.Value{}
 			for _, d := range l.of(name) {
 				all[d.Name] = l.referenceTo(d)
@@ -170,15 +173,7 @@ func (l *loader) defineRoots() {
 	l.scope.Roots["variant"] = eval.Root{What: "variant", All: func() cty.Value { return l.variants().value }}
 	l.scope.Roots["candidates"] = eval.Root{What: "candidate", All: func() cty.Value { return l.candidates().value }}
 	l.scope.Roots["source"] = eval.Root{
-		What: "source",
-		Names: func() []string {
-			var all []string
-			for _, d := range l.of("repo") {
-				all = append(all, d.Name)
-			}
-			return all
-		},
-		Get: l.sourcesOf,
+		What: "source", Names: l.namesOf("repo"), Get: l.sourcesOf,
 		All: func() cty.Value {
 			all := map[string]cty.Value{}
 			for _, d := range l.of("repo") {
@@ -247,8 +242,7 @@ func (l *loader) keys(attr *hcl.Attribute) cty.Value {
 	if ty := v.Type(); !v.IsWhollyKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsListType() || v.LengthInt() == 0 {
 		return l.scope.Static(attr.Expr)
 	}
-	seen := make(map[string]bool, v.LengthInt())
-	kept := make([]cty.Value, 0, v.LengthInt())
+	kept, seen := make([]cty.Value, 0, v.LengthInt()), make(map[string]bool, v.LengthInt())
 	for _, key := range v.Elements() {
 		if key.IsNull() || key.Type() != cty.String {
 			return l.scope.Static(attr.Expr)
@@ -283,8 +277,7 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 	}
 	l.instances += v.LengthInt()
 	keyed := ty.IsMapType() || ty.IsObjectType()
-	instances := make([]instance, 0, v.LengthInt())
-	seen := make(map[string]bool, v.LengthInt())
+	instances, seen := make([]instance, 0, v.LengthInt()), make(map[string]bool, v.LengthInt())
 	for key, value := range v.Elements() {
 		if !keyed {
 			key = value
@@ -345,9 +338,9 @@ func (l *loader) decode() {
 	l.candidates()
 	l.exclude()
 	for _, k := range kinds() {
-		for _, d := range l.of(k.schema.Kind) {
+		for i, d := range l.of(k.schema.Kind) {
 			if k.decode != nil && !excludes(d) {
-				l.decodeAll(k, d)
+				l.decodeAll(k, d, len(l.of(k.schema.Kind))-i)
 			}
 		}
 		if k.schema.Kind == "fix" {
@@ -362,10 +355,14 @@ func (l *loader) decode() {
 	l.check()
 }
 
-// decodeAll decodes every instance of a block. A block without instances is decoded once with unknown values, to find
-// the mistakes in it.
-func (l *loader) decodeAll(k kind, d *declaration) {
+// decodeAll decodes every instance of a block, after which come others of its kind, left with it. A block without
+// instances is decoded once with unknown values, to find the mistakes in it.
+func (l *loader) decodeAll(k kind, d *declaration, left int) {
 	instances, _ := l.instancesOf(d)
+	if d.address.Kind == "task" { // there may be many, and to move them is what it costs when a list grows
+		more := min(len(instances)*left, 1<<14)
+		l.spec.Tasks, l.laid = slices.Grow(l.spec.Tasks, more), slices.Grow(l.laid, more)
+	}
 	keyed := d.Attrs["for_each"] != nil
 	var names eval.Each
 	if keyed {

@@ -33,7 +33,7 @@ func (l *loader) exclude() {
 				l.scope.Diags.Error("", d.Range, "Missing reason", fmt.Sprintf(
 					"%s %q needs reason: a sentence that plan and every report show.", kind, d.Name))
 			}
-			l.decodeAll(l.kinds[kind], d)
+			l.decodeAll(l.kinds[kind], d, 1)
 		}
 	}
 	for _, c := range l.spec.Candidates {

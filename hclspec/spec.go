@@ -78,22 +78,22 @@ type Text []Part
 // Part is one piece of a Text: a literal, or (when Ref is not the zero Address) the path of a node's output.
 type Part struct {
 	Literal string
-	Ref     Address
+	Ref     Address `json:",omitzero"`
 }
 
 // Command is what a block runs. Exactly one of Shell and Argv is set; the zero Command is none.
 type Command struct {
-	Shell Text   // run by sh -euc
-	Argv  []Text // run as it is
+	Shell Text   `json:",omitzero"` // run by sh -euc
+	Argv  []Text `json:",omitzero"` // run as it is
 	Range hcl.Range
 }
 
 // Block is what every instance has.
 type Block struct {
 	Address   Address
-	Candidate string    // key of the candidate that the instance belongs to (its for_each key names one); empty: none
+	Candidate string    `json:",omitzero"` // key of the candidate that the for_each key names; empty: none
 	Range     hcl.Range // of the block's header in the file
-	Out       *Out      // why the instance is not made; nil: it is
+	Out       *Out      `json:",omitzero"` // why the instance is not made; nil: it is
 }
 
 // Repo says where code comes from. Exactly one of URL and Path is set; Path may name a bundle file.
@@ -157,11 +157,11 @@ type Source struct {
 
 // Limits are what a node may use. The zero value means: not declared.
 type Limits struct {
-	CPUs     int
-	Memory   int64 // bytes
-	Disk     int64 // bytes of room where it works
-	Timeout  time.Duration
-	Estimate time.Duration // of one run, for forecasts and the schedule, until one was measured
+	CPUs     int           `json:",omitzero"`
+	Memory   int64         `json:",omitzero"` // bytes
+	Disk     int64         `json:",omitzero"` // bytes of room where it works
+	Timeout  time.Duration `json:",omitzero"`
+	Estimate time.Duration `json:",omitzero"` // of one run, for forecasts and the schedule, until one was measured
 }
 
 // Build says how something is made.
@@ -430,20 +430,20 @@ type Task struct {
 	Block
 	Inputs  []string // files below the project's directory, slash-separated, sorted: the globs expanded
 	Command Command
-	Env     map[string]Text
-	Data    []Data
-	Secrets []string
-	Image   Address
-	Source  Address
-	Needs   []Address
-	Mounts  []Address
-	Outputs []string
-	Fixes   []Address
-	Quiet   bool
-	Network bool   // as in Benchmark
-	Sandbox string // as in Benchmark
+	Env     map[string]Text `json:",omitzero"`
+	Data    []Data          `json:",omitzero"`
+	Secrets []string        `json:",omitzero"`
+	Image   Address         `json:",omitzero"`
+	Source  Address         `json:",omitzero"`
+	Needs   []Address       `json:",omitzero"`
+	Mounts  []Address       `json:",omitzero"`
+	Outputs []string        `json:",omitzero"`
+	Fixes   []Address       `json:",omitzero"`
+	Quiet   bool            `json:",omitzero"`
+	Network bool            `json:",omitzero"` // as in Benchmark
+	Sandbox string          `json:",omitzero"` // as in Benchmark
 	// Artefact says that the result is measured, so that it may differ between variants as a wheel does.
-	Artefact bool
+	Artefact bool `json:",omitzero"`
 	Limits
 }
 

@@ -52,11 +52,23 @@ type knownBuild struct {
 
 // Recall finds out what an earlier plan left, without evaluating the project's files. It is false when the memo does
 // not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
-// there are some.
-func (at Place) Recall(ctx context.Context, c tasks.Config, lock *lockfile.Lock, findings bool) (*Recalled, bool) {
-	var known common
+// there are some. Then stored returns what it knows of the store, as engine.PlanOptions.Known does.
+func (at Place) Recall(ctx context.Context, c tasks.Config, lock *lockfile.Lock, findings bool) (r *Recalled,
+	stored func(cache.Key) *cache.Meta, ok bool) {
 	m := read(at.File)
-	if m == nil || m.For != at.Basis || json.Unmarshal(m.Common, &known) != nil {
+	if m == nil {
+		return nil, nil, false
+	}
+	if r, ok = at.recall(ctx, m, c, lock, findings); !ok {
+		stored = m.stored(c.Store)
+	}
+	return r, stored, ok
+}
+
+func (at Place) recall(ctx context.Context, m *memo, c tasks.Config, lock *lockfile.Lock, findings bool) (*Recalled,
+	bool) {
+	var known common
+	if m.For != at.Basis || json.Unmarshal(m.Common, &known) != nil {
 		return nil, false
 	}
 	check, err := newChecker(known.Spec.Dir, c.Stat.Hash, c.Store)

@@ -304,7 +304,7 @@ func misfit(plan *engine.Plan, data []hclspec.Data) string {
 			continue
 		}
 		// A remembered plan knows the digest of a result and not its files: then the node itself finds out.
-		if m, stored := step.Stored(); stored && !m.Created.IsZero() {
+		if m, stored := step.Stored(); stored && (!m.Created.IsZero() || m.Files != nil) {
 			if message, remedy := shell.Unlaid(item, cache.Entry{Meta: m}); message != "" {
 				return message + ": " + remedy
 			}

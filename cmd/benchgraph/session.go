@@ -191,7 +191,8 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	s.past = history.Open(s.place.history())
 	options.History = s.past
-	if recalled, err := s.recall(ctx, o, options); recalled || err != nil {
+	known, recalled, err := s.recall(ctx, o, options)
+	if recalled || err != nil {
 		return err
 	}
 	spec, files, diags := hclspec.Load(options)
@@ -230,7 +231,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		load = derived(load, o.derive)
 	}
 	config := s.config(ctx, o, load)
-	config.Elsewhere, config.Remote = elsewhere, s.newExecutor(x, spec, o)
+	config.Elsewhere, config.Remote, config.Known = elsewhere, s.newExecutor(x, spec, o), known
 	if o.job != nil {
 		config.Hidden, config.Found = o.job.hides, o.job.found
 	}
@@ -249,21 +250,20 @@ func (s *session) warn(diags hcl.Diagnostics) {
 	s.warnings = append(s.warnings, diags...)
 }
 
-// recall opens the project as the last plan left it, if that still holds.
-func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (bool, error) {
+// recall opens the project as the last plan left it, if that still holds. If not, known is campaign.Options.Known.
+func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (known func(cache.Key) *cache.Meta,
+	ok bool, err error) {
 	if o.recall == recallNothing || !fileExists(s.memo()) {
-		return false, nil
+		return nil, false, nil
 	}
-	err := s.openState(ctx, o)
-	if err != nil {
-		return false, err
+	if err = s.openState(ctx, o); err != nil {
+		return nil, false, err
 	}
-	project, ok := campaign.Recall(ctx, s.config(ctx, o, s.loader(options, nil)), options.Lock, o.recall == recallNodes)
-	s.project = project
-	if ok {
+	config := s.config(ctx, o, s.loader(options, nil))
+	if s.project, ok = campaign.Recall(ctx, &config, options.Lock, o.recall == recallNodes); ok {
 		err = s.share(o)
 	}
-	return ok, err
+	return config.Known, ok, err
 }
 
 // memorize keeps what a plan of everything found out.

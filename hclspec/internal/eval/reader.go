@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Reader reads the attributes of one block for one instance. Every mistake is recorded where it is found; the zero
@@ -61,7 +60,7 @@ func (r Reader) At(name string) hcl.Range {
 // AtItem is the place of one item of a list, where the list is written out.
 func (r Reader) AtItem(name string, i int) hcl.Range {
 	if attr := r.Block.Attrs[name]; attr != nil {
-		if items, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() && i < len(items) {
+		if items, _ := hcl.ExprList(attr.Expr); i < len(items) {
 			return items[i].Range()
 		}
 	}
@@ -278,12 +277,9 @@ func (r Reader) EnvName(attr, name string) {
 	case !variableName().MatchString(name):
 		r.Fail(r.At(attr), "Invalid name", "%q cannot be the name of an environment variable.", name)
 	case slices.Contains(Granted, name):
-		r.Fail(r.At(attr), "Variable of benchgraph", "benchgraph gives %s to each command, as what the command was "+
-			"granted. Leave it out here.", name)
+		r.Fail(r.At(attr), "Variable of benchgraph", "benchgraph gives %s to commands. Leave it out here.", name)
 	}
 }
 
 // Granted are the variables that benchgraph gives to commands, so that no block can.
 var Granted = []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC"}
-
-var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)

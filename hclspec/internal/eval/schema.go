@@ -39,6 +39,8 @@ func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) 
 // Misspelt says whether anything in the block was misspelt.
 func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
 
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // unknownName finds the name in what HCL says of one that the schema does not have.
 var unknownName = lazyregexp.New(`^(?:An argument named|Blocks of type|No argument or block type is named) "([^"]+)"`)
 

@@ -113,19 +113,18 @@ func (r Reader) Size(name string) int64 {
 		parse = units.RAMInBytes
 	}
 	n, err := parse(given)
-	if _, bare := strconv.ParseFloat(given, 64); bare == nil && n >= units.MiB {
+	switch _, bare := strconv.ParseFloat(given, 64); {
+	case bare == nil && n >= units.MiB:
 		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%s\".", name, given, withUnit(n))
-		return 0
-	} else if bare == nil && n > 0 {
-		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%sGiB\" or \"%sMiB\".", name, given,
-			given, given)
-		return 0
-	}
-	if err != nil || n <= 0 {
+	case bare == nil && n > 0:
+		r.Fail(r.At(name), "Size without a unit", "%s = %s has no unit: write \"%[2]sGiB\" or \"%[2]sMiB\".", name,
+			given)
+	case err != nil || n <= 0:
 		r.Fail(r.At(name), "Not a size", "%s must be a size such as \"64GiB\" or \"64GB\", not %q.", name, given)
-		return 0
+	default:
+		return n
 	}
-	return n
+	return 0
 }
 
 // withUnit writes at least 1 MiB as Size reads it: exactly in the largest unit in which it is a whole number, else

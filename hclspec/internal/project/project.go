@@ -31,6 +31,8 @@ type Dir struct {
 	path    string // absolute
 	home    string // absolute: where the project lies as its files have it
 	root    *os.Root
+	last    *os.Root // the directory of the name that look looked at last; nil: none
+	lastDir string   // its name, with a slash at the end
 	cached  map[string][]byte
 	bytes   int
 	list    []string // every file that a pattern may name, sorted; nil before the first walk
@@ -76,7 +78,36 @@ func Open(dir, home string) (*Dir, error) {
 }
 
 // Close releases the directory.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error {
+	if d.last != nil {
+		d.last.Close()
+	}
+	return d.root.Close()
+}
+
+// look is Stat of the project's directory. It keeps the directory of a name open: the next name is often beside it, and
+// a third of the system calls are enough then.
+func (d *Dir) look(clean string) (fs.FileInfo, error) {
+	dir, name := path.Split(clean)
+	if dir == "" {
+		return d.root.Stat(clean)
+	}
+	if d.last == nil || d.lastDir != dir {
+		last, err := d.root.OpenRoot(path.Clean(dir))
+		if err != nil {
+			return d.root.Stat(clean)
+		}
+		if d.last != nil {
+			d.last.Close()
+		}
+		d.last, d.lastDir = last, dir
+	}
+	info, err := d.last.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return d.root.Stat(clean) // a link may lead out of its directory, and not out of the project
+	}
+	return info, err
+}
 
 // Named is that of the paths that were made absolute so far.
 func (d *Dir) Named(text string) []string { return d.absolute.Named(text) }
@@ -169,7 +200,7 @@ func (d *Dir) open(name string) (*os.File, int64, error) {
 
 // stat follows links that stay inside the project and refuses everything but regular files.
 func (d *Dir) stat(clean string) (fs.FileInfo, error) {
-	info, err := d.root.Stat(clean)
+	info, err := d.look(clean)
 	d.reads.Regular[clean] = err == nil && info.Mode().IsRegular()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

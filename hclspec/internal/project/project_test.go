@@ -84,6 +84,8 @@ func TestWhatIsNoPlainFileIsNotRead(t *testing.T) {
 	link("../"+filepath.Base(filepath.Dir(outside))+"/secret", "relative")
 	link("/dev/zero", "endless")
 	link("loop", "loop")
+	link("../file", "sub/beside")
+	link(outside, "sub/away")
 	link("sub", "linked")
 	if err := syscall.Mkfifo(filepath.Join(dir.Path(), "pipe"), 0o644); err != nil {
 		t.Fatal(err)
@@ -91,8 +93,14 @@ func TestWhatIsNoPlainFileIsNotRead(t *testing.T) {
 	if got, err := dir.Read("good"); err != nil || string(got) != "sub/inside" {
 		t.Errorf("a link that stays inside: got %q, %v", got, err)
 	}
-	for _, name := range []string{"absolute", "relative", "endless", "loop", "pipe", "sub", "../x", "/etc/passwd", "",
-		"file/x"} {
+	if got, err := dir.Glob("sub/beside"); err != nil || !slices.Equal(got, []string{"sub/beside"}) {
+		t.Errorf("a link that leaves its directory and stays inside: got %v, %v", got, err)
+	}
+	if got, err := dir.Glob("sub/none"); err != nil || len(got) != 0 {
+		t.Errorf("no such file: got %v, %v", got, err)
+	}
+	for _, name := range []string{"sub/away", "absolute", "relative", "endless", "loop", "pipe", "sub", "../x",
+		"/etc/passwd", "", "file/x"} {
 		if got, err := dir.Read(name); err == nil {
 			t.Errorf("%q: got %q, want an error", name, got)
 		}
