@@ -3,13 +3,15 @@ package container
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/pkg/stdcopy"
+
+	"github.com/benchgraph/benchgraph/container/stream"
 )
 
 // Create creates a container and returns its ID. The caller chooses the name, so that it can remove the container even
@@ -157,13 +159,8 @@ func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, erro
 	}, nil
 }
 
-// Stream carries the output, and the input, of what runs in a container.
-type Stream struct {
-	conn types.HijackedResponse
-}
-
 // Attach connects to a container, which may be started afterwards.
-func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*Stream, error) {
+func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*stream.Stream, error) {
 	return e.stream(ctx, "attach to container", func(ctx context.Context, a *api) (types.HijackedResponse, error) {
 		return a.ContainerAttach(ctx, name, container.AttachOptions{Stream: true, Stdin: stdin, Stdout: true,
 			Stderr: true})
@@ -172,8 +169,8 @@ func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*Stream, 
 
 // stream is call for a connection that stays. The client does not heed its context once it has dialed.
 func (e *Engine) stream(ctx context.Context, doing string,
-	f func(context.Context, *api) (types.HijackedResponse, error)) (*Stream, error) {
-	return call(ctx, e, doing, func(limited context.Context, a *api) (*Stream, error) {
+	f func(context.Context, *api) (types.HijackedResponse, error)) (*stream.Stream, error) {
+	return call(ctx, e, doing, func(limited context.Context, a *api) (*stream.Stream, error) {
 		type answer struct {
 			conn types.HijackedResponse
 			err  error
@@ -188,7 +185,7 @@ func (e *Engine) stream(ctx context.Context, doing string,
 			if r.err != nil {
 				return nil, r.err
 			}
-			return &Stream{r.conn}, nil
+			return stream.New(r.conn), nil
 		case <-limited.Done():
 			go func() {
 				if late := <-got; late.err == nil {
@@ -200,23 +197,22 @@ func (e *Engine) stream(ctx context.Context, doing string,
 	})
 }
 
-// Copy copies both streams until they end. Their relative order is not known.
-func (s *Stream) Copy(stdout, stderr io.Writer) error {
-	_, err := stdcopy.StdCopy(stdout, stderr, s.conn.Reader)
-	return err
+// Log returns what the engine has kept of the output of a container. One that is being removed has none.
+func (e *Engine) Log(ctx context.Context, name string) (*stream.Log, error) {
+	return call(ctx, e, "read the log of container", func(ctx context.Context, a *api) (*stream.Log, error) {
+		log, err := a.ContainerLogs(ctx, name, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+		if errdefs.IsConflict(err) {
+			return nil, fmt.Errorf("%w: %w", errdefs.ErrNotFound, err)
+		} else if err != nil {
+			return nil, err
+		}
+		defer log.Close()
+		return stream.ReadLog(log)
+	})
 }
-
-// Feed passes all of stdin on, and then its end.
-func (s *Stream) Feed(stdin io.Reader) {
-	_, _ = io.Copy(s.conn.Conn, stdin) // a program that does not read to the end is no failure
-	_ = s.conn.CloseWrite()
-}
-
-// Close breaks the stream off.
-func (s *Stream) Close() { s.conn.Close() }
 
 // Exec starts a program in a running container and returns its ID and its streams.
-func (e *Engine) Exec(ctx context.Context, name string, o container.ExecOptions) (string, *Stream, error) {
+func (e *Engine) Exec(ctx context.Context, name string, o container.ExecOptions) (string, *stream.Stream, error) {
 	r, err := call(ctx, e, "prepare a program in container",
 		func(ctx context.Context, a *api) (container.ExecCreateResponse, error) {
 			return a.ContainerExecCreate(ctx, name, o)

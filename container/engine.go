@@ -21,6 +21,8 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
+
+	"github.com/benchgraph/benchgraph/container/stream"
 )
 
 // The labels of what benchgraph makes.
@@ -227,6 +229,7 @@ type Info struct {
 	Memory    int64 // bytes that the engine's machine has
 
 	UsersMapped bool // users in containers are other users of the machine (userns-remap)
+	Logs        bool // it keeps logs as stream.LogConfig asks for them
 }
 
 // confines says whether an engine with these options filters the system calls of containers. Engines say so as
@@ -252,6 +255,7 @@ func (e *Engine) Info(ctx context.Context) (Info, error) {
 			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir,
 			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
 			Seccomp: confines(info.SecurityOptions), UsersMapped: mapsUsers(info.SecurityOptions),
+			Logs: slices.Contains(info.Plugins.Log, stream.LogConfig().Type),
 		}, err
 	})
 }

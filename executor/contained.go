@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/stream"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -25,7 +26,7 @@ type attached struct {
 	cmd     Command
 	ctx     context.Context
 	output  *output
-	stream  *container.Stream
+	stream  *stream.Stream
 	unwatch func() bool
 
 	life
@@ -168,7 +169,10 @@ func (c *contained) supervise() {
 	c.status = exitStatus(end.code)
 	err := end.err
 	if err == nil {
-		err = cmp.Or(c.output.drain(), c.report())
+		err = c.output.drain()
+	}
+	if err == nil {
+		err = cmp.Or(c.complete(), c.report())
 	}
 	if err != nil {
 		c.status = Status{Code: -1}
@@ -184,6 +188,26 @@ func (c *contained) supervise() {
 func (c *contained) robbed() error {
 	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else",
 		Class: failure.Transient}
+}
+
+// complete adds to the output what the engine has in its log but has not passed on: Docker closes the streams of a
+// container that has ended, whether or not all has reached its clients. What cannot be added is lost.
+func (c *contained) complete() error {
+	info, err := c.docker.about(c.ctx)
+	if err != nil || !info.Logs {
+		return cmp.Or(err, c.output.err)
+	}
+	lost := &container.Error{Doing: c.cmd.Argv[0], Reason: "the container engine lost the end of its output",
+		Class: failure.Transient, Err: c.output.err}
+	switch log, err := c.docker.engine.Log(c.ctx, c.name); {
+	case container.IsNotFound(err):
+		return c.robbed()
+	case err == nil && log.Complete(&c.output.stdout, &c.output.stderr), container.IsGone(err):
+		return err
+	case err != nil:
+		lost.Reason, lost.Err = "whether its output is whole is not known: "+err.Error(), err
+	}
+	return lost
 }
 
 // report fills in what only the engine knows. Nothing is asked when nothing can be the matter.

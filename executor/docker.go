@@ -19,6 +19,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/stream"
 	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -28,9 +29,10 @@ var mostProcesses = 32768 // a test bounds it further
 
 // Docker is the Executor that runs commands in containers of an engine, and those without a container on the host.
 //
-// A container ends with its program, and is then removed with all that it was given. The engine keeps no log of it: its
-// output goes nowhere but to the command's writers, and is lost when the engine is restarted, which is an error. Should
-// this process be killed, ReapContainers removes what it left.
+// A container ends with its program, and is then removed with all that it was given. Its output goes to the command's
+// writers. Docker keeps the end in a log, too, which tells whether all has come and goes with the container. Output is
+// lost when the engine is restarted, which is an error. Should this process be killed, ReapContainers removes what it
+// left.
 type Docker struct {
 	engine *container.Engine
 	host   Executor
@@ -187,13 +189,16 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		Mounts:      mounts,
 		Binds:       binds,
 		ShmSize:     cmp.Or(c.Shm, cmp.Or(c.Memory, info.Memory)/2),
-		LogConfig:   api.LogConfig{Type: "none"}, // its output would be kept twice, and without a bound
+		LogConfig:   api.LogConfig{Type: "none"}, // its output would be kept without a bound
 		Resources: api.Resources{
 			CpusetCpus: c.CPUs,
 			Memory:     c.Memory,
 			MemorySwap: c.Memory,
 			PidsLimit:  &pids,
 		},
+	}
+	if info.Logs {
+		h.LogConfig = stream.LogConfig()
 	}
 	if !c.Keep {
 		h.ReadonlyRootfs, h.Tmpfs = true, inMemory(c.Mounts)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,16 +215,6 @@ func TestSecretsInPiecesOnBothStreams(t *testing.T) {
 	cmd.Secrets = []string{"hf_secret"}
 	if _, out := w.run(t, cmd); out != "x***" {
 		t.Errorf("%q", out)
-	}
-}
-
-// Output goes to the writers alone: an engine that kept it, too, would fill its disk.
-func TestTheEngineKeepsNoLog(t *testing.T) {
-	w := newWorld(t)
-	p := w.start(t, w.shell(serve))
-	info, err := w.engine.Inspect(t.Context(), p.Container())
-	if err != nil || info.HostConfig.LogConfig.Type != "none" || info.LogPath != "" {
-		t.Errorf("%+v, %q, %v", info.HostConfig.LogConfig, info.LogPath, err)
 	}
 }
 
@@ -515,74 +504,5 @@ func TestAStartGivenUpLeavesNothing(t *testing.T) {
 			t.Errorf("after %d ms: %v", i*i/2, err)
 		}
 		cancel()
-	}
-}
-
-// latecomer stands before an engine. It holds back for a second what attached programs print.
-func latecomer(t *testing.T, engine string) (host string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	pass := func(client net.Conn) {
-		defer client.Close()
-		server, err := net.Dial("unix", engine)
-		if err != nil {
-			return
-		}
-		defer server.Close()
-		go func() { _, _ = io.Copy(server, client) }()
-		buffer := make([]byte, 64<<10)
-		for attached := false; ; {
-			n, err := server.Read(buffer)
-			said := buffer[:n]
-			if attached {
-				time.Sleep(time.Second)
-			} else if bytes.HasPrefix(said, []byte("HTTP/1.1 101 ")) {
-				attached = true
-				_, rest, _ := bytes.Cut(said, []byte("\r\n\r\n"))
-				_, _ = client.Write(said[:len(said)-len(rest)])
-				if said = rest; len(said) > 0 {
-					time.Sleep(time.Second)
-				}
-			}
-			if _, failed := client.Write(said); failed != nil || err != nil {
-				return
-			}
-		}
-	}
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go pass(client)
-		}
-	}()
-	return "tcp://" + l.Addr().String()
-}
-
-// A busy engine tells of the end of a program before it passes on what the program printed.
-func TestOutputThatComesLate(t *testing.T) {
-	w := newWorld(t)
-	socket, ok := strings.CutPrefix(w.engine.Host(), "unix://")
-	if !ok {
-		t.Skip("the engine has no socket")
-	}
-	late := world{newDocker(container.Open(container.Options{
-		Environ: map[string]string{"DOCKER_HOST": latecomer(t, socket)}, State: w.engine.State()})), w.engine, w.image}
-	if s, out := late.run(t, late.shell("echo printed")); !s.OK() || out != "printed\n" {
-		t.Errorf("in a container: %+v, %q", s, out)
-	}
-	host := late.start(t, late.shell(serve))
-	within := executor.Command{Argv: []string{"echo", "printed"}, Container: &executor.Container{Within: host}}
-	if s, out := late.run(t, within); !s.OK() || out != "printed\n" {
-		t.Errorf("within one: %+v, %q", s, out)
-	}
-	if _, err := host.Stop(); err != nil {
-		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/internal/guard"
 	"github.com/benchgraph/benchgraph/executor/internal/thread"
+	"github.com/benchgraph/benchgraph/executor/mask"
 )
 
 const (
@@ -111,7 +112,7 @@ type process struct {
 	grace    time.Duration
 	template exec.Cmd // never started itself, as a Cmd can be started but once
 	cmd      *exec.Cmd
-	sinks    sinks
+	sinks    mask.Sinks
 	stdin    *os.File // our end of the pipe, if there is one
 	family   *family
 	begun    time.Time
@@ -136,14 +137,14 @@ func (p *process) prepare(cmd Command) {
 func (p *process) connect(cmd Command) {
 	// A file is hidden behind the sink on purpose: a program that got the file itself could rewind or truncate it.
 	if cmd.Stdout != nil {
-		p.template.Stdout = p.sinks.open(cmd.Stdout, cmd.Secrets)
+		p.template.Stdout = p.sinks.Open(cmd.Stdout, cmd.Secrets)
 	}
 	switch {
 	case cmd.Stderr == nil:
 	case sameWriter(cmd.Stdout, cmd.Stderr):
 		p.template.Stderr = p.template.Stdout
 	default:
-		p.template.Stderr = p.sinks.open(cmd.Stderr, cmd.Secrets)
+		p.template.Stderr = p.sinks.Open(cmd.Stderr, cmd.Secrets)
 	}
 }
 
@@ -264,7 +265,7 @@ func (p *process) collect() {
 	if p.stdin != nil {
 		p.stdin.Close()
 	}
-	if err := p.sinks.close(); err != nil {
+	if err := p.sinks.Close(); err != nil {
 		p.err = fmt.Errorf("%s: write output: %w", p.name, err)
 	}
 }

@@ -81,7 +81,7 @@ func (w *within) await() exit {
 			continue
 		}
 		// An engine that is busy brings the output later than the end. Docker closes it two seconds after the end,
-		// whatever was left behind.
+		// whatever was left behind or is not yet read, and no engine keeps a log of it: a loss cannot be seen.
 		select {
 		case <-w.output.copied:
 		case <-time.After(killTime):

@@ -202,7 +202,8 @@ func (r reader) design() Design {
 		return d
 	}
 	r = r.nested(b)
-	if v, ok := r.As("samples", cty.Number, "a whole number"); ok && v.AsBigFloat().Cmp(big.NewFloat(1)) < 0 {
+	v, ok := r.As("samples", cty.Number, "a whole number")
+	if ok && v.AsBigFloat().Cmp(big.NewFloat(1)) < 0 {
 		r.Fail(r.At("samples"), "Benchmark without samples",
 			"samples must be at least 1; 4 is the fewest that a verdict can rest on.")
 	} else {
@@ -215,7 +216,7 @@ func (r reader) design() Design {
 	if !r.Has("samples") {
 		d.Samples = min(d.Samples, d.Max)
 	}
-	if d.Max < d.Samples {
+	if ok && d.Max < d.Samples && v.AsBigFloat().Cmp(big.NewFloat(float64(d.Samples))) == 0 { // else it is wrong itself
 		r.Fail(r.At("max"), "Cap below the start",
 			"max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
 	}

@@ -113,6 +113,9 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 			err = errors.Join(err, stream.Err())
 		}()
 	}
+	if o.about, err = o.typed(); err != nil {
+		return err
+	}
 	return a.applyLocked(ctx, o, file, stream)
 }
 

@@ -71,12 +71,12 @@ func (a *app) listWords(ctx context.Context, placeholder string, typed []string)
 // wordsFor are the words that stand for a placeholder, where the command line has the arguments that were typed so far.
 func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) (words []string, err error) {
 	if placeholder == "ADDR" || placeholder == "ADDRESS" || placeholder == "ATTEMPT" {
-		s, err := a.open(ctx, access{offline: true, recall: recallNodes})
+		s, err := a.open(ctx, access{offline: true, recall: recallNodes, deviceless: true})
 		if err != nil {
 			return nil, err
 		}
 		defer s.close()
-		p, err := s.standing(ctx)
+		p, _, err := s.project.AsMeasured(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) 
 			if err != nil {
 				return nil, err
 			}
-			for i := range s.attempts(st, s.underWay().Running) {
+			for i := range s.attemptsOf(st, s.underWay().Running) {
 				words = append(words, strconv.Itoa(i+1))
 			}
 			return words, nil
@@ -110,32 +110,5 @@ func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) 
 	if diags.HasErrors() {
 		return nil, &diagError{diags, files}
 	}
-	for _, c := range spec.Candidates {
-		switch placeholder {
-		case "CANDIDATE":
-			words = append(words, c.Key)
-		case "COMMIT":
-			words = append(words, c.Commit)
-		}
-	}
-	for _, b := range spec.Benchmarks {
-		switch placeholder {
-		case "BENCHMARK":
-			words = append(words, b.Address.Name)
-		case "METRIC":
-			words = append(words, b.Metrics.Primary)
-			for _, m := range b.Metrics.Custom {
-				words = append(words, m.Name)
-			}
-		}
-	}
-	for _, c := range spec.Compares {
-		switch placeholder {
-		case "COMPARE":
-			words = append(words, c.Address.Instance())
-		case "METRIC":
-			words = append(words, c.Metrics...)
-		}
-	}
-	return words, nil
+	return pick.Words(spec, placeholder), nil
 }

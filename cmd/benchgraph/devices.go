@@ -45,6 +45,29 @@ func (a *app) driverOptions() gpu.Options {
 	return o
 }
 
+// devices are the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
+func (s *session) devices() []gpu.Device {
+	all := s.gpus.Devices()
+	s.toldHang.Do(s.tellHang)
+	for _, warning := range gpu.Warnings(all) {
+		s.note("Warning: %s", view.Clean(warning))
+	}
+	if len(all) > 0 {
+		if err := hostlock.Check(s.sharedLocks()); err != nil {
+			s.note("Warning: no device can be leased: %v", err)
+		}
+	}
+	return all
+}
+
+// tellHang warns of a driver that has kept the command waiting.
+func (s *session) tellHang() {
+	if s.gpus.Hangs {
+		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot "+
+			"may mend that.", view.Clean(s.gpus.Reason))
+	}
+}
+
 // hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have
 // their own: a file that one user made could keep all others from working.
 func (a *app) hostLock() string {

@@ -47,7 +47,7 @@ func (s *session) one(ctx context.Context, text string) (*engine.Plan, *engine.S
 }
 
 func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) error {
-	s, err := a.open(ctx, access{about: text})
+	s, err := a.open(ctx, access{about: []string{text}})
 	if err != nil {
 		return err
 	}

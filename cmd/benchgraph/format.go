@@ -110,3 +110,5 @@ func (a *app) formatFile(o *formatFlags, path string) (bool, error) {
 	}
 	return true, err
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -40,7 +40,11 @@ func (a *app) runGraph(ctx context.Context, o *graphFlags) error {
 		return &cli.UsageError{Message: fmt.Sprintf("graph: no format %q%s", o.format, cli.Suggest(o.format, formats)),
 			Remedy: "name dot, mermaid or json"}
 	}
-	s, err := a.open(ctx, access{offline: true})
+	about, err := o.typed()
+	if err != nil {
+		return err
+	}
+	s, err := a.open(ctx, access{about: about, offline: true})
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
@@ -78,7 +77,7 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 		}
 		err = a.fromTable(&p, args[0])
 	} else {
-		err = fromRange(ctx, &p, tree, o.span)
+		err = p.TakeRange(ctx, tree, o.span)
 	}
 	if err != nil {
 		return err
@@ -116,41 +115,6 @@ func (a *app) repository(
 		p.Repo = filepath.ToSlash(rel)
 	}
 	return w, nil
-}
-
-// mostCommits is how many commits of a range one file takes: each is built and measured twice.
-const mostCommits = 100
-
-// fromRange takes the commits of a range.
-func fromRange(ctx context.Context, p *draft.Project, w *git.WorkTree, span string) error {
-	if span == "" {
-		span = "HEAD^..HEAD"
-	}
-	list, more, err := w.Range(ctx, span, mostCommits)
-	const remedy = "Write -range A..B, with revisions of the repository, the older one first."
-	switch {
-	case err != nil:
-		return hint(remedy, "init: -range %s: %w", span, err)
-	case len(list) == 0:
-		return hint(remedy, "init: -range %s holds no commit with one parent", span)
-	case more:
-		return hint("Narrow the range, or list the commits in a table.", "init: -range %s holds more than %d commits",
-			span, mostCommits)
-	}
-	digits := 8
-	for n := 8; n < 40; n++ {
-		seen := map[string]bool{}
-		for _, c := range list {
-			seen[c.Commit[:n]] = true
-		}
-		if digits = n; len(seen) == len(list) {
-			break
-		}
-	}
-	for _, c := range list {
-		p.Commits = append(p.Commits, draft.Commit{Name: c.Commit[:digits], Rev: c.Commit, Title: view.Clean(c.Title)})
-	}
-	return nil
 }
 
 // fromTable takes the commits of a table.

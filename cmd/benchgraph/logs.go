@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -48,19 +50,30 @@ type loggedAttempt struct {
 }
 
 func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
-	s, err := a.open(ctx, access{about: text, offline: true})
+	how := access{about: []string{text}, offline: true, deviceless: true}
+	s, err := a.open(ctx, how)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	_, st, err := s.one(ctx, text)
-	if err != nil {
-		return err
+	address := pick.Quoted(text)
+	attempts := s.attempts(address, s.underWay().Running)
+	var st *engine.Step
+	if len(attempts) == 0 || strings.HasPrefix(address, "benchmark.") { // nodes and results depend on devices
+		how.deviceless = false
+		if s, err = a.open(ctx, how); err != nil {
+			return err
+		}
+		defer s.close()
+		if _, st, err = s.one(ctx, text); err != nil {
+			return err
+		}
+		address = st.Node.Address
+		attempts = s.attemptsOf(st, s.underWay().Running)
 	}
-	attempts := s.attempts(st, s.underWay().Running)
 	switch {
 	case len(attempts) == 0:
-		return hint("Its state: benchgraph explain "+text, "%s has not been run here", st.Node.Address)
+		return hint("Its state: benchgraph explain "+text, "%s has not been run here", address)
 	case o.list:
 		var rows [][]string
 		for i, t := range attempts {
@@ -70,25 +83,26 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 		view.Table(a.stdout, "", rows)
 		return nil
 	case o.attempt < 0 || o.attempt > len(attempts):
-		return hint("benchgraph logs -list "+text+" lists them.", "%s has attempts 1 to %d", st.Node.Address,
+		return hint("benchgraph logs -list "+text+" lists them.", "%s has attempts 1 to %d", address,
 			len(attempts))
 	}
 	chosen := attempts[len(attempts)-1]
 	if o.attempt > 0 {
 		chosen = attempts[o.attempt-1]
 	}
-	if err := s.copyLog(ctx, st.Node.Address, chosen, o.follow); err != nil {
+	if err := s.copyLog(ctx, address, chosen, o.follow); err != nil {
 		return err
 	}
-	s.pointToTrials(st)
+	if st != nil {
+		s.pointToTrials(st)
+	}
 	return nil
 }
 
-// attempts lists the attempts of a node. The attempt that made its result comes first if this machine's journal does
-// not have it.
-func (s *session) attempts(st *engine.Step, running []runlog.Node) []loggedAttempt {
+// attempts lists the attempts of a node that this machine's journal has, and those that are running.
+func (s *session) attempts(address string, running []runlog.Node) []loggedAttempt {
 	var list []loggedAttempt
-	for _, t := range s.journal.Attempts(st.Node.Address) {
+	for _, t := range s.journal.Attempts(address) {
 		how := "succeeded in " + view.Duration(t.Duration)
 		if t.Failure != nil {
 			how = "failed: " + t.Failure.Message
@@ -96,10 +110,16 @@ func (s *session) attempts(st *engine.Step, running []runlog.Node) []loggedAttem
 		list = append(list, loggedAttempt{t.Start, s.logOf(t.ID), how, false})
 	}
 	for _, n := range running {
-		if n.Address == st.Node.Address {
+		if n.Address == address {
 			list = append(list, loggedAttempt{n.Since, n.Log, "running", true})
 		}
 	}
+	return list
+}
+
+// attemptsOf is attempts, or else the attempt that made the node's result.
+func (s *session) attemptsOf(st *engine.Step, running []runlog.Node) []loggedAttempt {
+	list := s.attempts(st.Node.Address, running)
 	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
 		list = append(list, loggedAttempt{meta.Created, s.logOf(meta.Log), "made by " + meta.Address, false})
 	}

@@ -83,6 +83,10 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err := o.access.check(); err != nil {
 		return err
 	}
+	var err error
+	if o.about, err = o.typed(); err != nil {
+		return err
+	}
 	o.access.allow = o.allow
 	if o.everything() {
 		o.access.recall = recallAll

@@ -17,7 +17,7 @@ func (a *app) repro() cli.Command {
 }
 
 func (a *app) runRepro(ctx context.Context, text string) error {
-	s, err := a.open(ctx, access{about: text, offline: true})
+	s, err := a.open(ctx, access{about: []string{text}, offline: true})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -34,6 +35,12 @@ func (s *selection) flags(fs *flag.FlagSet) {
 // everything says that nothing is picked out.
 func (s *selection) everything() bool {
 	return len(s.Targets)+len(s.Excludes)+len(s.Replaces) == 0 && !s.RetryFailed
+}
+
+// typed are the patterns, which are checked.
+func (s *selection) typed() ([]string, error) {
+	_, err := s.options()
+	return slices.Concat(s.Targets, s.Excludes, s.Replaces), err
 }
 
 // options checks the patterns and makes them into what a plan wants.

@@ -150,7 +150,7 @@ func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCa
 	r.States = s.countStates(p)
 	for i := range p.Steps {
 		st := &p.Steps[i]
-		for _, t := range s.attempts(st, nil) {
+		for _, t := range s.attemptsOf(st, nil) {
 			how := t.start.Local().Format("2006-01-02 15:04:05") + ": " + printable.Line(t.how)
 			r.Attempts[st.Node.Address] = append(r.Attempts[st.Node.Address],
 				livepage.Attempt{Name: t.name(), How: how})

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/docker/go-units"
@@ -25,10 +26,8 @@ import (
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
-	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -111,6 +110,7 @@ type session struct {
 	pool      *device.LocalPool
 	host      *executor.Host
 	gpus      *gpu.Driver
+	toldHang  sync.Once
 	cpus      int
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
@@ -125,7 +125,7 @@ type session struct {
 
 // access says what a command may do.
 type access struct {
-	about   string // the node that the command is about, as it was typed; empty: no single one
+	about   []string // the nodes that the command is about, as they were typed; none: all
 	offline bool
 	locked  bool
 	upgrade bool // take what names of revisions stand for now
@@ -144,6 +144,8 @@ type access struct {
 	// for blocks that do not say; empty: what the file says
 	sandbox string
 	job     *workerJob // that this process serves as a worker; nil: it is no worker
+	// what is asked depends on no device: the driver, which may hang, is left alone
+	deviceless bool
 }
 
 // recall says when a command can work with the remembered plan instead of evaluating the files.
@@ -200,7 +202,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		return &diagError{diags, files}
 	}
 	s.files = files
-	if err := pick.Declared(spec, o.about); err != nil {
+	if err := pick.Declared(spec, o.about...); err != nil {
 		return err
 	}
 	profiles, usable, _ := checkMachines(spec)
@@ -333,7 +335,9 @@ func (s *session) openState(ctx context.Context, o access) error {
 	}
 	host, _ := machine.ThisHost() // what could not be read is 0: not known, and never short
 	s.cpus = host.Cores
-	s.gpus = gpu.NewDriver(ctx, s.driverOptions())
+	if s.gpus = gpu.NewDriver(ctx, s.driverOptions()); o.deviceless {
+		s.gpus = &gpu.Driver{}
+	}
 	if o.devices != "" {
 		some, err := gpu.Only(o.devices, s.gpus.Devices())
 		if err != nil {
@@ -347,24 +351,6 @@ func (s *session) openState(ctx context.Context, o access) error {
 		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost,
 		Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.sharedLocks()})
 	return err
-}
-
-// devices are the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
-func (s *session) devices() []gpu.Device {
-	all := s.gpus.Devices()
-	if s.gpus.Hangs {
-		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot "+
-			"may mend that.", view.Clean(s.gpus.Reason))
-	}
-	for _, warning := range gpu.Warnings(all) {
-		s.note("Warning: %s", view.Clean(warning))
-	}
-	if len(all) > 0 {
-		if err := hostlock.Check(s.sharedLocks()); err != nil {
-			s.note("Warning: no device can be leased: %v", err)
-		}
-	}
-	return all
 }
 
 // ownImageDisk is how much of the container engine's disk images may take, in bytes; 0: as much as there is.
@@ -471,6 +457,7 @@ func (s *session) close() {
 		}
 	}
 	if s.gpus != nil {
+		s.toldHang.Do(s.tellHang) // where the pool was not asked
 		s.gpus.Close()
 	}
 	for _, c := range s.closers() {
@@ -496,5 +483,3 @@ func (s *session) closers() []io.Closer {
 	}
 	return list
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

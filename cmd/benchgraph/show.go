@@ -99,7 +99,7 @@ type attemptView struct {
 }
 
 func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
-	s, err := a.open(ctx, access{about: text})
+	s, err := a.open(ctx, access{about: []string{text}})
 	if err != nil {
 		return err
 	}

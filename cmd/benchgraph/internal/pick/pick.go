@@ -20,24 +20,56 @@ func Quoted(pattern string) string {
 	return name + `["` + strings.TrimSuffix(key, "]") + `"]`
 }
 
-// Declared refuses the address of a node if no block of the files has its name. That takes no graph, and so no question
-// to the driver of devices, which may hang.
-func Declared(spec *hclspec.Spec, text string) error {
-	at, err := hclspec.ParseAddress(Quoted(text))
-	if text != "" && err != nil {
-		return Malformed(err)
-	}
-	if strings.ContainsAny(at.Name, "*?[]{}\\") || text == "" {
-		return nil
-	}
-	var known []string
-	for _, block := range spec.Declared {
-		if block.Name == at.Name {
-			return nil
+// Declared refuses addresses of nodes, and patterns of them, if no block of the files has such a name. That takes no
+// graph, and so no question to the driver of devices, which may hang.
+func Declared(spec *hclspec.Spec, texts ...string) error {
+	for _, text := range texts {
+		at, err := hclspec.ParseAddress(Quoted(text))
+		if err != nil {
+			return Malformed(err)
 		}
-		known = append(known, block.String(), at.Kind+"."+block.Name)
+		var known []string
+		if !slices.ContainsFunc(spec.Declared, func(block hclspec.Address) bool {
+			known = append(known, block.String(), at.Kind+"."+block.Name)
+			ok, err := hclspec.MatchAddress("*."+at.Name, block.String())
+			return ok || err != nil || block.Name == at.Name
+		}) {
+			return None(text, known)
+		}
 	}
-	return None(text, known)
+	return nil
+}
+
+// Words are those of the files that stand for a placeholder: CANDIDATE, COMMIT, BENCHMARK, METRIC or COMPARE.
+func Words(spec *hclspec.Spec, placeholder string) (words []string) {
+	for _, c := range spec.Candidates {
+		switch placeholder {
+		case "CANDIDATE":
+			words = append(words, c.Key)
+		case "COMMIT":
+			words = append(words, c.Commit)
+		}
+	}
+	for _, b := range spec.Benchmarks {
+		switch placeholder {
+		case "BENCHMARK":
+			words = append(words, b.Address.Name)
+		case "METRIC":
+			words = append(words, b.Metrics.Primary)
+			for _, m := range b.Metrics.Custom {
+				words = append(words, m.Name)
+			}
+		}
+	}
+	for _, c := range spec.Compares {
+		switch placeholder {
+		case "COMPARE":
+			words = append(words, c.Address.Instance())
+		case "METRIC":
+			words = append(words, c.Metrics...)
+		}
+	}
+	return words
 }
 
 // Malformed is the error for a text that is no address.

@@ -17,15 +17,19 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 	for _, totals := range ledger.Totals() {
 		fmt.Fprintf(w, "%s: %s\n", s.Bold("compare."+Clean(totals.Compare)), TotalsText(totals))
 		table := [][]string{{"commit", "candidate", "benchmark", "metric", "better", "value", "effect", "outcome"}}
-		notes := []string{""}
+		notes, last := []string{""}, ""
 		benchmarks, values := map[string]bool{}, false
 		for _, row := range rows {
 			if row.Compare == totals.Compare && (row.Primary || all) {
 				benchmarks[row.Benchmark] = true
 				values = values || Values(row) != "-"
-				table = append(table, []string{row.Commit, variant(row), row.Benchmark, row.Metric, Direction(row),
-					Values(row), Effect(row), string(row.Outcome)})
-				notes = append(notes, remarks(row))
+				table = append(table, []string{row.Commit, strings.TrimPrefix(row.Candidate, row.Commit+"/"),
+					row.Benchmark, row.Metric, Direction(row), Values(row), Effect(row), string(row.Outcome)})
+				note, before := remarks(row), last
+				if last = note; note == before && note != "" {
+					note = " (as above)"
+				}
+				notes = append(notes, note)
 			}
 		}
 		delete(benchmarks, "") // of a candidate that no benchmark measures
@@ -68,11 +72,6 @@ func amount(v float64) string {
 		return Number(int(math.Round(v)))
 	}
 	return fmt.Sprintf("%.4g", v)
-}
-
-// variant is a candidate without its commit, which has a column of its own.
-func variant(row stats.Comparison) string {
-	return strings.TrimPrefix(row.Candidate, row.Commit+"/")
 }
 
 // Outcome is an outcome with what is said of it.
@@ -125,7 +124,8 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 		if attempts := row.Attempts.Text(); attempts != "" && row.Attempts.Voided+row.Attempts.Replaced > 0 {
 			line("attempts: %s", attempts)
 		}
-		for _, c := range row.Caveats {
+		told := func(c stats.Caveat) bool { return c.Text == row.Reason }
+		for _, c := range slices.DeleteFunc(slices.Clone(row.Caveats), told) {
 			line("caveat %s: %s", c.Kind, c.Text)
 		}
 	}

@@ -1,0 +1,44 @@
+package draft
+
+import (
+	"context"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/source/git"
+)
+
+// mostCommits is how many commits of a range one file takes: each is built and measured twice.
+const mostCommits = 100
+
+// TakeRange takes the commits of a range, such as A..B; empty: the last one.
+func (p *Project) TakeRange(ctx context.Context, w *git.WorkTree, span string) error {
+	if span == "" {
+		span = "HEAD^..HEAD"
+	}
+	list, more, err := w.Range(ctx, span, mostCommits)
+	const remedy = "Write -range A..B, with revisions of the repository, the older one first."
+	switch {
+	case err != nil:
+		return cli.Hint(remedy, "init: -range %s: %w", span, err)
+	case len(list) == 0:
+		return cli.Hint(remedy, "init: -range %s holds no commit with one parent", span)
+	case more:
+		return cli.Hint("Narrow the range, or list the commits in a table.", "init: -range %s holds more than %d "+
+			"commits", span, mostCommits)
+	}
+	digits := 8
+	for n := 8; n < 40; n++ {
+		seen := map[string]bool{}
+		for _, c := range list {
+			seen[c.Commit[:n]] = true
+		}
+		if digits = n; len(seen) == len(list) {
+			break
+		}
+	}
+	for _, c := range list {
+		p.Commits = append(p.Commits, Commit{Name: c.Commit[:digits], Rev: c.Commit, Title: view.Clean(c.Title)})
+	}
+	return nil
+}
