@@ -36,7 +36,7 @@ func (s *Store) Pull(ctx context.Context, keys []cache.Key) Brought {
 	}
 	var mu sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(parallelReads)
+	g.SetLimit(8) // entries at a time
 	for _, key := range keys {
 		miss := s.missing(ctx, key)
 		if miss == nil || ctx.Err() != nil {

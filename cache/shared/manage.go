@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
 
 // Records calls f with what the index of the shared store tells of each entry, without text and files.
@@ -18,14 +19,14 @@ func (s *Store) Records(ctx context.Context, f func(cache.Meta)) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range t.all(s.remote.accepts) {
+	for _, r := range t.All(s.remote.accepts) {
 		f(r.Meta)
 	}
 	return nil
 }
 
 // read reads the index, and returns the error if the store is out of reach.
-func (r *remote) read(ctx context.Context) (*table, error) {
+func (r *remote) read(ctx context.Context) (*index.Table, error) {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
 	t, err := r.look(ctx)
@@ -42,7 +43,7 @@ func (s *Store) Push(ctx context.Context) (Sent, error) {
 	}
 	there := 0
 	err = s.Disk.List(ctx, r.Wanted, func(m cache.Meta) error {
-		if _, known := t.record(m.Key, r.accepts); known {
+		if _, known := t.Record(m.Key, r.accepts); known {
 			there++
 			return nil
 		}
@@ -120,21 +121,21 @@ func (s *Store) Collect(ctx context.Context, o cache.GCOptions) (cache.GCResult,
 }
 
 // reindex replaces the segments that were read by one: what is kept of them, and more.
-func (r *remote) reindex(ctx context.Context, t *table, keep func(cache.Key) bool, more []string) error {
+func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Key) bool, more []string) error {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
 	var old []string
-	for name := range t.segments {
+	for name := range t.Segments {
 		old = append(old, name)
 	}
 	lines := more
-	for key, list := range t.lines {
+	for key, list := range t.Lines {
 		if keep(key) {
 			lines = append(lines, list...)
 		}
 	}
 	slices.Sort(lines)
-	if err := r.copies.write(ctx, r.Bucket, newTable(), slices.Compact(lines)); err != nil {
+	if err := r.copies.Write(ctx, r.Bucket, index.New(), slices.Compact(lines)); err != nil {
 		return err
 	}
 	err := r.Bucket.Remove(ctx, old)
@@ -171,14 +172,14 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 			damaged = append(damaged, object.Name)
 		default:
 			whole[key] = true
-			if !slices.Contains(t.lines[key], rec.line()) {
-				missing = append(missing, rec.line())
+			if !slices.Contains(t.Lines[key], rec.Line()) {
+				missing = append(missing, rec.Line())
 			}
 		}
 		report(key, err)
 	}
 	dangling := false
-	for key := range t.lines {
+	for key := range t.Lines {
 		dangling = dangling || !whole[key]
 	}
 	if r.ReadOnly || len(damaged)+len(missing) == 0 && !dangling {
@@ -191,10 +192,10 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 }
 
 // check reads an entry and keeps nothing of it.
-func (r *remote) check(ctx context.Context, key cache.Key) (record, error) {
+func (r *remote) check(ctx context.Context, key cache.Key) (index.Record, error) {
 	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
-		return record{}, err
+		return index.Record{}, err
 	}
 	defer body.Close()
 	stream := bufio.NewReaderSize(body, buffered)

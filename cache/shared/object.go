@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/index"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -120,46 +121,46 @@ func (f *part) readAt(b []byte, at int64) (int, error) {
 
 // readHead reads the beginning of the object of a key. What it returns describes itself: the text has the key, and the
 // list of files the digest. The signature is not checked.
-func readHead(r *bufio.Reader, key cache.Key) (record, error) {
+func readHead(r *bufio.Reader, key cache.Key) (index.Record, error) {
 	line, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF) || err == nil && len(line) > longestLine {
-		return record{}, refuse("it is no entry")
+		return index.Record{}, refuse("it is no entry")
 	}
 	if err != nil {
-		return record{}, err
+		return index.Record{}, err
 	}
 	rest, ours := strings.CutPrefix(strings.TrimSuffix(string(line), "\n"), magic+" ")
 	length, signature, framed := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(length)
 	if !ours || !framed || err != nil || n < 0 || n > longestMeta {
-		return record{}, refuse("it is no entry")
+		return index.Record{}, refuse("it is no entry")
 	}
 	text := make([]byte, n)
 	if _, err := io.ReadFull(r, text); errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return record{}, refuse("it is cut short")
+		return index.Record{}, refuse("it is cut short")
 	} else if err != nil {
-		return record{}, err
+		return index.Record{}, err
 	}
 	m, err := cache.DecodeMeta(text)
 	if err != nil {
-		return record{}, refuse("%v", err)
+		return index.Record{}, refuse("%v", err)
 	}
 	bytes := int64(0)
 	for _, f := range m.Files {
 		if f.Size < 0 {
-			return record{}, refuse("%s has a negative size", f.Path)
+			return index.Record{}, refuse("%s has a negative size", f.Path)
 		}
 		bytes += f.Size
 	}
 	switch {
 	case m.Key != key:
-		return record{}, refuse("it is the entry of another key")
+		return index.Record{}, refuse("it is the entry of another key")
 	case cache.KeyOf(m.Text) != key:
-		return record{}, refuse("its description does not have its key")
+		return index.Record{}, refuse("its description does not have its key")
 	case !m.Lists(), bytes != m.Bytes:
-		return record{}, refuse("its digest is not that of its files")
+		return index.Record{}, refuse("its digest is not that of its files")
 	}
-	return record{Meta: m, signature: signature}, nil
+	return index.Record{Meta: m, Signature: signature}, nil
 }
 
 // creator makes the place where a file of an entry is written; nil for a link, which it makes itself.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
 
 // sending is what a process puts into the shared store in the background.
@@ -135,7 +136,7 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 		if err == nil && r.accepts(&rec) {
 			r.there(e, rec)
 			r.mu.Lock()
-			r.lines = append(r.lines, rec.line())
+			r.lines = append(r.lines, rec.Line())
 			r.mu.Unlock()
 			return nil
 		}
@@ -168,17 +169,17 @@ func (s *Store) Send(ctx context.Context, e cache.Entry) error {
 
 // put notes that an entry was put.
 func (r *remote) put(e cache.Entry) {
-	rec := record{e.Meta, r.Sign(signed(&e.Meta))}
+	rec := index.Record{Meta: e.Meta, Signature: r.Sign(signed(&e.Meta))}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent.Entries++
 	r.sent.Bytes += e.Bytes
-	r.lines = append(r.lines, rec.line())
+	r.lines = append(r.lines, rec.Line())
 	delete(r.refused, e.Key)
 }
 
 // there notes that the store has an entry, which stays: entries are not changed.
-func (r *remote) there(e cache.Entry, rec record) {
+func (r *remote) there(e cache.Entry, rec index.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent.There++
@@ -188,10 +189,10 @@ func (r *remote) there(e cache.Entry, rec record) {
 }
 
 // head reads what an entry of the store says of itself.
-func (r *remote) head(ctx context.Context, key cache.Key) (record, error) {
+func (r *remote) head(ctx context.Context, key cache.Key) (index.Record, error) {
 	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
-		return record{}, err
+		return index.Record{}, err
 	}
 	defer body.Close()
 	return readHead(bufio.NewReader(body), key)
@@ -225,8 +226,8 @@ func (r *remote) writeIndex(ctx context.Context) error {
 		slices.Sort(lines)
 		lines = slices.Compact(lines)
 		// Only who holds indexing changes the table, which others read under mu.
-		next := t.clone()
-		if err = r.copies.write(ctx, r.Bucket, next, lines); err == nil {
+		next := t.Clone()
+		if err = r.copies.Write(ctx, r.Bucket, next, lines); err == nil {
 			r.mu.Lock()
 			r.table, r.indexed = next, time.Now()
 			r.mu.Unlock()
@@ -286,9 +287,9 @@ func (r *remote) tellOthers(ctx context.Context) error {
 	if err := r.writeIndex(ctx); err != nil {
 		return err
 	}
-	next := r.table.clone()
+	next := r.table.Clone()
 	// Who must not remove leaves the segments to somebody else.
-	if r.copies.merge(ctx, r.Bucket, next) == nil {
+	if r.copies.Merge(ctx, r.Bucket, next) == nil {
 		r.mu.Lock()
 		r.table = next
 		r.mu.Unlock()

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/cache/shared/index"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
@@ -519,11 +520,11 @@ func TestFewRequests(t *testing.T) {
 	for i := range lines {
 		meta := cachetest.Meta(fmt.Sprint("entry ", i))
 		meta.Digest = meta.Key.String()
-		lines[i] = (&record{meta, sshkey.NoSignature}).line()
+		lines[i] = (&index.Record{Meta: meta, Signature: sshkey.NoSignature}).Line()
 	}
 	table, err := m.remote.read(ctx)
 	if err == nil {
-		err = m.remote.copies.write(ctx, m.remote.Bucket, table, lines)
+		err = m.remote.copies.Write(ctx, m.remote.Bucket, table, lines)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/cache/shared/index"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
@@ -38,7 +39,7 @@ func New(d *cache.Disk) *Store { return &Store{Disk: d} }
 // Share puts a shared store behind that of the machine. It sends no request.
 func (s *Store) Share(o Options) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	s.remote = &remote{Options: o, disk: s.Disk, copies: copies{o.Dir}, ctx: ctx, cancel: cancel,
+	s.remote = &remote{Options: o, disk: s.Disk, copies: index.Copies{Dir: o.Dir}, ctx: ctx, cancel: cancel,
 		refused: map[cache.Key]bool{}, told: map[string]bool{}, fetching: map[cache.Key]*sync.Mutex{}}
 	s.remote.idle = sync.NewCond(&s.remote.mu)
 }
@@ -58,12 +59,12 @@ func (s *Store) Close() error {
 type remote struct {
 	Options
 	disk   *cache.Disk
-	copies copies
+	copies index.Copies
 	ctx    context.Context // of what is sent in the background
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	table    *table             // nil: not read, or out of reach
+	table    *index.Table       // nil: not read, or out of reach
 	looked   time.Time          // when that was
 	refused  map[cache.Key]bool // entries that were not what they should be, or are gone
 	told     map[string]bool    // warnings
@@ -93,7 +94,7 @@ func (r *remote) tell(format string, args ...any) {
 }
 
 // index returns the index, read anew if it is old; nil if the store is out of reach.
-func (r *remote) index(ctx context.Context) *table {
+func (r *remote) index(ctx context.Context) *index.Table {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
 	r.mu.Lock()
@@ -110,10 +111,10 @@ func (r *remote) index(ctx context.Context) *table {
 }
 
 // look reads the index. The caller holds indexing.
-func (r *remote) look(ctx context.Context) (*table, error) {
+func (r *remote) look(ctx context.Context) (*index.Table, error) {
 	within, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	t, err := r.copies.load(within, r.Bucket, func(s string) { r.tell("%s", s) })
+	t, err := r.copies.Load(within, r.Bucket, func(s string) { r.tell("%s", s) })
 	if err != nil {
 		t = nil
 	}
@@ -137,14 +138,14 @@ func reach(err error) error {
 }
 
 // known returns what the index tells of a key.
-func (r *remote) known(ctx context.Context, key cache.Key) (record, bool) {
+func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) {
 	t := r.index(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t == nil || r.refused[key] {
-		return record{}, false
+		return index.Record{}, false
 	}
-	return t.record(key, r.accepts)
+	return t.Record(key, r.accepts)
 }
 
 // named returns the key that has a content key.
@@ -155,7 +156,7 @@ func (r *remote) named(ctx context.Context, content cache.Key) (cache.Key, bool)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key, ok := t.contents[content]
+	key, ok := t.Contents[content]
 	return key, ok
 }
 
@@ -264,12 +265,12 @@ func (s *Store) Absent(keys, contents []cache.Key) bool {
 }
 
 // records are those of the index; none if the store is out of reach.
-func (r *remote) records(ctx context.Context) []record {
+func (r *remote) records(ctx context.Context) []index.Record {
 	t := r.index(ctx)
 	if t == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return t.all(r.accepts)
+	return t.All(r.accepts)
 }

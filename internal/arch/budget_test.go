@@ -25,7 +25,6 @@ const (
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
 	"cache":                 3112,
-	"cache/shared":          1596,
 	"cmd/benchgraph":        8974,
 	"container":             2448,
 	"device/gpu":            2165,

@@ -1,4 +1,11 @@
-package shared
+// Package index finds out what a shared store has, with few requests.
+//
+// The index of a shared store is a set of segments. A segment is an object that is never changed: the records of some
+// entries, one a line, compressed. A writer adds a segment for all that it has put. When there are many, the smallest
+// become one, and garbage collection replaces all of them. A machine keeps the segments that it has read.
+//
+// A record is a hint: what an entry holds is believed when the entry has been read.
+package index
 
 import (
 	"bytes"
@@ -25,15 +32,9 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// The index of a shared store is a set of segments. A segment is an object that is never changed: the records of some
-// entries, one a line, compressed. A writer adds a segment for all that it has put. When there are many, the smallest
-// become one, and garbage collection replaces all of them. So a plan finds out with a few requests what is there, and a
-// machine keeps the segments that it has read.
-//
-// A record is a hint: what an entry holds is believed when the entry has been read.
 const (
 	indexMagic     = "benchgraph shared index 1\n"
-	index          = "index/"
+	prefix         = "index/"
 	mostSegments   = 12        // from more on, some are merged
 	mergedSegments = 8         // how many become one
 	longestIndex   = 1 << 30   // bytes of a segment's lines
@@ -41,25 +42,26 @@ const (
 	parallelReads  = 8
 )
 
-// record is what the index tells of an entry: its meta without text and files, and the signature.
-type record struct {
+// Record is what the index tells of an entry: its meta without text and files, and the signature.
+type Record struct {
 	cache.Meta
-	signature string // in base64; sshkey.NoSignature: none
+	Signature string // in base64; sshkey.NoSignature: none
 }
 
-// statement returns the line of a record without its signature. It is what is signed: the key stands for the text, and
+// Statement returns the line of a record without its signature. It is what is signed: the key stands for the text, and
 // the digest for the files.
-func statement(m *cache.Meta) string {
+func Statement(m *cache.Meta) string {
 	return fmt.Sprintf("%s %s %s %d %d %d %q %q", m.Key, m.Content, m.Digest,
 		m.Bytes, m.Created.UnixNano(), int64(m.Duration), m.Address, m.Log)
 }
 
-func (r *record) line() string { return statement(&r.Meta) + " " + r.signature }
+// Line returns a record as it stands in a segment.
+func (r *Record) Line() string { return Statement(&r.Meta) + " " + r.Signature }
 
-func parseRecord(line string) (record, error) {
-	var r record
+func parseRecord(line string) (Record, error) {
+	var r Record
 	said, signature, _ := cutLast(line, " ")
-	r.signature = signature
+	r.Signature = signature
 	fields := strings.SplitN(said, " ", 7)
 	if len(fields) != 7 {
 		return r, fmt.Errorf("%.60q is no record", line)
@@ -89,24 +91,25 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// table finds records. Lines are parsed when they are asked for: a plan asks for few of many.
-type table struct {
-	segments map[string]int64       // by object: its size
-	lines    map[cache.Key][]string // by key: from one segment or several
-	contents map[cache.Key]cache.Key
+// Table finds records. Lines are parsed when they are asked for: a plan asks for few of many.
+type Table struct {
+	Segments map[string]int64       // by object: its size
+	Lines    map[cache.Key][]string // by key: from one segment or several
+	Contents map[cache.Key]cache.Key
 }
 
-func newTable() *table {
-	return &table{segments: map[string]int64{}, lines: map[cache.Key][]string{}, contents: map[cache.Key]cache.Key{}}
+// New returns a table of nothing.
+func New() *Table {
+	return &Table{Segments: map[string]int64{}, Lines: map[cache.Key][]string{}, Contents: map[cache.Key]cache.Key{}}
 }
 
-// clone returns a table that can be changed while others read this one.
-func (t *table) clone() *table {
-	return &table{maps.Clone(t.segments), maps.Clone(t.lines), maps.Clone(t.contents)}
+// Clone returns a table that can be changed while others read this one.
+func (t *Table) Clone() *Table {
+	return &Table{maps.Clone(t.Segments), maps.Clone(t.Lines), maps.Clone(t.Contents)}
 }
 
 // add adds the lines of a segment.
-func (t *table) add(text string) error {
+func (t *Table) add(text string) error {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		first, rest, _ := strings.Cut(line, " ")
@@ -116,32 +119,32 @@ func (t *table) add(text string) error {
 		if err := errors.Join(err, err2); err != nil {
 			return err
 		}
-		if known := t.lines[key]; !slices.Contains(known, line) {
-			t.lines[key] = append(slices.Clip(known), line)
+		if known := t.Lines[key]; !slices.Contains(known, line) {
+			t.Lines[key] = append(slices.Clip(known), line)
 		}
 		if !content.IsZero() {
-			t.contents[content] = key
+			t.Contents[content] = key
 		}
 	}
 	return nil
 }
 
-// record returns the first record of a key that is accepted.
-func (t *table) record(key cache.Key, accepted func(*record) bool) (record, bool) {
-	for _, line := range t.lines[key] {
+// Record returns the first record of a key that is accepted.
+func (t *Table) Record(key cache.Key, accepted func(*Record) bool) (Record, bool) {
+	for _, line := range t.Lines[key] {
 		if r, err := parseRecord(line); err == nil && accepted(&r) {
 			return r, true
 		}
 	}
-	return record{}, false
+	return Record{}, false
 }
 
-// all returns the accepted records in the order of their keys.
-func (t *table) all(accepted func(*record) bool) []record {
-	var list []record
+// All returns the accepted records in the order of their keys.
+func (t *Table) All(accepted func(*Record) bool) []Record {
+	var list []Record
 	order := func(a, b cache.Key) int { return bytes.Compare(a[:], b[:]) }
-	for _, key := range slices.SortedFunc(maps.Keys(t.lines), order) {
-		if r, ok := t.record(key, accepted); ok {
+	for _, key := range slices.SortedFunc(maps.Keys(t.Lines), order) {
+		if r, ok := t.Record(key, accepted); ok {
 			list = append(list, r)
 		}
 	}
@@ -177,25 +180,25 @@ func decompress(segment []byte) (string, error) {
 	return text, err
 }
 
-// copies are the segments that this machine has read.
-type copies struct{ dir string }
+// Copies are the segments that this machine has read, in a directory.
+type Copies struct{ Dir string }
 
-func (c copies) path(segment string) string { return filepath.Join(c.dir, path.Base(segment)) }
+func (c Copies) path(segment string) string { return filepath.Join(c.Dir, path.Base(segment)) }
 
-// load reads the index of a bucket. Only segments that this machine has not read yet are asked for.
-func (c copies) load(ctx context.Context, b bucket.Bucket, tell func(string)) (*table, error) {
-	t := newTable()
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+// Load reads the index of a bucket. Only segments that this machine has not read yet are asked for.
+func (c Copies) Load(ctx context.Context, b bucket.Bucket, tell func(string)) (*Table, error) {
+	t := New()
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	for o, err := range b.List(ctx, index) {
+	for o, err := range b.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
-		t.segments[o.Name] = o.Size
+		t.Segments[o.Name] = o.Size
 	}
 	c.forget(t)
-	names := slices.Sorted(maps.Keys(t.segments))
+	names := slices.Sorted(maps.Keys(t.Segments))
 	texts := make([]string, len(names))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallelReads)
@@ -224,7 +227,7 @@ func (c copies) load(ctx context.Context, b bucket.Bucket, tell func(string)) (*
 }
 
 // read returns the lines of a segment.
-func (c copies) read(ctx context.Context, b bucket.Bucket, name string) (string, error) {
+func (c Copies) read(ctx context.Context, b bucket.Bucket, name string) (string, error) {
 	if own, err := fs.ReadOwn(c.path(name)); err == nil {
 		if text, err := decompress(own); err == nil {
 			return text, nil
@@ -248,43 +251,43 @@ func (c copies) read(ctx context.Context, b bucket.Bucket, name string) (string,
 }
 
 // forget removes copies of segments that are gone.
-func (c copies) forget(t *table) {
-	have, _ := os.ReadDir(c.dir)
+func (c Copies) forget(t *Table) {
+	have, _ := os.ReadDir(c.Dir)
 	for _, e := range have {
-		if _, there := t.segments[index+e.Name()]; !there && !strings.HasPrefix(e.Name(), ".") {
-			_ = os.Remove(filepath.Join(c.dir, e.Name()))
+		if _, there := t.Segments[prefix+e.Name()]; !there && !strings.HasPrefix(e.Name(), ".") {
+			_ = os.Remove(filepath.Join(c.Dir, e.Name()))
 		}
 	}
 }
 
-// write adds a segment with lines to the index of a bucket.
-func (c copies) write(ctx context.Context, b bucket.Bucket, t *table, lines []string) error {
+// Write adds a segment with lines to the index of a bucket.
+func (c Copies) Write(ctx context.Context, b bucket.Bucket, t *Table, lines []string) error {
 	segment, err := compress(lines)
 	if err != nil {
 		return err
 	}
 	random := make([]byte, 6)
 	_, _ = rand.Read(random)
-	name := fmt.Sprintf("%s%016x-%s", index, time.Now().UnixNano(), hex.EncodeToString(random))
+	name := fmt.Sprintf("%s%016x-%s", prefix, time.Now().UnixNano(), hex.EncodeToString(random))
 	if err := b.Create(ctx, name, bytes.NewReader(segment), int64(len(segment))); err != nil {
 		return err
 	}
 	_ = fs.Replace(c.path(name), segment)
-	t.segments[name] = int64(len(segment))
+	t.Segments[name] = int64(len(segment))
 	if len(lines) == 0 {
 		return nil
 	}
 	return t.add(strings.Join(lines, "\n") + "\n")
 }
 
-// merge makes one segment of the smallest ones when there are many. Two machines that do it at the same time leave some
+// Merge makes one segment of the smallest ones when there are many. Two machines that do it at the same time leave some
 // records twice.
-func (c copies) merge(ctx context.Context, b bucket.Bucket, t *table) error {
-	if len(t.segments) <= mostSegments {
+func (c Copies) Merge(ctx context.Context, b bucket.Bucket, t *Table) error {
+	if len(t.Segments) <= mostSegments {
 		return nil
 	}
-	bySize := func(a, b string) int { return int(t.segments[a] - t.segments[b]) }
-	names := slices.SortedFunc(maps.Keys(t.segments), bySize)[:mergedSegments]
+	bySize := func(a, b string) int { return int(t.Segments[a] - t.Segments[b]) }
+	names := slices.SortedFunc(maps.Keys(t.Segments), bySize)[:mergedSegments]
 	var lines []string
 	for _, name := range names {
 		text, err := c.read(ctx, b, name)
@@ -297,11 +300,11 @@ func (c copies) merge(ctx context.Context, b bucket.Bucket, t *table) error {
 		lines = append(lines, strings.Split(strings.TrimSuffix(text, "\n"), "\n")...)
 	}
 	slices.Sort(lines)
-	if err := c.write(ctx, b, t, slices.Compact(lines)); err != nil {
+	if err := c.Write(ctx, b, t, slices.Compact(lines)); err != nil {
 		return err
 	}
 	for _, name := range names {
-		delete(t.segments, name)
+		delete(t.Segments, name)
 	}
 	return b.Remove(ctx, names)
 }
