@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
 // Settled returns the rows and pairs of findings. Each open one has an estimate of the blocks that would settle it,
@@ -35,7 +36,7 @@ func (f *Findings) Settled(price func(hardware []string) float64) (rows, pairs [
 			if c.Outcome != stats.Inconclusive || c.Needed <= c.Blocks {
 				continue
 			}
-			c.Settle = &stats.Settle{Blocks: c.Needed - c.Blocks}
+			c.Settle = &settle.Estimate{Blocks: c.Needed - c.Blocks}
 			at := group{c.Benchmark, c.Commit}
 			if n := blocks[at]; n > 0 {
 				c.Settle.Took = took[at] / time.Duration(n) * time.Duration(c.Settle.Blocks)

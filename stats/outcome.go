@@ -1,7 +1,11 @@
 // Package stats turns samples into verdicts, and verdicts into a ledger whose sums are checked.
 package stats
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/benchgraph/benchgraph/stats/settle"
+)
 
 // Outcome is the result of one candidate in one comparison. Each candidate has exactly one.
 type Outcome string
@@ -69,7 +73,7 @@ type Comparison struct {
 	// Needed is how many blocks would settle an inconclusive row, by the noise that was seen; 0: not known.
 	Needed int `json:"needed,omitempty"`
 	// Settle is what the blocks that Needed asks for would take; nil: not known, or nothing is open.
-	Settle *Settle `json:"settle"`
+	Settle *settle.Estimate `json:"settle"`
 	// NoRatio says that one side is zero in all blocks: there is no Effect, Low and High.
 	NoRatio bool `json:"no_ratio,omitempty"`
 }

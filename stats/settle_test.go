@@ -3,6 +3,8 @@ package stats
 import (
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
 func TestAnOpenRowSaysWhatWouldSettleIt(t *testing.T) {
@@ -13,7 +15,7 @@ func TestAnOpenRowSaysWhatWouldSettleIt(t *testing.T) {
 	}{
 		{open, "could have seen ≥ 3.1 %; 40 more blocks would settle it", "too wide"},
 		{with(open, func(c *Comparison) {
-			c.Settle = &Settle{Blocks: 40, Took: 126 * time.Minute, GPUHours: 4.32, Money: 17.06}
+			c.Settle = &settle.Estimate{Blocks: 40, Took: 126 * time.Minute, GPUHours: 4.32, Money: 17.06}
 		}),
 			"could have seen ≥ 3.1 %; 40 more blocks, about 2.1 h, 4.3 GPU-hours, a cost of 17.06 would settle it",
 			"too wide (40 more blocks, about 2.1 h, 4.3 GPU-hours, a cost of 17.06)"},
