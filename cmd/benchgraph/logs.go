@@ -15,7 +15,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 type logsFlags struct {
@@ -39,14 +38,6 @@ func (a *app) logs() cli.Command {
 	}
 }
 
-// loggedAttempt is one attempt of which there may be a log.
-type loggedAttempt struct {
-	start   time.Time
-	log     string
-	how     string
-	running bool
-}
-
 func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	s, err := a.open(ctx, access{about: text, offline: true})
 	if err != nil {
@@ -64,8 +55,8 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	case o.list:
 		var rows [][]string
 		for i, t := range attempts {
-			rows = append(rows, []string{fmt.Sprint(i + 1), t.start.Local().Format(time.DateTime), view.Clean(t.how),
-				t.log})
+			rows = append(rows, []string{fmt.Sprint(i + 1), t.Start.Local().Format(time.DateTime), view.Clean(t.How),
+				t.Log})
 		}
 		view.Table(a.stdout, "", rows)
 		return nil
@@ -84,34 +75,23 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	return nil
 }
 
-// attempts lists the attempts of a node. The attempt that made its result comes first if this machine's journal does
-// not have it.
-func (s *session) attempts(st *engine.Step, running []runlog.Node) []loggedAttempt {
-	var list []loggedAttempt
-	for _, t := range s.journal.Attempts(st.Node.Address) {
-		how := "succeeded in " + view.Duration(t.Duration)
-		if t.Failure != nil {
-			how = "failed: " + t.Failure.Message
+// attempts lists the attempts at a node or, of a benchmark without any, those at its blocks that its candidate voided.
+func (s *session) attempts(st *engine.Step, running []runlog.Node) []runlog.Tried {
+	list := runlog.Tries(s.journal, st, running, s.logOf)
+	for _, b := range s.project.Spec.Benchmarks {
+		if len(list) == 0 && st.Node.Kind == "benchmark" && b.Address.String() == st.Node.Address {
+			return runlog.Voided(s.journal, st, b.Candidate, s.logOf)
 		}
-		list = append(list, loggedAttempt{t.Start, s.logOf(t.ID), how, false})
-	}
-	for _, n := range running {
-		if n.Address == st.Node.Address {
-			list = append(list, loggedAttempt{n.Since, n.Log, "running", true})
-		}
-	}
-	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
-		list = append(list, loggedAttempt{meta.Created, s.logOf(meta.Log), "made by " + meta.Address, false})
 	}
 	return list
 }
 
 // copyLog writes a log to stdout as it is, and follows it as long as its attempt runs.
-func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, follow bool) (err error) {
-	f, err := os.Open(t.log)
+func (s *session) copyLog(ctx context.Context, address string, t runlog.Tried, follow bool) (err error) {
+	f, err := os.Open(t.Log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return hint("It was made on another machine, or the log was removed.", "the log of %s is not here: %s", address,
-			t.log)
+			t.Log)
 	}
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
@@ -121,7 +101,7 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 	defer func() { err = errors.Join(err, out.Close()) }()
 	for {
 		// The state is read before the log, so that output written before the end is not missed.
-		alive := follow && slices.ContainsFunc(s.underWay().Running, func(n runlog.Node) bool { return n.Log == t.log })
+		alive := follow && slices.ContainsFunc(s.underWay().Running, func(n runlog.Node) bool { return n.Log == t.Log })
 		if _, err := io.Copy(out, f); err != nil {
 			return err
 		}
@@ -145,6 +125,3 @@ func (s *session) pointToTrials(st *engine.Step) {
 		s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
 	}
 }
-
-// name is what a log's file is named after.
-func (t *loggedAttempt) name() string { return report.AttemptOf(t.log) }

@@ -122,8 +122,8 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 		if open := row.OpenText(); open != "" {
 			line("%s", open)
 		}
-		if attempts := row.Attempts.Text(); attempts != "" && row.Attempts.Voided+row.Attempts.Replaced > 0 {
-			line("attempts: %s", attempts)
+		if a := row.Attempts; a != nil && a.Voided+a.Replaced+len(a.Causes) > 0 {
+			line("attempts: %s", a.Text())
 		}
 		for _, c := range row.Caveats {
 			line("caveat %s: %s", c.Kind, c.Text)
