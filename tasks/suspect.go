@@ -79,7 +79,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 		case err == nil:
 			s.failure.Retry = s.retry()
 			return r, s.failure
-		case t.suspected(s.member, err) == nil:
+		case t.suspected(s.member, err) == nil || ctx.Err() != nil:
 			return r, err
 		}
 	}
