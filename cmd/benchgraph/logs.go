@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -116,12 +117,14 @@ func (s *session) copyLog(ctx context.Context, address string, t runlog.Tried, f
 	}
 }
 
-// pointToTrials says where the output of a benchmark's runs is: the node itself only gathers from them.
+// pointToTrials says where the output of a benchmark's runs is, of one that failed in a block only that block's: the
+// node itself only gathers from them.
 func (s *session) pointToTrials(st *engine.Step) {
-	if st.Node.Kind != "benchmark" {
-		return
-	}
-	for _, dep := range st.Node.Needs {
-		s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
+	for i, dep := range st.Node.Needs {
+		all := st.Failure == nil || !strings.HasPrefix(st.Failure.Failure.Message, "block ")
+		own := all || strings.HasPrefix(st.Failure.Failure.Message, fmt.Sprintf("block %d: ", i+1))
+		if st.Node.Kind == "benchmark" && own {
+			s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
+		}
 	}
 }
