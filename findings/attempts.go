@@ -44,6 +44,12 @@ func attempts(s, base *standing) *stats.Attempts {
 		for _, e := range side.evidence {
 			count(e.Block, e.Tries)
 		}
+		for _, f := range side.lost {
+			a.Add(variantOf(side.candidate()), string(f.Class), f.Rule)
+		}
+	}
+	if s.Absent != "" {
+		clear(seen) // what it voided are other attempts than those without it
 	}
 	for _, block := range slices.Sorted(maps.Keys(s.Tries)) { // of blocks that have no result
 		count(block, s.Tries[block])
@@ -57,10 +63,7 @@ func attempts(s, base *standing) *stats.Attempts {
 
 // variantOf is the variant of a candidate.
 func variantOf(candidate string) string {
-	if _, variant, ok := strings.Cut(candidate, "/"); ok {
-		return variant
-	}
-	return candidate
+	return candidate[strings.Index(candidate, "/")+1:]
 }
 
 const (

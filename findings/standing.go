@@ -22,12 +22,13 @@ type Standings map[string]*standing
 // standing is how a member stands after its group's blocks.
 type standing struct {
 	*Member
-	failure *failure.Failure // its own, in a block
-	reading *failure.Failure // of gathering its numbers from all its blocks, some of which may be lost since
-	infra   *failure.Failure // of a block as a whole
-	never   string           // why no device can serve the blocks
-	pending string           // why blocks are still missing
-	whole   bool             // its numbers were gathered from all its blocks
+	failure *failure.Failure   // its own, in a block
+	reading *failure.Failure   // of gathering its numbers from all its blocks, some of which may be lost since
+	lost    []*failure.Failure // in blocks that have a result
+	infra   *failure.Failure   // of a block as a whole
+	never   string             // why no device can serve the blocks
+	pending string             // why blocks are still missing
+	whole   bool               // its numbers were gathered from all its blocks
 	rows    []sample.Measurement
 	series  map[string]map[int]float64 // metric → block → value, in the unit of units
 	units   map[string]string          // by metric: that of its first sample
@@ -162,12 +163,12 @@ func (s *standing) read(e cache.Entry, rec *sample.Record) error {
 	case !ok || own.Skipped != "":
 		return nil
 	case own.Failure != nil:
-		s.failure = own.Failure
+		s.failure, s.lost = own.Failure, append(s.lost, own.Failure)
 		return nil
 	}
 	rows, evidence, err := rec.Read(e, s.Bench, s.Name)
 	if missing, ok := errors.AsType[*engine.Failure](err); ok {
-		s.failure = &missing.Failure
+		s.failure, s.lost = &missing.Failure, append(s.lost, &missing.Failure)
 	} else if err != nil {
 		return err
 	}

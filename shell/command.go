@@ -230,10 +230,18 @@ func Ended(s executor.Status) string {
 	return fmt.Sprintf("exit status %d", s.Code)
 }
 
+// errOwn is the cause of a failure of which only the command tells: by its output, and by how it ended.
+var errOwn = errors.New("only the command tells of it")
+
+// Own reports whether a failure rests on what the command said, which a candidate may say on purpose. Nobody else has
+// seen its cause, as the kernel sees an end for want of memory, or the container engine its own.
+func Own(f *engine.Failure) bool { return errors.Is(f.Err, errOwn) }
+
 // Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
 // matches, else nothing that is known.
 func (s *Shell) Failure(stage string, o *Output, how string) error {
-	f := &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
+	f := &engine.Failure{Err: errOwn,
+		Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
 	if rule, ok, err := s.classify(stage, o, s.Cures()); err != nil {
 		return err
 	} else if ok {

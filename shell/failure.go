@@ -38,9 +38,6 @@ func (s *Shell) outOfMemory(stage string, o *Output) error {
 	return f
 }
 
-// EngineRule is the rule of a failure of the container engine.
-const EngineRule = "engine"
-
 // EngineFailure gives what an engine or a registry says its class. Other errors stay as they are.
 func EngineFailure(stage string, err error) error {
 	if err == nil {
@@ -67,7 +64,7 @@ func EngineFailure(stage string, err error) error {
 		f.Class, f.Rule, f.Remedy, f.Retry = failure.Infra, engine.InputGone, "the next plan makes it anew",
 			&engine.Retry{Attempts: 1}
 	case errors.As(err, &refused):
-		f.Rule, f.Message, f.Remedy = EngineRule, stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
+		f.Rule, f.Message, f.Remedy = "engine", stage+": "+refused.Doing+": "+refused.Reason, refused.Remedy
 		if container.IsFull(err) {
 			f.Rule, f.Retry = engine.DiskFull, &engine.Retry{Attempts: 1}
 		}

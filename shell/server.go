@@ -70,12 +70,12 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	return srv, nil
 }
 
-// waitReady polls until the server answers, its log says so, it dies, or time is up.
 // GrantsOf are what the container of a server asks for beyond what all have.
 func GrantsOf(spec *hclspec.Server) trial.Grants {
 	return trial.Grants{Ulimits: spec.Ulimits, Devices: spec.Devices, Caps: spec.Capabilities}
 }
 
+// waitReady polls until the server answers, its log says so, it dies, or time is up.
 func (s *Server) waitReady(ctx context.Context) error {
 	deadline := time.NewTimer(s.spec.Timeout)
 	defer deadline.Stop()

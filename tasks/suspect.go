@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
@@ -15,66 +14,78 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a connection that broke.
+// suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a signal or by a connection
+// that broke, where only the candidate tells of it. The others of its block are measured all the same.
 type suspect struct {
 	member  Member
+	sample  sample.Member // that failed
 	failure *engine.Failure
 }
 
-// ownServers returns such a failure of a client that reaches nothing but the candidate's own server. A failure of the
-// container engine is none. The baseline is no suspect, as without it nothing is known of the others.
-func ownServers(m Member, err error) *engine.Failure {
+// suspected returns such a failure. What is seen from outside, such as a device that is lost or a container engine that
+// is away, is none. The baseline is no suspect, as without it nothing is known of the others.
+func (t *trialTask) suspected(m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok || m.Baseline || m.Bench.Server == nil || m.Bench.Network || f.Class != failure.Transient ||
-		f.Stage != "run" || f.Rule == shell.EngineRule {
+	if !ok || m.Baseline || !t.trusted().Baseline || !f.Class.Retried() || !shell.Own(f) {
 		return nil
 	}
 	return f
 }
 
-// baselinePassed says whether the baseline was measured in this block: the machine and the harness are as they should
-// be.
-func (t *trialTask) baselinePassed(rec *sample.Record) bool {
-	return slices.ContainsFunc(t.members, func(m Member) bool {
-		r, measured := rec.Members[m.Name]
-		return m.Baseline && measured && r.Failure == nil && r.Skipped == ""
-	})
+const (
+	convictions  = 3           // how often a suspect fails before that is its own failure, whatever its log says
+	longestPause = time.Second // between its samples, when nothing but the suspect is at the other end
+)
+
+// retry says how soon a suspect, or the block for its sake, is tried again.
+func (s *suspect) retry() *engine.Retry {
+	retry := engine.Retry{Attempts: convictions, Backoff: longestPause}
+	if r := s.failure.Retry; r != nil && (s.member.Bench.Network || r.Backoff < longestPause) {
+		retry.Backoff = r.Backoff
+	}
+	return &retry
 }
 
-// convictions is how often in a row a suspect fails before that is its own failure.
-const convictions = 3
-
 // convict measures a suspect again, once the baseline of its block passed. What fails each time is the candidate's own
-// failure, and is remembered: measured anew by each apply, it would never end. When the suspect passes, its failure did
-// pass, and the block is run again in the order that it has.
-func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect) (r sample.Member, err error) {
-	for range convictions - 1 {
-		if s.failure.Retry != nil {
-			select {
-			case <-time.After(s.failure.Retry.Backoff):
-			case <-ctx.Done():
-				return r, context.Cause(ctx)
-			}
+// failure, and is remembered: measured anew by each apply, it would never end. Earlier attempts at the block that it
+// voided in the same way count. When the suspect passes, its failure did pass, and the block is run again in the order
+// that it has.
+func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec *sample.Record) (r sample.Member,
+	err error) {
+	if why := t.leftOut(s.member, *rec, nil); why != "" {
+		return sample.Member{Candidate: s.member.Candidate, Skipped: why}, nil
+	}
+	times := 1
+	for _, try := range rec.Tries {
+		if l := try.Lost; try.Voided && l[0].Candidate == s.member.Candidate && l[0].Rule == s.failure.Rule {
+			times++
 		}
-		for _, dir := range []string{env.Out, env.Work} {
-			if err := fs.RemoveTree(filepath.Join(dir, s.member.Name)); err != nil {
-				return r, err
-			}
+	}
+	for r = s.sample; times < convictions; times++ {
+		select {
+		case <-time.After(s.retry().Backoff):
+		case <-ctx.Done():
+			return r, context.Cause(ctx)
+		}
+		name := s.member.Name
+		if err := errors.Join(fs.RemoveTree(filepath.Join(env.Out, name)),
+			fs.RemoveTree(filepath.Join(env.Work, name))); err != nil {
+			return r, err
 		}
 		r, err = t.sample(ctx, env, s.member)
 		switch {
 		case err == nil && r.Failure != nil:
 			return r, nil
 		case err == nil:
+			s.failure.Retry = s.retry()
 			return r, s.failure
-		case ownServers(s.member, err) == nil:
+		case t.suspected(s.member, err) == nil || ctx.Err() != nil:
 			return r, err
 		}
 	}
 	f := s.failure.Failure
-	f.Class = failure.Permanent
-	f.Message = fmt.Sprintf("%s, %d times in a row, while the baseline passed", f.Message, convictions)
-	f.Remedy = "see the server's log: nothing but the candidate is at the other end"
-	r.Failure = &f
+	f.Message = fmt.Sprintf("%s, %d times, while the baseline passed", f.Message, times)
+	f.Remedy = "see the log: such a failure is " + string(f.Class) + " elsewhere, and here only this candidate had it"
+	f.Class, r.Failure = failure.Permanent, &f
 	return r, nil
 }

@@ -186,8 +186,8 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 			return err
 		}
 		r, err := t.sample(ctx, env, m)
-		if f := ownServers(m, err); f != nil {
-			suspects = append(suspects, suspect{m, f})
+		if f := t.suspected(m, err); f != nil && ctx.Err() == nil {
+			suspects = append(suspects, suspect{m, r, f})
 			continue
 		}
 		if err != nil {
@@ -199,10 +199,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		return err
 	}
 	for _, s := range suspects {
-		if !t.baselinePassed(rec) {
-			return s.failure
-		}
-		r, err := t.convict(ctx, env, s)
+		r, err := t.convict(ctx, env, s, rec)
 		if err != nil {
 			return err
 		}
@@ -266,8 +263,8 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 	return ""
 }
 
-// sample runs one lifecycle of a member. A failure of the member's own is part of the record; a transient one, or one
-// that a registered fix would cure, voids the block and is returned.
+// sample runs one lifecycle of a member. A failure of its own is part of the record; one that may pass, or that a
+// registered fix would cure, is returned.
 func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (sample.Member, error) {
 	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
 	for _, d := range env.Lease.GPUs {

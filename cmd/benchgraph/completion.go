@@ -88,7 +88,7 @@ func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) 
 			if err != nil {
 				return nil, err
 			}
-			for i := range s.attemptsOf(st, s.underWay().Running) {
+			for i := range s.attempts(st, s.underWay().Running) {
 				words = append(words, strconv.Itoa(i+1))
 			}
 			return words, nil

@@ -81,6 +81,10 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 	waits, blocked := s.waitingDeclared(applied.Plan)
 	c.waits = append(c.waits, waits...)
 	c.moved = len(hindered(applied.Plan)) - len(blocked)
+	blocked = slices.DeleteFunc(blocked, func(st *engine.Step) bool { // what is told as failed
+		itself := func(f engine.Failed) bool { return f.Address == st.Node.Address }
+		return slices.ContainsFunc(applied.Result.Failures, itself)
+	})
 	if c.stream == nil {
 		s.showResults(applied, rows, files, blocked, c)
 	}

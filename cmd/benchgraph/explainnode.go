@@ -71,7 +71,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		return a.raw([]byte(st.Text))
 	}
 	changes, since := s.changes(ctx, st)
-	rows, err := s.outcomes(ctx, p, st)
+	rows, err := s.outcomes(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -147,11 +147,15 @@ func (s *session) explainAll(ctx context.Context, found []*engine.Step, asJSON b
 	return nil
 }
 
-// outcomes are the rows of a compare as it stands, those of its primary metrics; nil for other nodes.
-func (s *session) outcomes(ctx context.Context, p *engine.Plan, st *engine.Step) ([]stats.Comparison, error) {
+// outcomes are the rows of a compare as status has them, those of its primary metrics; nil for other nodes.
+func (s *session) outcomes(ctx context.Context, st *engine.Step) ([]stats.Comparison, error) {
 	at, err := hclspec.ParseAddress(st.Node.Address)
 	if err != nil || at.Kind != "compare" {
 		return nil, nil
+	}
+	p, err := s.standing(ctx)
+	if err != nil {
+		return nil, err
 	}
 	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 type logsFlags struct {
@@ -41,14 +40,6 @@ func (a *app) logs() cli.Command {
 	}
 }
 
-// loggedAttempt is one attempt of which there may be a log.
-type loggedAttempt struct {
-	start   time.Time
-	log     string
-	how     string
-	running bool
-}
-
 func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	how := access{about: []string{text}, offline: true, deviceless: true}
 	s, err := a.open(ctx, how)
@@ -57,7 +48,7 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	}
 	defer s.close()
 	address := pick.Quoted(text)
-	attempts := s.attempts(address, s.underWay().Running)
+	attempts := runlog.Tries(s.journal, address, s.underWay().Running, s.logOf)
 	var st *engine.Step
 	if len(attempts) == 0 || strings.HasPrefix(address, "benchmark.") { // nodes and results depend on devices
 		how.deviceless = false
@@ -69,7 +60,7 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 			return err
 		}
 		address = st.Node.Address
-		attempts = s.attemptsOf(st, s.underWay().Running)
+		attempts = s.attempts(st, s.underWay().Running)
 	}
 	switch {
 	case len(attempts) == 0:
@@ -77,8 +68,8 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	case o.list:
 		var rows [][]string
 		for i, t := range attempts {
-			rows = append(rows, []string{fmt.Sprint(i + 1), t.start.Local().Format(time.DateTime), view.Clean(t.how),
-				t.log})
+			rows = append(rows, []string{fmt.Sprint(i + 1), t.Start.Local().Format(time.DateTime), view.Clean(t.How),
+				t.Log})
 		}
 		view.Table(a.stdout, "", rows)
 		return nil
@@ -99,39 +90,23 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	return nil
 }
 
-// attempts lists the attempts of a node that this machine's journal has, and those that are running.
-func (s *session) attempts(address string, running []runlog.Node) []loggedAttempt {
-	var list []loggedAttempt
-	for _, t := range s.journal.Attempts(address) {
-		how := "succeeded in " + view.Duration(t.Duration)
-		if t.Failure != nil {
-			how = "failed: " + t.Failure.Message
+// attempts lists the attempts at a node or, of a benchmark without any, those at its blocks that its candidate voided.
+func (s *session) attempts(st *engine.Step, running []runlog.Node) []runlog.Tried {
+	list := runlog.OfStep(s.journal, st, running, s.logOf)
+	for _, b := range s.project.Spec.Benchmarks {
+		if len(list) == 0 && st.Node.Kind == "benchmark" && b.Address.String() == st.Node.Address {
+			return runlog.Voided(s.journal, st, b.Candidate, s.logOf)
 		}
-		list = append(list, loggedAttempt{t.Start, s.logOf(t.ID), how, false})
-	}
-	for _, n := range running {
-		if n.Address == address {
-			list = append(list, loggedAttempt{n.Since, n.Log, "running", true})
-		}
-	}
-	return list
-}
-
-// attemptsOf is attempts, or else the attempt that made the node's result.
-func (s *session) attemptsOf(st *engine.Step, running []runlog.Node) []loggedAttempt {
-	list := s.attempts(st.Node.Address, running)
-	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
-		list = append(list, loggedAttempt{meta.Created, s.logOf(meta.Log), "made by " + meta.Address, false})
 	}
 	return list
 }
 
 // copyLog writes a log to stdout as it is, and follows it as long as its attempt runs.
-func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, follow bool) (err error) {
-	f, err := os.Open(t.log)
+func (s *session) copyLog(ctx context.Context, address string, t runlog.Tried, follow bool) (err error) {
+	f, err := os.Open(t.Log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return hint("It was made on another machine, or the log was removed.", "the log of %s is not here: %s", address,
-			t.log)
+			t.Log)
 	}
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
@@ -141,7 +116,7 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 	defer func() { err = errors.Join(err, out.Close()) }()
 	for {
 		// The state is read before the log, so that output written before the end is not missed.
-		alive := follow && slices.ContainsFunc(s.underWay().Running, func(n runlog.Node) bool { return n.Log == t.log })
+		alive := follow && slices.ContainsFunc(s.underWay().Running, func(n runlog.Node) bool { return n.Log == t.Log })
 		if _, err := io.Copy(out, f); err != nil {
 			return err
 		}
@@ -156,15 +131,14 @@ func (s *session) copyLog(ctx context.Context, address string, t loggedAttempt, 
 	}
 }
 
-// pointToTrials says where the output of a benchmark's runs is: the node itself only gathers from them.
+// pointToTrials says where the output of a benchmark's runs is, of one that failed in a block only that block's: the
+// node itself only gathers from them.
 func (s *session) pointToTrials(st *engine.Step) {
-	if st.Node.Kind != "benchmark" {
-		return
-	}
-	for _, dep := range st.Node.Needs {
-		s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
+	for i, dep := range st.Node.Needs {
+		all := st.Failure == nil || !strings.HasPrefix(st.Failure.Failure.Message, "block ")
+		own := all || strings.HasPrefix(st.Failure.Failure.Message, fmt.Sprintf("block %d: ", i+1))
+		if st.Node.Kind == "benchmark" && own {
+			s.note("The output of the runs: benchgraph logs '%s'", dep.Address)
+		}
 	}
 }
-
-// name is what a log's file is named after.
-func (t *loggedAttempt) name() string { return report.AttemptOf(t.log) }

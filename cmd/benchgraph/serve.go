@@ -150,10 +150,10 @@ func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCa
 	r.States = s.countStates(p)
 	for i := range p.Steps {
 		st := &p.Steps[i]
-		for _, t := range s.attemptsOf(st, nil) {
-			how := t.start.Local().Format("2006-01-02 15:04:05") + ": " + printable.Line(t.how)
+		for _, t := range s.attempts(st, nil) {
+			how := t.Start.Local().Format("2006-01-02 15:04:05") + ": " + printable.Line(t.How)
 			r.Attempts[st.Node.Address] = append(r.Attempts[st.Node.Address],
-				livepage.Attempt{Name: t.name(), How: how})
+				livepage.Attempt{Name: t.Name(), How: how})
 		}
 	}
 	r.LogOf = func(benchmark, commit string, block int) string {

@@ -209,8 +209,8 @@ func (s *session) logsOf(applied *campaign.Applied) []tryLog {
 		case "benchmark", "compare", "repo":
 			continue
 		}
-		if all := s.attemptsOf(step, running); len(all) > 0 && fileExists(all[len(all)-1].log) {
-			logs = append(logs, tryLog{step.Node.Address, all[len(all)-1].log})
+		if all := s.attempts(step, running); len(all) > 0 && fileExists(all[len(all)-1].Log) {
+			logs = append(logs, tryLog{step.Node.Address, all[len(all)-1].Log})
 		}
 	}
 	return logs

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
@@ -154,7 +155,7 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	applied, err := s.project.ApplyPart(ctx, p, campaign.ApplyOptions{RunID: r.Run, Emit: emit})
 	lines.Close()
 	for _, log := range logs {
-		if err := s.copyLog(ctx, r.Address, loggedAttempt{log: log}, false); err != nil {
+		if err := s.copyLog(ctx, r.Address, runlog.Tried{Log: log}, false); err != nil {
 			s.note("Warning: %v", err)
 		}
 	}

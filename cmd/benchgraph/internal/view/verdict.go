@@ -121,8 +121,8 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 		if open := row.OpenText(); open != "" {
 			line("%s", open)
 		}
-		if attempts := row.Attempts.Text(); attempts != "" && row.Attempts.Voided+row.Attempts.Replaced > 0 {
-			line("attempts: %s", attempts)
+		if a := row.Attempts; a != nil && a.Voided+a.Replaced+len(a.Causes) > 0 {
+			line("attempts: %s", a.Text())
 		}
 		told := func(c stats.Caveat) bool { return c.Text == row.Reason }
 		for _, c := range slices.DeleteFunc(slices.Clone(row.Caveats), told) {
