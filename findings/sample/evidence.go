@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
 // Evidence is the part of a block's record of a member that is not a number: how the number was made, and on which
@@ -33,7 +34,7 @@ type Evidence struct {
 	Machine   map[string]string   `json:"machine,omitempty"`  // what is known of the machine's instance, by name
 	Canary    float64             `json:"canary,omitempty"`   // that was printed before the member; 0: not known
 	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
-	Counters  metrics.Counters    `json:"counters,omitempty"` // what the server counted while the measured command ran
+	Counters  counters.Counters   `json:"counters,omitempty"` // what the server counted while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
 	// Complaints are the first lines of errors and warnings of the output, with # for digits.
 	Complaints []string `json:"complaints,omitempty"`
