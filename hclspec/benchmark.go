@@ -212,9 +212,6 @@ func (r reader) design() Design {
 		d.Max = d.Samples
 	}
 	d.Max = r.blocks("max", d.Max)
-	if !r.Has("samples") {
-		d.Samples = min(d.Samples, d.Max)
-	}
 	if d.Max < d.Samples {
 		r.Fail(r.At("max"), "Cap below the start",
 			"max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
@@ -361,7 +358,7 @@ func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json"
 
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {
-	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Str("json"), File: r.Inside("file", ""),
+	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Path("json"), File: r.Inside("file", ""),
 		Unit: r.Str("unit"), Range: r.Block.Range}
 	if r.Has("match") == r.Has("json") && !r.Block.Misspelt() {
 		r.Fail(r.Block.Range, "How is the metric read?",
