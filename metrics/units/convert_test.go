@@ -32,3 +32,14 @@ func TestConvert(t *testing.T) {
 		}
 	}
 }
+
+func TestQuantity(t *testing.T) {
+	for unit, want := range map[string]string{
+		"us": "duration", "seconds": "duration", "tok/s": "rate", "ns/op": "rate", "widgets/s": "rate", "MiB": "size",
+		"req": "count", "items": "count", "TFLOPS": "rate", "%": "", "": "", "dB": "", "p99-ns": "", "s/req": "",
+	} {
+		if got := Quantity(unit); got != want {
+			t.Errorf("%q: %q, want %q", unit, got, want)
+		}
+	}
+}
