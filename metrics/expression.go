@@ -42,18 +42,21 @@ func compile(match string) (*expression, error) {
 	if at < 0 {
 		return e, nil
 	}
-	e.commas = namesComma(parsed.Sub[at])
+	e.commas = commaIn(parsed.Sub[at], false)
+	if commaIn(parsed.Sub[at], true) {
+		e.ends = ","
+	}
 	flags, label, blanks := "", "", ""
 	front := parsed.Sub[:at]
 	if n := len(front); n > 0 && areBlanks(front[n-1]) {
 		front, blanks = front[:n-1], `\s*`
 	}
+	if n := len(front); n > 0 && blanks == "" {
+		e.ends += lastOf(front[n-1])
+	}
 	if n := len(front); n > 0 && front[n-1].Op == syntax.OpLiteral {
 		before := front[n-1]
 		label = string(before.Rune)
-		if blanks == "" {
-			e.ends += string(before.Rune[len(before.Rune)-1:])
-		}
 		if before.Flags&syntax.FoldCase != 0 {
 			flags = "(?i)"
 		} else {
@@ -93,11 +96,22 @@ func areBlanks(re *syntax.Regexp) bool {
 	return false
 }
 
-// namesComma says whether a group has a comma in what it allows, and not anything at all.
-func namesComma(re *syntax.Regexp) bool {
+// lastOf is the character with which all that an expression matches ends; empty: there is none.
+func lastOf(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return slices.Contains(re.Rune, ',')
+		return string(re.Rune[len(re.Rune)-1:])
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpRepeat, syntax.OpStar, syntax.OpPlus:
+		return lastOf(re.Sub[len(re.Sub)-1])
+	}
+	return ""
+}
+
+// commaIn says whether a group names the comma in what it allows or, with out, in what it does not.
+func commaIn(re *syntax.Regexp, out bool) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return !out && slices.Contains(re.Rune, ',')
 	case syntax.OpCharClass:
 		has := func(r rune) bool {
 			for i := 0; i+1 < len(re.Rune); i += 2 {
@@ -107,9 +121,9 @@ func namesComma(re *syntax.Regexp) bool {
 			}
 			return false
 		}
-		return has(',') && !has('q')
+		return has(',') != out && has('q') == out && has(';') == out
 	}
-	return slices.ContainsFunc(re.Sub, namesComma)
+	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return commaIn(sub, out) })
 }
 
 // unlike finds what stands behind the label of the number where the expression matches nothing. The starts are those

@@ -41,6 +41,8 @@ func TestOneNumber(t *testing.T) {
 		{"no number", words, "took: 30_000 us\n", "", "", `took: "30_000" is not a number`},
 		{"a group that may be a fraction", words, "took: 1,234 us\n", "", "", `took: "1,234" is not a number`},
 		{"a group in an expression for groups", `took: ([0-9.,]+) us`, "took: 1,234 us\n", "1,234", "", ""},
+		{"a column of a table", `^(?:[^,]*,){2}([0-9.]+)`, "took,1,30,5\n", "30", "", ""},
+		{"a column between commas", `^(?:[^,]*,){2}([^,]+)`, "took,1,30,5\n", "30", "", ""},
 		{"the comma of a table", `^took,([0-9.]+),`, "took,30,5\n", "30", "", ""},
 		{"less than nothing", words, "took: -5 us\n", "", "", "took: -5 us: a duration is not negative"},
 		{"less than nothing, and more", words, "took: -5 us\ntook: 5 us\n", "5", "a duration is not negative", ""},
