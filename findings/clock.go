@@ -9,7 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/stats/inference"
 )
@@ -109,7 +109,7 @@ func (s *standing) worked() map[int]float64 {
 	if lasts(primary) && unit != "" {
 		work = map[int]float64{}
 		for block, v := range values {
-			if v, ok := metrics.Convert(v, unit, "s"); ok {
+			if v, ok := units.Convert(v, unit, "s"); ok {
 				work[block] = v
 			}
 		}
@@ -118,7 +118,7 @@ func (s *standing) worked() map[int]float64 {
 	if len(work) > 0 {
 		times := map[int]float64{}
 		for block, n := range work {
-			per, ok := metrics.Convert(values[block], unit, rateOf(unit))
+			per, ok := units.Convert(values[block], unit, rateOf(unit))
 			if ok && per > 0 && n > 0 {
 				times[block] = n / per
 			}
@@ -161,7 +161,7 @@ func (s *standing) amount(metric, unit string) map[int]float64 {
 // rateOf is the rate with a known amount that a unit is convertible to; empty: none.
 func rateOf(unit string) string {
 	for _, rate := range []string{"req/s", "tok/s"} {
-		if _, ok := metrics.Convert(1, unit, rate); ok && unit != "" {
+		if _, ok := units.Convert(1, unit, rate); ok && unit != "" {
 			return rate
 		}
 	}

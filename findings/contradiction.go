@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -140,7 +140,7 @@ func (s *standing) overAmount(metric string) map[int]float64 {
 	for block, rate := range s.series[metric] {
 		duration, known := s.series["benchmark_duration"][block]
 		if unit := s.units["benchmark_duration"]; known && unit != "" {
-			duration, known = metrics.Convert(duration, unit, "s")
+			duration, known = units.Convert(duration, unit, "s")
 		} else if !known {
 			duration, known = s.counts["benchmark_duration"][block]
 		}

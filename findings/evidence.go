@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/findings/sample"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -29,7 +29,7 @@ func gap(metric string, s, base *standing) string {
 	if absent := base.without(metric); len(absent) > 0 {
 		return fmt.Sprintf("%s is missing in the output of %s in %s", metric, base.name(), blocksText(absent))
 	}
-	if _, ok := metrics.Convert(1, s.units[metric], base.units[metric]); !ok {
+	if _, ok := units.Convert(1, s.units[metric], base.units[metric]); !ok {
 		return fmt.Sprintf("%s has the unit %s for %s and %s for %s", metric, unitText(s.units[metric]), s.name(),
 			unitText(base.units[metric]), base.name())
 	}
@@ -95,7 +95,7 @@ func (s *standing) inUnit(metric, unit string) map[int]float64 {
 	}
 	converted := make(map[int]float64, len(values))
 	for block, v := range values {
-		converted[block], _ = metrics.Convert(v, s.units[metric], unit)
+		converted[block], _ = units.Convert(v, s.units[metric], unit)
 	}
 	return converted
 }
@@ -277,7 +277,7 @@ func constant(metric string, sides []*standing, unit string) []stats.Caveat {
 // digit.
 func stuck(metric string, sides []*standing, unit string) []stats.Caveat {
 	amount, per, _ := strings.Cut(unit, "/")
-	if _, time := metrics.Convert(1, amount, "s"); per != "s" && (per != "" || !time) {
+	if _, time := units.Convert(1, amount, "s"); per != "s" && (per != "" || !time) {
 		return nil
 	}
 	var list []stats.Caveat

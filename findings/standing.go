@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // Standings are how the members of a group stand after its blocks, by name.
@@ -200,7 +200,7 @@ func (s *standing) take(rows []sample.Measurement) {
 			unit = r.Unit
 			s.units[r.Metric] = unit
 		}
-		value, ok := metrics.Convert(r.Value, r.Unit, unit)
+		value, ok := units.Convert(r.Value, r.Unit, unit)
 		if !ok {
 			value = r.Value
 			s.clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", unitText(unit), unitText(r.Unit), r.Block)

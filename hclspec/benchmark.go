@@ -213,10 +213,8 @@ func (r reader) design() Design {
 		d.Max = d.Samples
 	}
 	d.Max = r.blocks("max", d.Max)
-	if !r.Has("samples") {
-		d.Samples = min(d.Samples, d.Max)
-	}
-	if ok && d.Max < d.Samples && v.AsBigFloat().Cmp(big.NewFloat(float64(d.Samples))) == 0 { // else it is wrong itself
+	sound := !r.Has("samples") || ok && v.AsBigFloat().Cmp(big.NewFloat(float64(d.Samples))) == 0
+	if d.Max < d.Samples && sound {
 		r.Fail(r.At("max"), "Cap below the start",
 			"max is %d, and samples is %d: measuring begins with samples and ends at max.", d.Max, d.Samples)
 	}
@@ -362,7 +360,7 @@ func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json"
 
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {
-	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Str("json"), File: r.Inside("file", ""),
+	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Path("json"), File: r.Inside("file", ""),
 		Unit: r.Str("unit"), Range: r.Block.Range}
 	if r.Has("match") == r.Has("json") && !r.Block.Misspelt() {
 		r.Fail(r.Block.Range, "How is the metric read?",

@@ -2,10 +2,14 @@ package metrics
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // Bounds on what one output may make a Result hold.
@@ -21,15 +25,17 @@ type collector struct {
 	Result
 	index   map[string]int    // of a sample, by metric
 	firsts  map[string]Sample // of the metrics that were printed again with another value
+	unread  map[string]unread // by metric, the first value that nobody can read
 	dropped int               // warnings beyond the bound
 	full    bool              // the bound on samples was met
+	partly  string            // why not all documents were read; empty: they were
 	labels  map[string]bool
 	order   []string
 }
 
 func newCollector(format string) *collector {
 	return &collector{Result: Result{Format: format}, index: map[string]int{}, firsts: map[string]Sample{},
-		labels: map[string]bool{}}
+		unread: map[string]unread{}, labels: map[string]bool{}}
 }
 
 func (c *collector) warn(line int, format string, args ...any) {
@@ -47,16 +53,36 @@ func (c *collector) warnOf(kind, metric string, line int, format string, args ..
 
 // add makes a sample of digits that stand in a line.
 func (c *collector) add(metric, digits, unit string, line int) {
-	v, err := number(digits)
+	v, err := number.Parse(digits)
 	if err != nil {
-		c.warn(line, "%s: %q %s", metric, clip(digits, maxLabel), err)
+		c.refuse(metric, line, fmt.Sprintf("%q %s", clip(digits, maxLabel), err))
 		return
 	}
 	c.put(Sample{Metric: metric, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: line})
 }
 
-// put keeps a sample. Of two for the same metric the later one stays, with a warning when they differ.
+// unread is a value of a metric that is no sample.
+type unread struct {
+	line int
+	text string // what is wrong with it
+}
+
+// refuse notes that a value of a metric stands in a line, or in a document, and is no sample.
+func (c *collector) refuse(metric string, line int, text string) {
+	c.warnOf(Unread, metric, line, "%s: %s", metric, text)
+	if _, known := c.unread[metric]; !known && len(c.unread) < maxSamples {
+		c.unread[metric] = unread{line, text}
+	}
+}
+
+// put keeps a sample. Of two for the same metric the later one stays, with a warning when they differ. Less than
+// nothing of what can only be more is no sample.
 func (c *collector) put(s Sample) {
+	if of := units.Quantity(s.Unit); of != "" && s.Value < 0 {
+		c.refuse(s.Metric, s.Line, fmt.Sprintf("%s %s: a %s is not negative",
+			cmp.Or(s.Printed, strconv.FormatFloat(s.Value, 'g', -1, 64)), s.Unit, of))
+		return
+	}
 	s.Metric = strings.ReplaceAll(s.Metric, "\t", " ") // the one control character that lines keep
 	if i, ok := c.index[s.Metric]; ok {
 		if old := c.Samples[i]; old.Value != s.Value {
@@ -78,15 +104,34 @@ func (c *collector) put(s Sample) {
 	c.Samples = append(c.Samples, s)
 }
 
-// again notes the metrics of which an earlier document of the output has another value.
-func (c *collector) again(firsts map[string]Sample) {
+// again notes the metrics of documents of which an earlier document of the output has another value, or may have one.
+func (c *collector) again(before earlier) {
 	for _, s := range c.Samples {
-		if first, ok := firsts[s.Metric]; ok && first.Value != s.Value {
-			if _, known := c.firsts[s.Metric]; !known {
-				c.firsts[s.Metric] = first
-			}
+		if s.Line > 0 {
+			continue
+		}
+		first, ok := before.firsts[s.Metric]
+		if other, differs := before.others[s.Metric]; differs && first.Value == s.Value {
+			first = other
+		}
+		_, known := c.firsts[s.Metric]
+		switch {
+		case ok && first.Value != s.Value && !known:
+			c.firsts[s.Metric] = first
+		case !ok && before.full:
+			c.doubt(s.Metric, "not all values of the documents were read")
+		case c.partly != "":
+			c.doubt(s.Metric, c.partly)
 		}
 	}
+}
+
+// doubt notes why the output does not say one value of a metric.
+func (c *collector) doubt(metric, why string) {
+	if c.Doubts == nil {
+		c.Doubts = map[string]string{}
+	}
+	c.Doubts[metric] = why
 }
 
 // means adds, for every name, the geometric mean over the samples that part assigns to it.
@@ -126,20 +171,11 @@ func (c *collector) means(part func(Sample) string) {
 		}
 		mean := t.last
 		if mean.Metric = name; t.n > 1 {
-			mean = Sample{Metric: name, Value: round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
+			mean = Sample{Metric: name, Value: number.Round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
 		}
 		mean.Over = t.over
 		c.put(mean)
 	}
-}
-
-// round drops the digits that logarithms make up: the mean of equal values is that value.
-func round(v float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
-	if err != nil {
-		return v
-	}
-	return r
 }
 
 // scan notes the labels that stand before numbers in a line: "label: 1", "label = 1", "label   1 unit".
@@ -173,7 +209,7 @@ func (c *collector) scan(line []byte) {
 		return
 	}
 	rest := bytes.Fields(line[at:])
-	if _, err := number(string(rest[0])); err == nil && len(rest) <= 2 {
+	if _, err := number.Parse(string(rest[0])); err == nil && len(rest) <= 2 {
 		c.label(string(line[:at]))
 	}
 }
@@ -208,15 +244,21 @@ func (c *collector) ending(l *lines) {
 // finish returns the Result.
 func (c *collector) finish() Result {
 	for _, s := range c.Samples {
-		if first, ok := c.firsts[s.Metric]; ok {
-			where := "an earlier document"
-			if first.Line > 0 {
-				where = fmt.Sprintf("line %d", first.Line)
-			}
-			c.warnOf(Repeated, s.Metric, s.Line,
-				"%s was printed more than once, first as %s in %s: the last value, %s, counts", s.Metric, first.Printed,
-				where, s.Printed)
+		first, differs := c.firsts[s.Metric]
+		bad, other := c.unread[s.Metric]
+		text := ""
+		switch {
+		case differs:
+			text = fmt.Sprintf("%s was printed more than once, first as %s in %s: the last value, %s, counts",
+				s.Metric, first.Printed, place(first.Line), s.Printed)
+		case other:
+			text = fmt.Sprintf("%s was printed more than once, as %s, and in %s %s", s.Metric,
+				cmp.Or(s.Printed, strconv.FormatFloat(s.Value, 'g', -1, 64)), place(bad.line), bad.text)
+		default:
+			continue
 		}
+		c.warnOf(Repeated, s.Metric, s.Line, "%s", text)
+		c.doubt(s.Metric, text)
 	}
 	if c.dropped > 0 {
 		c.Warnings = append(c.Warnings, Warning{Text: fmt.Sprintf("%d more warnings", c.dropped)})
@@ -228,6 +270,14 @@ func (c *collector) finish() Result {
 	c.Labels = append(c.Labels, c.order...)
 	c.Labels = c.Labels[:min(len(c.Labels), maxLabels)]
 	return c.Result
+}
+
+// place names a line of the output; 0 is a document.
+func place(line int) string {
+	if line == 0 {
+		return "an earlier document"
+	}
+	return fmt.Sprintf("line %d", line)
 }
 
 func startsNumber(b []byte) bool {

@@ -1,14 +1,15 @@
 package metrics
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // Definition says where one metric of one's own is printed. Exactly one of Match and JSON is set.
@@ -24,14 +25,14 @@ type Definition struct {
 // custom reads metrics of one's own.
 type custom struct {
 	definitions []Definition
-	regexps     []*regexp.Regexp // nil where a definition has a path
+	expressions []*expression // nil where a definition has a path
 }
 
 // NewCustom returns a parser for metrics of one's own, by regular expression and by path, in any mixture. Of several
 // matches the last one counts, with a warning when they differ: a program that prints intermediate results prints
 // the final one last. An expression sees one line at a time.
 func NewCustom(definitions []Definition) (Parser, error) {
-	c := custom{definitions: definitions, regexps: make([]*regexp.Regexp, len(definitions))}
+	c := custom{definitions: definitions, expressions: make([]*expression, len(definitions))}
 	if len(definitions) == 0 {
 		return nil, errors.New("metrics: nothing to read: no metric is defined")
 	}
@@ -44,22 +45,18 @@ func NewCustom(definitions []Definition) (Parser, error) {
 		case d.Match == "":
 			continue
 		}
-		re, err := regexp.Compile(d.Match)
+		e, err := compile(d.Match)
 		if err != nil {
-			return nil, fmt.Errorf("metric %q: match: %w", d.Name, err)
+			return nil, fmt.Errorf("metric %q: %w", d.Name, err)
 		}
-		if re.NumSubexp() == 0 {
-			return nil, fmt.Errorf("metric %q: match: no group says which part is the number: put it in parentheses",
-				d.Name)
-		}
-		c.regexps[i] = re
+		c.expressions[i] = e
 	}
 	return c, nil
 }
 
 // Format is json when all definitions are paths, else regex.
 func (c custom) Format() string {
-	if slices.ContainsFunc(c.regexps, func(re *regexp.Regexp) bool { return re != nil }) {
+	if slices.ContainsFunc(c.expressions, func(e *expression) bool { return e != nil }) {
 		return "regex"
 	}
 	return "json"
@@ -79,7 +76,9 @@ func (c custom) Parse(out Output) (Result, error) {
 		}
 	}
 	for i, d := range c.definitions {
-		if _, ok := to.index[d.Name]; !ok && c.regexps[i] != nil {
+		_, read := to.index[d.Name]
+		_, unread := to.unread[d.Name]
+		if !read && !unread && c.expressions[i] != nil {
 			to.warnOf(NotFound, d.Name, 0, "%s: no line matches", d.Name)
 		}
 	}
@@ -112,6 +111,7 @@ func (c custom) parse(to *collector, file string, out Output) error {
 		r = io.TeeReader(r, &t)
 	}
 	l := newLines(r)
+	l.whole = true
 	for l.next() {
 		c.line(to, file, l)
 		if !isEngineProgress(l.bytes()) {
@@ -123,19 +123,19 @@ func (c custom) parse(to *collector, file string, out Output) error {
 	}
 	to.ending(l)
 	if paths {
-		firsts := map[string]Sample{}
-		document := t.each(to, func(earlier any) {
+		before := newEarlier()
+		document := t.each(to, func(document any) {
 			for _, d := range c.definitions {
 				if d.JSON == "" || d.File != file {
 					continue
 				}
-				if v, ok := follow(earlier, pathParts(d.JSON)); ok {
-					noteFirst(firsts, d.Name, v)
+				if v, ok := follow(document, pathParts(d.JSON)); ok {
+					before.note(d.Name, v)
 				}
 			}
 		})
 		c.paths(to, file, document)
-		to.again(firsts)
+		to.again(before)
 	}
 	return nil
 }
@@ -147,36 +147,67 @@ const maxMatches = 1000
 // line tries the expressions of a file on one line.
 func (c custom) line(to *collector, file string, l *lines) {
 	progress := isEngineProgress(l.bytes())
-	for i, re := range c.regexps {
+	for i, e := range c.expressions {
 		d := c.definitions[i]
-		if re == nil || d.File != file {
+		if e == nil || d.File != file {
 			continue
 		}
 		if progress {
-			if re.Match(l.bytes()) {
+			if e.re.Match(l.bytes()) {
 				to.warn(l.number, "%s: matches what an engine logs while it works, which is no result: not read",
 					d.Name)
 			}
 			continue
 		}
-		matches := re.FindAllSubmatchIndex(l.bytes(), maxMatches+1)
+		matches := e.re.FindAllSubmatchIndex(l.bytes(), maxMatches+1)
 		if len(matches) > maxMatches {
 			matches = matches[:maxMatches]
-			to.warn(l.number, "%s: more than %d matches in one line: the rest of it is left out", d.Name, maxMatches)
+			to.refuse(d.Name, l.number,
+				fmt.Sprintf("more than %d matches in one line: the rest of it is left out", maxMatches))
 		}
+		var starts []int
 		for _, m := range matches {
-			if m[2] < 0 {
+			starts = append(starts, m[2])
+			switch {
+			case m[1] <= l.from || m[1] > l.to: // another piece of the line has it as a whole
+			case m[2] < 0:
 				to.warn(l.number, "%s: matched, but not the group with the number", d.Name)
-				continue
+			default:
+				e.take(to, d, l, m[2], m[3])
 			}
-			if partial(l.bytes(), m[2], m[3]) {
-				to.warnOf("", d.Name, l.number, "%s: the match takes %s, a part of the number that stands there",
-					d.Name, clip(string(l.bytes()[m[2]:m[3]]), maxLabel))
-			}
-			unit := unitAt(d.Unit, l.bytes(), m[2], m[3])
-			to.add(d.Name, string(l.bytes()[m[2]:m[3]]), canonicalUnit(unit), l.number)
 		}
+		e.unlike(l.bytes(), starts, func(end int, text string, other bool) {
+			switch {
+			case end <= l.from || end > l.to:
+			case other:
+				to.warnOf(Unread, d.Name, l.number,
+					"%s: %q stands behind its label, in another unit than in match: not read", d.Name, text)
+			default:
+				to.refuse(d.Name, l.number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
+			}
+		})
 	}
+}
+
+// take makes a sample of the number that an expression found at a place of a line.
+func (e *expression) take(to *collector, d Definition, l *lines, from, end int) {
+	line := l.bytes()
+	digits := string(line[from:end])
+	if all := number.Cut(line, from, end, e.ends); all != "" {
+		to.refuse(d.Name, l.number, fmt.Sprintf("the match takes %s, a part of %q that stands there",
+			clip(digits, maxLabel), clip(all, maxLabel)))
+		return
+	}
+	if number.Groups(line[end:]) {
+		to.warnOf(Unread, d.Name, l.number, "%s: three digits stand behind %s, which may belong to the number", d.Name,
+			clip(digits, maxLabel))
+	}
+	unit := units.Canonical(units.At(d.Unit, line, from, end))
+	if v, err := number.Divided(digits); e.commas && err == nil {
+		to.put(Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.number})
+		return
+	}
+	to.add(d.Name, digits, unit, l.number)
 }
 
 // paths looks the definitions of a file up in its document.
@@ -195,7 +226,7 @@ func (c custom) paths(to *collector, file string, document any) {
 		}
 		text, remark, err := digits(v)
 		if err != nil {
-			to.warn(0, "%s: %s %v", d.Name, d.JSON, err)
+			to.refuse(d.Name, 0, fmt.Sprintf("%s %v", d.JSON, err))
 			continue
 		}
 		if remark != "" {
@@ -205,49 +236,6 @@ func (c custom) paths(to *collector, file string, document any) {
 		if unit == "" {
 			unit = pathUnit(d.JSON)
 		}
-		to.add(d.Name, text, canonicalUnit(unit), 0)
+		to.add(d.Name, text, units.Canonical(unit), 0)
 	}
-}
-
-// unitAt is the unit of the number that stands at line[from:to].
-func unitAt(declared string, line []byte, from, to int) string {
-	rest := line[to:]
-	if letter := multiple(rest); letter != "" {
-		next := following(string(rest[1:min(len(rest), maxLabel)]))
-		return strings.TrimSpace(letter + " " + cmp.Or(next, declared))
-	}
-	printed := following(string(rest[:min(len(rest), maxLabel)]))
-	if printed == "" {
-		printed = labelled(string(line[max(0, from-maxLabel):from]))
-	}
-	return printedUnit(declared, printed)
-}
-
-// printedUnit is the unit of a number: as declared, unless the output says another one of the same dimension.
-func printedUnit(declared, printed string) string {
-	if declared == "" {
-		return printed
-	}
-	if _, ok := Convert(1, printed, declared); ok {
-		return printed
-	}
-	return declared
-}
-
-// following returns the unit that stands right after a number, empty when the word there is not known to be one.
-func following(rest string) string {
-	fields := strings.Fields(strings.TrimLeft(rest, " \t("))
-	if len(fields) == 0 {
-		return ""
-	}
-	word := strings.TrimRight(fields[0], ".,;:)")
-	if len(fields) >= 3 && fields[1] == "per" {
-		return word + "/" + strings.TrimRight(fields[2], ".,;:)")
-	}
-	unit := canonicalUnit(word)
-	if _, known := scaleOf(unit); known || strings.Contains(unit, "/") || isTime(unit) || unit == "%" || unit == "B" ||
-		unit == "req" || unit == "tok" {
-		return unit
-	}
-	return ""
 }

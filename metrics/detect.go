@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // Detect returns the format of an output: gobench, redis, vllm, sglang, the format of a JSON file (aiperf, hyperfine,
@@ -49,7 +51,7 @@ func isBenchResult(line []byte) bool {
 	if len(fields) < 4 || strings.Trim(fields[1], "0123456789") != "" {
 		return false
 	}
-	_, err := number(fields[2])
+	_, err := number.Parse(fields[2])
 	return err == nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // maxDocument is how much of an output is searched for a JSON document: its last 64 MiB.
@@ -255,9 +257,9 @@ func digits(v any) (text, remark string, err error) {
 		return v.String(), "", nil
 	case string:
 		if v == notFinite {
-			return "", "", errNotFinite
+			return "", "", number.ErrInfinite
 		}
-		if _, err := number(v); err != nil {
+		if _, err := number.Parse(v); err != nil {
 			return "", "", fmt.Errorf("%q %w", clip(v, maxLabel), err)
 		}
 		return v, fmt.Sprintf("the number %s stands in quotes", clip(v, maxLabel)), nil

@@ -8,9 +8,11 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // documentFormat is the JSON file of one tool.
@@ -105,6 +107,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 	t.trim()
 	var last *toolReading
 	documents := 0
+	before := newEarlier()
 	_, cut := eachDocument(t.buf, func(document any) {
 		d, ok := document.(map[string]any)
 		if !ok {
@@ -113,6 +116,12 @@ func (p documentParser) Parse(out Output) (Result, error) {
 		for _, f := range documentFormats() {
 			r := &toolReading{collector: newCollector(p.name), command: askedBy(out.Command)}
 			if f.name == p.name && f.read(r, d) {
+				for _, s := range r.Samples {
+					before.note(s.Metric, json.Number(strconv.FormatFloat(s.Value, 'g', -1, 64)))
+				}
+				for metric, bad := range r.unread {
+					before.note(metric, bad.text)
+				}
 				last = r
 				documents++
 				return
@@ -124,6 +133,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 		last.warn(0, "no JSON document of %s found", p.name)
 	}
 	if cut {
+		last.partly = "not all documents of the output were read"
 		last.warn(0, "the last JSON document ends before its last bracket")
 	}
 	if documents > 1 {
@@ -136,6 +146,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 		}
 		return part
 	})
+	last.again(before)
 	r := last.finish()
 	r.Failure = last.failure
 	return r, nil
@@ -165,7 +176,7 @@ func (r *toolReading) take(name, part, unit string, v any) {
 	metric := named(name, part)
 	text, _, err := digits(v)
 	if err != nil {
-		r.warnOf("", metric, 0, "%s %v", metric, err)
+		r.refuse(metric, 0, err.Error())
 		return
 	}
 	r.add(metric, text, unit, 0)
@@ -190,10 +201,10 @@ func (r *toolReading) stats(name, part, unit string, values []float64) {
 	put := func(stat string, v float64) {
 		metric := named(name, part+stat)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			r.warn(0, "%s %v", metric, errNotFinite)
+			r.warn(0, "%s %v", metric, number.ErrInfinite)
 			return
 		}
-		r.put(Sample{Metric: metric, Value: round(v), Unit: unit})
+		r.put(Sample{Metric: metric, Value: number.Round(v), Unit: unit})
 	}
 	put("_mean", mean)
 	put("_median", median)
@@ -223,7 +234,7 @@ func floats(v any) []float64 {
 	var all []float64
 	for _, item := range list(v, 1_000_000) {
 		if n, ok := item.(json.Number); ok {
-			if f, err := number(n.String()); err == nil {
+			if f, err := number.Parse(n.String()); err == nil {
 				all = append(all, f)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 func TestBetter(t *testing.T) {
@@ -57,7 +59,7 @@ func TestUnitsHaveOneSpelling(t *testing.T) {
 		"Items/second": "Items/s", "ns/op": "ns/op", "B/op": "B/op", "rps": "req/s", "widgets": "widgets",
 		" KB/sec ": "KB/s", "": "",
 	} {
-		if got := canonicalUnit(unit); got != want || canonicalUnit(got) != got {
+		if got := units.Canonical(unit); got != want || units.Canonical(got) != got {
 			t.Errorf("%q: %q, want %q", unit, got, want)
 		}
 	}
@@ -130,23 +132,5 @@ func TestLabels(t *testing.T) {
 	}
 	if n := len(parse(t, p, many.String()).Labels); n != maxLabels {
 		t.Error(n)
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	for text, want := range map[string]string{
-		"1": "1", " 1.50 ": "1.5", "-1e-3": "-0.001", "1,234": "1234", "1,23": "is not a number",
-		"1_000": "is not a number", "0x1": "is not a number",
-		"": "is not a number", "1.2.3": "is not a number", "nan": "is not finite", "-Inf": "is not finite",
-		"infinity": "is not finite", "1e400": "is too large", "1e-400": "0",
-	} {
-		v, err := number(text)
-		got := fmt.Sprint(v)
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
 	}
 }

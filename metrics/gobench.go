@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // gobench reads what go test -bench prints.
@@ -23,6 +26,9 @@ func (gobench) Parse(out Output) (Result, error) {
 		switch record := r.Result().(type) {
 		case *benchfmt.SyntaxError:
 			c.warn(feed.lines.number, "benchmark line: %s", record.Msg)
+			if strings.HasPrefix(record.Msg, "parsing measurement") {
+				t.badLine(strings.Fields(string(feed.line)), feed.lines.number)
+			}
 		case *benchfmt.Result:
 			t.add(c, record, string(feed.line), feed.lines.number)
 		}
@@ -79,10 +85,18 @@ type benchTable struct {
 	packages map[string]map[string]bool // those that have a name
 	suffix   string                     // -N at the end of every name so far; empty: there is none, or it differs
 	lines    int
+	unread   []benchBad
 	units    map[string]string // metric → its unit as printed
 }
 
 type benchKey struct{ pkg, name, unit string }
+
+// benchBad is a value that is no number, or a line without a unit and a package that has one.
+type benchBad struct {
+	benchKey
+	line int
+	text string
+}
 
 type benchRow struct {
 	benchKey
@@ -92,7 +106,7 @@ type benchRow struct {
 	line   int
 }
 
-func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, number int) {
+func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) {
 	name, pkg := string(r.Name), r.GetConfig("pkg")
 	if suffix := procs(name); t.lines == 0 {
 		t.suffix = suffix
@@ -109,15 +123,19 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, number i
 		if at := 2 + 2*i; at < len(fields) {
 			digits = fields[at]
 		}
-		if math.IsNaN(value) || math.IsInf(value, 0) {
-			c.warn(number, "%s %s: %q %s", name, unit, digits, errNotFinite)
+		key := benchKey{pkg, name, unit}
+		if _, err := number.Parse(digits); err != nil {
+			t.bad(benchBad{key, on, fmt.Sprintf("%q %s", clip(digits, maxLabel), err)})
 			continue
 		}
-		key := benchKey{pkg, name, unit}
+		if of := units.Quantity(unit); of != "" && value < 0 {
+			t.bad(benchBad{key, on, fmt.Sprintf("%s %s: a %s is not negative", digits, unit, of)})
+			continue
+		}
 		at, ok := t.index[key]
 		if !ok {
 			if len(t.rows) >= maxSamples {
-				c.warn(number, "more than %d metrics: %s %s is left out", maxSamples, clip(name, maxLabel), unit)
+				c.warn(on, "more than %d metrics: %s %s is left out", maxSamples, clip(name, maxLabel), unit)
 				continue
 			}
 			at = len(t.rows)
@@ -129,24 +147,58 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, number i
 			t.packages[name][pkg] = true
 		}
 		row := &t.rows[at]
-		row.sum, row.n, row.digits, row.line = row.sum+value, row.n+1, digits, number
+		row.sum, row.n, row.digits, row.line = row.sum+value, row.n+1, digits, on
 	}
+}
+
+// bad keeps what cannot be read.
+func (t *benchTable) bad(b benchBad) {
+	if len(t.unread) < maxSamples {
+		t.unread = append(t.unread, b)
+	}
+}
+
+// badLine keeps that a line of results has a value that is no number.
+func (t *benchTable) badLine(fields []string, on int) {
+	for i := 2; i < len(fields); i += 2 {
+		if _, err := number.Parse(fields[i]); err != nil {
+			name := strings.TrimPrefix(fields[0], "Benchmark")
+			t.bad(benchBad{benchKey{name: name}, on, fmt.Sprintf("%q %s", clip(fields[i], maxLabel), err)})
+			return
+		}
+	}
+}
+
+// metric is the name of a row's metric.
+func (t *benchTable) metric(key benchKey) string {
+	name := strings.TrimSuffix(key.name, t.suffix)
+	if len(t.packages[key.name]) > 1 {
+		name = key.pkg + "." + name
+	}
+	return name + " " + key.unit
 }
 
 func (t *benchTable) samples(c *collector) {
 	t.units = map[string]string{}
-	for _, row := range t.rows {
-		name := strings.TrimSuffix(row.name, t.suffix)
-		if len(t.packages[row.name]) > 1 {
-			name = row.pkg + "." + name
+	lines := map[string]benchBad{}
+	for _, b := range t.unread {
+		if b.unit != "" {
+			c.refuse(t.metric(b.benchKey), b.line, b.text)
+		} else {
+			lines[b.name] = b
 		}
-		s := Sample{Metric: name + " " + row.unit, Value: row.sum / float64(row.n), Unit: canonicalUnit(row.unit),
+	}
+	for _, row := range t.rows {
+		if b, ok := lines[row.name]; ok {
+			c.refuse(t.metric(row.benchKey), b.line, b.text)
+		}
+		s := Sample{Metric: t.metric(row.benchKey), Value: row.sum / float64(row.n), Unit: units.Canonical(row.unit),
 			Printed: row.digits, Line: row.line}
 		if row.n > 1 {
 			s.Printed, s.Over = "", []string{fmt.Sprintf("%s ×%d", s.Metric, row.n)}
 		}
 		if math.IsInf(s.Value, 0) {
-			c.warn(row.line, "%s: the mean %s", s.Metric, errNotFinite)
+			c.warn(row.line, "%s: the mean %s", s.Metric, number.ErrInfinite)
 			continue
 		}
 		t.units[s.Metric] = row.unit

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // inference reads the outputs and JSON files of the benchmarks of vLLM and SGLang. Both print the same labels, so one
@@ -198,7 +200,7 @@ func (r *inferenceReading) read(text string, n int) bool {
 	case name == "conversations completed/total" && r.inTable:
 		return r.conversations(rest, n)
 	case name == "time to execute all requests":
-		digits, behind := leadingNumber(rest)
+		digits, behind := number.Leading(rest)
 		return digits != "" && strings.HasPrefix(behind, " secs") && r.duration("long-document-qa", digits, n)
 	case name == "throughput":
 		return r.throughput(rest, n)
@@ -214,6 +216,9 @@ func (r *inferenceReading) labelled(name, rest string, n int) bool {
 		return r.value(inferenceLabel{metric: metric, unit: unit, after: after}, rest, n)
 	}
 	l, ok := r.labels[name]
+	if !ok && r.inTable {
+		r.otherUnit(name, rest, n)
+	}
 	if m := tablePosition().FindStringSubmatch(name); m != nil {
 		metric := "spec_decode_acceptance_position_" + m[1]
 		l, ok = inferenceLabel{metric: metric, unit: "%", within: speculative}, true
@@ -233,8 +238,11 @@ func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
 	if r.section == warming {
 		return true
 	}
-	digits, behind := leadingNumber(rest)
+	digits, behind := number.Leading(rest)
 	if digits == "" {
+		if rest != "" && (r.inTable || !l.common) {
+			r.unreadable(l.metric, rest, n)
+		}
 		return false
 	}
 	if l.metric == "successful_requests" && strings.HasPrefix(behind, "/") {
@@ -249,6 +257,10 @@ func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
 		}
 		return false
 	}
+	if glued := behind != "" && l.after == "" && behind[0] != ' ' && behind[0] != '\t' && behind != "%"; glued {
+		r.unreadable(l.metric, digits+behind, n)
+		return !l.common
+	}
 	r.setMode("serving")
 	r.sample(r.prefix+l.metric, digits, l.unit, n)
 	r.last.metric = r.prefix + l.metric
@@ -259,32 +271,10 @@ func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
 	return true
 }
 
-// sample keeps a number. Two different ones for the same metric are two results.
-func (r *inferenceReading) sample(metric, digits, unit string, n int) {
-	i, again := r.index[metric]
-	if again && r.conflict == nil {
-		if v, err := number(digits); err == nil && v != r.Samples[i].Value {
-			first := r.Samples[i]
-			r.conflict = r.refuse(ruleAmbiguous, n, "%s is %s in line %d and %s in line %d: two results in one output",
-				metric, first.Printed, first.Line, digits, n)
-		}
-	}
-	if !again {
-		r.add(metric, digits, unit, n)
-	}
-}
-
-// truncated notes that the output ends inside a number or its unit.
-func (r *inferenceReading) truncated(metric, text string, n int) {
-	r.cut = r.refuse(ruleIncomplete, n, "%s: the output ends inside %q", metric,
-		clip(strings.TrimSpace(text), maxLabel))
-	r.last.metric = metric
-}
-
 // unlabelled reads a line without a colon.
 func (r *inferenceReading) unlabelled(text string, n int) bool {
 	if digits, ok := strings.CutPrefix(text, "cost time "); ok {
-		if d, behind := leadingNumber(digits); d != "" && (behind == "" || behind[0] == ' ') {
+		if d, behind := number.Leading(digits); d != "" && (behind == "" || behind[0] == ' ') {
 			return r.duration("prefix-caching", d, n)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/needtest"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // inferenceCase is one output with its figures.
@@ -130,7 +131,7 @@ func TestInferenceDocuments(t *testing.T) {
 				both++
 				_, decimals, _ := strings.Cut(printed.Printed, ".")
 				rounded := strconv.FormatFloat(s.Value, 'f', len(decimals), 64)
-				if v, err := number(rounded); err != nil ||
+				if v, err := number.Parse(rounded); err != nil ||
 					math.Abs(v-printed.Value) > 1.01*math.Pow10(-len(decimals)) || s.Unit != printed.Unit {
 					t.Errorf("%s is %v %s in the file, and %s %s is printed", s.Metric, s.Value, s.Unit,
 						printed.Printed, printed.Unit)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // inferenceKey is the metric that one key of a result file gives.
@@ -283,7 +284,7 @@ func (r *inferenceReading) document(tool, mode string, d map[string]any) {
 	for i, v := range list(d["spec_decode_per_position_acceptance_rates"], 20) {
 		if n, ok := v.(json.Number); ok {
 			if rate, err := n.Float64(); err == nil {
-				percent := json.Number(strconv.FormatFloat(round(100*rate), 'g', -1, 64))
+				percent := json.Number(strconv.FormatFloat(number.Round(100*rate), 'g', -1, 64))
 				r.take(fmt.Sprintf("spec_decode_acceptance_position_%d", i), "%", percent)
 			}
 		}
@@ -301,7 +302,11 @@ func (r *inferenceReading) take(metric, unit string, v any) {
 		return
 	}
 	text, _, err := digits(v)
-	if err != nil {
+	if printed, ok := v.(string); ok && err != nil {
+		if text = printed; printed == notFinite {
+			text = "NaN"
+		}
+	} else if err != nil {
 		r.warnOf("", metric, 0, "%s %v", metric, err)
 		return
 	}
@@ -314,7 +319,7 @@ func (r *inferenceReading) percentiles(name string, v any) {
 	keys := slices.Collect(maps.Keys(d))
 	slices.SortFunc(keys, func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
 	for _, key := range keys[:min(len(keys), maxLabels)] {
-		if _, err := number(key); err == nil && len(key) < 8 {
+		if _, err := number.Parse(key); err == nil && len(key) < 8 {
 			r.take(name+"_p"+key, "s", d[key])
 		}
 	}

@@ -69,7 +69,6 @@ var (
 		`(ttft|tpot|itl|e2el|e2e latency)( \(ms\))?$`)
 	tablePosition = lazyregexp.New(`^position ([0-9]{1,3})$`)
 	tableTitle    = lazyregexp.New(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
-	leading       = lazyregexp.New(`^(?i:[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|nan|inf(?:inity)?))`)
 	undescribed   = lazyregexp.New(`^\s*[0-9]{1,3}%\|[^|]*\|\s*[0-9]+/([0-9]+) \[[^\]]*\]`)
 	described     = lazyregexp.New(`[0-9]{1,3}%\|[^|]*\|\s*\S+/\S+ \[[^\]]*\]`)
 	linePrefix    = lazyregexp.New(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
@@ -123,12 +122,6 @@ func ruled(text string) (title string, ok bool) {
 		return "=", true
 	}
 	return inner, true
-}
-
-// leadingNumber splits a text into the number at its beginning and what stands behind it.
-func leadingNumber(text string) (digits, behind string) {
-	digits = leading().FindString(text)
-	return digits, text[len(digits):]
 }
 
 // progress returns the end of the last progress bar in a line, and its total if the bar has no description, as in

@@ -4,18 +4,20 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 var (
-	throughputLine = regexp.MustCompile(`^([0-9.]+) requests/s(?:, ([0-9.]+) (?:total )?tokens/s)?` +
-		`(?:, ([0-9.]+) output tokens/s)?(.*)$`)
-	tokensLine     = regexp.MustCompile(`^([0-9.]+) tokens/s$`)
-	correctRate    = regexp.MustCompile(`Correct rate is ([0-9.]+) ?%`)
+	throughputLine = regexp.MustCompile(`^([0-9.,]+) requests/s(?:, ([0-9.,]+) (?:total )?tokens/s)?` +
+		`(?:, ([0-9.,]+) output tokens/s)?(.*)$`)
+	tokensLine     = regexp.MustCompile(`^([0-9.,]+) tokens/s$`)
+	correctRate    = regexp.MustCompile(`Correct rate is ([0-9.,]+) ?%`)
 	percentileName = regexp.MustCompile(`^([0-9]{1,2}(?:\.[0-9]+)?)% percentile latency$`)
-	batchLatency   = regexp.MustCompile(`^([0-9.]+) (m?s), (?:median |avg )?throughput: +([0-9.]+) token/s`)
-	startupAverage = regexp.MustCompile(`^Avg ((?:encoder )?(?:startup|compilation)) time: ([0-9.]+) seconds$`)
+	batchLatency   = regexp.MustCompile(`^([0-9.,]+) (m?s), (?:median |avg )?throughput: +([0-9.,]+) token/s`)
+	startupAverage = regexp.MustCompile(`^Avg ((?:encoder )?(?:startup|compilation)) time: ([0-9.,]+) seconds$`)
 	startupGroup   = regexp.MustCompile(`^((?:Encoder )?(?:[Ss]tartup|[Cc]ompilation)) time percentiles:$`)
-	startupPercent = regexp.MustCompile(`^([0-9]{1,3}(?:\.[0-9]+)?)%: ([0-9.]+) seconds$`)
+	startupPercent = regexp.MustCompile(`^([0-9]{1,3}(?:\.[0-9]+)?)%: ([0-9.,]+) seconds$`)
 	declaredCount  = regexp.MustCompile(`\bnum_prompts=([0-9]+)`)
 	commandCount   = regexp.MustCompile(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
 )
@@ -29,8 +31,18 @@ func (r *inferenceReading) throughput(rest string, n int) bool {
 	}
 	m := throughputLine.FindStringSubmatch(rest)
 	if m == nil {
-		if digits, behind := leadingNumber(rest); digits != "" && strings.HasPrefix(" requests/s", behind) {
+		digits, behind := number.Leading(rest)
+		switch {
+		case digits == "":
+			return false
+		case strings.HasPrefix(" requests/s", behind):
 			r.truncated("request_throughput", rest, n)
+			return true
+		case strings.HasPrefix(behind, " requests/s"):
+			r.unreadable("request_throughput", digits, n)
+			return true
+		case strings.HasPrefix(behind, " tokens/s"):
+			r.unreadable("total_token_throughput", digits, n)
 			return true
 		}
 		return false
@@ -77,7 +89,7 @@ func (r *inferenceReading) offlineLatency(name, rest string, n int) bool {
 	} else {
 		return false
 	}
-	digits, behind := leadingNumber(rest)
+	digits, behind := number.Leading(rest)
 	behind = strings.TrimSpace(behind)
 	switch {
 	case digits == "" || !strings.HasPrefix("seconds", behind) && !strings.HasPrefix(behind, "seconds"):
@@ -105,7 +117,7 @@ func (r *inferenceReading) oneBatch(name, rest string, n int) bool {
 	case "total. latency":
 		of = [2]string{"latency_total", "total_token_throughput"}
 	case "batch size":
-		if digits, behind := leadingNumber(rest); digits != "" && behind == "" && !r.inTable {
+		if digits, behind := number.Leading(rest); digits != "" && behind == "" && !r.inTable {
 			r.section = batch
 			r.cases++
 		}
@@ -120,7 +132,7 @@ func (r *inferenceReading) oneBatch(name, rest string, n int) bool {
 	}
 	m := batchLatency.FindStringSubmatch(rest)
 	if m == nil {
-		if digits, _ := leadingNumber(rest); digits != "" {
+		if digits, _ := number.Leading(rest); digits != "" {
 			r.tool, r.mode = "sglang", "one_batch"
 			r.truncated(of[0], rest, n)
 		}
@@ -135,7 +147,7 @@ func (r *inferenceReading) oneBatch(name, rest string, n int) bool {
 	return true
 }
 
-func digitsFirst(text string) bool { d, _ := leadingNumber(text); return d != "" }
+func digitsFirst(text string) bool { d, _ := number.Leading(text); return d != "" }
 
 // milliseconds refuses the versions that say ms behind a number of seconds.
 func (r *inferenceReading) milliseconds(unit, rest string, n int) {

@@ -7,7 +7,7 @@ import (
 
 var (
 	turnsSummary = regexp.MustCompile(`^Statistics summary(?: \(assuming ([0-9]{1,2})% warmup samples\))?:$`)
-	turnsFigure  = regexp.MustCompile(`^(runtime_sec|requests_per_sec) = ([0-9.]+)$`)
+	turnsFigure  = regexp.MustCompile(`^(runtime_sec|requests_per_sec) = ([0-9.,]+)$`)
 	turnsColumn  = regexp.MustCompile(`^(?:count|mean|std|min|max|([0-9]{1,2}(?:\.[0-9]+)?)%)$`)
 )
 

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // jsonLeaves reads every number of the last JSON document, named by its path.
@@ -17,10 +20,12 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 		return Result{}, fmt.Errorf("json: %w", err)
 	}
 	c := newCollector("json")
-	firsts := map[string]Sample{}
-	document := t.each(c, func(earlier any) {
-		for _, l := range leaves(earlier, "", nil, maxSamples-len(firsts)) {
-			noteFirst(firsts, l.path, l.value)
+	before := newEarlier()
+	document := t.each(c, func(document any) {
+		all := leaves(document, "", nil, maxSamples+1)
+		before.full = before.full || len(all) > maxSamples
+		for _, l := range all {
+			before.note(l.path, l.value)
 		}
 	})
 	all := leaves(document, "", nil, maxSamples+1)
@@ -31,7 +36,7 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 		}
 		text, remark, err := digits(l.value)
 		switch {
-		case err == errNotFinite:
+		case err == number.ErrInfinite:
 			c.warn(0, "%s: %v", l.path, err)
 		case err == nil:
 			c.warn(0, "%s: %s", l.path, remark)
@@ -41,22 +46,48 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 	if len(all) > maxSamples {
 		c.warn(0, "more than %d values: the rest is left out", maxSamples)
 	}
-	c.again(firsts)
+	c.again(before)
 	return c.finish(), nil
 }
 
-// noteFirst keeps the first number of a metric.
-func noteFirst(firsts map[string]Sample, metric string, value any) {
-	if _, known := firsts[metric]; known {
-		return
-	}
+// earlier is what the documents of an output say before the last one.
+type earlier struct {
+	firsts map[string]Sample // by metric; the value is NaN where it is no number
+	others map[string]Sample // the first ones that differ from those
+	full   bool              // they have more values than are kept
+}
+
+func newEarlier() earlier { return earlier{firsts: map[string]Sample{}, others: map[string]Sample{}} }
+
+// note keeps the first value of a metric, and the first one that differs from it.
+func (e *earlier) note(metric string, value any) {
 	text, _, err := digits(value)
-	if err != nil {
+	v := math.NaN()
+	switch value := value.(type) {
+	case json.Number:
+		if v, err = number.Parse(text); err != nil {
+			v = math.NaN()
+		}
+	case string:
+		if err == nil {
+			v, _ = number.Parse(text)
+		} else if text = value; value == notFinite {
+			text = "NaN"
+		}
+	default:
 		return
 	}
-	if v, err := number(text); err == nil {
-		firsts[metric] = Sample{Metric: metric, Value: v, Printed: text}
+	to := e.firsts
+	if first, known := e.firsts[metric]; known {
+		if _, also := e.others[metric]; also || first.Value == v {
+			return
+		}
+		to = e.others
+	} else if len(e.firsts) >= maxSamples {
+		e.full = true
+		return
 	}
+	to[metric] = Sample{Metric: metric, Value: v, Printed: clip(text, maxLabel)}
 }
 
 // noDocument is the warning of an output that looked as if there were JSON in it.
@@ -69,6 +100,9 @@ func (t *tail) each(c *collector, found func(any)) any {
 		c.warn(0, "longer than %d MiB: only its end was searched for a document", maxDocument>>20)
 	}
 	document, cut := eachDocument(t.buf, found)
+	if document != nil && (cut || t.dropped) {
+		c.partly = "not all documents of the output were read"
+	}
 	switch {
 	case document == nil && cut:
 		c.warn(0, "the JSON document ends before its last bracket")

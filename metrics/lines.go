@@ -8,23 +8,36 @@ import (
 	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// maxLine is how much of a line is looked at, in bytes. It stays below the 64 KiB that benchfmt's scanner can hold.
+// maxLine is how much of a line is looked at at once, in bytes. It stays below the 64 KiB that benchfmt's scanner can
+// hold.
 const maxLine = 63 << 10
+
+const (
+	// overlap is how much of a piece of a longer line the next piece begins with, in bytes: an expression finds what is
+	// shorter wherever it stands.
+	overlap = 8 << 10
+	// margin is how much of the next piece stands at the end of one, so that a number is seen as a whole.
+	margin = 1 << 10
+)
 
 // lines reads an output line by line in bounded memory. A carriage return ends a line, too, since progress bars
 // overwrite themselves with it, but only a line feed counts for the number.
 type lines struct {
 	number       int  // of the current line, from 1
 	unterminated bool // the current line is the last one and has no end: it may have been cut off
-	cut          int  // the first line that was longer than maxLine; 0: none
+	cut          int  // the first line of which a part was not read; 0: none
+	whole        bool // set before the first call of next: a longer line comes in pieces that overlap
+	from, to     int  // a piece has what ends after from, and not after to: other pieces have the rest
 
 	scanner *bufio.Scanner
 	current []byte
 	newline bool // the current line ended with a line feed
 	skip    bool // the rest of an overlong line is being passed over
 	overrun bool // the current line is longer than maxLine
+	resumed bool // the current piece is not the first one of its line
 }
 
 func newLines(r io.Reader) *lines {
@@ -44,10 +57,24 @@ func (l *lines) next() bool {
 	if after {
 		l.number++
 	}
-	if l.overrun && l.cut == 0 {
+	if l.overrun && !l.whole && l.cut == 0 {
 		l.cut = l.number
 	}
-	l.current = clean(l.scanner.Bytes())
+	raw := l.scanner.Bytes()
+	if !l.whole {
+		l.current = clean(raw)
+		return true
+	}
+	l.current = withoutStamp(scrubbed(raw))
+	l.from, l.to = -1, len(l.current)
+	if l.resumed {
+		l.current = scrubbed(raw)
+		l.from, l.to = len(scrubbed(raw[:overlap-margin])), len(l.current)
+	}
+	if l.overrun {
+		l.to -= len(scrubbed(raw[len(raw)-margin:]))
+	}
+	l.resumed = l.overrun
 	return true
 }
 
@@ -80,6 +107,9 @@ func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
 		return end + 1, data[:end:end], nil
 	case l.skip:
 		return len(data), nil, nil
+	case len(data) > maxLine && l.whole:
+		l.overrun = true
+		return len(data) - overlap, data, nil
 	case len(data) > maxLine:
 		l.skip, l.overrun = true, true
 		return len(data), data, nil
@@ -93,16 +123,21 @@ func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
 // clean returns a line as a person reads it: without escape sequences, control and format characters, with U+FFFD for
 // bytes that are not UTF-8. Most lines need no copy.
 func clean(b []byte) []byte {
-	for i, c := range b {
-		if c < ' ' && c != '\t' || c >= 0x7f {
-			b = scrub(b, i)
-			break
-		}
-	}
+	b = scrubbed(b)
 	if len(b) > maxLine {
 		b = bytes.ToValidUTF8(b[:maxLine], nil)
 	}
 	return withoutStamp(b)
+}
+
+// scrubbed is clean for any length, and with the time stamp.
+func scrubbed(b []byte) []byte {
+	for i, c := range b {
+		if c < ' ' && c != '\t' || c >= 0x7f {
+			return scrub(b, i)
+		}
+	}
+	return b
 }
 
 // scrub copies b without what does not belong to the text; the first n bytes are known to be good.
@@ -120,7 +155,11 @@ func scrub(b []byte, n int) []byte {
 			out = append(out, '\t')
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
 		case unicode.IsSpace(r):
-			out = append(out, ' ')
+			if n := len(out); n > 0 && startsNumber(out[n-1:]) && startsNumber(b[i:]) && r != ' ' {
+				out = utf8.AppendRune(out, number.Narrow)
+			} else {
+				out = append(out, ' ')
+			}
 		default:
 			out = utf8.AppendRune(out, r)
 		}

@@ -21,9 +21,10 @@
 // A geometric mean over several benchmarks exists only where all values are positive, and two such means may be
 // compared only when they are over the same benchmarks.
 //
-// Output is hostile: lines are bounded, control characters and escape sequences are removed, a carriage return starts
-// a new line, and a number that is not finite is a warning and not a sample. When a metric is printed twice with
-// different values the last one counts, with a warning.
+// Output is hostile: memory is bounded, control characters and escape sequences are removed, a carriage return starts
+// a new line, and what is no finite number is a warning and not a sample. Package number decides what a number is. When
+// a metric is printed twice with different values, or once as a number and once as something else, the last number
+// counts, with a warning and a doubt.
 package metrics
 
 import (
@@ -48,6 +49,7 @@ type Sample struct {
 
 // Kinds of warnings.
 const (
+	Unread   = "unread"    // a value of a metric stands there that is no number, or only a part of one was matched
 	Repeated = "repeated"  // a metric was printed more than once, with different values
 	Cut      = "cut"       // the output, or a line of it, ends too early
 	NotFound = "not_found" // a metric that was asked for was not printed
@@ -69,6 +71,10 @@ type Result struct {
 	Labels   []string  // the metrics, then the labels that stood before numbers; at most 200
 	Failure  *Match    // why this is no valid result of a whole run; nil: nothing says so
 	Stated   Stated    // set by whoever reads the other outputs of the run, too, and by no Parser
+
+	// Doubts holds, by metric, why the output does not say one value of it: it has several ones, or one that nobody can
+	// read. A sample of such a metric must not decide anything. The texts are those of warnings.
+	Doubts map[string]string
 }
 
 // Output is what a run left behind.

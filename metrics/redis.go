@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // redis reads what redis-benchmark prints (its report, the lines of -q and the table of --csv) and the table of
@@ -157,7 +159,7 @@ func (r *redisReading) csvRow(text string, n int) {
 	}
 	columns := r.columns
 	if r.table != csvRows {
-		if _, err := number(row[1]); err != nil || len(row) != 2 {
+		if _, err := number.Parse(row[1]); err != nil || len(row) != 2 {
 			return // somebody else's table
 		}
 		columns = []string{"test", "rps"}

@@ -8,12 +8,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/sieve"
 )
 
 // search looks for rules in a log, one line after the other.
 type search struct {
 	rules    []Rule // then the pseudo rule of a server that is ready
-	sieve    *sieve
+	sieve    *sieve.Sieve
 	joinable []bool // by rule: whether a match may go over the end of a line
 	turn     int
 
@@ -46,9 +47,13 @@ const ready = `The server is fired up and ready to roll|Application startup comp
 func newSearch(rules []Rule) *search {
 	c := &search{rules: append(slices.Clip(rules), Rule{Pattern: regexp.MustCompile(ready)}),
 		joinable: make([]bool, len(rules)+1)}
-	c.sieve = newSieve(c.rules)
+	patterns := make([]*regexp.Regexp, len(c.rules))
+	for i, r := range c.rules {
+		patterns[i] = r.Pattern
+	}
+	c.sieve = sieve.New(patterns)
 	for i, r := range rules {
-		c.joinable[i] = shortest(required(r.Pattern.String())) >= minWord && singular(r.Pattern.String())
+		c.joinable[i] = sieve.Shortest(r.Pattern.String()) >= minWord && singular(r.Pattern.String())
 	}
 	c.errors.rule, c.warnings.rule = len(rules), len(rules)
 	return c
@@ -58,7 +63,7 @@ func newSearch(rules []Rule) *search {
 func (c *search) line(number int, line []byte) {
 	c.turn++
 	text := withoutPrefix(line)
-	for _, i := range c.sieve.candidates(line, c.turn) {
+	for _, i := range c.sieve.Candidates(line, c.turn) {
 		c.try(i, number, line, line, 0)
 		if len(text) < len(line) {
 			c.try(i, number, text, line, 0)
@@ -79,7 +84,7 @@ func (c *search) across(number int, line []byte) {
 	for _, gap := range []string{" ", ""} {
 		c.turn++
 		c.joined = append(append(append(c.joined[:0], c.previous...), gap...), line[:min(len(line), maxJoined)]...)
-		for _, i := range c.sieve.candidates(c.joined, c.turn) {
+		for _, i := range c.sieve.Candidates(c.joined, c.turn) {
 			if c.joinable[i] {
 				c.try(i, c.number, c.joined, c.head, len(c.previous))
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // Stated holds the amounts of work and the settings that an output states about its own run. Both sides of a comparison
@@ -143,7 +144,7 @@ func (s *statedReading) line(b []byte) {
 	case first >= "0" && first <= "9":
 		if m := statedDone().FindStringSubmatch(text); m != nil {
 			s.set("requests", m[1])
-			if v, err := number(m[2]); err == nil { // one test after the other
+			if v, err := number.Parse(m[2]); err == nil { // one test after the other
 				s.counts["benchmark_duration"] += v
 			}
 		} else if m := statedSetting().FindStringSubmatch(text); m != nil {
@@ -171,9 +172,9 @@ func (s *statedReading) bench(suffix string) {
 // labelled reads a label and what stands behind it.
 func (s *statedReading) labelled(label, rest string) {
 	if metric, ok := s.countOf[label]; ok {
-		digits, behind := leadingNumber(rest)
+		digits, behind := number.Leading(rest)
 		behind = strings.TrimSpace(behind)
-		if v, err := number(digits); err == nil && (behind == "" || strings.HasPrefix(behind, "(") ||
+		if v, err := number.Divided(digits); err == nil && (behind == "" || strings.HasPrefix(behind, "(") ||
 			behind == "requests" || behind == "s" && metric == "benchmark_duration") {
 			s.counts[metric] = v
 		}
@@ -187,7 +188,7 @@ func (s *statedReading) labelled(label, rest string) {
 		s.set(setting, rest)
 		return
 	}
-	digits, behind := leadingNumber(rest)
+	digits, behind := number.Leading(rest)
 	behind = strings.TrimSpace(behind)
 	switch kindOf(setting) {
 	case ofWord:
@@ -287,7 +288,7 @@ func (s *statedReading) document(d map[string]any) {
 // plausible says whether a value in a document of an unknown program is one of the setting.
 func plausible(setting string, v any) bool {
 	text := scalar(v)
-	digits, behind := leadingNumber(text)
+	digits, behind := number.Leading(text)
 	switch kindOf(setting) {
 	case ofWord:
 		return digits == "" && text != ""
@@ -320,7 +321,7 @@ func (s *statedReading) count(metric string, v any) {
 		return
 	}
 	if n, ok := v.(json.Number); ok {
-		if f, err := number(n.String()); err == nil {
+		if f, err := number.Parse(n.String()); err == nil {
 			s.counts[metric] = f
 		}
 	}

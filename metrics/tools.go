@@ -2,9 +2,13 @@ package metrics
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // readAIPerf reads profile_export_aiperf.json: one object for each metric, with its unit.
@@ -27,7 +31,7 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 		if !known {
 			name = slug(key)
 		}
-		unit = canonicalUnit(unit)
+		unit = units.Canonical(unit)
 		if of["p50"] == nil && of["min"] == nil {
 			r.take("", name, unit, of["avg"])
 			continue
@@ -52,7 +56,7 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	asked := 0.0
 	if n, ok := follow(d, []string{"input_config", "loadgen", "request_count"}); ok {
 		if count, _, err := digits(n); err == nil {
-			asked, _ = number(count)
+			asked, _ = number.Parse(count)
 		}
 	}
 	asked = max(asked, float64(askedBy(text(object(d["run_info"])["cli_command"]))), float64(r.command))
@@ -164,7 +168,7 @@ func readPyperf(r *toolReading, d map[string]any) bool {
 		if len(benchmarks) == 1 {
 			name = ""
 		}
-		r.stats(name, part, canonicalUnit(unit), values)
+		r.stats(name, part, units.Canonical(unit), values)
 	}
 	return found
 }
@@ -180,12 +184,14 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 	var order [][2]string
 	add := func(name, part, unit string, v any) {
 		text, _, err := digits(v)
-		if err != nil {
+		if printed, ok := v.(string); ok && err != nil {
+			text = strings.Replace(printed, notFinite, "NaN", 1)
+		} else if err != nil {
 			return
 		}
-		f, err := number(text)
+		f, err := number.Parse(text)
 		if err != nil {
-			r.warn(0, "%s %s: %v", clip(name, maxLabel), part, err)
+			r.refuse(named(name, part), 0, fmt.Sprintf("%q %v", clip(text, maxLabel), err))
 			return
 		}
 		key := [2]string{name, part}
@@ -218,14 +224,15 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 			continue
 		}
 		found = true
-		unit := canonicalUnit(text(of["time_unit"]))
+		unit := units.Canonical(text(of["time_unit"]))
 		add(name, "real_time", unit, of["real_time"])
 		add(name, "cpu_time", unit, of["cpu_time"])
 		add(name, "items_per_second", "items/s", of["items_per_second"])
 		add(name, "bytes_per_second", "B/s", of["bytes_per_second"])
 	}
 	for _, key := range order {
-		r.put(Sample{Metric: named(key[0], key[1]), Value: round(meanOf(rows[key].values)), Unit: rows[key].unit})
+		mean := number.Round(meanOf(rows[key].values))
+		r.put(Sample{Metric: named(key[0], key[1]), Value: mean, Unit: rows[key].unit})
 	}
 	return found
 }

@@ -1,86 +1,56 @@
 package metrics
 
 import (
-	"errors"
+	"cmp"
+	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
-
-// spelling returns the canonical spelling of a unit, or of one side of its slash.
-func spelling(word string) string {
-	switch strings.ToLower(word) {
-	case "nsec", "nsecs", "nanosecond", "nanoseconds":
-		return "ns"
-	case "usec", "usecs", "microsecond", "microseconds", "µs", "μs":
-		return "us"
-	case "msec", "msecs", "millisecond", "milliseconds":
-		return "ms"
-	case "sec", "secs", "second", "seconds":
-		return "s"
-	case "minute", "minutes":
-		return "min"
-	case "request", "requests", "reqs":
-		return "req"
-	case "token", "tokens", "toks":
-		return "tok"
-	case "byte", "bytes":
-		return "B"
-	case "percent":
-		return "%"
-	}
-	return word
-}
-
-// canonicalUnit spells a unit in the one way that samples use: "requests per second" is req/s, msec is ms. A unit that
-// it does not know stays as it is.
-func canonicalUnit(unit string) string {
-	unit = strings.TrimSpace(unit)
-	switch strings.ToLower(unit) {
-	case "rps", "qps":
-		return "req/s"
-	case "ns/op", "b/op", "allocs/op":
-		return unit
-	}
-	if amount, per, ok := strings.Cut(unit, " per "); ok {
-		unit = amount + "/" + per
-	}
-	amount, per, ok := strings.Cut(unit, "/")
-	if !ok {
-		return spelling(unit)
-	}
-	return spelling(strings.TrimSpace(amount)) + "/" + spelling(strings.TrimSpace(per))
-}
 
 // pathUnit guesses a unit from the last key of a path such as results.0.latency_ms. Empty: the key does not say.
 func pathUnit(path string) string {
 	key := path[strings.LastIndexByte(path, '.')+1:]
-	if amount, per, ok := strings.Cut(key, "/"); ok && spelling(per) == "s" {
+	if amount, per, ok := strings.Cut(key, "/"); ok && units.Spelling(per) == "s" {
 		amount = amount[strings.LastIndexByte(amount, ' ')+1:]
 		if amount != strings.ToUpper(amount) {
 			amount = strings.ToLower(amount) // Ops/sec, but KB/sec
 		}
-		return canonicalUnit(amount + "/s")
+		return units.Canonical(amount + "/s")
 	}
 	words := tokens(key)
 	n := len(words)
 	switch {
-	case n >= 3 && words[n-2] == "per" && spelling(words[n-1]) == "s":
-		return canonicalUnit(words[n-3] + "/" + words[n-1])
+	case n >= 3 && words[n-2] == "per" && units.Spelling(words[n-1]) == "s":
+		return units.Canonical(words[n-3] + "/" + words[n-1])
 	case n >= 1 && (words[n-1] == "rps" || words[n-1] == "qps"):
 		return "req/s"
-	case n >= 2 && (isTime(spelling(words[n-1])) || words[n-1] == "bytes" || words[n-1] == "percent"):
-		return spelling(words[n-1])
+	case n >= 2 && (units.IsTime(units.Spelling(words[n-1])) || words[n-1] == "bytes" || words[n-1] == "percent"):
+		return units.Spelling(words[n-1])
 	}
 	return ""
+}
+
+// shortestTime is the shortest duration that anybody measures, in any unit: what is below it has underflowed.
+const shortestTime = 1e-300
+
+// Vanished says why a sample is no measurement: it is a duration that is zero, or as good as that; empty: it is one.
+func (s Sample) Vanished() string {
+	amount, per, _ := strings.Cut(units.Canonical(s.Unit), "/")
+	if !units.IsTime(amount) || units.IsTime(per) || math.Abs(s.Value) >= shortestTime {
+		return ""
+	}
+	return fmt.Sprintf("%s is %s %s, and a duration of nothing is no measurement", s.Metric,
+		cmp.Or(s.Printed, strconv.FormatFloat(s.Value, 'g', -1, 64)), s.Unit)
 }
 
 // Better says which direction of a metric is the better one. Known is false where neither is: counts of requests and
 // tokens, and names and units that say nothing.
 func Better(metric, unit string) (higher, known bool) {
-	unit = canonicalUnit(unit)
+	unit = units.Canonical(unit)
 	words := tokens(metric)
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(names, w) })
@@ -91,7 +61,7 @@ func Better(metric, unit string) (higher, known bool) {
 	switch {
 	case ratio && per == "s", strings.HasSuffix(strings.ToLower(unit), "flops"):
 		return !bad, true
-	case isTime(amount), ratio && per == "op":
+	case units.IsTime(amount), ratio && per == "op":
 		return false, true
 	case unit == "req" || unit == "tok":
 		return false, false
@@ -107,40 +77,4 @@ func Better(metric, unit string) (higher, known bool) {
 		return true, true
 	}
 	return false, false
-}
-
-// isTime says whether a unit's numerator is a time; Go benchmarks write p99-ns for a percentile.
-func isTime(unit string) bool {
-	unit = unit[strings.LastIndexByte(unit, '-')+1:]
-	return slices.Contains([]string{"ns", "us", "ms", "s", "min", "h", "sec"}, unit)
-}
-
-// thousands is a number with separators, as in 1,234.5.
-var thousands = regexp.MustCompile(`^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$`)
-
-var (
-	errNoNumber  = errors.New("is not a number")
-	errNotFinite = errors.New("is not finite")
-	errTooLarge  = errors.New("is too large")
-)
-
-// number reads a decimal number.
-func number(digits string) (float64, error) {
-	digits = strings.TrimSpace(digits)
-	if thousands.MatchString(digits) {
-		digits = strings.ReplaceAll(digits, ",", "")
-	}
-	if strings.ContainsAny(digits, "xX_pP") {
-		return 0, errNoNumber // hexadecimal and separated forms are Go's, not a benchmark's
-	}
-	v, err := strconv.ParseFloat(digits, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, errTooLarge
-	case err != nil:
-		return 0, errNoNumber
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return 0, errNotFinite
-	}
-	return v, nil
 }

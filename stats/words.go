@@ -46,7 +46,7 @@ func (c *Comparison) ratioText(effect float64, whole bool) string {
 	case !whole:
 		return factor(effect)
 	}
-	change := -1.0 // of the value itself
+	change := math.Inf(1) // of the value itself
 	if effect > -1 {
 		change = 1/(1+effect) - 1
 	}
@@ -60,7 +60,7 @@ func (c *Comparison) ratioText(effect float64, whole bool) string {
 // factor writes a relative effect as the ratio that it is: ×3.32.
 func factor(effect float64) string {
 	switch {
-	case effect >= 9:
+	case effect >= 9 || effect < -0.99:
 		return fmt.Sprintf("×%.4g", 1+effect)
 	case math.Abs(effect) < 0.1:
 		return fmt.Sprintf("×%.4f", 1+effect)

@@ -22,8 +22,10 @@ func TestEffectsInWords(t *testing.T) {
 		{Comparison{Better: Lower, Unit: "allocs/op", NoRatio: true, Value: 0, AgainstValue: 17, Blocks: 7}, "17 → 0",
 			""},
 		{Comparison{}, "-", ""},
-		{Comparison{Better: Lower, Effect: -1, Low: -1, High: -1, Blocks: 2}, "×0.00 (value −100.0 %)",
-			"×0.00 to ×0.00"},
+		{Comparison{Better: Lower, Effect: -1, Low: -1, High: -1, Blocks: 2},
+			"×0 (value +100000000.0 %)", "×0 to ×0"},
+		{Comparison{Better: Lower, Unit: "us", Effect: -0.9999, Low: -0.99995, High: -0.995, Blocks: 4},
+			"×0.0001 (time +999900.0 %)", "×5e-05 to ×0.005"},
 		{Comparison{Better: Lower, Effect: math.MaxFloat64, Low: 0, High: math.MaxFloat64, Blocks: 1},
 			"×1.798e+308 (value −100.0 %)", ""},
 	} {

@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/counters"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/transcript"
@@ -41,8 +42,8 @@ type lifecycle struct {
 	ran     []sample.Artefact    // what was proven to run
 	caches  []laidCache          // that the start was given
 
-	took     time.Duration    // by the measured command, in all passes
-	counters metrics.Counters // what the server counted meanwhile
+	took     time.Duration     // by the measured command, in all passes
+	counters counters.Counters // what the server counted meanwhile
 }
 
 // run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
@@ -201,7 +202,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 			return err
 		}
 	}
-	before := counters(ctx, server)
+	before := counted(ctx, server)
 	l.printed = map[string]hash.Hash{}
 	for i := range l.m.Bench.Design.Passes() {
 		if i > 0 {
@@ -214,7 +215,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 		}
 	}
 	if len(before) > 0 {
-		l.counters = counters(ctx, server).Since(before)
+		l.counters = counted(ctx, server).Since(before)
 	}
 	return l.check(ctx, server)
 }
@@ -258,12 +259,12 @@ func (l *lifecycle) putAside(number int) error {
 	return os.Mkdir(filepath.Join(l.out, sample.OutDir), 0o755)
 }
 
-// counters are what a server counts of itself; none: it has no such page, or counts nothing that is known.
-func counters(ctx context.Context, server *shell.Server) metrics.Counters {
+// counted are what a server counts of itself; none: it has no such page, or counts nothing that is known.
+func counted(ctx context.Context, server *shell.Server) counters.Counters {
 	if server == nil {
 		return nil
 	}
-	return metrics.ReadCounters(server.Page(ctx, "/metrics"))
+	return counters.Read(server.Page(ctx, "/metrics"))
 }
 
 // client runs the measured command.

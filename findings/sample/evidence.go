@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
 // Evidence is the part of a block's record of a member that is not a number: how the number was made, and on which
@@ -33,7 +34,7 @@ type Evidence struct {
 	Machine   map[string]string   `json:"machine,omitempty"`  // what is known of the machine's instance, by name
 	Canary    float64             `json:"canary,omitempty"`   // that was printed before the member; 0: not known
 	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
-	Counters  metrics.Counters    `json:"counters,omitempty"` // what the server counted while the measured command ran
+	Counters  counters.Counters   `json:"counters,omitempty"` // what the server counted while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
 	// Complaints are the first lines of errors and warnings of the output, with # for digits.
 	Complaints []string `json:"complaints,omitempty"`
@@ -87,8 +88,9 @@ func (r *Record) evidence(member string, read metrics.Result) Evidence {
 
 // Rules of runs whose output does not count. Like MetricMissing they are found out whenever the output is read.
 const (
-	MetricRepeated = "metric_repeated" // the primary metric was printed more than once, with different values
-	Incomplete     = "incomplete"      // a number is not as metrics.require demands
+	// MetricRepeated: the primary metric was printed more than once, and not as one number each time.
+	MetricRepeated = "metric_repeated"
+	Incomplete     = "incomplete" // a number is not as metrics.require demands
 )
 
 // ByReading reports whether a rule is found by reading the output, so that no record of a block has it.
@@ -97,16 +99,21 @@ func ByReading(rule string) bool {
 		slices.Contains(metrics.Rules(), rule)
 }
 
-// repeated is the failure of an output in which the primary metric, or a part of the mean that it is, has several
-// values.
-func repeated(primary metrics.Sample, read metrics.Result) error {
-	for _, w := range read.Warnings {
-		if w.Kind == metrics.Repeated && (w.Metric == primary.Metric || slices.Contains(primary.Over, w.Metric)) {
-			return &engine.Failure{Failure: failure.Failure{
-				Class: failure.Invalid, Rule: MetricRepeated, Stage: "parse", Message: "no sample: " + w.Text,
-				Remedy: "let the command print the primary metric once, or let match name the one line that counts",
-			}}
+// doubted is the failure of an output in which the primary metric, or a part of the mean that it is, has several values
+// or none that was measured.
+func doubted(primary metrics.Sample, read metrics.Result) error {
+	f := failure.Failure{Class: failure.Invalid, Stage: "parse"}
+	for _, metric := range append([]string{primary.Metric}, primary.Over...) {
+		if why := read.Doubts[metric]; why != "" {
+			f.Rule, f.Message = MetricRepeated, "no sample: "+why
+			f.Remedy = "let the command print the primary metric once, or let match name the one line that counts"
+			return &engine.Failure{Failure: f}
 		}
+	}
+	if why := primary.Vanished(); why != "" {
+		f.Rule, f.Message = MetricMissing, "no sample: "+why
+		f.Remedy = "let the command measure more work, or print a smaller unit"
+		return &engine.Failure{Failure: f}
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
 // What lies in the result of a block.
@@ -58,7 +58,7 @@ type Member struct {
 	Watched   []gpu.Summary       `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact          `json:"artefacts,omitempty"` // which results of other nodes it ran
 	Procedure []methodology.Field `json:"procedure,omitempty"` // how it was measured, whatever the file says since
-	Counters  metrics.Counters    `json:"counters,omitempty"`  // what the server counted while the measured command ran
+	Counters  counters.Counters   `json:"counters,omitempty"`  // what the server counted while the measured command ran
 	// paths of this lifecycle, by the names that all members have for them
 	Places []methodology.Field `json:"places,omitempty"`
 }

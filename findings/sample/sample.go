@@ -72,6 +72,15 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 		all.Samples = append(all.Samples, r.Samples...)
 		all.Warnings = append(all.Warnings, r.Warnings...)
 		all.Labels = append(all.Labels, r.Labels...)
+		for _, s := range r.Samples {
+			delete(all.Doubts, s.Metric)
+		}
+		for metric, why := range r.Doubts {
+			if all.Doubts == nil {
+				all.Doubts = map[string]string{}
+			}
+			all.Doubts[metric] = why
+		}
 	}
 	all.Stated, err = stated(spec, dir)
 	return all, err
@@ -146,7 +155,7 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 	}
 	if err == nil {
 		if s, ok := metrics.Find(result.Samples, spec.Primary); ok {
-			if err := repeated(s, result); err != nil {
+			if err := doubted(s, result); err != nil {
 				return metrics.Sample{}, err
 			}
 			return s, incomplete(spec, result)
@@ -158,7 +167,12 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 			message = fmt.Sprintf("metric %q: no line of the output matches %q", m.Name, m.Match)
 		}
 	}
-	if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
+	unread := slices.IndexFunc(result.Warnings, func(w metrics.Warning) bool {
+		return w.Kind == metrics.Unread && w.Metric == spec.Primary
+	})
+	if unread >= 0 {
+		message = "metric " + result.Warnings[unread].Text
+	} else if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
 	} else if errors.Is(err, fs.ErrNotExist) {
 		message += ": the command left no " + spec.File + " in $OUT"

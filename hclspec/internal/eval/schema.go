@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -58,21 +59,21 @@ func (s *Schema) suggest(diags hcl.Diagnostics) []string {
 			continue
 		}
 		name := m[1]
-		nearest := nearest(name, slices.Concat(attrs, blocks))
+		best := nearest.Name(name, slices.Concat(attrs, blocks))
 		switch {
 		case slices.Contains(blocks, name):
-			nearest = name
+			best = name
 			d.Detail = fmt.Sprintf("%s is a block here: write %s { … } without an equals sign.", name, name)
 		case slices.Contains(attrs, name):
-			nearest = name
+			best = name
 			d.Detail = fmt.Sprintf("%s is an argument here: write %s = VALUE.", name, name)
-		case nearest != "":
-			d.Detail = fmt.Sprintf("%q is not expected here. Did you mean %q?", name, nearest)
+		case best != "":
+			d.Detail = fmt.Sprintf("%q is not expected here. Did you mean %q?", name, best)
 		default:
 			d.Detail = fmt.Sprintf("%q is not expected here.%s", name, Choices(name, slices.Concat(attrs, blocks)))
 		}
-		if nearest != "" {
-			meant = append(meant, nearest)
+		if best != "" {
+			meant = append(meant, best)
 		}
 	}
 	return meant

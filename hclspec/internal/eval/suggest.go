@@ -6,46 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
 )
 
 // Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is
 // near.
 func Suggest(given string, candidates []string) string {
-	if best := nearest(given, candidates); best != "" {
+	if best := nearest.Name(given, candidates); best != "" {
 		return fmt.Sprintf(" Did you mean %q?", best)
 	}
 	return ""
-}
-
-// To compare names takes a time that grows with the product of their lengths.
-const maxName, maxNames = 200, 20_000
-
-// nearest is the candidate that a misspelt name probably means, of two as near the one that begins more alike; empty
-// when there is none.
-func nearest(given string, candidates []string) string {
-	best, nearest, alike := "", max(2, len(given)/3)+1, maxName
-	if len(given) > maxName || len(candidates) > maxNames {
-		return ""
-	}
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if difference := len(c) - len(given); difference > nearest || -difference > nearest {
-			continue // farther away
-		}
-		d, begin, _ := levenshtein.Calculate([]rune(given), []rune(c), 0, 1, 1, 1)
-		if d < nearest || d == nearest && begin > alike {
-			best, nearest, alike = c, d, begin
-		}
-	}
-	if best == "" || nearest >= max(len(given), len(best)) {
-		return ""
-	}
-	return best
 }
 
 // maxChoices is how many names are listed: the attributes of every block, and of commits as many as one looks through.

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Number is the value of a number attribute.
@@ -166,9 +167,26 @@ func (r Reader) Pattern(name string, groups int) string {
 	if err != nil {
 		r.Fail(r.At(name), "Invalid regular expression", "%s: %s.", name,
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	} else if v, ok := r.Value(name); ok && given == "" && v.Type() == cty.String {
+		r.Fail(r.At(name), "Empty regular expression",
+			"%s is empty, and would match every line. Write what the line holds, or leave it out.", name)
 	} else if re.NumSubexp() < groups && given != "" {
 		r.Fail(r.At(name), "No group",
 			"%s needs a group, as in \"rate: ([0-9.]+)\": what the first group matches is the value.", name)
+	}
+	return given
+}
+
+// path matches keys and indices of a JSON document: a.b.0.c, a.b[0].c, $.a["b"].
+var path = lazyregexp.New(`^\$?(?:\.?[^.\[\]]+|\[[^\[\]]+\])(?:\.[^.\[\]]+|\[[^\[\]]+\])*$`)
+
+// Path is a path to a value in a JSON document.
+func (r Reader) Path(name string) string {
+	given := r.Str(name)
+	if v, ok := r.Value(name); ok && v.Type() == cty.String && !path().MatchString(given) {
+		r.Fail(r.At(name), "Not a path",
+			"%s = %q leads nowhere: name the keys and indices from the top of the document, as in \"results.0.p99\" "+
+				"or \"results[0].p99\".", name, given)
 	}
 	return given
 }

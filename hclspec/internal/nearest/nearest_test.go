@@ -1,4 +1,4 @@
-package eval
+package nearest
 
 import "testing"
 
@@ -9,7 +9,7 @@ func TestTheNearestNameBeginsAlike(t *testing.T) {
 	for given, want := range map[string]string{
 		"gpus": "gpu", "cpu": "cpus", "imag": "image", "timer": "time", "quite": "", "ap": "app", "zz": "", "gp": "gpu",
 	} {
-		if got := nearest(given, known); got != want {
+		if got := Name(given, known); got != want {
 			t.Errorf("%q is taken for %q, want %q", given, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package metrics
+package counters
 
 import (
 	"maps"
@@ -33,7 +33,7 @@ func TestWhatAServerCounts(t *testing.T) {
 			"a:request_success_total NaN\na:request_success_total{x=\"} 3\na:prompt_tokens_total\n", Counters{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ReadCounters([]byte(tt.after)).Since(ReadCounters([]byte(tt.before)))
+			got := Read([]byte(tt.after)).Since(Read([]byte(tt.before)))
 			if rate, _ := got.HitRate(); !maps.Equal(got, tt.want) || rate != tt.rate {
 				t.Errorf("%v, %g", got, rate)
 			}
@@ -45,7 +45,7 @@ func FuzzCounters(f *testing.F) {
 	f.Add([]byte("a:prompt_tokens_total{x=\"\\\"}\"} 1e308\na:prompt_tokens_total 1e308\n# x\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzing.Frugal(t, len(b), func() {
-			for name, v := range ReadCounters(b) {
+			for name, v := range Read(b) {
 				if !(v >= 0) || math.IsInf(v, 0) || strings.TrimSpace(name) == "" {
 					t.Errorf("%s: %g", name, v)
 				}

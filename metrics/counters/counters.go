@@ -1,4 +1,5 @@
-package metrics
+// Package counters reads the page of metrics of an inference server: how many requests and tokens it counts.
+package counters
 
 import (
 	"bytes"
@@ -12,8 +13,8 @@ import (
 // prefix_hit_rate, a share that some servers give instead. A server that does not count something has no such name.
 type Counters map[string]float64
 
-// counterNames is the table of names without the part before the colon, which is the server's.
-func counterNames() map[string]string {
+// names is the table of names without the part before the colon, which is the server's.
+func names() map[string]string {
 	return map[string]string{
 		"request_success_total": "requests", "num_requests_total": "requests", "request_success": "requests",
 		"prompt_tokens_total": "prompt_tokens", "generation_tokens_total": "generation_tokens",
@@ -26,16 +27,19 @@ func counterNames() map[string]string {
 	}
 }
 
-// ReadCounters reads a page of metrics in the text format of Prometheus. Values of one name with several labels are
+// maxLine is the length in bytes beyond which a line is passed over.
+const maxLine = 63 << 10
+
+// Read reads a page of metrics in the text format of Prometheus. Values of one name with several labels are
 // added, and of several names for one thing the largest holds, since servers keep old names beside new ones.
-func ReadCounters(page []byte) Counters {
-	names, sums := counterNames(), map[string]float64{}
+func Read(page []byte) Counters {
+	table, sums := names(), map[string]float64{}
 	for line := range bytes.Lines(page) {
 		if len(line) == 0 || line[0] == '#' || len(line) > maxLine {
 			continue
 		}
 		name, rest := counterLine(string(line))
-		if _, known := names[bare(name)]; !known {
+		if _, known := table[bare(name)]; !known {
 			continue
 		}
 		fields := strings.Fields(rest)
@@ -48,7 +52,7 @@ func ReadCounters(page []byte) Counters {
 	}
 	found := Counters{}
 	for name, sum := range sums {
-		if is := names[bare(name)]; sum >= found[is] && !math.IsInf(sum, 0) {
+		if is := table[bare(name)]; sum >= found[is] && !math.IsInf(sum, 0) {
 			found[is] = sum
 		}
 	}

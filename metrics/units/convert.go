@@ -1,6 +1,10 @@
-package metrics
+package units
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
+)
 
 // scale is a unit as a multiple of the first unit of its dimension.
 type scale struct {
@@ -8,7 +12,7 @@ type scale struct {
 	factor    float64
 }
 
-// scaleOf returns the scale of one side of a unit, in canonical spelling. Prefixes of bytes are those that programs
+// scaleOf returns the scale of one side of a unit, in canonical Spelling. Prefixes of bytes are those that programs
 // print: KB and kB are 1,000 bytes, KiB are 1,024.
 func scaleOf(unit string) (scale, bool) {
 	switch unit {
@@ -61,7 +65,7 @@ func power(base float64, n int) float64 {
 // False: the units are of different dimensions, or at least one of them is unknown. Equal units convert whatever they
 // are.
 func Convert(value float64, from, to string) (float64, bool) {
-	from, to = canonicalUnit(from), canonicalUnit(to)
+	from, to = Canonical(from), Canonical(to)
 	if from == to {
 		return value, true
 	}
@@ -79,7 +83,7 @@ func Convert(value float64, from, to string) (float64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return round(value * factor), true
+	return number.Round(value * factor), true
 }
 
 // ratio is how many of one unit another one is.
@@ -93,4 +97,10 @@ func ratio(from, to string) (float64, bool) {
 		return 0, false
 	}
 	return a.factor / b.factor, true
+}
+
+// Known says whether one side of a unit, in canonical spelling, is one of those that convert.
+func Known(unit string) bool {
+	_, known := scaleOf(unit)
+	return known
 }

@@ -1,4 +1,4 @@
-package metrics
+package units
 
 import "testing"
 
@@ -29,6 +29,17 @@ func TestConvert(t *testing.T) {
 	} {
 		if got, ok := Convert(tt.value, tt.from, tt.to); got != tt.want || ok != tt.ok {
 			t.Errorf("%v %s in %s is %v, %v; want %v, %v", tt.value, tt.from, tt.to, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestQuantity(t *testing.T) {
+	for unit, want := range map[string]string{
+		"us": "duration", "seconds": "duration", "tok/s": "rate", "ns/op": "rate", "widgets/s": "rate", "MiB": "size",
+		"req": "count", "items": "count", "TFLOPS": "rate", "%": "", "": "", "dB": "", "p99-ns": "", "s/req": "",
+	} {
+		if got := Quantity(unit); got != want {
+			t.Errorf("%q: %q, want %q", unit, got, want)
 		}
 	}
 }

@@ -1,18 +1,20 @@
-package metrics
+// Package sieve finds the expressions that a line may match, without trying them.
+package sieve
 
 import (
 	"bytes"
+	"regexp"
 	"regexp/syntax"
 	"unicode/utf8"
 )
 
-// sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every
+// Sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every
 // line of a long log would take minutes; nearly all of them ask for a word, and nearly no line has one.
-type sieve struct {
+type Sieve struct {
 	words  [1 << sieveBits][]word // by hash of their heads
 	always []int                  // rules that ask for no word
 	seen   []int                  // by rule: the last turn in which it was a candidate
-	found  []int                  // candidates of the current line
+	found  []int                  // Candidates of the current line
 }
 
 const sieveBits = 12
@@ -39,10 +41,11 @@ func (w *word) begins(line []byte) bool {
 
 const headSize = 4
 
-func newSieve(rules []Rule) *sieve {
-	s := &sieve{seen: make([]int, len(rules))}
+// New makes a sieve of expressions. Rules are their indices.
+func New(rules []*regexp.Regexp) *Sieve {
+	s := &Sieve{seen: make([]int, len(rules))}
 	for i, r := range rules {
-		words := required(r.Pattern.String())
+		words := required(r.String())
 		if len(words) == 0 {
 			s.always = append(s.always, i)
 		}
@@ -58,16 +61,16 @@ func newSieve(rules []Rule) *sieve {
 	return s
 }
 
-// candidates returns the rules, in no order, that may match a line. Turns count the calls from 1; the result is valid
+// Candidates returns the rules, in no order, that may match a line. Turns count the calls from 1; the result is valid
 // until the next one.
-func (s *sieve) candidates(line []byte, turn int) []int {
+func (s *Sieve) Candidates(line []byte, turn int) []int {
 	s.found = append(s.found[:0], s.always...)
 	s.add(line, turn)
 	return s.found
 }
 
 // add adds the rules that ask for a word of a line to those that were found in the same turn.
-func (s *sieve) add(line []byte, turn int) {
+func (s *Sieve) add(line []byte, turn int) {
 	s.scan(line, turn)
 	if ascii := plain(line); len(ascii) != len(line) {
 		s.scan(ascii, turn) // as well as the line itself: where the case matters, those letters are no others
@@ -75,7 +78,7 @@ func (s *sieve) add(line []byte, turn int) {
 }
 
 // scan adds the rules that ask for a word of a line.
-func (s *sieve) scan(line []byte, turn int) {
+func (s *Sieve) scan(line []byte, turn int) {
 	var head uint32
 	for i, c := range line {
 		head = head<<8 | uint32(lower(c))
@@ -185,3 +188,7 @@ func shortest(set []word) int {
 	}
 	return n
 }
+
+// Shortest is the length in bytes of the shortest word of an expression's words, of which every match holds one; 0: it
+// asks for no word.
+func Shortest(expression string) int { return shortest(required(expression)) }

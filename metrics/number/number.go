@@ -1,0 +1,67 @@
+// Package number decides which texts of an output are numbers, and where in a line a number ends.
+package number
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// What is wrong with a text that Parse refuses; each is the end of a sentence.
+var (
+	ErrNone     = errors.New("is not a number")
+	ErrInfinite = errors.New("is not finite")
+	ErrTooLarge = errors.New("is too large")
+)
+
+// divided is a number with a comma between groups of three digits; plainly: one that has no other reading.
+var (
+	divided = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$`)
+	plainly = regexp.MustCompile(`,.*[,.]`)
+)
+
+// Parse reads a text that is one decimal number and nothing else but blanks around it. Commas may divide its digits
+// into groups of three where there is no other reading, as in 1,234,567 and 1,234.5. The text 1,234 is refused: the
+// comma may be a decimal mark.
+func Parse(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	if plainly.MatchString(text) {
+		return Divided(text)
+	}
+	if strings.ContainsAny(text, "xX_pP") {
+		return 0, ErrNone // hexadecimal and separated forms are Go's, not a benchmark's
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, ErrTooLarge
+	case err != nil:
+		return 0, ErrNone
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, ErrInfinite
+	}
+	return v, nil
+}
+
+// Divided is Parse for a text in which a comma can only divide digits: 1,234 is 1234.
+func Divided(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	if strings.Contains(text, ",") {
+		if !divided.MatchString(text) {
+			return 0, ErrNone
+		}
+		text = strings.ReplaceAll(text, ",", "")
+	}
+	return Parse(text)
+}
+
+// Round drops the digits that logarithms make up: the mean of equal values is that value.
+func Round(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
