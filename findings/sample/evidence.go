@@ -104,7 +104,8 @@ func repeated(primary metrics.Sample, read metrics.Result) error {
 		if w.Kind == metrics.Repeated && (w.Metric == primary.Metric || slices.Contains(primary.Over, w.Metric)) {
 			return &engine.Failure{Failure: failure.Failure{
 				Class: failure.Invalid, Rule: MetricRepeated, Stage: "parse", Message: "no sample: " + w.Text,
-				Remedy: "let the command print the primary metric once, or let match name the one line that counts",
+				Evidence: w.Text,
+				Remedy:   "let the command print the primary metric once, or let match name the one line that counts",
 			}}
 		}
 	}
