@@ -60,7 +60,7 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 		row.Caveats = append(row.Caveats, more...)
 	}
 	if why == "" {
-		why = gap(row.Metric, s, base)
+		why = cmp.Or(gap(row.Metric, s, base), unbelievable(row.Metric, s, base))
 	}
 	if why != "" {
 		row.Outcome, row.Reason = stats.NotComparable, why

@@ -15,6 +15,7 @@ const (
 	mostRounding = 0.01 // by which percentiles may be out of order, since outputs round them
 	// by which a rate may differ from amount and duration, beyond the difference that the other side has
 	mostApart = 0.05
+	mostTimes = 2 // how far apart the sides may be in that before no verdict can rest on the rate
 )
 
 // contradictions doubts numbers that contradict others in the same output: percentiles that are out of order, and rates
@@ -103,9 +104,8 @@ func (s *standing) unlikeItsAmount(metric string, other *standing) (blocks []int
 	if len(own) == 0 || len(theirs) == 0 {
 		return nil, ""
 	}
-	usual := mean(theirs)
 	for block, ratio := range own {
-		if apart(ratio, 1) > mostApart && apart(ratio, usual) > mostApart {
+		if apart(ratio, 1) > mostApart && apart(ratio, mean(theirs)) > mostApart {
 			blocks = append(blocks, block)
 		}
 	}
@@ -116,6 +116,20 @@ func (s *standing) unlikeItsAmount(metric string, other *standing) (blocks []int
 	b := blocks[0]
 	return blocks, fmt.Sprintf("%s is %.6g, and the amount by the duration is %.6g in block %d", metric,
 		s.series[metric][b], s.series[metric][b]/own[b], b)
+}
+
+// unbelievable says why a rate cannot carry a verdict: one side's is far from the amount by the duration, and the other
+// side's is not as far; empty: it can.
+func unbelievable(metric string, s, base *standing) string {
+	for _, sides := range [][2]*standing{{s, base}, {base, s}} {
+		own, theirs := mean(sides[0].overAmount(metric)), mean(sides[1].overAmount(metric))
+		if own > 0 && theirs > 0 && max(own/theirs, theirs/own) > mostTimes && apart(own, 1) > apart(theirs, 1) {
+			blocks, text := sides[0].unlikeItsAmount(metric, sides[1])
+			return fmt.Sprintf("the output of %s contradicts itself in %s: %s", sides[0].name(), blocksText(blocks),
+				text)
+		}
+	}
+	return ""
 }
 
 // overAmount are the ratios of a rate to the amount by the duration, by block; nil: the outputs do not have all three.

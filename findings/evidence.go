@@ -39,25 +39,23 @@ func gap(metric string, s, base *standing) string {
 // partsDiffer says which metrics a mean is over on one side alone.
 func partsDiffer(metric string, s, base *standing) string {
 	for _, block := range slices.Sorted(maps.Keys(base.series[metric])) {
-		other := block
 		if _, both := s.series[metric][block]; !both { // an independent design shares no blocks
 			continue
 		}
-		own, theirs := s.over(metric, block), base.over(metric, other)
+		own, theirs := s.over(metric, block), base.over(metric, block)
 		lost, more := minus(theirs, own), minus(own, theirs)
 		if len(lost) > 0 && len(more) > 0 || len(own) == 0 && len(theirs) > 0 || len(theirs) == 0 && len(own) > 0 {
 			return fmt.Sprintf("%s stands for different results in block %d: %s of %s, and %s of %s", metric, block,
 				cmp.Or(some(lost), metric), base.name(), cmp.Or(some(more), metric), s.name())
 		}
-		if len(lost) > 0 {
-			return fmt.Sprintf("%s is a mean over %d metrics of %s and over %d of %s: %s is missing in the output "+
-				"of %s in block %d",
-				metric, len(theirs), base.name(), len(own), s.name(), some(lost), s.name(), block)
-		}
+		absent, from := lost, s
 		if len(more) > 0 {
+			absent, from = more, base
+		}
+		if len(absent) > 0 {
 			return fmt.Sprintf("%s is a mean over %d metrics of %s and over %d of %s: %s is missing in the output "+
 				"of %s in block %d",
-				metric, len(theirs), base.name(), len(own), s.name(), some(more), base.name(), block)
+				metric, len(theirs), base.name(), len(own), s.name(), some(absent), from.name(), block)
 		}
 	}
 	return ""
@@ -249,8 +247,8 @@ func warnings(metric string, primary bool, sides ...*standing) []stats.Caveat {
 	return list
 }
 
-// constant doubts a metric that has one value in all blocks of all sides.
-func constant(metric string, sides []*standing, unit string) []stats.Caveat {
+// constant doubts a metric that has one value in all blocks of all sides, or of one of the two that a row is about.
+func constant(metric string, sides, own []*standing, unit string) []stats.Caveat {
 	values := map[float64]bool{}
 	blocks := 0
 	for _, s := range sides {
@@ -263,7 +261,7 @@ func constant(metric string, sides []*standing, unit string) []stats.Caveat {
 		return nil
 	}
 	if len(values) != 1 {
-		return stuck(metric, sides, unit)
+		return stuck(metric, own, unit)
 	}
 	for v := range values {
 		return []stats.Caveat{{Kind: stats.CaveatConstant, Text: fmt.Sprintf(
@@ -322,15 +320,5 @@ func some(names []string) string {
 
 // minus are the elements of a that b lacks.
 func minus(a, b []string) []string {
-	has := make(map[string]bool, len(b))
-	for _, x := range b {
-		has[x] = true
-	}
-	var rest []string
-	for _, x := range a {
-		if !has[x] {
-			rest = append(rest, x)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
 }

@@ -87,7 +87,7 @@ func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int
 		for _, other := range judged {
 			all = append(all, other.standing)
 		}
-		row.Caveats = append(row.Caveats, constant(row.Metric, all, row.Unit)...)
+		row.Caveats = append(row.Caveats, constant(row.Metric, all, []*standing{base, s}, row.Unit)...)
 		row.Caveats = append(row.Caveats, failedRequests(s, base)...)
 		row.Caveats = append(row.Caveats, complaints(s, base)...)
 		row.Caveats = append(row.Caveats, oneSided(s, base)...)

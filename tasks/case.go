@@ -57,7 +57,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 			return f.Candidate == m.Candidate && f.Commit == g.Commit
 		})
 		if f := ends[at].Failure; f != nil && !told { // gathering fails for what failed in a block
-			a.add(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f})
+			a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
 		}
 	}
 	return nil
@@ -67,14 +67,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
-		failed := findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}
-		for _, attempt := range slices.Backward(a.Journal.Attempts(at)) {
-			if attempt.Failure != nil {
-				failed.Attempt, failed.Took = attempt.ID, attempt.Duration
-				break
-			}
-		}
-		a.add(failed)
+		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}))
 		return nil
 	}
 	if end.Entry.Dir == "" {
@@ -103,6 +96,17 @@ func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
 		a.add(failed)
 	}
 	return nil
+}
+
+// last adds to a failure of a node the last attempt that failed there.
+func (a *accountant) last(f findings.Failed) findings.Failed {
+	for _, attempt := range slices.Backward(a.Journal.Attempts(f.Address)) {
+		if attempt.Failure != nil {
+			f.Attempt, f.Took = attempt.ID, attempt.Duration
+			break
+		}
+	}
+	return f
 }
 
 // add adds a failure once, though several members may stand under one cause.

@@ -58,7 +58,8 @@ type noted struct {
 	serial int
 }
 
-// Open opens the journal in a file, and makes it if it is not there.
+// Open opens the journal in a file, and makes it if it is not there. On a file system that can only be read, nothing
+// can be recorded.
 func Open(path string) (*Journal, error) {
 	j := &Journal{path: path}
 	if err := j.open(); err != nil {
@@ -72,7 +73,7 @@ func (j *Journal) open() error {
 		return err
 	}
 	var err error
-	if j.lock, err = fs.MakeOwn(j.path+".lock", 0); err != nil {
+	if j.lock, err = fs.MakeOrReadOwn(j.path+".lock", 0); err != nil {
 		return err
 	}
 	if err := j.reopen(); err != nil {
@@ -252,7 +253,7 @@ func (j *Journal) take(data []byte) {
 }
 
 func (j *Journal) reopen() error {
-	f, err := fs.MakeOwn(j.path, os.O_APPEND)
+	f, err := fs.MakeOrReadOwn(j.path, os.O_APPEND)
 	if err != nil {
 		return err
 	}

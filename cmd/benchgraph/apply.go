@@ -214,7 +214,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		return err
 	}
 	if file != nil {
-		if err := file.check(p); err != nil {
+		if err := file.check(p, s.outcome); err != nil {
 			return err
 		}
 	}

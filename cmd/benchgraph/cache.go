@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/docker/go-units"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -186,9 +184,8 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	options := cache.GCOptions{DryRun: o.dryRun}
 	var err error
 	if o.maxSize != "" {
-		if options.MaxBytes, err = units.RAMInBytes(o.maxSize); err != nil || options.MaxBytes <= 0 {
-			return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize),
-				Remedy: "write it like 20GiB"}
+		if options.MaxBytes, err = cli.Size("-max-size", o.maxSize); err != nil {
+			return err
 		}
 	}
 	if o.maxAge != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -57,6 +58,8 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
+	one, of := pick.Candidate(one)
+	other, also := pick.Candidate(other)
 	found, err := s.pair(ctx, one, other, by)
 	for _, note := range found.Notes {
 		s.note("%s", note)
@@ -64,7 +67,9 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
-	rows := found.Rows
+	rows := slices.DeleteFunc(found.Rows, func(r stats.Comparison) bool {
+		return of != "" && r.Benchmark != of || also != "" && r.Benchmark != also
+	})
 	if o.metric != "" {
 		var metrics []string
 		for _, row := range rows {
@@ -89,10 +94,8 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 
 // pair holds two candidates, or two runs of one, against each other.
 func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (results.Paired, error) {
-	candidate := func(name string) bool {
-		return slices.ContainsFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool { return c.Key == name })
-	}
-	if candidate(one) && candidate(other) {
+	known := pick.Words(s.project.Spec, "CANDIDATE")
+	if slices.Contains(known, one) && slices.Contains(known, other) {
 		p, err := s.measured(ctx)
 		if err != nil {
 			return results.Paired{}, err
@@ -127,10 +130,7 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 type side struct{ candidate, run string }
 
 func (s *session) side(ctx context.Context, text string) (side, error) {
-	var known []string
-	for _, c := range s.project.Spec.Candidates {
-		known = append(known, c.Key)
-	}
+	known := pick.Words(s.project.Spec, "CANDIDATE")
 	if slices.Contains(known, text) {
 		return side{candidate: text}, nil
 	}

@@ -135,6 +135,8 @@ func remedyOf(err error) string {
 		refused *stats.RefusedError
 	)
 	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // whatever was to be written
+		return "Free some space (benchgraph cache gc), then run the command again: what is finished is kept."
 	case errors.As(err, &hinted):
 		return hinted.Remedy
 	case errors.As(err, &usage):
@@ -146,8 +148,8 @@ func remedyOf(err error) string {
 	case errors.As(err, &refused):
 		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: " +
 			"every figure is then labelled."
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "Free some space (benchgraph cache gc), then apply again: what is finished is kept."
+	case errors.Is(err, syscall.EROFS):
+		return "Nothing can be written there. Copy the project; BENCHGRAPH_STATE_DIR=DIR moves .benchgraph alone."
 	case errors.Is(err, cache.ErrBusy):
 		return "Wait until no other benchgraph uses the store."
 	}

@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/docker/go-units"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
@@ -50,10 +48,9 @@ func (a *app) openCommand() cli.Command {
 }
 
 func (a *app) runOpen(o *openFlags, path string) error {
-	size, err := units.RAMInBytes(o.maxSize)
-	if err != nil || size <= 0 {
-		return &cli.UsageError{Message: fmt.Sprintf("-max-size %q is no size", o.maxSize),
-			Remedy: "write it like 20GiB"}
+	size, err := cli.Size("-max-size", o.maxSize)
+	if err != nil {
+		return err
 	}
 	b, err := a.openBundle(path, size)
 	if err != nil {

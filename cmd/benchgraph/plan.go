@@ -123,7 +123,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	}
 	s.planned(p)
 	if o.out != "" {
-		if err := writePlanFile(o.out, s, &o.selection, o.allow, view.PlanOutline(p, f, false)); err != nil {
+		if err := writePlanFile(o.out, s, &o.selection, o.allow, p, view.PlanOutline(p, f, false)); err != nil {
 			return err
 		}
 		a.note("The plan is in %s: benchgraph apply %s does exactly that.", o.out, o.out)

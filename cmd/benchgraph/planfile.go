@@ -37,7 +37,11 @@ const planFileType = "plan"
 
 func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec.Files[0]) }
 
-func writePlanFile(path string, s *session, sel *selection, allow cli.List, outline view.Outline) error {
+func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan,
+	outline view.Outline) error {
+	for i := range p.Steps { // in the order of the outline
+		outline.Nodes[i].Follows = s.outcome(&p.Steps[i])
+	}
 	f := planFile{
 		Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow,
 		Upgrade: s.project.Upgrade, Vars: s.vars, Sandbox: s.project.Sandbox,
@@ -131,27 +135,40 @@ func (f *planFile) flags() string {
 	return b.String()
 }
 
+// outcome is the ID of the attempt that the run of a step would follow: the one that made the result which is replaced,
+// or the one that failed; empty: there is none.
+func (s *session) outcome(st *engine.Step) string {
+	for _, a := range slices.Backward(s.journal.Attempts(st.Node.Address)) {
+		if a.Key == st.Key && st.Action == engine.Run && (a.Failure == nil || !a.Failure.Class.Retried()) {
+			return a.ID
+		}
+	}
+	return ""
+}
+
 // check makes sure that a plan made now is the one in the file.
-func (f *planFile) check(p *engine.Plan) error {
+func (f *planFile) check(p *engine.Plan, outcome func(*engine.Step) string) error {
 	planned := make(map[string]view.Planned, len(f.Nodes))
 	for _, n := range f.Nodes {
 		planned[n.Address] = n
 	}
 	var differences []string
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		n, ok := planned[s.Node.Address]
+		st := &p.Steps[i]
+		n, ok := planned[st.Node.Address]
 		switch {
 		case !ok:
-			differences = append(differences, s.Node.Address+" is new")
-		case n.Key != s.Key:
-			differences = append(differences, fmt.Sprintf("%s has changed: key %s → %s (%s)", s.Node.Address,
-				n.Key.Short(), s.Key.Short(), s.Reason))
-		case n.Action != s.Action:
-			differences = append(differences, fmt.Sprintf("%s is %s now, and was %s (%s)", s.Node.Address, s.Action,
-				n.Action, s.Reason))
+			differences = append(differences, st.Node.Address+" is new")
+		case n.Key != st.Key:
+			differences = append(differences, fmt.Sprintf("%s has changed: key %s → %s (%s)", st.Node.Address,
+				n.Key.Short(), st.Key.Short(), st.Reason))
+		case n.Action != st.Action:
+			differences = append(differences, fmt.Sprintf("%s is %s now, and was %s (%s)", st.Node.Address, st.Action,
+				n.Action, st.Reason))
+		case n.Follows != outcome(st):
+			differences = append(differences, st.Node.Address+" has been run since")
 		}
-		delete(planned, s.Node.Address)
+		delete(planned, st.Node.Address)
 	}
 	for _, name := range sortedKeys(planned) {
 		differences = append(differences, name+" is gone")

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/docker/go-units"
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -356,15 +355,10 @@ func (s *session) openState(ctx context.Context, o access) error {
 // ownImageDisk is how much of the container engine's disk images may take, in bytes; 0: as much as there is.
 func (s *session) ownImageDisk() (int64, error) {
 	const name = "BENCHGRAPH_IMAGE_DISK"
-	text := s.env[name]
-	if text == "" {
+	if s.env[name] == "" {
 		return 0, nil
 	}
-	bytes, err := units.RAMInBytes(text)
-	if err != nil || bytes <= 0 {
-		return 0, &cli.UsageError{Message: fmt.Sprintf("%s=%q is no size", name, text), Remedy: "write it like 60GiB"}
-	}
-	return bytes, nil
+	return cli.Size(name, s.env[name])
 }
 
 // config is what the project works with.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -83,8 +84,8 @@ type commitStatus struct {
 
 type nodeStatus struct {
 	Address string `json:"address"`
-	State   string `json:"state"` // one of nodeStates
-	Class   string `json:"class,omitempty"`
+	State   string `json:"state"`           // one of nodeStates
+	Class   string `json:"class,omitempty"` // of what has failed, or of the failure that blocks it
 	Reason  string `json:"reason"`
 
 	Rule     string `json:"rule,omitempty"` // the last three: of what failed
@@ -152,6 +153,7 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 		running[n.Address] = n
 	}
 	nodes := make([]nodeStatus, len(p.Steps))
+	classes := map[*engine.Node]string{} // of failures, for what they block: a node comes after its needs
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		n := nodeStatus{Address: st.Node.Address, Reason: st.Reason}
@@ -173,7 +175,11 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 			n.Rule, n.Evidence, n.Remedy, n.Log = f.Failure.Rule, f.Failure.Evidence, f.Failure.Remedy, s.logOf(f.ID)
 		default:
 			n.State = "blocked"
+			for _, needed := range st.Node.Needs {
+				n.Class = cmp.Or(n.Class, classes[needed])
+			}
 		}
+		classes[st.Node] = n.Class
 		if r, ok := running[st.Node.Address]; ok {
 			n.State, n.Reason, n.Log = "running", r.Phase, r.Log
 			if what := now.Waits[n.Address]; what != "" { // its job is queued

@@ -105,13 +105,13 @@ func doubted(primary metrics.Sample, read metrics.Result) error {
 	f := failure.Failure{Class: failure.Invalid, Stage: "parse"}
 	for _, metric := range append([]string{primary.Metric}, primary.Over...) {
 		if why := read.Doubts[metric]; why != "" {
-			f.Rule, f.Message = MetricRepeated, "no sample: "+why
+			f.Rule, f.Message, f.Evidence = MetricRepeated, "no sample: "+why, why
 			f.Remedy = "let the command print the primary metric once, or let match name the one line that counts"
 			return &engine.Failure{Failure: f}
 		}
 	}
 	if why := primary.Vanished(); why != "" {
-		f.Rule, f.Message = MetricMissing, "no sample: "+why
+		f.Rule, f.Message, f.Evidence = MetricMissing, "no sample: "+why, why
 		f.Remedy = "let the command measure more work, or print a smaller unit"
 		return &engine.Failure{Failure: f}
 	}

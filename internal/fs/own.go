@@ -63,6 +63,17 @@ func MakeOwn(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
+// MakeOrReadOwn is MakeOwn. On a file system that can only be read, the file is opened to be read.
+func MakeOrReadOwn(path string, flags int) (*os.File, error) {
+	f, err := MakeOwn(path, flags)
+	if errors.Is(err, unix.EROFS) {
+		if own, _, err := OpenOwn(path); err == nil {
+			return own, nil
+		}
+	}
+	return f, err
+}
+
 // OpenOwn opens, to be read, a regular file that nobody else can have written.
 func OpenOwn(path string) (*os.File, os.FileInfo, error) {
 	f, info, err := OpenRegular(path)

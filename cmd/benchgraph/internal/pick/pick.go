@@ -20,6 +20,23 @@ func Quoted(pattern string) string {
 	return name + `["` + strings.TrimSuffix(key, "]") + `"]`
 }
 
+// Candidate is the candidate of an address such as benchmark.NAME["COMMIT/VARIANT"], with the run that may follow it.
+// The benchmark is empty where the address is not that of one. A text that is no such address is returned as it is.
+func Candidate(text string) (candidate, benchmark string) {
+	address, run := text, ""
+	if i := strings.LastIndex(text, "]@"); i >= 0 {
+		address, run = text[:i+1], text[i+1:]
+	}
+	at, err := hclspec.ParseAddress(Quoted(address))
+	if err != nil || at.Key == "" {
+		return text, ""
+	}
+	if at.Kind == "benchmark" {
+		benchmark = at.Name
+	}
+	return at.Key + run, benchmark
+}
+
 // Declared refuses addresses of nodes, and patterns of them, if no block of the files has such a name. That takes no
 // graph, and so no question to the driver of devices, which may hang.
 func Declared(spec *hclspec.Spec, texts ...string) error {

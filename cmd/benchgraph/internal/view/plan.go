@@ -55,6 +55,8 @@ type Planned struct {
 	Key      cache.Key     `json:"key"`
 	Reason   string        `json:"reason"`
 	Estimate float64       `json:"estimate_s"` // 0: unknown
+	// ID of the attempt whose outcome the run takes the place of; empty: there is none
+	Follows string `json:"follows,omitempty"`
 }
 
 // PlanOutline is what a plan says; verbose, with the sources that were passed over.
@@ -62,8 +64,8 @@ func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
 	o := Outline{Sum: Sum(p, f), Critical: critical(f, p)}
 	for i := range p.Steps {
 		st := &p.Steps[i]
-		o.Nodes = append(o.Nodes, Planned{st.Node.Address, st.Action, st.Key, reason(st, verbose),
-			st.Estimate.Seconds()})
+		o.Nodes = append(o.Nodes, Planned{Address: st.Node.Address, Action: st.Action, Key: st.Key,
+			Reason: reason(st, verbose), Estimate: st.Estimate.Seconds()})
 	}
 	for _, r := range f.Resolutions {
 		o.Notes = append(o.Notes, r.String())

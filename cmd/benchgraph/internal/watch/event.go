@@ -145,7 +145,7 @@ type eventJSON struct {
 	Waited   *float64 `json:"waited_s,omitempty"`
 	Queued   float64  `json:"queued_s,omitempty"`
 	Class    string   `json:"class,omitempty"`
-	Rule     string   `json:"rule,omitempty"`
+	Rule     any      `json:"rule,omitempty"` // a text; of a failure that no rule knows it is null
 	Stage    string   `json:"stage,omitempty"`
 	Subject  string   `json:"subject,omitempty"`
 	Evidence string   `json:"evidence,omitempty"`
@@ -172,7 +172,10 @@ func MarshalEvent(e engine.Event) ([]byte, error) {
 		shape.Waited = &seconds
 	}
 	if f := e.Failure; f != nil {
-		shape.Class, shape.Rule, shape.Stage, shape.Subject = string(f.Class), f.Rule, f.Stage, f.Subject
+		shape.Class, shape.Stage, shape.Subject = string(f.Class), f.Stage, f.Subject
+		if shape.Rule = f.Rule; f.Rule == "" {
+			shape.Rule = (*string)(nil)
+		}
 		shape.Evidence, shape.Message, shape.Remedy = f.Evidence, f.Message, f.Remedy
 	}
 	return join(shape, e.Data)

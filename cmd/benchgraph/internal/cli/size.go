@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/docker/go-units"
+)
+
+// Size reads a size in bytes, such as 20GiB, that has a unit as sizes of the language have. It is of what is called
+// name: a flag, or a variable of the environment. The error is a *UsageError.
+func Size(name, text string) (int64, error) {
+	n, err := units.RAMInBytes(text)
+	if _, bare := strconv.ParseFloat(text, 64); bare == nil && err == nil && n > 0 {
+		return 0, usage(fmt.Sprintf("write %[1]sGiB or %[1]sMiB", text), "%s %q has no unit", name, text)
+	}
+	if err != nil || n <= 0 {
+		return 0, usage("write it like 20GiB", "%s %q is no size", name, text)
+	}
+	return n, nil
+}
