@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -53,7 +54,7 @@ func (s *standing) disordered(metric string) (blocks []int, text string) {
 	var points []point
 	for name := range s.series {
 		if end, ok := strings.CutPrefix(name, family+"_"); ok {
-			if rank, ok := rankOf(end); ok && s.units[name] == s.units[metric] {
+			if rank, ok := sample.Rank(end); ok && s.units[name] == s.units[metric] {
 				points = append(points, point{name, rank})
 			}
 		}
@@ -77,24 +78,6 @@ func (s *standing) disordered(metric string) (blocks []int, text string) {
 		}
 	}
 	return nil, ""
-}
-
-// rankOf is the share of values that are not above a percentile, by the end of its name: p99, median, max.
-func rankOf(end string) (float64, bool) {
-	switch end {
-	case "min":
-		return 0, true
-	case "median":
-		return 50, true
-	case "max":
-		return 100, true
-	}
-	digits, ok := strings.CutPrefix(end, "p")
-	if !ok {
-		return 0, false
-	}
-	rank, err := strconv.ParseFloat(digits, 64)
-	return rank, err == nil && rank >= 0 && rank <= 100
 }
 
 // unlikeItsAmount are the blocks in which a rate is not the amount by the duration, as it is on the other side: tools

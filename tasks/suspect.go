@@ -55,21 +55,15 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 	if why := t.leftOut(s.member, *rec, nil); why != "" {
 		return sample.Member{Candidate: s.member.Candidate, Skipped: why}, nil
 	}
-	times := 1
-	for _, try := range rec.Tries {
-		if l := try.Lost; try.Voided && l[0].Candidate == s.member.Candidate && l[0].Rule == s.failure.Rule {
-			times++
-		}
-	}
+	times := 1 + rec.VoidedBy(s.member.Candidate, s.failure.Rule)
 	for r = s.sample; times < convictions; times++ {
 		select {
 		case <-time.After(s.retry().Backoff):
 		case <-ctx.Done():
 			return r, context.Cause(ctx)
 		}
-		name := s.member.Name
-		if err := errors.Join(fs.RemoveTree(filepath.Join(env.Out, name)),
-			fs.RemoveTree(filepath.Join(env.Work, name))); err != nil {
+		if err := errors.Join(fs.RemoveTree(filepath.Join(env.Out, s.member.Name)),
+			fs.RemoveTree(filepath.Join(env.Work, s.member.Name))); err != nil {
 			return r, err
 		}
 		r, err = t.sample(ctx, env, s.member)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
@@ -203,4 +205,22 @@ func readJSON(dir, name string, v any) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// Rank is the share of values that are not above a percentile, by the end of its name: p99, median, max.
+func Rank(end string) (float64, bool) {
+	switch end {
+	case "min":
+		return 0, true
+	case "median":
+		return 50, true
+	case "max":
+		return 100, true
+	}
+	digits, ok := strings.CutPrefix(end, "p")
+	if !ok {
+		return 0, false
+	}
+	rank, err := strconv.ParseFloat(digits, 64)
+	return rank, err == nil && rank >= 0 && rank <= 100
 }

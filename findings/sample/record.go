@@ -160,3 +160,13 @@ func Summary(record json.RawMessage) (lines [][2]string) {
 	}
 	return lines
 }
+
+// VoidedBy returns how many attempts at the block a candidate voided by failures of a rule.
+func (r *Record) VoidedBy(candidate, rule string) (n int) {
+	for _, try := range r.Tries {
+		if l := try.Lost; try.Voided && l[0].Candidate == candidate && l[0].Rule == rule {
+			n++
+		}
+	}
+	return n
+}
