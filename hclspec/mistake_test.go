@@ -1,6 +1,9 @@
 package hclspec_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -213,5 +216,28 @@ task "t" {
 	h.answers[changed] = hclspec.Answer{Err: "it is gone"}
 	if spec = ask(); len(spec.Mistakes) == 0 || !strings.Contains(spec.Mistakes[0].Diagnostic.Detail, "it is gone") {
 		t.Errorf("mistakes: %v", spec.Mistakes)
+	}
+}
+
+// TestFirstMistakesAreTold finds the same ones told of many, each time: those that stand first.
+func TestFirstMistakesAreTold(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("task \"t\" {\n")
+	for i := range 300 {
+		fmt.Fprintf(&file, "  wrong%d = 1\n", i)
+	}
+	file.WriteString("}\n")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, diags := hclspec.Load(hclspec.Options{Dir: dir})
+	if len(diags) < 100 {
+		t.Fatalf("%d mistakes", len(diags))
+	}
+	for i, d := range diags[:99] {
+		if d.Subject != nil && d.Subject.Start.Line > 102 {
+			t.Errorf("mistake %d is told in line %d", i, d.Subject.Start.Line)
+		}
 	}
 }

@@ -178,7 +178,7 @@ func (c *contrast) unpaired(pairs []Pair, rule Rule) {
 // describe writes the figures that need one sample on each side.
 func (c *contrast) describe(own, other []float64) {
 	c.Effect = relative(c.estimate.Mean)
-	c.Value, c.AgainstValue = math.Exp(stat.Mean(own, nil)), math.Exp(stat.Mean(other, nil))
+	c.Value, c.AgainstValue = inference.GeometricMean(own), inference.GeometricMean(other)
 }
 
 func (c *contrast) bounds(confidence float64) {

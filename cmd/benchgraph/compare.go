@@ -191,8 +191,8 @@ func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 			p = fmt.Sprintf("%.3g", r.TestP())
 		}
 		if r.Blocks > 0 {
-			value, against = fmt.Sprintf("%.5g %s", r.Value, view.Clean(r.Unit)),
-				fmt.Sprintf("%.5g %s", r.AgainstValue, view.Clean(r.Unit))
+			value, against = view.Amount(r.Value)+" "+view.Clean(r.Unit),
+				view.Amount(r.AgainstValue)+" "+view.Clean(r.Unit)
 		}
 		table = append(table, []string{r.Benchmark, view.Clean(r.Metric), view.Direction(r), value, against,
 			view.Effect(r), fmt.Sprint(r.Blocks), p, view.Outcome(r)})

@@ -145,11 +145,13 @@ func (s *session) showResults(applied *campaign.Applied, rows []stats.Comparison
 	}
 	if n := len(applied.Result.Failures); n > 0 && !c.agent {
 		fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("Failed (%d), in full with benchgraph logs ADDR:", n)))
-		var table [][]string
+		columns := 0
 		for _, f := range applied.Result.Failures[:min(n, 20)] {
-			table = append(table, []string{view.Clean(f.Address), view.Clean(f.Failure.Message)})
+			columns = max(columns, view.Cells(view.Clean(f.Address)))
 		}
-		view.Table(s.stdout, "  ", table)
+		for _, f := range applied.Result.Failures[:min(n, 20)] {
+			style.Noted(s.stdout, "  "+view.Pad(view.Clean(f.Address), columns), f.Failure.Message)
+		}
 		if n > 20 {
 			fmt.Fprintf(s.stdout, "  and %d more: benchgraph status\n", n-20)
 		}

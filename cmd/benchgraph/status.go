@@ -204,7 +204,7 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 	for _, n := range doc.Nodes {
 		counts[n.State]++
 		if n.State == "waiting" && strings.HasPrefix(n.Reason, engine.Waiting) {
-			fmt.Fprintf(w, "%s  %s\n", view.Clean(n.Address), view.Clean(n.Reason))
+			s.style(w).Noted(w, view.Clean(n.Address), n.Reason)
 		}
 	}
 	for _, state := range []string{"running", "failed"} {
@@ -217,11 +217,11 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 				fmt.Fprintf(w, "%-8s and %d more\n", state, counts[state]-20)
 				break
 			}
-			line := fmt.Sprintf("%-8s %s  %s", state, view.Clean(n.Address), view.Clean(n.Reason))
+			note := n.Reason
 			if n.Evidence != "" {
-				line += ": " + view.Clean(n.Evidence)
+				note += ": " + n.Evidence
 			}
-			fmt.Fprintln(w, strings.TrimRight(line, " "))
+			s.style(w).Noted(w, fmt.Sprintf("%-8s %s", state, view.Clean(n.Address)), note)
 		}
 	}
 	if len(rows) > 0 {

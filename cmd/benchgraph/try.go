@@ -183,8 +183,8 @@ func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *campaign.Ap
 		line += ")"
 	}
 	if d.Blocks > 0 {
-		line += fmt.Sprintf(", %s; %s %.5g → %.5g %s",
-			view.Count(d.Blocks, "block"), view.Clean(d.Metric), *d.Base, *d.Value, view.Clean(d.Unit))
+		line += fmt.Sprintf(", %s; %s %s → %s %s", view.Count(d.Blocks, "block"), view.Clean(d.Metric),
+			view.Amount(*d.Base), view.Amount(*d.Value), view.Clean(d.Unit))
 	}
 	if d.Reason != "" && !d.Outcome.Judged() {
 		line += ": " + view.Clean(d.Reason)

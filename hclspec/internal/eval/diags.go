@@ -60,6 +60,9 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 	if c.index == nil {
 		c.index = map[position]*told{}
 	}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { // those of a body are in the order of a map
+		return cmp.Compare(rangeOf(a).Start.Byte, rangeOf(b).Start.Byte)
+	})
 	for _, d := range diags {
 		if c.catch != nil && d.Severity == hcl.DiagError && (instance != "" || c.catch.whole) {
 			if len(c.catch.diags) < maxCaught {

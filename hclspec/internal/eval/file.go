@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 )
 
 // File is one parsed file.
@@ -28,8 +30,8 @@ func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	f := &File{Name: name, scope: s}
 	diags := s.guard(src, name)
 	if diags == nil && !strings.HasSuffix(name, ".json") {
-		if syntax, ok := parsePieces(src, name); ok {
-			f.Syntax = syntax
+		if whole, ok := parsePieces(src, name); ok {
+			f.Syntax = whole
 			return f, nil
 		}
 	}
@@ -45,8 +47,7 @@ func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	if strings.HasSuffix(name, ".json") {
 		f.Syntax, diags = json.Parse(src, name)
 	} else {
-		f.Syntax, diags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
-		diags = withoutTheRest(diags)
+		f.Syntax, diags = syntax.Parse(src, name)
 	}
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {
@@ -58,24 +59,6 @@ func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	}
 	f.Syntax.Bytes = src
 	return f, diags
-}
-
-// withoutTheRest keeps what tells of a mistake first. A parser tells of a quote that is not closed in each line that
-// follows, and in a line of what follows from the first mistake in it.
-func withoutTheRest(diags hcl.Diagnostics) (kept hcl.Diagnostics) {
-	for i, d := range diags {
-		if d.Summary == "Invalid multi-line string" {
-			own := *d
-			own.Summary, own.Detail = "Unclosed quote",
-				"A text in quotes ends in the line in which it begins, and here no closing quote follows. A text of "+
-					"several lines begins with <<-EOT and ends with a line EOT."
-			return append(kept, &own)
-		}
-		if i == 0 || rangeOf(d).Start.Line != rangeOf(diags[i-1]).Start.Line {
-			kept = append(kept, d)
-		}
-	}
-	return kept
 }
 
 // Broken says whether the file has a syntax error, so that what it declares is known only in part.

@@ -80,6 +80,9 @@ func percentage(v cty.Value) (percent float64, ok bool) {
 	return percent, ok && err == nil
 }
 
+// digits are those of a number.
+var digits = lazyregexp.New(`[0-9]+`)
+
 // Duration is a text such as "40m", or a number of seconds.
 func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	v, ok := r.As(name, cty.String, "a duration such as \"40m\"")
@@ -90,6 +93,10 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	d, err := time.ParseDuration(given)
 	if err != nil {
 		if d, err = time.ParseDuration(given + "s"); err != nil {
+			if _, err := time.ParseDuration(digits().ReplaceAllString(given, "1")); err == nil {
+				r.Fail(r.At(name), "Duration too long", "%s can be at most \"2562047h\", not %q.", name, given)
+				return standard
+			}
 			r.Fail(r.At(name), "Not a duration", "%s must be a duration such as \"90s\", \"40m\" or \"1h30m\", not %q.",
 				name, given)
 			return standard

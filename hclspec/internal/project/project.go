@@ -227,8 +227,11 @@ func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
 // cause drops the operation and the path, which the messages here name themselves.
 func cause(err error) error {
 	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
+	if !errors.As(err, &p) {
+		return err
 	}
-	return err
+	if p.Err.Error() == "path escapes from parent" { // the package os does not export this error
+		return errors.New("a link leads out of the project; copy what the link points to into the project")
+	}
+	return p.Err
 }

@@ -133,6 +133,15 @@ func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes
 	}
 }
 
+// Noted writes a line, which must be clean, and a note behind it. On a terminal, a note that does not fit into the line
+// stands below.
+func (s Style) Noted(w io.Writer, line, note string) {
+	if note = Clean(note); note != "" {
+		note = "  " + note
+	}
+	s.noted(w, line, Cells(line), note, "    ")
+}
+
 // noted writes a line, which takes so many columns, and a note behind it. On a terminal, a note that does not fit into
 // the line stands below, behind the indent. The line may be empty.
 func (s Style) noted(w io.Writer, line string, columns int, note, indent string) {

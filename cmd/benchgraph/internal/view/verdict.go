@@ -63,11 +63,11 @@ func Values(row stats.Comparison) string {
 	if row.Blocks == 0 || row.AgainstValue == 0 && row.Value == 0 {
 		return "-"
 	}
-	return strings.TrimSpace(amount(row.AgainstValue) + " → " + amount(row.Value) + " " + row.Unit)
+	return strings.TrimSpace(Amount(row.AgainstValue) + " → " + Amount(row.Value) + " " + row.Unit)
 }
 
-// amount is a value with four digits that count, or whole where it is larger.
-func amount(v float64) string {
+// Amount is a value with four digits that count, or whole where it is larger.
+func Amount(v float64) string {
 	if a := math.Abs(v); a >= 1000 && a < 1e12 {
 		return Number(int(math.Round(v)))
 	}

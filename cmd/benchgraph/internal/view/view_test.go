@@ -292,3 +292,18 @@ func TestCleanedTextHasNoControlCharacters(t *testing.T) {
 		}
 	})
 }
+
+func TestNotesThatDoNotFitStandBelow(t *testing.T) {
+	for columns, want := range map[int]string{
+		0:  "failed task.a  some evidence that is long\n",
+		60: "failed task.a  some evidence that is long\n",
+		30: "failed task.a\n    some evidence that is long\n",
+		22: "failed task.a\n    some evidence that\n    is long\n",
+	} {
+		var b strings.Builder
+		Style{Columns: columns}.Noted(&b, "failed task.a", "some evidence that is long")
+		if b.String() != want {
+			t.Errorf("%d columns: %q, want %q", columns, b.String(), want)
+		}
+	}
+}
