@@ -46,7 +46,7 @@ func compile(match string) (*expression, error) {
 	if commaIn(parsed.Sub[at], true) {
 		e.ends = ","
 	}
-	flags, label, blanks := "", "", ""
+	label, blanks := "", ""
 	front := parsed.Sub[:at]
 	if n := len(front); n > 0 && areBlanks(front[n-1]) {
 		front, blanks = front[:n-1], `\s*`
@@ -55,11 +55,8 @@ func compile(match string) (*expression, error) {
 		e.ends += lastOf(front[n-1])
 	}
 	if n := len(front); n > 0 && front[n-1].Op == syntax.OpLiteral {
-		before := front[n-1]
-		label = string(before.Rune)
-		if before.Flags&syntax.FoldCase != 0 {
-			flags = "(?i)"
-		} else {
+		label = string(front[n-1].Rune)
+		if front[n-1].Flags&syntax.FoldCase == 0 {
 			e.label = []byte(label)
 		}
 	}
@@ -69,7 +66,8 @@ func compile(match string) (*expression, error) {
 	}
 	const enough = 3 // letters of a label that no other number has by accident
 	if len(strings.Map(onlyLetters, label)) >= enough {
-		e.like = regexp.MustCompile(flags + regexp.QuoteMeta(label) + blanks +
+		begin := (&syntax.Regexp{Op: syntax.OpConcat, Sub: front}).String() // with what must stand before the label
+		e.like = regexp.MustCompile(begin + blanks +
 			`((?i:[-+]?(?:\.?[0-9][^\s;|"]*|nan|inf(?:inity)?)))`)
 	}
 	return e, nil

@@ -25,6 +25,8 @@ func TestOneNumber(t *testing.T) {
 		{"a decimal comma that match does not take", dots, "took: 30000 us\ntook: 90,5 us\n", "30000",
 			`"90,5" stands behind its label`, ""},
 		{"on the same line", dots, "took: 30000 us, took: 90,5 us\n", "30000", `"90,5" stands behind`, ""},
+		{"another label that ends alike", `^took: ([0-9.]+)`, "it took: 90\ntook: 30\n", "30", "", ""},
+		{"a label in other letters", `(?i)^took: ([0-9.]+)`, "took: 30\nTook: 90,5\n", "30", `a part of "90,5"`, ""},
 		{"nan that match does not take", `took: +([0-9.]+) us`, "took: 30000 us\ntook:   nan us\n", "30000",
 			`"nan" stands behind`, ""},
 		{"another unit", words, "took: 30000 us\ntook: 90 ms\n", "30000", "", `"90 ms" stands behind its label`},
