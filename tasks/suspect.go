@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/ports"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
@@ -22,20 +23,19 @@ type suspect struct {
 	failure *engine.Failure
 }
 
-// suspected returns such a failure. What is seen from outside, such as a device that is lost or a container engine that
-// is away, is none. The baseline is no suspect, as without it nothing is known of the others.
-func (t *trialTask) suspected(m Member, err error) *engine.Failure {
+// suspected returns such a failure. What is seen from outside, such as a lost device, a container engine that is away
+// or a port that another process took, is none. The baseline is no suspect: without it nothing is known of the others.
+func (t *trialTask) suspected(env *engine.Env, m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok || m.Baseline || !t.trusted().Baseline || !f.Class.Retried() || !shell.Own(f) {
-		return nil
+	if ok && !m.Baseline && t.trusted().Baseline && f.Class.Retried() && shell.Own(f) && ports.Free(env.Lease.Ports) {
+		return f
 	}
-	return f
+	return nil
 }
 
-const (
-	convictions  = 3           // how often a suspect fails before that is its own failure, whatever its log says
-	longestPause = time.Second // between its samples, when nothing but the suspect is at the other end
-)
+// A suspect fails three times before that is its own failure, whatever its log says. The pause between its samples is
+// at most a second when nothing but the suspect is at the other end.
+const convictions, longestPause = 3, time.Second
 
 // retry says how soon a suspect, or the block for its sake, is tried again.
 func (s *suspect) retry() *engine.Retry {
@@ -73,7 +73,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 		case err == nil:
 			s.failure.Retry = s.retry()
 			return r, s.failure
-		case t.suspected(s.member, err) == nil || ctx.Err() != nil:
+		case t.suspected(env, s.member, err) == nil || ctx.Err() != nil:
 			return r, err
 		}
 	}

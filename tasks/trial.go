@@ -186,7 +186,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 			return err
 		}
 		r, err := t.sample(ctx, env, m)
-		if f := t.suspected(m, err); f != nil && ctx.Err() == nil {
+		if f := t.suspected(env, m, err); f != nil && ctx.Err() == nil {
 			suspects = append(suspects, suspect{m, r, f})
 			continue
 		}

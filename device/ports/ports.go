@@ -46,7 +46,7 @@ func (p *Ports) Take(n int) (taken []int, ok bool) {
 func (p *Ports) find() int {
 	for range 4096 {
 		port := lowPort + rand.IntN(highPort-lowPort)
-		if !p.leased[port] && !slices.Contains(p.recent, port) && free(port) {
+		if !p.leased[port] && !slices.Contains(p.recent, port) && Free([]int{port}) {
 			return port
 		}
 	}
@@ -64,10 +64,10 @@ func (p *Ports) Give(given []int) {
 	}
 }
 
-func free(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return false
-	}
-	return l.Close() == nil
+// Free reports whether nobody listens at ports.
+func Free(ports []int) bool {
+	return !slices.ContainsFunc(ports, func(port int) bool {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		return err != nil || l.Close() != nil
+	})
 }

@@ -37,7 +37,7 @@ const around = 80
 // Cut returns the number of which line[from:to] is only a part, as 30,000 where that is its 30; empty: it is no part of
 // a longer one. The characters of ends begin and end a number, whatever stands beside them.
 func Cut(line []byte, from, to int, ends string) string {
-	if to <= from || from < 0 || to > len(line) || bytes.IndexAny(line[from:to], "0123456789") < 0 {
+	if to <= from || from < 0 || to > len(line) || !bytes.ContainsAny(line[from:to], "0123456789") {
 		return ""
 	}
 	head, tail := line[max(0, from-around):from], line[to:min(len(line), to+around)]
