@@ -16,6 +16,7 @@ benchgraph {
     url       = "s3://one/prefix"
     endpoint  = "http://127.0.0.1:1"
     region    = "here-1"
+    job_role  = "arn:aws:iam::1:role/one"
     read_only = false
     trust     = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIbKQJKq1kot3bgAvtj4iBx9d2gTinJJWOtqJGamXXFM"]
   }
@@ -356,6 +357,7 @@ var edits = map[string]edit{
 	"benchgraph.store.url":        {"s3://one", "s3://two"},
 	"benchgraph.store.endpoint":   {"127.0.0.1:1\"", "127.0.0.1:2\""},
 	"benchgraph.store.region":     {"here-1", "here-2"},
+	"benchgraph.store.job_role":   {"role/one", "role/two"},
 	"benchgraph.store.read_only":  {"read_only = false", "read_only = true"},
 	"benchgraph.store.trust": {
 		"AAAAC3NzaC1lZDI1NTE5AAAAIIbKQJKq1kot3bgAvtj4iBx9d2gTinJJWOtqJGamXXFM",
