@@ -187,7 +187,7 @@ func TestOneThatIsAlwaysFlakyVoidsNobodyElse(t *testing.T) {
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("flaky", 1), "two": speed(900)}
 	s, _ := onMachine(t, threeOnAMachine, says)
 	s.apply()
-	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Infra, "c/two": stats.Loss})
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Failed, "c/two": stats.Loss})
 }
 
 func TestABaselineThatIsAlwaysFlaky(t *testing.T) {

@@ -390,8 +390,8 @@ func TestFailuresAreChargedToWhoCausedThem(t *testing.T) {
 			agent: "echo fine\n", wantHuman: stats.Win, wantAgent: stats.Failed},
 		{name: "without a baseline nobody has failed", baseline: broken, human: claims(1100),
 			agent: broken + "# too\n", wantHuman: stats.NoBaseline, wantAgent: stats.NoBaseline},
-		{name: "what the machine did is nobody's fault", baseline: claims(1000), human: claims(1100),
-			agent: "echo 'write: No space left on device'; exit 1\n", wantHuman: stats.Win, wantAgent: stats.Infra},
+		{name: "what it prints of the machine excuses nobody", baseline: claims(1000), human: claims(1100),
+			agent: "echo 'write: No space left on device'; exit 1\n", wantHuman: stats.Win, wantAgent: stats.Failed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
