@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/stream"
 	"github.com/benchgraph/benchgraph/container/trial"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -271,7 +272,7 @@ func (d *Docker) mounts(all []Mount) (out []mount.Mount, binds []string, err err
 func contains(dir, path string) bool {
 	for _, d := range []string{filepath.Clean(dir), resolved(dir)} {
 		for _, p := range []string{filepath.Clean(path), resolved(path)} {
-			if rel, err := filepath.Rel(d, p); err == nil && filepath.IsLocal(rel) {
+			if fs.Below(p, d) {
 				return true
 			}
 		}

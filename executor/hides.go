@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -56,14 +57,10 @@ func (o *Sandbox) missing(text, dir string, env []string) string {
 			hidden = append(hidden, value)
 		}
 	}
-	below := func(path, dir string) bool {
-		rel, err := filepath.Rel(dir, path)
-		return err == nil && filepath.IsLocal(rel)
-	}
 	hides := func(path string) bool {
-		return filepath.IsAbs(path) && !below(path, dir) &&
-			!slices.ContainsFunc(o.Shown, func(m Mount) bool { return below(path, m.Host) }) &&
-			slices.ContainsFunc(hidden, func(dir string) bool { return below(path, dir) })
+		return filepath.IsAbs(path) && !fs.Below(path, dir) &&
+			!slices.ContainsFunc(o.Shown, func(m Mount) bool { return fs.Below(path, m.Host) }) &&
+			slices.ContainsFunc(hidden, func(dir string) bool { return fs.Below(path, dir) })
 	}
 	separates := func(r rune) bool { return strings.ContainsRune(" \t'\"`:,;()[]<>", r) }
 	for _, word := range strings.FieldsFunc(text, separates) {

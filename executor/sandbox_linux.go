@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/internal/first"
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // starter starts the first processes of sandboxes.
@@ -124,12 +125,12 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 		return &StartError{
 			Program: cmd.Argv[0], Reason: fmt.Sprintf("not found in PATH, as far as that is there in the sandbox (%s)",
 				list),
-			Remedy: "install it for all users; or " + remedy, Err: fs.ErrNotExist,
+			Remedy: "install it for all users; or " + remedy, Err: iofs.ErrNotExist,
 		}
 	}
 	if errno == syscall.ENOENT && executable(path) == nil && interpreter(path) == "" {
 		return &StartError{Program: cmd.Argv[0], Reason: path + " is not there in the sandbox", Remedy: remedy,
-			Err: fs.ErrNotExist}
+			Err: iofs.ErrNotExist}
 	}
 	return explain(cmd, path, errno)
 }
@@ -244,7 +245,7 @@ func concealed(more []string) ([]string, error) {
 	for _, dir := range slices.Concat(private, more) {
 		real, err := filepath.EvalSymlinks(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, iofs.ErrNotExist):
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("sandbox: %w", err)
@@ -277,10 +278,7 @@ func lastOf(env []string) []string {
 
 // holdsSystem says whether commands need what is in a directory.
 func holdsSystem(dir string) bool {
-	return slices.ContainsFunc(system(), func(path string) bool {
-		rel, err := filepath.Rel(dir, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
+	return slices.ContainsFunc(system(), func(path string) bool { return fs.Below(path, dir) })
 }
 
 // system returns where the directories of the system really are.

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // named are the files and directories of this machine that commands of a node read by paths that abspath made; sorted.
@@ -34,20 +34,14 @@ func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (all []string) {
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(path string) bool {
 		_, err := os.Stat(path)
-		return err != nil || below(path, x.Project.State) || below(path, x.Project.Store)
+		return err != nil || fs.Below(path, x.Project.State) || fs.Below(path, x.Project.Store)
 	})
-}
-
-// below reports whether a path is a directory, or lies in it.
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // lacks says which of the files that a node names no machine of the executor has; "": none is known.
 func (x *Executor) lacks(spec *hclspec.Spec, n *engine.Node) string {
 	for _, path := range x.named(spec, n) {
-		if below(path, x.Project.Dir) && !x.HasVolume(path) {
+		if fs.Below(path, x.Project.Dir) && !x.HasVolume(path) {
 			return fmt.Sprintf("names %s by abspath, and machines of executor %s do not have it: %s", path, x.Name,
 				namedRemedy)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // outOfMemory is the failure of a command that was killed because it used too much memory.
@@ -117,10 +118,7 @@ func (s *Shell) brought(e *executor.StartError) bool {
 	if !filepath.IsAbs(program) {
 		program = filepath.Join(s.dir, program)
 	}
-	within := func(dir string) bool {
-		rel, err := filepath.Rel(dir, program)
-		return err == nil && filepath.IsLocal(rel)
-	}
+	within := func(dir string) bool { return fs.Below(program, dir) }
 	if !within(s.dir) && !slices.ContainsFunc(s.env.Inputs, func(in engine.Input) bool { return within(in.Dir) }) {
 		return false
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/modal"
 	"github.com/benchgraph/benchgraph/executor/slurm"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote/attribute"
 )
 
@@ -95,7 +96,7 @@ func (s *Executor) Dial(self string, environ []string, told func(string)) (job.S
 func (s *Executor) HasVolume(path string) bool {
 	for _, volumes := range []map[string]string{s.Modal.Volumes, s.Kubernetes.Volumes} {
 		for at := range volumes {
-			if rel, err := filepath.Rel(at, path); err == nil && filepath.IsLocal(rel) {
+			if fs.Below(path, at) {
 				return true
 			}
 		}

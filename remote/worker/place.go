@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 )
 
@@ -52,7 +53,7 @@ func TakeRequest(path string) (*remote.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rel, err := filepath.Rel(r.WorkDir, path); err == nil && filepath.IsLocal(rel) {
+	if fs.Below(path, r.WorkDir) {
 		if r.Login == nil {
 			return r, nil
 		}

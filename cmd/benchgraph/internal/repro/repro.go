@@ -6,12 +6,12 @@ package repro
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/transcript"
@@ -312,10 +312,7 @@ func (s *script) lay(place *transcript.Place) {
 	}
 	made := ""
 	for _, dir := range dirs {
-		own := func(root string) bool {
-			rel, err := filepath.Rel(root, dir)
-			return root != "" && dir != "" && err == nil && filepath.IsLocal(rel)
-		}
+		own := func(root string) bool { return root != "" && dir != "" && fs.Below(dir, root) }
 		if (own(s.Work) || own(s.Scratch)) && !s.made[dir] {
 			s.made[dir] = true
 			made += " " + s.word(dir)
