@@ -2,9 +2,10 @@ package metrics
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Bounds on what is kept of the errors and warnings of one output.
@@ -14,7 +15,7 @@ const (
 )
 
 // statedComplaint is a line of an error or a warning, at its start or behind the time that a logger puts there.
-var statedComplaint = regexp.MustCompile(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ ` +
+var statedComplaint = lazyregexp.New(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ ` +
 	`-]*)?[\[(]?(?:ERROR|Error|error|FATAL|Fatal|CRITICAL|WARNING|Warning|WARN)[\])]?(?:[: ]|$)` +
 	`|^Traceback \(most recent|^panic: |^[A-Za-z.]*(?:Error|Exception): `)
 
@@ -24,7 +25,7 @@ func complains(b []byte) bool {
 	for _, word := range []string{"rror", "ERROR", "WARN", "Warn", "Traceback", "panic", "atal", "FATAL", "CRITICAL",
 		"xception"} {
 		if bytes.Contains(b, []byte(word)) {
-			return statedComplaint.MatchString(strings.TrimSpace(string(b)))
+			return statedComplaint().MatchString(strings.TrimSpace(string(b)))
 		}
 	}
 	return false

@@ -57,8 +57,8 @@ func isBenchResult(line []byte) bool {
 
 func isRedis(line []byte) bool {
 	text := bytes.TrimSpace(line)
-	return bytes.Contains(text, []byte(" requests per second")) && (redisRate.Match(text) || redisQuiet.Match(text)) ||
-		bytes.HasPrefix(text, []byte(`"test","rps"`)) ||
+	return bytes.Contains(text, []byte(" requests per second")) &&
+		(redisRate().Match(text) || redisQuiet().Match(text)) || bytes.HasPrefix(text, []byte(`"test","rps"`)) ||
 		bytes.HasPrefix(text, []byte("Type ")) && bytes.Contains(text, []byte("Ops/sec"))
 }
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -92,7 +92,7 @@ func (s *keySearch) line(b []byte) string {
 }
 
 // spread matches what has no mean over several benchmarks.
-var spread = regexp.MustCompile(`_(std|min|max|user|system)$`)
+var spread = lazyregexp.New(`_(std|min|max|user|system)$`)
 
 // documentParser reads the JSON file of one tool.
 type documentParser struct{ name string }
@@ -141,7 +141,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 	}
 	last.means(func(s Sample) string {
 		part := s.Metric[strings.LastIndexByte(s.Metric, ' ')+1:]
-		if part == s.Metric || spread.MatchString(part) {
+		if part == s.Metric || spread().MatchString(part) {
 			return ""
 		}
 		return part

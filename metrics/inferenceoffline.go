@@ -1,35 +1,35 @@
 package metrics
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 var (
-	throughputLine = regexp.MustCompile(`^([0-9.,]+) requests/s(?:, ([0-9.,]+) (?:total )?tokens/s)?` +
+	throughputLine = lazyregexp.New(`^([0-9.,]+) requests/s(?:, ([0-9.,]+) (?:total )?tokens/s)?` +
 		`(?:, ([0-9.,]+) output tokens/s)?(.*)$`)
-	tokensLine     = regexp.MustCompile(`^([0-9.,]+) tokens/s$`)
-	correctRate    = regexp.MustCompile(`Correct rate is ([0-9.,]+) ?%`)
-	percentileName = regexp.MustCompile(`^([0-9]{1,2}(?:\.[0-9]+)?)% percentile latency$`)
-	batchLatency   = regexp.MustCompile(`^([0-9.,]+) (m?s), (?:median |avg )?throughput: +([0-9.,]+) token/s`)
-	startupAverage = regexp.MustCompile(`^Avg ((?:encoder )?(?:startup|compilation)) time: ([0-9.,]+) seconds$`)
-	startupGroup   = regexp.MustCompile(`^((?:Encoder )?(?:[Ss]tartup|[Cc]ompilation)) time percentiles:$`)
-	startupPercent = regexp.MustCompile(`^([0-9]{1,3}(?:\.[0-9]+)?)%: ([0-9.,]+) seconds$`)
-	declaredCount  = regexp.MustCompile(`\bnum_prompts=([0-9]+)`)
-	commandCount   = regexp.MustCompile(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
+	tokensLine     = lazyregexp.New(`^([0-9.,]+) tokens/s$`)
+	correctRate    = lazyregexp.New(`Correct rate is ([0-9.,]+) ?%`)
+	percentileName = lazyregexp.New(`^([0-9]{1,2}(?:\.[0-9]+)?)% percentile latency$`)
+	batchLatency   = lazyregexp.New(`^([0-9.,]+) (m?s), (?:median |avg )?throughput: +([0-9.,]+) token/s`)
+	startupAverage = lazyregexp.New(`^Avg ((?:encoder )?(?:startup|compilation)) time: ([0-9.,]+) seconds$`)
+	startupGroup   = lazyregexp.New(`^((?:Encoder )?(?:[Ss]tartup|[Cc]ompilation)) time percentiles:$`)
+	startupPercent = lazyregexp.New(`^([0-9]{1,3}(?:\.[0-9]+)?)%: ([0-9.,]+) seconds$`)
+	declaredCount  = lazyregexp.New(`\bnum_prompts=([0-9]+)`)
+	commandCount   = lazyregexp.New(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
 )
 
 // throughput reads the text after "Throughput:". A single token rate is that of input and output together.
 func (r *inferenceReading) throughput(rest string, n int) bool {
-	if m := tokensLine.FindStringSubmatch(rest); m != nil {
+	if m := tokensLine().FindStringSubmatch(rest); m != nil {
 		r.setMode("throughput")
 		r.sample("total_token_throughput", m[1], "tok/s", n)
 		return true
 	}
-	m := throughputLine.FindStringSubmatch(rest)
+	m := throughputLine().FindStringSubmatch(rest)
 	if m == nil {
 		digits, behind := number.Leading(rest)
 		switch {
@@ -66,7 +66,7 @@ func (r *inferenceReading) throughput(rest string, n int) bool {
 	if m[3] != "" {
 		r.sample("output_token_throughput", m[3], "tok/s", n)
 	}
-	if c := correctRate.FindStringSubmatch(m[4]); c != nil {
+	if c := correctRate().FindStringSubmatch(m[4]); c != nil {
 		r.sample("correct_rate", c[1], "%", n)
 	}
 	r.last.metric = "request_throughput"
@@ -82,7 +82,7 @@ func (r *inferenceReading) setMode(mode string) {
 // offlineLatency reads the lines of the latency benchmark: an average and, since 0.4.1, percentiles.
 func (r *inferenceReading) offlineLatency(name, rest string, n int) bool {
 	metric := ""
-	if m := percentileName.FindStringSubmatch(name); m != nil {
+	if m := percentileName().FindStringSubmatch(name); m != nil {
 		metric = "latency_p" + m[1]
 	} else if name == "avg latency" {
 		metric = "latency_avg"
@@ -124,13 +124,13 @@ func (r *inferenceReading) oneBatch(name, rest string, n int) bool {
 		return false
 	default:
 		if strings.HasPrefix(name, "decode") && strings.HasSuffix(name, "latency") {
-			if m := batchLatency.FindStringSubmatch(rest); m != nil {
+			if m := batchLatency().FindStringSubmatch(rest); m != nil {
 				r.milliseconds(m[2], rest, n)
 			}
 		}
 		return r.section == batch && r.oneCase(name, rest, n)
 	}
-	m := batchLatency.FindStringSubmatch(rest)
+	m := batchLatency().FindStringSubmatch(rest)
 	if m == nil {
 		if digits, _ := number.Leading(rest); digits != "" {
 			r.tool, r.mode = "sglang", "one_batch"
@@ -197,15 +197,15 @@ func (r *inferenceReading) startup(text string, n int) bool {
 		r.phase, r.group = strings.ToLower(phase), ""
 		return true
 	}
-	if m := startupAverage.FindStringSubmatch(text); m != nil && r.phase != "" {
+	if m := startupAverage().FindStringSubmatch(text); m != nil && r.phase != "" {
 		r.sample(r.phase+"_"+slug(m[1])+"_avg", m[2], "s", n)
 		return true
 	}
-	if m := startupGroup.FindStringSubmatch(text); m != nil {
+	if m := startupGroup().FindStringSubmatch(text); m != nil {
 		r.group = slug(m[1])
 		return true
 	}
-	if m := startupPercent.FindStringSubmatch(text); m != nil && r.phase != "" && r.group != "" {
+	if m := startupPercent().FindStringSubmatch(text); m != nil && r.phase != "" && r.group != "" {
 		r.sample(r.phase+"_"+r.group+"_p"+m[1], m[2], "s", n)
 		return true
 	}
@@ -217,7 +217,7 @@ func (r *inferenceReading) arguments(text string, n int) {
 	if !strings.Contains(text, "Namespace(") {
 		return
 	}
-	m := declaredCount.FindStringSubmatch(text)
+	m := declaredCount().FindStringSubmatch(text)
 	if m == nil {
 		return
 	}
@@ -237,7 +237,7 @@ func askedBy(command string) int {
 	if countsOtherwise(command) {
 		return 0
 	}
-	for _, m := range commandCount.FindAllStringSubmatch(command, -1) {
+	for _, m := range commandCount().FindAllStringSubmatch(command, -1) {
 		n := atoi(m[1])
 		if asked != 0 && n != asked {
 			return 0

@@ -1,21 +1,22 @@
 package metrics
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 var (
-	turnsSummary = regexp.MustCompile(`^Statistics summary(?: \(assuming ([0-9]{1,2})% warmup samples\))?:$`)
-	turnsFigure  = regexp.MustCompile(`^(runtime_sec|requests_per_sec) = ([0-9.,]+)$`)
-	turnsColumn  = regexp.MustCompile(`^(?:count|mean|std|min|max|([0-9]{1,2}(?:\.[0-9]+)?)%)$`)
+	turnsSummary = lazyregexp.New(`^Statistics summary(?: \(assuming ([0-9]{1,2})% warmup samples\))?:$`)
+	turnsFigure  = lazyregexp.New(`^(runtime_sec|requests_per_sec) = ([0-9.,]+)$`)
+	turnsColumn  = lazyregexp.New(`^(?:count|mean|std|min|max|([0-9]{1,2}(?:\.[0-9]+)?)%)$`)
 )
 
 // statistics reads the result of benchmark_serving_multi_turn.py: two figures, and a table with a row for each metric.
 // A wide table is broken into several. There is one result for each part of the samples that is left out for warming
 // up.
 func (r *inferenceReading) statistics(text string, n int) bool {
-	if m := turnsSummary.FindStringSubmatch(text); m != nil {
+	if m := turnsSummary().FindStringSubmatch(text); m != nil {
 		r.mode, r.columns, r.prefix = "multi-turn", nil, ""
 		if m[1] != "" && m[1] != "0" {
 			r.prefix = "warmup_" + m[1] + "_"
@@ -25,7 +26,7 @@ func (r *inferenceReading) statistics(text string, n int) bool {
 	if r.mode != "multi-turn" {
 		return false
 	}
-	if m := turnsFigure.FindStringSubmatch(text); m != nil {
+	if m := turnsFigure().FindStringSubmatch(text); m != nil {
 		metric, unit := "benchmark_duration", "s"
 		if m[1] == "requests_per_sec" {
 			metric, unit = "request_throughput", "req/s"
@@ -39,7 +40,7 @@ func (r *inferenceReading) statistics(text string, n int) bool {
 	if len(fields) == 0 {
 		return false
 	}
-	if turnsColumn.MatchString(fields[0]) {
+	if turnsColumn().MatchString(fields[0]) {
 		r.columns = fields
 		return false
 	}
@@ -52,7 +53,7 @@ func (r *inferenceReading) statistics(text string, n int) bool {
 		fields = fields[:len(fields)-1] // the last number may be cut off
 	}
 	for i, column := range r.columns[:len(fields)-1] {
-		m := turnsColumn.FindStringSubmatch(column)
+		m := turnsColumn().FindStringSubmatch(column)
 		switch {
 		case m == nil:
 			continue

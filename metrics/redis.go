@@ -3,9 +3,9 @@ package metrics
 import (
 	"encoding/csv"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -59,9 +59,9 @@ const (
 )
 
 var (
-	redisRate  = regexp.MustCompile(`^(?:throughput summary: )?(\S+) requests per second$`)
-	redisQuiet = regexp.MustCompile(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
-	redisCSV   = regexp.MustCompile(`^"[^"]+"(,"[^"]*")+$`)
+	redisRate  = lazyregexp.New(`^(?:throughput summary: )?(\S+) requests per second$`)
+	redisQuiet = lazyregexp.New(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
+	redisCSV   = lazyregexp.New(`^"[^"]+"(,"[^"]*")+$`)
 )
 
 func (r *redisReading) line(text string, n int) {
@@ -85,7 +85,7 @@ func (r *redisReading) line(text string, n int) {
 		r.partial = strings.HasPrefix(text, "BEST ") || strings.HasPrefix(text, "WORST ")
 	case strings.HasPrefix(text, "AGGREGATED AVERAGE RESULTS"), text == "ALL STATS":
 		r.partial = false
-	case text[0] == '"' && redisCSV.MatchString(text):
+	case text[0] == '"' && redisCSV().MatchString(text):
 		r.csvRow(text, n)
 	case strings.HasPrefix(text, "latency summary"):
 		r.table = latencyNames
@@ -102,9 +102,9 @@ func (r *redisReading) report(text string, n int) {
 		if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
 			r.warn(n, "%s", clip(text, 200))
 		}
-	} else if m := redisRate.FindStringSubmatch(text); m != nil && r.test != "" {
+	} else if m := redisRate().FindStringSubmatch(text); m != nil && r.test != "" {
 		r.value(r.test, "requests_per_second", m[1], "req/s", n)
-	} else if m := redisQuiet.FindStringSubmatch(text); m != nil {
+	} else if m := redisQuiet().FindStringSubmatch(text); m != nil {
 		r.value(m[1], "requests_per_second", m[2], "req/s", n)
 		if m[3] != "" {
 			r.value(m[1], "latency_p50", m[3], "ms", n)

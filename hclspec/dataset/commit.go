@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/dataset/internal/command"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Options say how a table of commits is read.
@@ -38,8 +38,8 @@ type Param struct {
 }
 
 var (
-	hash  = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	digit = regexp.MustCompile(`^[0-9a-f]{4,63}$`)
+	hash  = lazyregexp.New(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+	digit = lazyregexp.New(`^[0-9a-f]{4,63}$`)
 )
 
 // Commits converts rows to commits. A row that is no commit is a problem, and so is a row with two values for one
@@ -105,9 +105,9 @@ func (t *table) hash(row Row, field string) (string, error) {
 	for _, name := range t.cols[field] {
 		s := strings.ToLower(text(row.Fields[name]))
 		switch {
-		case hash.MatchString(s):
+		case hash().MatchString(s):
 			return s, nil
-		case errors.Is(err, errNoHash) && digit.MatchString(s):
+		case errors.Is(err, errNoHash) && digit().MatchString(s):
 			err = fmt.Errorf("column %q has %s, %d digits of a hash, and 40 are needed", name, s, len(s))
 		case errors.Is(err, errNoHash) && s != "":
 			err = fmt.Errorf("column %q has %s, which is no hash of a commit", name, quote(s))
@@ -208,13 +208,13 @@ func (t *table) agreed(row Row, field, fromCommand string) string {
 	return fromCommand
 }
 
-var gpuCount = regexp.MustCompile(`^(?:[\w .-]*[:x*])?\s*(\d{1,4})\b`)
+var gpuCount = lazyregexp.New(`^(?:[\w .-]*[:x*])?\s*(\d{1,4})\b`)
 
 // gpus is how many devices a row asks for; 0 when it does not say.
 func (t *table) gpus(row Row, fromCommand int) int {
 	declared := t.cols.text(row, "gpus")
 	n := 0
-	if found := gpuCount.FindStringSubmatch(declared); found != nil {
+	if found := gpuCount().FindStringSubmatch(declared); found != nil {
 		n, _ = strconv.Atoi(found[1])
 	} else if declared != "" {
 		t.note(row, "%s is no number of GPUs", quote(declared))
@@ -301,12 +301,12 @@ func (t *table) repos() {
 	}
 }
 
-var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // repoName makes the name of a block of a URL or a path.
 func repoName(repo string) string {
 	repo = strings.TrimSuffix(strings.TrimRight(repo, "/"), ".git")
-	repo = notName.ReplaceAllString(repo[strings.LastIndexAny(repo, "/:")+1:], "_")
+	repo = notName().ReplaceAllString(repo[strings.LastIndexAny(repo, "/:")+1:], "_")
 	if repo != "" && (repo[0] >= '0' && repo[0] <= '9' || repo[0] == '-') {
 		repo = "_" + repo
 	}

@@ -109,7 +109,7 @@ func result(own, outer map[string]any) (recorded.Line, string) {
 	if l.Commit == "" && outer != nil {
 		l.Commit = cell(outer, "commit")
 	}
-	if found := gpuCount.FindStringSubmatch(cell(own, "gpus")); found != nil {
+	if found := gpuCount().FindStringSubmatch(cell(own, "gpus")); found != nil {
 		l.GPUs, _ = strconv.Atoi(found[1])
 	}
 	for _, name := range resultFields["flags"] {

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
@@ -74,7 +74,7 @@ func (c *Commit) parameters() string {
 }
 
 // shortNumber is a number that costs a reader little: HCL computes with all digits.
-var shortNumber = regexp.MustCompile(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
+var shortNumber = lazyregexp.New(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
 
 // attribute is a name in an object: plain when it is an identifier that means nothing else.
 func attribute(name string) string {
@@ -90,7 +90,7 @@ func expression(v any) string {
 	case string:
 		return string(hclwrite.TokensForValue(cty.StringVal(clean(v))).Bytes())
 	case json.Number:
-		if shortNumber.MatchString(v.String()) {
+		if shortNumber().MatchString(v.String()) {
 			return v.String()
 		}
 		return expression(v.String())

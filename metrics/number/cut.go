@@ -2,9 +2,10 @@ package number
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Narrow is the blank to which an output's blanks between two digits are changed that are none of the keyboard's.
@@ -13,21 +14,21 @@ const Narrow = '\u2009'
 var (
 	// after matches what goes on with a number in front of it: digits, also behind a mark or a mark of groups; an
 	// exponent; letters that digits follow, as in 1m3s; the second half of 0x1F and of 1:05
-	after = regexp.MustCompile(`^(?:[0-9]|[.,'’\x{2009}][0-9]|_[0-9A-Za-z]|[eE][-+]?[0-9]|[A-Za-z]+[0-9]` +
+	after = lazyregexp.New(`^(?:[0-9]|[.,'’\x{2009}][0-9]|_[0-9A-Za-z]|[eE][-+]?[0-9]|[A-Za-z]+[0-9]` +
 		`|:[0-5][0-9](?:[^0-9]|$))`)
 	// radix matches what goes on with a 0
-	radix = regexp.MustCompile(`^(?:[xX][0-9A-Fa-f]|[bB][01]|[oO][0-7])`)
+	radix = lazyregexp.New(`^(?:[xX][0-9A-Fa-f]|[bB][01]|[oO][0-7])`)
 	// before matches what a number behind it goes on with
-	before = regexp.MustCompile(`(?:[0-9]|[0-9][.,'’_\x{2009}]|[0-9][eE][-+]?|[0-9][xXmh]|(?:^|[^.0-9])\.)$`)
+	before = lazyregexp.New(`(?:[0-9]|[0-9][.,'’_\x{2009}]|[0-9][eE][-+]?|[0-9][xXmh]|(?:^|[^.0-9])\.)$`)
 	// sign matches a minus that belongs to the number behind it
-	sign = regexp.MustCompile(`(?:^|[ \t:=(\[,;|])[-−]$`)
+	sign = lazyregexp.New(`(?:^|[ \t:=(\[,;|])[-−]$`)
 	// group matches three digits behind a blank, which may be the rest of a number
-	group = regexp.MustCompile(`^(?: [0-9]{3})+(?:[.,][0-9]+)?(?:[^0-9]|$)`)
+	group = lazyregexp.New(`^(?: [0-9]{3})+(?:[.,][0-9]+)?(?:[^0-9]|$)`)
 	// onwards and began match all that belongs to the number behind and before such a place
-	onwards = regexp.MustCompile(`^[0-9A-Za-z_.,'’\x{2009}:+-]*`)
-	began   = regexp.MustCompile(`(?:[-+−]?[0-9][0-9A-Za-z_.,'’\x{2009}+-]*|[-−.])$`)
+	onwards = lazyregexp.New(`^[0-9A-Za-z_.,'’\x{2009}:+-]*`)
+	began   = lazyregexp.New(`(?:[-+−]?[0-9][0-9A-Za-z_.,'’\x{2009}+-]*|[-−.])$`)
 
-	leading = regexp.MustCompile(
+	leading = lazyregexp.New(
 		`^(?i:[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|\.[0-9]+|nan|inf(?:inity)?))`)
 )
 
@@ -43,16 +44,16 @@ func Cut(line []byte, from, to int, ends string) string {
 	head, tail := line[max(0, from-around):from], line[to:min(len(line), to+around)]
 	cut := false
 	if r, size := utf8.DecodeRune(tail); size > 0 && !strings.ContainsRune(ends, r) && lastDigit(line[from:to]) {
-		cut = after.Match(tail) || isZero(line[from:to]) && radix.Match(tail)
+		cut = after().Match(tail) || isZero(line[from:to]) && radix().Match(tail)
 	}
 	if r, size := utf8.DecodeLastRune(head); size > 0 && !strings.ContainsRune(ends, r) && !cut {
-		cut = isDigit(line[from]) && (before.Match(head) || sign.Match(head)) ||
+		cut = isDigit(line[from]) && (before().Match(head) || sign().Match(head)) ||
 			line[from] == '.' && isDigit(head[len(head)-1])
 	}
 	if !cut {
 		return ""
 	}
-	head = began.Find(head)
+	head = began().Find(head)
 	if ends != "" {
 		head = head[bytes.LastIndexAny(head, ends)+1:]
 	}
@@ -61,12 +62,12 @@ func Cut(line []byte, from, to int, ends string) string {
 
 // Groups reports whether a blank and groups of three digits stand at the beginning of a text, which may belong to a
 // number in front of it.
-func Groups(rest []byte) bool { return group.Match(rest[:min(len(rest), around)]) }
+func Groups(rest []byte) bool { return group().Match(rest[:min(len(rest), around)]) }
 
 // Leading splits a text into the number at its beginning and the rest. Digits that go on in a form that is no number,
 // such as 1.037,28, are split off as a whole, for Parse to refuse; empty: no digit, nan or inf stands there.
 func Leading(text string) (digits, behind string) {
-	digits = leading.FindString(text)
+	digits = leading().FindString(text)
 	if digits == "" {
 		return "", text
 	}
@@ -74,7 +75,7 @@ func Leading(text string) (digits, behind string) {
 	if Cut(line, 0, len(digits), "") != "" {
 		digits += string(goesOn(line[len(digits):], ""))
 	} else if Groups(line[len(digits):]) && !strings.ContainsAny(digits, ".nN") {
-		digits += group.FindString(text[len(digits):])
+		digits += group().FindString(text[len(digits):])
 		digits = strings.TrimRight(digits, " \t")
 	}
 	return digits, text[len(digits):]
@@ -82,7 +83,7 @@ func Leading(text string) (digits, behind string) {
 
 // goesOn is the part of a text that belongs to a number in front of it.
 func goesOn(tail []byte, ends string) []byte {
-	tail = onwards.Find(tail)
+	tail = onwards().Find(tail)
 	if ends != "" {
 		if at := bytes.IndexAny(tail, ends); at >= 0 {
 			tail = tail[:at]

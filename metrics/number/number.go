@@ -4,9 +4,10 @@ package number
 import (
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // What is wrong with a text that Parse refuses; each is the end of a sentence.
@@ -18,8 +19,8 @@ var (
 
 // divided is a number with a comma between groups of three digits; plainly: one that has no other reading.
 var (
-	divided = regexp.MustCompile(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$`)
-	plainly = regexp.MustCompile(`,.*[,.]`)
+	divided = lazyregexp.New(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$`)
+	plainly = lazyregexp.New(`,.*[,.]`)
 )
 
 // Parse reads a text that is one decimal number and nothing else but blanks around it. Commas may divide its digits
@@ -27,7 +28,7 @@ var (
 // comma may be a decimal mark.
 func Parse(text string) (float64, error) {
 	text = strings.TrimSpace(text)
-	if plainly.MatchString(text) {
+	if plainly().MatchString(text) {
 		return Divided(text)
 	}
 	if strings.ContainsAny(text, "xX_pP") {
@@ -49,7 +50,7 @@ func Parse(text string) (float64, error) {
 func Divided(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	if strings.Contains(text, ",") {
-		if !divided.MatchString(text) {
+		if !divided().MatchString(text) {
 			return 0, ErrNone
 		}
 		text = strings.ReplaceAll(text, ",", "")

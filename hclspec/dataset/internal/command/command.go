@@ -4,11 +4,11 @@ package command
 import (
 	"errors"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
@@ -34,7 +34,7 @@ func Split(line string) (Command, error) {
 		return Command{}, errShell
 	}
 	var c Command
-	for len(words) > 0 && assignment.MatchString(words[0]) {
+	for len(words) > 0 && assignment().MatchString(words[0]) {
 		name, value, _ := strings.Cut(words[0], "=")
 		if c.Env == nil {
 			c.Env = map[string]string{}
@@ -50,9 +50,9 @@ func Split(line string) (Command, error) {
 	return c, nil
 }
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-var pythonName = regexp.MustCompile(`^python[0-9.]*$`)
+var pythonName = lazyregexp.New(`^python[0-9.]*$`)
 
 // program tells the mode and the engine of a command from its program, and returns the arguments.
 func program(words []string) (mode, engine string, rest []string) {
@@ -60,7 +60,7 @@ func program(words []string) (mode, engine string, rest []string) {
 		return "", "", nil
 	}
 	name, rest := path.Base(words[0]), words[1:]
-	if pythonName.MatchString(name) {
+	if pythonName().MatchString(name) {
 		for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && rest[0] != "-m" {
 			rest = rest[1:]
 		}
@@ -72,7 +72,7 @@ func program(words []string) (mode, engine string, rest []string) {
 		}
 		name, rest = path.Base(rest[0]), rest[1:]
 	}
-	if found := script.FindStringSubmatch(name); found != nil {
+	if found := script().FindStringSubmatch(name); found != nil {
 		return found[1], "vllm", rest
 	}
 	if name == "vllm" && len(rest) > 0 {
@@ -81,7 +81,7 @@ func program(words []string) (mode, engine string, rest []string) {
 	return "", "", nil
 }
 
-var script = regexp.MustCompile(`^benchmark_(\w+)\.py$`)
+var script = lazyregexp.New(`^benchmark_(\w+)\.py$`)
 
 // vllm reads the subcommands of vLLM's own program.
 func vllm(words []string) (mode, engine string, rest []string) {
@@ -220,11 +220,11 @@ func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
-		if !safeWord.MatchString(w) {
+		if !safeWord().MatchString(w) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-var safeWord = regexp.MustCompile(`^[\w@%+=:,./~-]+$`)
+var safeWord = lazyregexp.New(`^[\w@%+=:,./~-]+$`)
