@@ -25,9 +25,7 @@ func contradictions(metric string, s, base *standing) []stats.Caveat {
 	var list []stats.Caveat
 	add := func(side *standing, blocks []int, text string) {
 		if len(blocks) > 0 {
-			list = append(list, stats.Caveat{Kind: stats.CaveatContradiction,
-				Text: fmt.Sprintf("the output of %s contradicts itself in %s: %s", side.name(), blocksText(blocks),
-					text)})
+			list = append(list, stats.Caveat{Kind: stats.CaveatContradiction, Text: side.contradicts(blocks, text)})
 		}
 	}
 	for _, side := range []*standing{s, base} {
@@ -39,6 +37,11 @@ func contradictions(metric string, s, base *standing) []stats.Caveat {
 		add(sides[0], blocks, text)
 	}
 	return list
+}
+
+// contradicts says that the member's output contradicts itself in blocks, and how.
+func (s *standing) contradicts(blocks []int, text string) string {
+	return fmt.Sprintf("the output of %s contradicts itself in %s: %s", s.name(), blocksText(blocks), text)
 }
 
 // disordered are the blocks in which a percentile of the family of a metric is above a higher one.
@@ -87,8 +90,9 @@ func (s *standing) unlikeItsAmount(metric string, other *standing) (blocks []int
 	if len(own) == 0 || len(theirs) == 0 {
 		return nil, ""
 	}
+	usual := mean(theirs)
 	for block, ratio := range own {
-		if apart(ratio, 1) > mostApart && apart(ratio, mean(theirs)) > mostApart {
+		if apart(ratio, 1) > mostApart && apart(ratio, usual) > mostApart {
 			blocks = append(blocks, block)
 		}
 	}
@@ -108,8 +112,7 @@ func unbelievable(metric string, s, base *standing) string {
 		own, theirs := mean(sides[0].overAmount(metric)), mean(sides[1].overAmount(metric))
 		if own > 0 && theirs > 0 && max(own/theirs, theirs/own) > mostTimes && apart(own, 1) > apart(theirs, 1) {
 			blocks, text := sides[0].unlikeItsAmount(metric, sides[1])
-			return fmt.Sprintf("the output of %s contradicts itself in %s: %s", sides[0].name(), blocksText(blocks),
-				text)
+			return sides[0].contradicts(blocks, text)
 		}
 	}
 	return ""

@@ -355,8 +355,8 @@ func (l *loader) decode() {
 	l.check()
 }
 
-// decodeAll decodes every instance of a block, after which come others of its kind, left with it. A block without
-// instances is decoded once with unknown values, to find the mistakes in it.
+// decodeAll decodes every instance of a block. A block without instances is decoded once with unknown values, to find
+// the mistakes in it. left is the number of blocks of its kind from this one on.
 func (l *loader) decodeAll(k kind, d *declaration, left int) {
 	instances, _ := l.instancesOf(d)
 	if d.address.Kind == "task" { // there may be many, and to move them is what it costs when a list grows

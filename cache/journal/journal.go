@@ -58,8 +58,8 @@ type noted struct {
 	serial int
 }
 
-// Open opens the journal in a file, and makes it if it is not there. On a file system that can only be read, nothing
-// can be recorded.
+// Open opens the journal in a file. It creates the file if there is none. On a read-only file system Open succeeds, but
+// no attempt can be recorded.
 func Open(path string) (*Journal, error) {
 	j := &Journal{path: path}
 	if err := j.open(); err != nil {

@@ -17,7 +17,7 @@ const (
 	piece   = 80      // bytes that it has more when it is a piece of a long line
 )
 
-// LogConfig asks an engine for a log that Check understands. Driver local alone keeps bytes that are no text.
+// LogConfig returns the log that a Log can be read from. Driver local alone keeps bytes that are no text.
 func LogConfig() container.LogConfig {
 	return container.LogConfig{Type: "local", Config: map[string]string{
 		"max-size": strconv.Itoa(logFile), "max-file": "2", "compress": "false"}}
@@ -36,7 +36,7 @@ func ReadLog(r io.Reader) (*Log, error) {
 	return l, err
 }
 
-// records counts what takes one Write each.
+// records counts the size of records, each of which is one Write.
 type records struct {
 	to   *bytes.Buffer
 	size *int

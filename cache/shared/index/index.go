@@ -1,10 +1,11 @@
 // Package index finds out what a shared store has, with few requests.
 //
-// The index of a shared store is a set of segments. A segment is an object that is never changed: the records of some
-// entries, one a line, compressed. A writer adds a segment for all that it has put. When there are many, the smallest
-// become one, and garbage collection replaces all of them. A machine keeps the segments that it has read.
+// The index is a set of segments. A segment is an object with the records of some entries, one a line, compressed. It
+// is never changed. A writer adds one segment for all entries that it has put. When there are many segments, the
+// smallest are merged into one. Garbage collection replaces all segments by one. A machine keeps copies of the segments
+// that it has read.
 //
-// A record is a hint: what an entry holds is believed when the entry has been read.
+// A record is a hint. The contents of an entry are checked when the entry is read.
 package index
 
 import (
@@ -280,8 +281,8 @@ func (c Copies) Write(ctx context.Context, b bucket.Bucket, t *Table, lines []st
 	return t.add(strings.Join(lines, "\n") + "\n")
 }
 
-// Merge makes one segment of the smallest ones when there are many. Two machines that do it at the same time leave some
-// records twice.
+// Merge replaces the smallest segments by one when there are many. Two machines that merge at the same time leave some
+// records in two segments.
 func (c Copies) Merge(ctx context.Context, b bucket.Bucket, t *Table) error {
 	if len(t.Segments) <= mostSegments {
 		return nil

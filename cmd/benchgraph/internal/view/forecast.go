@@ -31,7 +31,7 @@ func about(f forecast.Forecast) string {
 	return word + strings.Join(parts, ", ")
 }
 
-// roughly leaves out what no forecast knows.
+// Roughly rounds a duration to the digits that a forecast can know.
 func Roughly(d time.Duration) time.Duration {
 	switch {
 	case d > time.Hour:

@@ -63,7 +63,7 @@ func Clean(text string) string {
 	return strings.ToValidUTF8(line[:most], "") + "…"
 }
 
-// cells is how many columns of a terminal a text takes.
+// Cells is how many columns of a terminal a text takes.
 func Cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -83,7 +83,7 @@ func runeCells(r rune) int {
 	return 1
 }
 
-// fit cuts a text to a number of columns.
+// Fit cuts a text to a number of columns.
 func Fit(text string, columns int) string {
 	if Cells(text) <= columns {
 		return text
@@ -101,6 +101,7 @@ func Fit(text string, columns int) string {
 	return text
 }
 
+// Pad adds blanks to a text up to a number of columns.
 func Pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-Cells(text)))
 }

@@ -12,32 +12,12 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/plantest"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/stats"
 )
-
-// steps makes a plan by hand: n steps of each line, an address with %d in it.
-func steps(t *testing.T, list ...engine.Step) *engine.Plan {
-	t.Helper()
-	var nodes []*engine.Node
-	for i := range list {
-		if list[i].Node.Kind == "" {
-			list[i].Node.Kind, _, _ = strings.Cut(list[i].Node.Address, ".")
-		}
-		nodes = append(nodes, list[i].Node)
-	}
-	g, err := engine.NewGraph(nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &engine.Plan{Graph: g, Steps: list}
-}
-
-func step(address string, a engine.Action, reason string) engine.Step {
-	return engine.Step{Node: &engine.Node{Address: address}, Action: a, Reason: reason}
-}
 
 func text(t *testing.T, p *engine.Plan, verbose bool) string {
 	t.Helper()
@@ -56,13 +36,13 @@ func on(cpus int, devices ...gpu.Device) forecast.Machine {
 func TestAPlanIsShort(t *testing.T) {
 	var list []engine.Step
 	for i := range 9 {
-		list = append(list, step(fmt.Sprintf("wheel.w[\"c%d/human\"]", i), engine.Run,
+		list = append(list, plantest.Step(fmt.Sprintf("wheel.w[\"c%d/human\"]", i), engine.Run,
 			fmt.Sprintf("needs source.s[\"c%d/human\"], which is to be run", i)))
 	}
 	for i := range 8 {
-		list = append(list, step(fmt.Sprintf("source.s[\"c%d\"]", i), engine.Cached, "up to date"))
+		list = append(list, plantest.Step(fmt.Sprintf("source.s[\"c%d\"]", i), engine.Cached, "up to date"))
 	}
-	got := text(t, steps(t, list...), false)
+	got := text(t, plantest.Of(t, list...), false)
 	if !strings.Contains(got, "wheel.w (9)") || strings.Contains(got, "c3/human") ||
 		!strings.Contains(got, `source.s["c7"]`) {
 		t.Errorf("nine are one line, eight are not:\n%s", got)
@@ -70,7 +50,7 @@ func TestAPlanIsShort(t *testing.T) {
 	if !strings.HasSuffix(got, "\nPlan: 9 to run (9 build), 8 cached.\n") {
 		t.Errorf("the last line sums up:\n%s", got)
 	}
-	if got := text(t, steps(t, list...), true); strings.Count(got, "\n") != 17+2 {
+	if got := text(t, plantest.Of(t, list...), true); strings.Count(got, "\n") != 17+2 {
 		t.Errorf("-verbose shows all:\n%s", got)
 	}
 }
@@ -78,10 +58,11 @@ func TestAPlanIsShort(t *testing.T) {
 func TestAPlanOfManyNodesIsShortAndFast(t *testing.T) {
 	var list []engine.Step
 	for i := range 100_000 {
-		list = append(list, step(fmt.Sprintf("task.block%d[\"k\"]", i), engine.Run, fmt.Sprintf("reason %d", i)))
+		address, reason := fmt.Sprintf("task.block%d[\"k\"]", i), fmt.Sprintf("reason %d", i)
+		list = append(list, plantest.Step(address, engine.Run, reason))
 	}
 	begun := time.Now()
-	got := text(t, steps(t, list...), false)
+	got := text(t, plantest.Of(t, list...), false)
 	if n := strings.Count(got, "\n"); n > 60 {
 		t.Errorf("%d lines", n)
 	}
@@ -99,14 +80,14 @@ func TestSum(t *testing.T) {
 		want string
 	}{
 		{nil, "Plan: 0 to run."},
-		{[]engine.Step{step("task.a", engine.Cached, "")}, "Plan: 0 to run, 1 cached."},
-		{[]engine.Step{gpus, step("wheel.w", engine.Blocked, ""), step("wheel.v", engine.Skip, "")},
+		{[]engine.Step{plantest.Step("task.a", engine.Cached, "")}, "Plan: 0 to run, 1 cached."},
+		{[]engine.Step{gpus, plantest.Step("wheel.w", engine.Blocked, ""), plantest.Step("wheel.v", engine.Skip, "")},
 			"Plan: 1 to run (1 measure), 1 blocked, 1 skipped; about 31 GPU-h, $122."},
-		{[]engine.Step{gpus, step("task.a", engine.Run, "")},
+		{[]engine.Step{gpus, plantest.Step("task.a", engine.Run, "")},
 			"Plan: 2 to run (1 build, 1 measure); at least (1 of unknown duration) 31 GPU-h, $122."},
 	}
 	for _, test := range tests {
-		p := steps(t, test.list...)
+		p := plantest.Of(t, test.list...)
 		if got := Sum(p, forecast.Predict(p, on(4), forecast.Prices{"NVIDIA H100 80GB HBM3": 3.95})); got != test.want {
 			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
@@ -118,7 +99,7 @@ func TestPrediction(t *testing.T) {
 	b := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.b"}}
 	c := engine.Step{Action: engine.Run, Estimate: time.Minute,
 		Node: &engine.Node{Address: "task.c", Needs: []*engine.Node{a.Node, b.Node}}}
-	p := steps(t, a, b, c)
+	p := plantest.Of(t, a, b, c)
 	if f := forecast.Predict(p, on(2), nil); f.Wall != 2*time.Minute {
 		t.Errorf("on two cores: %v, want the longest path, 2m", f.Wall)
 	}
@@ -133,30 +114,30 @@ func TestPrediction(t *testing.T) {
 		Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	small := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
-	if f := forecast.Predict(steps(t, large, small), on(64, gpu.Fake(2, "NVIDIA L4", 24<<30)...),
+	if f := forecast.Predict(plantest.Of(t, large, small), on(64, gpu.Fake(2, "NVIDIA L4", 24<<30)...),
 		nil); f.Wall != 90*time.Minute {
 		t.Errorf("on two devices: %v, want what they need together, 1h30m", f.Wall)
 	}
 	two := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.t", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	prices := forecast.Prices{"A": 1, "B": 5}
-	if f := forecast.Predict(steps(t, two), on(1, gpu.Device{Name: "A"}), prices); f.Cost != 2 {
+	if f := forecast.Predict(plantest.Of(t, two), on(1, gpu.Device{Name: "A"}), prices); f.Cost != 2 {
 		t.Errorf("with the device that is here: %v, want 2", f.Cost)
 	}
-	if f := forecast.Predict(steps(t, two), on(1), prices); f.Cost != 10 {
+	if f := forecast.Predict(plantest.Of(t, two), on(1), prices); f.Cost != 10 {
 		t.Errorf("with any device: %v, want 10", f.Cost)
 	}
 	two.Node.Resources.GPUs.Memory = 80 << 30
 	smaller := gpu.Device{Name: "A", Memory: 79<<30 + 600<<20}
-	if f := forecast.Predict(steps(t, two), on(1, smaller), prices); f.Cost != 2 {
+	if f := forecast.Predict(plantest.Of(t, two), on(1, smaller), prices); f.Cost != 2 {
 		t.Errorf("with a device of 80 GiB as its driver counts them: %v, want 2", f.Cost)
 	}
 }
 
 func TestPlanJSON(t *testing.T) {
-	n := step("task.a", engine.Run, "no result yet")
+	n := plantest.Step("task.a", engine.Run, "no result yet")
 	n.Key = cache.Key{1}
-	p := steps(t, n)
+	p := plantest.Of(t, n)
 	var b bytes.Buffer
 	if err := PlanJSON(&b, p, forecast.Predict(p, on(1), nil), nil, []string{}); err != nil {
 		t.Fatal(err)

@@ -13,32 +13,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/plantest"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
-
-// steps makes a plan by hand: n steps of each line, an address with %d in it.
-func steps(t *testing.T, list ...engine.Step) *engine.Plan {
-	t.Helper()
-	var nodes []*engine.Node
-	for i := range list {
-		if list[i].Node.Kind == "" {
-			list[i].Node.Kind, _, _ = strings.Cut(list[i].Node.Address, ".")
-		}
-		nodes = append(nodes, list[i].Node)
-	}
-	g, err := engine.NewGraph(nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &engine.Plan{Graph: g, Steps: list}
-}
-
-func step(address string, a engine.Action, reason string) engine.Step {
-	return engine.Step{Node: &engine.Node{Address: address}, Action: a, Reason: reason}
-}
 
 func TestEventJSON(t *testing.T) {
 	e := engine.Event{Type: engine.NodeFailed, Time: time.Unix(1, 5), Address: "task.a", Attempt: 2,
@@ -116,11 +96,11 @@ func TestLive(t *testing.T) {
 	if err := os.WriteFile(log, []byte("first\n\x1b[2J10%\r20%\x07 évil\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	a, b := step("task.a", engine.Run, ""), step("task.b", engine.Run, "")
+	a, b := plantest.Step("task.a", engine.Run, ""), plantest.Step("task.b", engine.Run, "")
 	a.Estimate, b.Estimate = time.Minute, time.Minute
 	for _, columns := range []int{200, 40, 12, 1} {
 		s := &screen{}
-		l := NewLive(s, view.Style{}, steps(t, a, b), func() (int, int) { return columns, 24 })
+		l := NewLive(s, view.Style{}, plantest.Of(t, a, b), func() (int, int) { return columns, 24 })
 		l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: "task.a", Log: log})
 		l.Event(engine.Event{Type: engine.NodeProgress, Address: "task.a", Phase: "build"})
 		l.Event(engine.Event{Type: engine.NodeFailed, Address: "task.b",
@@ -165,11 +145,11 @@ func TestLive(t *testing.T) {
 func TestLiveFits(t *testing.T) {
 	var all []engine.Step
 	for i := range 30 {
-		all = append(all, step(fmt.Sprintf("trial.serving[\"commit-%d#1\"]", i), engine.Run, ""))
+		all = append(all, plantest.Step(fmt.Sprintf("trial.serving[\"commit-%d#1\"]", i), engine.Run, ""))
 	}
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 4}, {10, 2}} {
 		s := &screen{}
-		l := NewLive(s, view.Style{}, steps(t, all...), func() (int, int) { return size[0], size[1] })
+		l := NewLive(s, view.Style{}, plantest.Of(t, all...), func() (int, int) { return size[0], size[1] })
 		for _, st := range all {
 			l.Event(engine.Event{Type: engine.NodeStart, Time: time.Now(), Address: st.Node.Address})
 		}
@@ -207,12 +187,12 @@ func TestProgress(t *testing.T) {
 	var all []engine.Step
 	for _, address := range []string{"wheel.w[\"a\"]", "trial.x[\"c#1\"]", "trial.x[\"c#2\"]", "trial.x[\"d#1\"]",
 		"benchmark.x[\"c/human\"]"} {
-		st := step(address, engine.Run, "")
+		st := plantest.Step(address, engine.Run, "")
 		st.Estimate = 0
 		all = append(all, st)
 	}
 	all[1].Estimate = time.Millisecond
-	l := newProgress(steps(t, all...))
+	l := newProgress(plantest.Of(t, all...))
 	if got := l.left(); got != "at least 1 ms left" {
 		t.Errorf("at first: %q", got)
 	}
