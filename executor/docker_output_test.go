@@ -38,6 +38,11 @@ func (w world) before(t *testing.T, pass func(client *net.TCPConn, engine io.Rea
 		for {
 			n, err := engine.Read(buffer)
 			if bytes.HasPrefix(buffer[:n], []byte("HTTP/1.1 101 ")) {
+				for !bytes.Contains(buffer[:n], []byte("\r\n\r\n")) && err == nil { // engines write it in pieces
+					var more int
+					more, err = engine.Read(buffer[n:])
+					n += more
+				}
 				head, rest, _ := bytes.Cut(buffer[:n], []byte("\r\n\r\n"))
 				_, _ = client.Write(append(bytes.Clone(head), "\r\n\r\n"...))
 				pass(client.(*net.TCPConn), io.MultiReader(bytes.NewReader(rest), engine))
