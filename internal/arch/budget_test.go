@@ -27,7 +27,6 @@ var overBudget = map[string]int{
 	"cache":                 3112,
 	"cmd/benchgraph":        8974,
 	"container":             2448,
-	"device/gpu":            2165,
 	"engine":                3250,
 	"executor":              3439,
 	"findings":              2339,

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package gpu
+package clocks
 
 import (
 	"errors"
@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 )
 
 // clockWorld is two devices, and what locks their clocks.
@@ -19,8 +20,8 @@ type clockWorld struct {
 	t       *testing.T
 	play    func(string)
 	library string
-	driver  *Driver
-	clocks  *Clocks
+	driver  *gpu.Driver
+	clocks  *Locker
 	ended   int // how often a guard was told that there is nothing to do
 }
 
@@ -28,9 +29,9 @@ func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 	w := &clockWorld{t: t}
 	w.library, w.play = nvmltest.World(t, old)
 	w.play(strings.Replace(scene, "limit=500", "limit=700", 1))
-	w.driver = OpenDriver(t.Context(), Options{Library: w.library})
+	w.driver = gpu.OpenDriver(t.Context(), gpu.Options{Library: w.library})
 	t.Cleanup(w.driver.Close)
-	w.clocks = &Clocks{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"),
+	w.clocks = &Locker{Driver: w.driver, Records: filepath.Join(t.TempDir(), "clocks"),
 		Guard: func(record string, locks []*os.File) (func() error, error) {
 			if text, err := os.ReadFile(record); err != nil || string(text) != "GPU-a\nGPU-b\n" || len(locks) != 2 {
 				t.Errorf("the guard is given %d locks and a record of %q, %v", len(locks), text, err)
@@ -41,7 +42,7 @@ func newClockWorld(t *testing.T, scene string, old bool) *clockWorld {
 }
 
 // lock locks the clocks of both devices.
-func (w *clockWorld) lock(mhz int) (*LockedClocks, error) {
+func (w *clockWorld) lock(mhz int) (*Locked, error) {
 	w.t.Helper()
 	var locks []*os.File
 	for range 2 {
@@ -76,7 +77,7 @@ func (w *clockWorld) records() int {
 }
 
 func TestClocksAreLockedAndReset(t *testing.T) {
-	w := newClockWorld(t, twoH100, false)
+	w := newClockWorld(t, nvmltest.TwoH100, false)
 	locked, err := w.lock(1200)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +118,7 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 			want: "device 1: the driver locked the SM clock at 1200 MHz, and it is 1980 MHz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newClockWorld(t, strings.Replace(twoH100, test.from, test.to, 1), test.old)
+			w := newClockWorld(t, strings.Replace(nvmltest.TwoH100, test.from, test.to, 1), test.old)
 			mhz := max(test.mhz, 1200)
 			if known := w.driver.CannotLock(w.driver.Devices(), mhz); (known != "") != test.before {
 				t.Errorf("known beforehand: %q", known)
@@ -132,13 +133,14 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 			}
 		})
 	}
-	d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
-	d.Provider = ProviderNvidiaSMI
+	devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+	d := gpu.NewFake(devices, nil)
+	d.Provider = gpu.ProviderNvidiaSMI
 	if why := d.CannotLock(devices,
 		1200); why != "the clocks of devices can only be locked through NVML, and this is nvidia-smi" {
 		t.Error(why)
 	}
-	w := newClockWorld(t, strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1",
+	w := newClockWorld(t, strings.Replace(nvmltest.TwoH100, "ecc=0", "ecc=0 mig=1",
 		1)+"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\n", false)
 	if why := w.driver.CannotLock(w.driver.Devices()[:1], 1200); !strings.Contains(why, "partitioned") {
 		t.Error(why)
@@ -150,7 +152,7 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 
 // Who locked the clocks is killed: what guards them resets them, or, when that is killed as well, who comes next.
 func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
-	w := newClockWorld(t, twoH100, false)
+	w := newClockWorld(t, nvmltest.TwoH100, false)
 	if _, err := w.lock(1200); err != nil {
 		t.Fatal(err)
 	}
@@ -158,10 +160,10 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	if err := GuardClocks(t.Context(), strings.NewReader(""), files[0], w.library); err != nil || w.records() != 0 {
+	if err := Guard(t.Context(), strings.NewReader(""), files[0], w.library); err != nil || w.records() != 0 {
 		t.Errorf("%v, %d records", err, w.records())
 	}
-	if err := GuardClocks(t.Context(), strings.NewReader(""), files[0], "/nowhere.so"); err != nil {
+	if err := Guard(t.Context(), strings.NewReader(""), files[0], "/nowhere.so"); err != nil {
 		t.Errorf("without a record there is nothing to do: %v", err)
 	}
 	if left := ResetLeft(w.driver, w.clocks.Records, free); left != nil {
@@ -189,9 +191,9 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 // would be measured at that clock, and nothing would tell.
 func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	const fails = "mem=2619 slow=0x44"
-	stuck := strings.Replace(twoH100, fails, "reset=4 slow=0x44", 1)
-	lock := func(t *testing.T) (*clockWorld, *LockedClocks) {
-		w := newClockWorld(t, twoH100, false)
+	stuck := strings.Replace(nvmltest.TwoH100, fails, "reset=4 slow=0x44", 1)
+	lock := func(t *testing.T) (*clockWorld, *Locked) {
+		w := newClockWorld(t, nvmltest.TwoH100, false)
 		locked, err := w.lock(1200)
 		if err != nil {
 			t.Fatal(err)
@@ -243,8 +245,9 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	})
 	t.Run("without NVML", func(t *testing.T) {
 		w, _ := lock(t)
-		d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
-		devices[1].UUID, d.devices = "GPU-b", devices
+		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+		devices[1].UUID = "GPU-b"
+		d := gpu.NewFake(devices, nil)
 		if errs := ResetLeft(d, w.clocks.Records, free); len(errs) != 1 || d.Lost(devices[1]) == "" ||
 			d.Lost(devices[0]) != "" {
 			t.Errorf("%v: %q, %q", errs, d.Lost(devices[0]), d.Lost(devices[1]))
@@ -252,7 +255,7 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 	})
 	t.Run("not where nothing can be locked", func(t *testing.T) {
 		w, locked := lock(t)
-		w.play(strings.Replace(twoH100, fails, "reset=3 slow=0x44", 1))
+		w.play(strings.Replace(nvmltest.TwoH100, fails, "reset=3 slow=0x44", 1))
 		if err := locked.Reset(); err != nil || left(w) != nil || w.records() != 0 {
 			t.Errorf("%v, %d records", err, w.records())
 		}
@@ -260,45 +263,24 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 }
 
 func TestOffClock(t *testing.T) {
-	clock := func(low, high float64) Summary { return Summary{UUID: "GPU-a", SMClock: &Range{Min: low, Max: high}} }
+	clock := func(low, high float64) watch.Summary {
+		return watch.Summary{UUID: "GPU-a", SMClock: &watch.Range{Min: low, Max: high}}
+	}
 	for _, test := range []struct {
 		name    string
-		s       Summary
+		s       watch.Summary
 		problem string
 		flags   int
 	}{
 		{"kept", clock(1395, 1410), "", 0},
-		{"not told", Summary{}, "", 0},
+		{"not told", watch.Summary{}, "", 0},
 		{"idle at times", clock(210, 1410), "", 0},
 		{"never so fast", clock(900, 1200), "", 1},
 		{"reset by somebody", clock(1410, 1980), "GPU-a: SM clock of 1980 MHz, locked at 1410", 0},
 	} {
-		sums := []Summary{test.s}
+		sums := []watch.Summary{test.s}
 		if got := OffClock(sums, 1410); got != test.problem || len(sums[0].Flags) != test.flags {
 			t.Errorf("%s: %q, %q", test.name, got, sums[0].Flags)
-		}
-	}
-}
-
-// NVIDIA's kernel driver locks clocks for root alone; what stands in its place may decide otherwise.
-func TestWhoMayLockClocks(t *testing.T) {
-	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
-	for _, test := range []struct {
-		name  string
-		files fstest.MapFS
-		want  bool
-	}{
-		{"no driver", fstest.MapFS{"proc/self/status": file("CapEff:\t0000000000000000\n")}, true},
-		{"root", fstest.MapFS{"proc/driver/nvidia/version": file(""),
-			"proc/self/status": file("Name:\tx\nCapEff:\t000001ffffffffff\n")}, true},
-		{"root in a container", fstest.MapFS{"proc/driver/nvidia/version": file(""),
-			"proc/self/status": file("CapEff:\t00000000a80425fb\n")}, false},
-		{"a user", fstest.MapFS{"proc/driver/nvidia/version": file(""),
-			"proc/self/status": file("CapEff:\t0000000000000000\n")}, false},
-		{"not to be seen", fstest.MapFS{"proc/driver/nvidia/version": file("")}, true},
-	} {
-		if got := mayLockClocks(test.files); got != test.want {
-			t.Errorf("%s: %v", test.name, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package gpu
+package watch
 
 import (
 	"context"
@@ -10,25 +10,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/process"
 )
 
-// played is a source whose devices are as a function of the time says.
-type played struct {
-	begun  time.Time
-	at     func(d Device, second int) (Reading, error)
-	closed atomic.Bool
-}
-
-func (p *played) read(d Device) (Reading, error) {
-	return p.at(d, int(time.Since(p.begun)/time.Second))
-}
-func (p *played) link(_, _ Device) Link { return Link{} }
-func (p *played) close(busy bool)       { p.closed.Store(!busy) }
-
-func play(at func(d Device, second int) (Reading, error)) (*Driver, []Device) {
-	devices := Fake(2, "NVIDIA H100", 80<<30)
-	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices,
-		source: &played{begun: time.Now(), at: at}}}, devices
+// play returns a driver of two devices that are as a function of the time says.
+func play(at func(d gpu.Device, second int) (gpu.Reading, error)) (*gpu.Driver, []gpu.Device) {
+	devices, begun := gpu.Fake(2, "NVIDIA H100", 80<<30), time.Now()
+	return gpu.NewFake(devices, func(d gpu.Device) (gpu.Reading, error) {
+		return at(d, int(time.Since(begun)/time.Second))
+	}), devices
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -36,19 +28,19 @@ func ptr[T any](v T) *T { return &v }
 func TestIdleSaysWhyNot(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		r    Reading
+		r    gpu.Reading
 		want string
 	}{
-		{"idle", Reading{Used: 600 << 20, Utilization: ptr(0), Temperature: ptr(41)}, ""},
-		{"nothing told", Reading{}, ""},
-		{"somebody", Reading{Used: 40 << 30, Processes: []Process{{PID: 2147483647, Used: 40 << 30}}},
+		{"idle", gpu.Reading{Used: 600 << 20, Utilization: ptr(0), Temperature: ptr(41)}, ""},
+		{"nothing told", gpu.Reading{}, ""},
+		{"somebody", gpu.Reading{Used: 40 << 30, Processes: []process.Process{{PID: 2147483647, Used: 40 << 30}}},
 			"process 2147483647 with 40 GiB"},
-		{"memory that nobody owns", Reading{Used: 40 << 30}, "40 GiB of its memory in use by nobody"},
-		{"busy and hot", Reading{Utilization: ptr(30), Temperature: ptr(84)}, "30 % busy, 84 °C, more than 70"},
+		{"memory that nobody owns", gpu.Reading{Used: 40 << 30}, "40 GiB of its memory in use by nobody"},
+		{"busy and hot", gpu.Reading{Utilization: ptr(30), Temperature: ptr(84)}, "30 % busy, 84 °C, more than 70"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d, devices := play(func(Device, int) (Reading, error) { return test.r, nil })
-			why, err := d.Idle(devices[0], Limits{})
+			d, devices := play(func(gpu.Device, int) (gpu.Reading, error) { return test.r, nil })
+			why, err := Idle(d, devices[0], Limits{})
 			if err != nil || (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
 				t.Errorf("%q, %v", why, err)
 			}
@@ -59,11 +51,14 @@ func TestIdleSaysWhyNot(t *testing.T) {
 // Whoever interrupts an apply does not wait for a driver that hangs.
 func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, devices := play(func(Device, int) (Reading, error) { time.Sleep(time.Minute); return Reading{}, nil })
+		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
+			time.Sleep(time.Minute)
+			return gpu.Reading{}, nil
+		})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errors.New("interrupted"))
 		defer cancel()
 		begun := time.Now()
-		if err := d.AwaitIdle(ctx, devices, Limits{}, time.Hour); err == nil || err.Error() != "interrupted" ||
+		if err := AwaitIdle(ctx, d, devices, Limits{}, time.Hour); err == nil || err.Error() != "interrupted" ||
 			time.Since(begun) != 2*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
@@ -74,14 +69,14 @@ func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 // Beside a device that is gone, no other one is waited for.
 func TestAwaitIdleWaitsForNothingBesideWhatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, devices := play(func(dev Device, _ int) (Reading, error) {
+		d, devices := play(func(dev gpu.Device, _ int) (gpu.Reading, error) {
 			if dev.Index == 1 {
-				return Reading{}, ErrGone
+				return gpu.Reading{}, gpu.ErrGone
 			}
-			return Reading{Temperature: ptr(80)}, nil
+			return gpu.Reading{Temperature: ptr(80)}, nil
 		})
 		begun := time.Now()
-		busy, ok := errors.AsType[*Busy](d.AwaitIdle(t.Context(), devices, Limits{}, time.Hour))
+		busy, ok := errors.AsType[*Busy](AwaitIdle(t.Context(), d, devices, Limits{}, time.Hour))
 		if !ok || !busy.Gone || busy.Device.Index != 1 || time.Since(begun) != 0 {
 			t.Errorf("%v after %s", busy, time.Since(begun))
 		}
@@ -90,30 +85,30 @@ func TestAwaitIdleWaitsForNothingBesideWhatIsGone(t *testing.T) {
 
 func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, devices := play(func(dev Device, second int) (Reading, error) {
+		d, devices := play(func(dev gpu.Device, second int) (gpu.Reading, error) {
 			if dev.Index == 1 && second < 30 {
-				return Reading{Processes: []Process{{PID: 2147483647}}}, nil
+				return gpu.Reading{Processes: []process.Process{{PID: 2147483647}}}, nil
 			}
-			return Reading{}, nil
+			return gpu.Reading{}, nil
 		})
 		begun := time.Now()
 		var busy *Busy
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 10*time.Second); !errors.As(err, &busy) ||
+		if err := AwaitIdle(t.Context(), d, devices, Limits{}, 10*time.Second); !errors.As(err, &busy) ||
 			busy.Device.Index != 1 || busy.Gone || time.Since(begun) != 10*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); err != nil ||
+		if err := AwaitIdle(t.Context(), d, devices, Limits{}, time.Minute); err != nil ||
 			time.Since(begun) != 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		d, devices := play(func(Device, int) (Reading, error) {
-			return Reading{}, fmt.Errorf("%w: fell off the bus", ErrGone)
+		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
+			return gpu.Reading{}, fmt.Errorf("%w: fell off the bus", gpu.ErrGone)
 		})
 		begun := time.Now()
 		var busy *Busy
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone ||
+		if err := AwaitIdle(t.Context(), d, devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone ||
 			time.Since(begun) > 0 {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
@@ -121,16 +116,16 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 	// A critical error is told once: who waits reads it, and the device is lost from then on.
 	synctest.Test(t, func(t *testing.T) {
 		told := false
-		d, devices := play(func(dev Device, _ int) (Reading, error) {
+		d, devices := play(func(dev gpu.Device, _ int) (gpu.Reading, error) {
 			if dev.Index == 1 && !told {
 				told = true
-				return Reading{Xids: []uint64{79}}, nil
+				return gpu.Reading{Xids: []uint64{79}}, nil
 			}
-			return Reading{}, nil
+			return gpu.Reading{}, nil
 		})
 		for range 2 {
 			var busy *Busy
-			if err := d.AwaitIdle(t.Context(), devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone ||
+			if err := AwaitIdle(t.Context(), d, devices, Limits{}, time.Minute); !errors.As(err, &busy) || !busy.Gone ||
 				busy.Device.Index != 1 || busy.Why != "Xid 79 (fallen off the bus)" {
 				t.Errorf("%v", err)
 			}
@@ -140,62 +135,63 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 
 // What happens on a device while a sample is taken: which of it makes the sample void, and what is only worth knowing.
 func TestWatch(t *testing.T) {
-	quiet := Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60), SMClock: ptr(1980),
-		Uncorrected: ptr(uint64(3)), Processes: []Process{{PID: 1000}}}
-	with := func(change func(*Reading)) Reading {
+	quiet := gpu.Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60),
+		SMClock:     ptr(1980),
+		Uncorrected: ptr(uint64(3)), Processes: []process.Process{{PID: 1000}}}
+	with := func(change func(*gpu.Reading)) gpu.Reading {
 		r := quiet
 		change(&r)
 		return r
 	}
 	for _, test := range []struct {
 		name     string
-		odd      Reading // in the fifth second
+		odd      gpu.Reading // in the fifth second
 		err      error
 		problems []string
 		flags    []string
 	}{
 		{name: "nothing", odd: quiet},
-		{name: "the power cap", odd: with(func(r *Reading) {
-			r.Slowdowns = []string{SlowPowerCap}
-		}), flags: []string{SlowPowerCap}},
-		{name: "heat", odd: with(func(r *Reading) {
-			r.Slowdowns = []string{SlowThermal, SlowSWThermal}
-		}), problems: []string{SlowThermal, SlowSWThermal}},
-		{name: "the power brake", odd: with(func(r *Reading) {
-			r.Slowdowns = []string{SlowPowerBrake}
-		}), problems: []string{SlowPowerBrake}},
-		{name: "somebody else", odd: with(func(r *Reading) {
-			r.Processes = append(slices.Clone(r.Processes), Process{PID: 2147483647, Used: 5})
+		{name: "the power cap", odd: with(func(r *gpu.Reading) {
+			r.Slowdowns = []string{gpu.SlowPowerCap}
+		}), flags: []string{gpu.SlowPowerCap}},
+		{name: "heat", odd: with(func(r *gpu.Reading) {
+			r.Slowdowns = []string{gpu.SlowThermal, gpu.SlowSWThermal}
+		}), problems: []string{gpu.SlowThermal, gpu.SlowSWThermal}},
+		{name: "the power brake", odd: with(func(r *gpu.Reading) {
+			r.Slowdowns = []string{gpu.SlowPowerBrake}
+		}), problems: []string{gpu.SlowPowerBrake}},
+		{name: "somebody else", odd: with(func(r *gpu.Reading) {
+			r.Processes = append(slices.Clone(r.Processes), process.Process{PID: 2147483647, Used: 5})
 		}), problems: []string{"foreign process 2147483647"}},
-		{name: "broken memory", odd: with(func(r *Reading) {
+		{name: "broken memory", odd: with(func(r *gpu.Reading) {
 			r.Uncorrected = ptr(uint64(4))
 		}), problems: []string{"uncorrected memory errors"}},
-		{name: "a broken device", odd: with(func(r *Reading) {
+		{name: "a broken device", odd: with(func(r *gpu.Reading) {
 			r.Xids = []uint64{79}
 		}), problems: []string{"Xid 79 (fallen off the bus)"}},
-		{name: "an error that nobody knows", odd: with(func(r *Reading) {
+		{name: "an error that nobody knows", odd: with(func(r *gpu.Reading) {
 			r.Xids = []uint64{777, 777}
 		}), problems: []string{"Xid 777"}},
 		{
-			name: "a faulty program", odd: with(func(r *Reading) { r.Xids = []uint64{31, 31, 13, 43, 45, 109} }),
+			name: "a faulty program", odd: with(func(r *gpu.Reading) { r.Xids = []uint64{31, 31, 13, 43, 45, 109} }),
 			flags: []string{"Xid 31 (page fault)", "Xid 13 (graphics engine exception)", "Xid 43 (stopped processing)",
 				"Xid 45 (preemptive cleanup)", "Xid 109 (context switch timeout)"},
 		},
-		{name: "a program that brings the device down", odd: with(func(r *Reading) {
+		{name: "a program that brings the device down", odd: with(func(r *gpu.Reading) {
 			r.Xids = []uint64{31, 95}
 		}), problems: []string{"Xid 95 (uncontained memory error)"}, flags: []string{"Xid 31 (page fault)"}},
-		{name: "lost", err: fmt.Errorf("%w: lost", ErrGone), problems: []string{"the device is gone: lost"}},
+		{name: "lost", err: fmt.Errorf("%w: lost", gpu.ErrGone), problems: []string{"the device is gone: lost"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, devices := play(func(dev Device, second int) (Reading, error) {
+				d, devices := play(func(dev gpu.Device, second int) (gpu.Reading, error) {
 					if dev.Index == 1 && second == 5 {
 						return test.odd, test.err
 					}
 					return quiet, nil
 				})
 				alarms := 0
-				w := d.Watch(devices, func(pid int) bool { return pid == 1000 }, func() { alarms++ })
+				w := Begin(d, devices, func(pid int) bool { return pid == 1000 }, func() { alarms++ })
 				time.Sleep(9500 * time.Millisecond)
 				early := w.Problems()
 				sums := w.Stop()
@@ -232,16 +228,16 @@ func TestAProcessThatEndsDuringALookIsNoIntruder(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun, reads := time.Now(), 0
-				d, devices := play(func(Device, int) (r Reading, _ error) {
+				d, devices := play(func(gpu.Device, int) (r gpu.Reading, _ error) {
 					if reads++; reads == 4 {
 						r.Xids = []uint64{31}
 					}
 					if since := time.Since(begun); since >= 2*time.Second && since < 2*time.Second+test.forgets {
-						r.Processes = []Process{{PID: test.pid}}
+						r.Processes = []process.Process{{PID: test.pid}}
 					}
 					return r, nil
 				})
-				w := d.Watch(devices[:1], func(int) bool { return false }, func() {})
+				w := Begin(d, devices[:1], func(int) bool { return false }, func() {})
 				time.Sleep(9500 * time.Millisecond)
 				s := w.Stop()[0]
 				if s.Looks != 11 || !slices.Equal(s.Problems, test.problems) || len(s.Flags) != 1 || reads > 11+11 {
@@ -275,20 +271,20 @@ func TestProcessesInANamespace(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, devices := play(func(dev Device, second int) (r Reading, _ error) {
+				d, devices := play(func(dev gpu.Device, second int) (r gpu.Reading, _ error) {
 					if dev.Index == 0 && second < len(test.processes) {
 						for _, pid := range test.processes[second] {
-							r.Processes = append(r.Processes, Process{PID: pid})
+							r.Processes = append(r.Processes, process.Process{PID: pid})
 						}
 					}
 					if dev.Index == 1 && test.second {
-						r.Processes = []Process{{PID: stranger}}
+						r.Processes = []process.Process{{PID: stranger}}
 					}
 					return r, nil
 				})
-				d.elsewhere = true
+				d.Elsewhere = true
 				begun, alarm := time.Now(), time.Duration(0)
-				w := d.Watch(devices, func(pid int) bool { return pid == ours }, func() { alarm = time.Since(begun) })
+				w := Begin(d, devices, func(pid int) bool { return pid == ours }, func() { alarm = time.Since(begun) })
 				time.Sleep(5500 * time.Millisecond)
 				sums := w.Stop()
 				if !slices.Equal(sums[0].Problems, test.problems) || !slices.Equal(sums[0].Flags, test.flags) ||
@@ -305,11 +301,11 @@ func TestProcessesInANamespace(t *testing.T) {
 
 // A sample of which not all is known that could make it void says so.
 func TestWhatNvidiaSMIDoesNotTellIsFlagged(t *testing.T) {
-	for provider, want := range map[string][]string{ProviderNVML: nil, ProviderNvidiaSMI: {NotAllTold}} {
+	for provider, want := range map[string][]string{gpu.ProviderNVML: nil, gpu.ProviderNvidiaSMI: {NotAllTold}} {
 		synctest.Test(t, func(t *testing.T) {
-			d, devices := play(func(Device, int) (Reading, error) { return Reading{}, nil })
+			d, devices := play(func(gpu.Device, int) (gpu.Reading, error) { return gpu.Reading{}, nil })
 			d.Provider = provider
-			for _, s := range d.Watch(devices, func(int) bool { return true }, func() {}).Stop() {
+			for _, s := range Begin(d, devices, func(int) bool { return true }, func() {}).Stop() {
 				if !slices.Equal(s.Flags, want) {
 					t.Errorf("%s: %q", provider, s.Flags)
 				}
@@ -322,18 +318,18 @@ func TestWhatNvidiaSMIDoesNotTellIsFlagged(t *testing.T) {
 func TestDevicesAreReadSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 3 * time.Second
-		d, devices := play(func(Device, int) (Reading, error) {
+		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
 			time.Sleep(slow)
-			return Reading{Processes: []Process{{PID: 1000}}}, nil
+			return gpu.Reading{Processes: []process.Process{{PID: 1000}}}, nil
 		})
 		begun := time.Now()
 		var busy *Busy
-		if err := d.AwaitIdle(t.Context(), devices, Limits{}, 0); !errors.As(err, &busy) || busy.Device.Index != 0 ||
+		if err := AwaitIdle(t.Context(), d, devices, Limits{}, 0); !errors.As(err, &busy) || busy.Device.Index != 0 ||
 			time.Since(begun) != slow {
 			t.Errorf("%v after %s", err, time.Since(begun))
 		}
 		begun = time.Now()
-		w := d.Watch(devices, func(int) bool { return true }, func() { t.Error("alarm") })
+		w := Begin(d, devices, func(int) bool { return true }, func() { t.Error("alarm") })
 		sums := w.Stop()
 		if took := time.Since(begun); took != 2*slow || sums[0].Looks != 2 || sums[1].Looks != 2 {
 			t.Errorf("%+v after %s", sums, took)
@@ -345,12 +341,12 @@ func TestDevicesAreReadSideBySide(t *testing.T) {
 func TestAWatchOfASlowDriverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 3 * time.Second
-		d, devices := play(func(Device, int) (Reading, error) {
+		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
 			time.Sleep(slow)
-			return Reading{}, nil
+			return gpu.Reading{}, nil
 		})
 		for range 20 {
-			w := d.Watch(devices, func(int) bool { return true }, func() {})
+			w := Begin(d, devices, func(int) bool { return true }, func() {})
 			time.Sleep(3 * slow / 2) // the second look began after one second
 			begun := time.Now()
 			if w.Stop(); time.Since(begun) > 2*slow {
@@ -364,12 +360,12 @@ func TestAWatchOfASlowDriverEnds(t *testing.T) {
 func TestAProcessOnTwoDevicesStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
-		d, devices := play(func(Device, int) (Reading, error) {
+		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
 			reads.Add(1)
-			return Reading{Processes: []Process{{PID: 2147483647}}}, nil
+			return gpu.Reading{Processes: []process.Process{{PID: 2147483647}}}, nil
 		})
-		d.elsewhere = true
-		w := d.Watch(devices, func(int) bool { return false }, func() {})
+		d.Elsewhere = true
+		w := Begin(d, devices, func(int) bool { return false }, func() {})
 		first := reads.Load()
 		time.Sleep(9500 * time.Millisecond)
 		w.Stop()
@@ -377,34 +373,4 @@ func TestAProcessOnTwoDevicesStays(t *testing.T) {
 			t.Errorf("%d reads in ten looks at two devices", n)
 		}
 	})
-}
-
-// A device is read by a look and by who was granted it meanwhile. That one of them is answered says nothing of the
-// other: the driver is not let go of while it is asked, and is asked nothing once it was let go of.
-func TestADriverIsLetGoOfWhenNobodyAsks(t *testing.T) {
-	for _, hangs := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			var reads atomic.Int32
-			hang := make(chan struct{})
-			d, devices := play(func(Device, int) (Reading, error) {
-				if reads.Add(1) == 1 && hangs {
-					<-hang
-				}
-				return Reading{}, nil
-			})
-			go func() { _, _ = d.Read(devices[0]) }()
-			synctest.Wait()
-			if _, err := d.Read(devices[0]); err != nil {
-				t.Error(err)
-			}
-			d.Close()
-			if d.source.(*played).closed.Load() == hangs {
-				t.Errorf("a read hangs: %t, and it was let go of: %t", hangs, hangs)
-			}
-			if _, err := d.Read(devices[0]); err == nil || errors.Is(err, ErrGone) || reads.Load() != 2 {
-				t.Errorf("read after it was closed: %v, %d reads", err, reads.Load())
-			}
-			close(hang)
-		})
-	}
 }

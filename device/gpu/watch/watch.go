@@ -1,4 +1,5 @@
-package gpu
+// Package watch tells whether devices are free to be measured on, and how they were while something ran on them.
+package watch
 
 import (
 	"cmp"
@@ -11,7 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/xid"
+	"github.com/benchgraph/benchgraph/device/process"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it
@@ -25,7 +29,7 @@ type Limits struct {
 	Temperature int   // °C at which a device is still cool enough to begin; 0: 70
 }
 
-func (l Limits) of(d Device) Limits {
+func (l Limits) of(d gpu.Device) Limits {
 	if l.Used == 0 {
 		l.Used = max(1<<30, d.Memory/50)
 	}
@@ -40,7 +44,7 @@ func (l Limits) of(d Device) Limits {
 
 // Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer, or is
 // lost: there is nothing to wait for.
-func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
+func Idle(d *gpu.Driver, of gpu.Device, l Limits) (why string, err error) {
 	r, err := d.Read(of)
 	if err != nil {
 		return "", err
@@ -54,7 +58,7 @@ func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 		all = append(all, "used by "+p.String())
 	}
 	if len(r.Processes) == 0 && r.Used > l.Used {
-		all = append(all, fmt.Sprintf("%s of its memory in use by nobody who can be seen", Bytes(r.Used)))
+		all = append(all, fmt.Sprintf("%s of its memory in use by nobody who can be seen", printable.Bytes(r.Used)))
 	}
 	if r.Utilization != nil && *r.Utilization > l.Utilization {
 		all = append(all, fmt.Sprintf("%d %% busy", *r.Utilization))
@@ -65,34 +69,20 @@ func (d *Driver) Idle(of Device, l Limits) (why string, err error) {
 	return strings.Join(all, ", "), nil
 }
 
-// Ready says why a device is not to be granted now: Options.Ready of a pool.
-func (d *Driver) Ready(of Device) string {
-	why, err := d.Idle(of, Limits{})
-	if err != nil {
-		return err.Error()
-	}
-	return why
-}
-
-// String names a process for people.
-func (p Process) String() string {
-	text := fmt.Sprintf("process %d", p.PID)
-	if p.Name != "" {
-		text += " (" + p.Name
-		if p.User != "" {
-			text += " of " + p.User
+// Ready returns a function that says why a device is not to be granted now: Options.Ready of a pool.
+func Ready(d *gpu.Driver) func(of gpu.Device) string {
+	return func(of gpu.Device) string {
+		why, err := Idle(d, of, Limits{})
+		if err != nil {
+			return err.Error()
 		}
-		text += ")"
+		return why
 	}
-	if p.Used > 0 {
-		text += " with " + Bytes(p.Used)
-	}
-	return text
 }
 
 // Busy is the error for devices that did not get ready in time.
 type Busy struct {
-	Device Device
+	Device gpu.Device
 	Why    string
 	Gone   bool // it does not answer, or is lost: there is nothing to wait for
 }
@@ -102,11 +92,13 @@ func (b *Busy) Error() string {
 }
 
 // AwaitIdle waits until all devices are ready, looking once a second, and no longer than patience; then it is a *Busy.
-func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, patience time.Duration) error {
+func AwaitIdle(
+	ctx context.Context, d *gpu.Driver, devices []gpu.Device, l Limits, patience time.Duration,
+) error {
 	end := time.Now().Add(patience)
 	for {
 		looked := make(chan *Busy, 1)
-		go func() { looked <- d.firstBusy(devices, l) }()
+		go func() { looked <- firstBusy(d, devices, l) }()
 		var busy *Busy
 		select {
 		case <-ctx.Done(): // the driver may hang
@@ -122,19 +114,19 @@ func (d *Driver) AwaitIdle(ctx context.Context, devices []Device, l Limits, pati
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(watchEvery):
+		case <-time.After(every):
 		}
 	}
 }
 
 // firstBusy looks at all devices side by side, as a driver may be slow. One that is gone comes before those that may
 // get ready.
-func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
+func firstBusy(d *gpu.Driver, devices []gpu.Device, l Limits) *Busy {
 	found := make([]*Busy, len(devices))
 	var all sync.WaitGroup
 	for i, dev := range devices {
 		all.Go(func() {
-			if why, err := d.Idle(dev, l); err != nil {
+			if why, err := Idle(d, dev, l); err != nil {
 				found[i] = &Busy{Device: dev, Why: err.Error(), Gone: true}
 			} else if why != "" {
 				found[i] = &Busy{Device: dev, Why: why}
@@ -148,8 +140,8 @@ func (d *Driver) firstBusy(devices []Device, l Limits) *Busy {
 	return cmp.Or(found...)
 }
 
-// watchEvery is how often devices are looked at.
-const watchEvery = time.Second
+// every is how often devices are looked at.
+const every = time.Second
 
 // Summary is how a device was while something ran on it.
 type Summary struct {
@@ -195,12 +187,12 @@ func (r *Range) add(v float64) *Range {
 }
 
 // voids are the slowdowns that make a sample void; the others are flags.
-var voids = []string{SlowHardware, SlowThermal, SlowPowerBrake, SlowSWThermal}
+var voids = []string{gpu.SlowHardware, gpu.SlowThermal, gpu.SlowPowerBrake, gpu.SlowSWThermal}
 
 // Watch looks at devices while something runs on them.
 type Watch struct {
-	driver  *Driver
-	devices []Device
+	driver  *gpu.Driver
+	devices []gpu.Device
 	own     func(pid int) bool
 	alarm   func()
 	stays   sync.Map // by PID: processes that nobody here sees, and that are told of again and again
@@ -212,10 +204,10 @@ type Watch struct {
 	done  chan struct{}
 }
 
-// Watch begins to look at devices once a second. own says whether a process belongs to what is measured; alarm is
+// Begin starts to look at devices once a second. own says whether a process belongs to what is measured; alarm is
 // called once, when the first problem is seen.
-func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *Watch {
-	w := &Watch{driver: d, devices: devices, own: own, apart: !d.elsewhere, alarm: sync.OnceFunc(alarm),
+func Begin(d *gpu.Driver, devices []gpu.Device, own func(pid int) bool, alarm func()) *Watch {
+	w := &Watch{driver: d, devices: devices, own: own, apart: !d.Elsewhere, alarm: sync.OnceFunc(alarm),
 		state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
 	for i, dev := range devices {
 		w.state[i].UUID = dev.UUID
@@ -223,7 +215,7 @@ func (d *Driver) Watch(devices []Device, own func(pid int) bool, alarm func()) *
 	w.look()
 	go func() {
 		defer close(w.done)
-		tick := time.NewTicker(watchEvery)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
@@ -252,7 +244,7 @@ func (w *Watch) Stop() []Summary {
 		if len(s.foreign) > 0 && !w.apart {
 			s.Flags = append(s.Flags, NotToldApart)
 		}
-		if w.driver.Provider == ProviderNvidiaSMI {
+		if w.driver.Provider == gpu.ProviderNvidiaSMI {
 			s.Flags = append(s.Flags, NotAllTold)
 		}
 	}
@@ -291,7 +283,7 @@ func (w *Watch) look() {
 
 // takeProcesses looks who else uses a device. Once the driver has told of a process of ours, the numbers that it tells
 // mean the same here, so that whoever else it told of is foreign.
-func (w *Watch) takeProcesses(s *Summary, all []Process) {
+func (w *Watch) takeProcesses(s *Summary, all []process.Process) {
 	for _, p := range all {
 		if w.own(p.PID) {
 			w.apart = true
@@ -318,7 +310,7 @@ const forgets = 500 * time.Millisecond
 // read reads a device. What the driver tells of a process and what the system tells of it are of two moments: one that
 // the system does not know has ended between them, and was perhaps our own; or it lives in another PID namespace. So
 // the driver is asked again until it has forgotten it.
-func (w *Watch) read(dev Device) (Reading, error) {
+func (w *Watch) read(dev gpu.Device) (gpu.Reading, error) {
 	r, err := w.driver.Read(dev)
 	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes,
 		w.unknown); time.Sleep(forgets / 10) {
@@ -330,20 +322,20 @@ func (w *Watch) read(dev Device) (Reading, error) {
 			}
 			break
 		}
-		var again Reading
+		var again gpu.Reading
 		again, err = w.driver.Read(dev)
 		r.Processes, r.Xids = again.Processes, append(r.Xids, again.Xids...)
 	}
 	return r, err
 }
 
-func (w *Watch) unknown(p Process) bool {
+func (w *Watch) unknown(p process.Process) bool {
 	_, stays := w.stays.Load(p.PID)
 	return p.User == "" && !stays && !w.own(p.PID)
 }
 
 // take adds one reading.
-func (s *Summary) take(r Reading, err error) {
+func (s *Summary) take(r gpu.Reading, err error) {
 	s.Looks++
 	if err != nil {
 		s.problem(err.Error())
