@@ -1,4 +1,4 @@
-package eval
+package syntax
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -29,7 +30,7 @@ const (
 const Conflict = "Merge conflict"
 
 // guard says what in the source must not reach HCL's lexer: what is no text, or too much of it.
-func (s *Scope) guard(src []byte, filename string) hcl.Diagnostics {
+func (r *Reader) guard(src []byte, filename string) hcl.Diagnostics {
 	if !utf8.Valid(src) {
 		return oneAt(src, filename, invalidByte(src), "Not UTF-8 text",
 			"The file has a byte here that is no UTF-8 text. Save it in UTF-8.")
@@ -43,7 +44,7 @@ func (s *Scope) guard(src []byte, filename string) hcl.Diagnostics {
 			"Two changes of the file were merged here, and git could not decide between them. Choose what is right, "+
 				"and delete the lines with <<<<<<<, ======= and >>>>>>>.")
 	}
-	if at := s.tooLarge(src); at >= 0 {
+	if at := r.tooLarge(src); at >= 0 {
 		return oneAt(src, filename, at, "Too much to read", fmt.Sprintf(
 			"The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike can be one "+
 				"block with for_each over a data file: csvdecode(file(\"data.csv\")).",
@@ -64,8 +65,8 @@ func guardNesting(src []byte, filename string) hcl.Diagnostics {
 }
 
 // tooLarge is the offset at which the files read so far and this one have become too large; -1 when they have not.
-func (s *Scope) tooLarge(src []byte) int {
-	if s.source += len(src); s.source > maxSource {
+func (r *Reader) tooLarge(src []byte) int {
+	if r.source += len(src); r.source > maxSource {
 		return 0
 	}
 	word := false
@@ -73,16 +74,16 @@ func (s *Scope) tooLarge(src []byte) int {
 		switch {
 		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9', c == '_', c >= 0x80 && c < 0xC0:
 			if !word {
-				s.tokens++
+				r.tokens++
 			}
 			word = true
 		case c == ' ' || c == '\t' || c == '\r':
 			word = false
 		default:
-			s.tokens++
+			r.tokens++
 			word = false
 		}
-		if s.tokens > maxTokens {
+		if r.tokens > maxTokens {
 			return i
 		}
 	}
@@ -169,17 +170,17 @@ func guardTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			}
 		case hclsyntax.TokenQuotedLit, hclsyntax.TokenStringLit:
 			if bytes.IndexByte(t.Bytes, 0) >= 0 || t.Type == hclsyntax.TokenQuotedLit && escapesNUL(t.Bytes) {
-				return one(hcl.DiagError, "NUL character", "A string cannot hold the character U+0000.", t.Range)
+				return diag.New(hcl.DiagError, "NUL character", "A string cannot hold the character U+0000.", t.Range)
 			}
 		default:
 			chain++
 		}
 		if len(open)-1+directives > maxNesting {
-			return one(hcl.DiagError, "Nested too deeply",
+			return diag.New(hcl.DiagError, "Nested too deeply",
 				fmt.Sprintf("Blocks, brackets and templates can be nested %d levels deep.", maxNesting), t.Range)
 		}
 		if around+chain > maxChain {
-			return one(hcl.DiagError, "Expression too long",
+			return diag.New(hcl.DiagError, "Expression too long",
 				fmt.Sprintf("One expression can have %d operators and operands. Use locals to divide it.", maxChain),
 				t.Range)
 		}
@@ -273,13 +274,5 @@ func placeOf(src []byte, filename string, offset int) hcl.Range {
 }
 
 func oneAt(src []byte, filename string, offset int, summary, detail string) hcl.Diagnostics {
-	return one(hcl.DiagError, summary, detail, placeOf(src, filename, offset))
-}
-
-func one(severity hcl.DiagnosticSeverity, summary, detail string, at hcl.Range) hcl.Diagnostics {
-	d := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail}
-	if at != (hcl.Range{}) {
-		d.Subject = &at
-	}
-	return hcl.Diagnostics{d}
+	return diag.New(hcl.DiagError, summary, detail, placeOf(src, filename, offset))
 }

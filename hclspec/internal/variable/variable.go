@@ -1,4 +1,5 @@
-package eval
+// Package variable defines var.* and local.*: values that a file, or who uses it, gives names.
+package variable
 
 import (
 	"fmt"
@@ -10,14 +11,17 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// VariableSchema is what a variable block may hold.
-func VariableSchema() *Schema {
-	return &Schema{Kind: "variable", Label: true, Free: []string{"type", "default", "description"}, Blocks: []*Schema{
-		{Kind: "validation", Many: true, Free: []string{"condition", "error_message"}},
-	}}
+// Schema is what a variable block may hold.
+func Schema() *eval.Schema {
+	return &eval.Schema{
+		Kind: "variable", Label: true, Free: []string{"type", "default", "description"},
+		Blocks: []*eval.Schema{{Kind: "validation", Many: true, Free: []string{"condition", "error_message"}}},
+	}
 }
 
 // Given are the values that the user has set, strongest first.
@@ -28,10 +32,10 @@ type Given struct {
 	Keep  func(name string, src []byte) // keeps the text of a value, so that a diagnostic can show it
 }
 
-// DefineVariables makes var.* out of the variable blocks and the values given. All are evaluated at once.
-func (s *Scope) DefineVariables(blocks []*Block, given Given) {
+// Define makes var.* out of the variable blocks and the values given. All are evaluated at once.
+func Define(s *eval.Scope, blocks []*eval.Block, given Given) {
 	values := map[string]cty.Value{}
-	declared := map[string]*Block{}
+	declared := map[string]*eval.Block{}
 	for _, b := range blocks {
 		if first, ok := declared[b.Name]; ok {
 			s.Diags.Error("", b.Label, "Duplicate variable", fmt.Sprintf("%q is declared already at %s.", b.Name,
@@ -39,24 +43,24 @@ func (s *Scope) DefineVariables(blocks []*Block, given Given) {
 			continue
 		}
 		declared[b.Name] = b
-		values[b.Name] = s.variable(b, given)
+		values[b.Name] = variable(s, b, given)
 	}
 	known := slices.Collect(maps.Keys(declared))
 	for _, name := range slices.Sorted(maps.Keys(given.Flags)) {
 		if declared[name] == nil && !s.Partial {
 			s.Diags.Error("", hcl.Range{}, "Unknown variable",
-				fmt.Sprintf("-var sets %q, which no variable block declares.%s", name, Suggest(name, known)))
+				fmt.Sprintf("-var sets %q, which no variable block declares.%s", name, diag.Suggest(name, known)))
 		}
 	}
 	for _, file := range given.Files {
 		for name, attr := range file {
 			if declared[name] == nil && !s.Partial {
 				s.Diags.Error("", attr.NameRange, "Unknown variable",
-					fmt.Sprintf("No variable block declares %q.%s", name, Suggest(name, known)))
+					fmt.Sprintf("No variable block declares %q.%s", name, diag.Suggest(name, known)))
 			}
 		}
 	}
-	s.Roots["var"] = Root{
+	s.Roots["var"] = eval.Root{
 		What:  "variable",
 		Names: func() []string { return known },
 		Get:   func(name string) (cty.Value, bool) { v, ok := values[name]; return v, ok },
@@ -64,13 +68,13 @@ func (s *Scope) DefineVariables(blocks []*Block, given Given) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		for _, rule := range declared[name].Blocks("validation") {
-			s.validate(name, rule, values[name])
+			validate(s, name, rule, values[name])
 		}
 	}
 }
 
 // variable is the value of one variable, converted to its type.
-func (s *Scope) variable(b *Block, given Given) cty.Value {
+func variable(s *eval.Scope, b *eval.Block, given Given) cty.Value {
 	want, defaults := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil)
 	if attr := b.Attrs["type"]; attr != nil {
 		ty, d, diags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
@@ -80,7 +84,7 @@ func (s *Scope) variable(b *Block, given Given) cty.Value {
 		}
 		want, defaults = ty, d
 	}
-	v, at, ok := s.given(b, want, given)
+	v, at, ok := strongest(s, b, want, given)
 	if !ok {
 		s.Diags.Error("", b.Range, "Variable without a value", fmt.Sprintf(
 			"Set it with -var %s=VALUE or BENCHGRAPH_VAR_%s, or give it a default.", b.Name, b.Name))
@@ -98,10 +102,10 @@ func (s *Scope) variable(b *Block, given Given) cty.Value {
 	return converted
 }
 
-// given is the strongest value that is set, and its place.
-func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
+// strongest is the strongest value that is set, and its place.
+func strongest(s *eval.Scope, b *eval.Block, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
 	if text, ok := given.Flags[b.Name]; ok {
-		return s.parse("-var "+b.Name, text, want, given)
+		return parse(s, "-var "+b.Name, text, want, given)
 	}
 	for _, file := range slices.Backward(given.Files) {
 		if attr, ok := file[b.Name]; ok {
@@ -109,7 +113,7 @@ func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Rang
 		}
 	}
 	if text, ok := given.Env[b.Name]; ok {
-		return s.parse("BENCHGRAPH_VAR_"+b.Name, text, want, given)
+		return parse(s, "BENCHGRAPH_VAR_"+b.Name, text, want, given)
 	}
 	attr, ok := b.Attrs["default"]
 	if !ok {
@@ -125,7 +129,7 @@ func (s *Scope) given(b *Block, want cty.Type, given Given) (cty.Value, hcl.Rang
 
 // parse reads a value from the command line or the environment: as it is where the variable is a string or has no type,
 // else as an expression.
-func (s *Scope) parse(name, text string, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
+func parse(s *eval.Scope, name, text string, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
 	filename, src := "<"+name+">", []byte(text)
 	given.Keep(filename, src)
 	at := hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos}
@@ -147,7 +151,7 @@ func (s *Scope) parse(name, text string, want cty.Type, given Given) (cty.Value,
 }
 
 // validate checks one condition of a variable.
-func (s *Scope) validate(name string, rule *Block, value cty.Value) {
+func validate(s *eval.Scope, name string, rule *eval.Block, value cty.Value) {
 	condition, message := rule.Attrs["condition"], rule.Attrs["error_message"]
 	if condition == nil || message == nil {
 		s.Diags.Error("", rule.Range, "Incomplete validation", "A validation block needs condition and error_message.")

@@ -1,16 +1,17 @@
-package eval
+package variable
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 )
 
 // DefineLocals makes local.* out of the locals blocks. Each value is evaluated when it is first needed.
-func (s *Scope) DefineLocals(blocks []*Block) {
+func DefineLocals(s *eval.Scope, blocks []*eval.Block) {
 	attrs := hcl.Attributes{}
 	for _, b := range blocks {
 		for name, attr := range b.Attrs {
@@ -39,7 +40,7 @@ func (s *Scope) DefineLocals(blocks []*Block) {
 		done[name] = s.Static(attr.Expr)
 		return done[name], true
 	}
-	s.Roots["local"] = Root{
+	s.Roots["local"] = eval.Root{
 		What:  "local value",
 		Names: func() []string { return slices.Collect(maps.Keys(attrs)) },
 		Get:   get,

@@ -1,4 +1,6 @@
-package eval
+// Package diag collects diagnostics, of which one mistake makes one, and gives them words: which name was meant, and
+// which ones there are.
+package diag
 
 import (
 	"cmp"
@@ -61,7 +63,7 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 		c.index = map[position]*told{}
 	}
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { // those of a body are in the order of a map
-		return cmp.Compare(rangeOf(a).Start.Byte, rangeOf(b).Start.Byte)
+		return cmp.Compare(RangeOf(a).Start.Byte, RangeOf(b).Start.Byte)
 	})
 	for _, d := range diags {
 		if c.catch != nil && d.Severity == hcl.DiagError && (instance != "" || c.catch.whole) {
@@ -70,7 +72,7 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 			}
 			continue
 		}
-		r := rangeOf(d)
+		r := RangeOf(d)
 		at := position{d.Summary, r.Filename, r.Start.Byte, r.End.Byte}
 		if instance == "" {
 			at.summary += "\n" + d.Detail
@@ -93,12 +95,12 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 
 // Error records one mistake.
 func (c *Diagnostics) Error(instance string, at hcl.Range, summary, detail string) {
-	c.Add(instance, one(hcl.DiagError, summary, detail, at)...)
+	c.Add(instance, New(hcl.DiagError, summary, detail, at)...)
 }
 
 // Warn records one thing that is probably not meant.
 func (c *Diagnostics) Warn(instance string, at hcl.Range, summary, detail string) {
-	c.Add(instance, one(hcl.DiagWarning, summary, detail, at)...)
+	c.Add(instance, New(hcl.DiagWarning, summary, detail, at)...)
 }
 
 // Full says whether what is recorded from now on is only counted, so that it needs no good words.
@@ -138,7 +140,7 @@ func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 	}
 	sorted := slices.Clone(c.list)
 	slices.SortStableFunc(sorted, func(a, b *hcl.Diagnostic) int {
-		ra, rb := rangeOf(a), rangeOf(b)
+		ra, rb := RangeOf(a), RangeOf(b)
 		return cmp.Or(cmp.Compare(order[ra.Filename], order[rb.Filename]), cmp.Compare(ra.Start.Byte, rb.Start.Byte))
 	})
 	if c.more > 0 {
@@ -146,8 +148,25 @@ func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 		if c.HasErrors() {
 			severity = hcl.DiagError
 		}
-		sorted = append(sorted, one(severity, "More of the kind", fmt.Sprintf("%d more are not shown.", c.more),
+		sorted = append(sorted, New(severity, "More of the kind", fmt.Sprintf("%d more are not shown.", c.more),
 			hcl.Range{})...)
 	}
 	return sorted
+}
+
+// RangeOf is where a diagnostic points to; the zero Range: nowhere.
+func RangeOf(d *hcl.Diagnostic) hcl.Range {
+	if d.Subject == nil {
+		return hcl.Range{}
+	}
+	return *d.Subject
+}
+
+// New makes a diagnostic; the zero Range is no place.
+func New(severity hcl.DiagnosticSeverity, summary, detail string, at hcl.Range) hcl.Diagnostics {
+	d := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail}
+	if at != (hcl.Range{}) {
+		d.Subject = &at
+	}
+	return hcl.Diagnostics{d}
 }

@@ -1,4 +1,4 @@
-package eval
+package syntax
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// native is a JSON expression as a tree of the native syntax, so that one evaluation serves both, and a template is
+// Native is a JSON expression as a tree of the native syntax, so that one evaluation serves both, and a template is
 // parsed once instead of at each look at its value.
-func native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
+func Native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
 	at := expr.Range()
 	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
 		object := &jsonObject{&hclsyntax.ObjectConsExpr{SrcRange: at, OpenRange: at}}
 		var all hcl.Diagnostics
 		for _, pair := range pairs {
-			key, diags := native(pair.Key)
-			value, more := native(pair.Value)
+			key, diags := Native(pair.Key)
+			value, more := Native(pair.Value)
 			all = append(append(all, diags...), more...)
 			object.Items = append(object.Items, hclsyntax.ObjectConsItem{KeyExpr: key, ValueExpr: value})
 		}
@@ -27,7 +27,7 @@ func native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
 		tuple := &hclsyntax.TupleConsExpr{SrcRange: at, OpenRange: at}
 		var all hcl.Diagnostics
 		for _, item := range items {
-			e, diags := native(item)
+			e, diags := Native(item)
 			all = append(all, diags...)
 			tuple.Exprs = append(tuple.Exprs, e)
 		}

@@ -1,4 +1,4 @@
-package eval
+package diag
 
 import (
 	"fmt"
@@ -135,7 +135,7 @@ func missing(expr hcl.Expression, ctx *hcl.EvalContext) (object cty.Value, name 
 
 func follow(object cty.Value, steps hcl.Traversal) (cty.Value, string, bool) {
 	for _, step := range steps {
-		name, _, ok := stepName(step)
+		name, _, ok := StepName(step)
 		if ok && lacks(object, name) {
 			return object, name, true
 		}
@@ -160,8 +160,8 @@ func names(object cty.Value) []string {
 	return slices.Collect(maps.Keys(object.Type().AttributeTypes()))
 }
 
-// stepName is the name that one step of a traversal names, as .name or ["name"].
-func stepName(step hcl.Traverser) (string, hcl.Range, bool) {
+// StepName is the name that one step of a traversal names, as .name or ["name"].
+func StepName(step hcl.Traverser) (string, hcl.Range, bool) {
 	switch s := step.(type) {
 	case hcl.TraverseAttr:
 		return s.Name, s.SrcRange, true
