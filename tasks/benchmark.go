@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
@@ -76,7 +76,7 @@ type Group struct {
 	Design  hclspec.Design
 	Members []Member           // all that take part, by name
 	Absent  map[string]Absence // by member name: why it takes no part
-	Trials  []findings.Block
+	Trials  []group.Block
 }
 
 // Member is the group's member that measures the candidate; nil when there is none.
@@ -287,7 +287,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		b.lockable(n, t)
 		b.granted(n, members)
 		nodes = append(nodes, n)
-		g.Trials = append(g.Trials, findings.Block{At: at, Members: names})
+		g.Trials = append(g.Trials, group.Block{At: at, Members: names})
 		if i == 1 {
 			pilot = at
 		}

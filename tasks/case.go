@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
@@ -64,7 +65,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 }
 
 // trial adds what failed in a block: the block as a whole, or members of it.
-func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
+func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
 		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}))
@@ -149,12 +150,12 @@ func (p *Drawing) CaseOf(c *hclspec.Compare) *findings.Case {
 }
 
 // Told is what a judge is told of a group.
-func (p *Drawing) Told(g *Group) *findings.Group {
-	t := &findings.Group{Commit: g.Commit, Design: g.Design, Members: make([]findings.Member, len(g.Members)),
+func (p *Drawing) Told(g *Group) *group.Group {
+	t := &group.Group{Commit: g.Commit, Design: g.Design, Members: make([]group.Member, len(g.Members)),
 		Blocks: g.Trials, Rule: p.rule(g)}
 	for i, m := range g.Members {
 		gap := g.Absent[m.Name]
-		t.Members[i] = findings.Member{
+		t.Members[i] = group.Member{
 			Name: m.Name, Baseline: m.Baseline, Bench: m.Bench, Absent: gap.Outcome, Why: gap.Why,
 			Methodology: p.methodology(m), Caveats: append(caveats(m), p.copiesOf(m)...), Tries: p.triesAt(g, m),
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/stats"
@@ -119,7 +120,7 @@ func (r *Round) complete(g *tasks.Group) bool {
 		_, out := g.Absent[m.Name]
 		return !out && !r.Has(m.Bench.Address)
 	}
-	lost := slices.ContainsFunc(g.Trials, func(t findings.Block) bool { return !r.Has(t.At) })
+	lost := slices.ContainsFunc(g.Trials, func(t group.Block) bool { return !r.Has(t.At) })
 	return len(g.Trials) > 0 && !(lost && slices.ContainsFunc(g.Members, ungathered))
 }
 

@@ -1,4 +1,4 @@
-package findings
+package doubt
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -13,27 +14,27 @@ import (
 // hitsApart is how far the hit rates of two prefix caches may be from each other.
 const hitsApart = 0.01
 
-// servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
+// Servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
 // the prompts on one side, or requests that a client reports and its server did not finish. A client may send requests
 // that it does not report, such as a probe, so a surplus counts only if it differs between the sides. A counter that a
 // server lacks gives no caveat.
-func servers(s, base *standing) []stats.Caveat {
+func Servers(s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	tell := func(format string, args ...any) {
 		list = append(list, stats.Caveat{Kind: stats.CaveatServer, Text: fmt.Sprintf(format, args...)})
 	}
-	own, known := s.hitRate()
-	theirs, both := base.hitRate()
+	own, known := hitRate(s)
+	theirs, both := hitRate(base)
 	if known && both && math.Abs(own-theirs) > hitsApart {
 		tell("the prefix cache of the server had %.3g %% of the prompts of %s and %.3g %% of those of %s", 100*own,
-			s.name(), 100*theirs, base.name())
+			s.Title(), 100*theirs, base.Title())
 	}
-	mine, other := s.unreported(), base.unreported()
-	for _, side := range []*standing{s, base} {
-		of := side.unreported()
+	mine, other := unreported(s), unreported(base)
+	for _, side := range []*group.Standing{s, base} {
+		of := unreported(side)
 		for _, block := range slices.Sorted(maps.Keys(of)) {
 			if of[block] < 0 {
-				tell("the server of %s finished %.6g requests fewer than its client reports in block %d", side.name(),
+				tell("the server of %s finished %.6g requests fewer than its client reports in block %d", side.Title(),
 					-of[block], block)
 				break
 			}
@@ -42,7 +43,7 @@ func servers(s, base *standing) []stats.Caveat {
 	for _, block := range slices.Sorted(maps.Keys(mine)) {
 		if n, shared := other[block]; shared && mine[block] >= 0 && n >= 0 && mine[block] != n {
 			tell("the server of %s finished %.6g requests that its client does not report in block %d, and that of "+
-				"%s %.6g", s.name(), mine[block], block, base.name(), n)
+				"%s %.6g", s.Title(), mine[block], block, base.Title(), n)
 			break
 		}
 	}
@@ -50,21 +51,21 @@ func servers(s, base *standing) []stats.Caveat {
 }
 
 // hitRate is the mean hit rate of the prefix cache over the member's blocks; false: nobody knows it.
-func (s *standing) hitRate() (float64, bool) {
+func hitRate(s *group.Standing) (float64, bool) {
 	rates := map[int]float64{}
-	for _, e := range s.evidence {
+	for _, e := range s.Evidence {
 		if rate, known := e.Counters.HitRate(); known {
 			rates[e.Block] = rate
 		}
 	}
-	return mean(rates), len(rates) > 0
+	return group.Mean(rates), len(rates) > 0
 }
 
 // unreported is how many requests the server finished beyond those that the client reports, by block.
-func (s *standing) unreported() map[int]float64 {
-	reported, failed := s.counted(sample.Counts()[0]), s.counted(sample.Counts()[1])
+func unreported(s *group.Standing) map[int]float64 {
+	reported, failed := s.Counted(sample.Counts()[0]), s.Counted(sample.Counts()[1])
 	surplus := map[int]float64{}
-	for _, e := range s.evidence {
+	for _, e := range s.Evidence {
 		n, counts := e.Counters["requests"]
 		if done, reports := reported[e.Block]; counts && reports {
 			surplus[e.Block] = n - done

@@ -1,4 +1,4 @@
-package findings
+package doubt
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -25,13 +26,13 @@ const (
 	clockLeast = 500 * time.Millisecond // likewise: less is the start of processes
 )
 
-// unknownToClock doubts a gain that the wall clock of the measured command does not know.
-func unknownToClock(row stats.Comparison, s, base *standing) []stats.Caveat {
+// Clock doubts a gain that the wall clock of the measured command does not know.
+func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if row.Outcome != stats.Win {
 		return nil
 	}
-	own, theirs := s.took(), base.took()
-	work, otherWork := s.worked(), base.worked()
+	own, theirs := took(s), took(base)
+	work, otherWork := worked(s), worked(base)
 	var saved, claimed, short, before []float64 // by block, in seconds
 	for _, block := range slices.Sorted(maps.Keys(own)) {
 		other, both := theirs[block]
@@ -58,7 +59,7 @@ func unknownToClock(row stats.Comparison, s, base *standing) []stats.Caveat {
 		mean, _, _ := inference.MeanInterval(saved, clockConfidence)
 		return []stats.Caveat{{Kind: stats.CaveatClock, Text: fmt.Sprintf(
 			"by the numbers in the outputs %s did the work %s faster than %s, and by the wall clock its command took %s",
-			s.name(), seconds(gain), base.name(), longer(mean))}}
+			s.Title(), seconds(gain), base.Title(), longer(mean))}}
 	}
 	mean, _, most := inference.MeanInterval(saved, clockConfidence)
 	usual, _, _ := inference.MeanInterval(before, clockConfidence)
@@ -67,14 +68,14 @@ func unknownToClock(row stats.Comparison, s, base *standing) []stats.Caveat {
 	}
 	return []stats.Caveat{{Kind: stats.CaveatClock,
 		Text: fmt.Sprintf("%s reports a gain, and by the wall clock its command took %s: %s on average against %s",
-			s.name(), longer(mean), seconds(usual-mean), seconds(usual))}}
+			s.Title(), longer(mean), seconds(usual-mean), seconds(usual))}}
 }
 
 // adaptive says whether the program chooses by itself how much it does, as tools do that measure for a time.
-func adaptive(s *standing) bool {
+func adaptive(s *group.Standing) bool {
 	return slices.Contains([]string{"gobench", "hyperfine", "pytest", "pyperf", "googlebench"},
 		s.Bench.Metrics.Format) ||
-		slices.Contains([]string{"ns/op", "B/op", "allocs/op"}, s.units[s.Bench.Metrics.Primary]) ||
+		slices.Contains([]string{"ns/op", "B/op", "allocs/op"}, s.Units[s.Bench.Metrics.Primary]) ||
 		strings.HasSuffix(s.Bench.Metrics.Primary, "time_mean") ||
 		strings.HasSuffix(s.Bench.Metrics.Primary, "real_time")
 }
@@ -90,9 +91,9 @@ func longer(saved float64) string {
 }
 
 // took is how long the measured command took, in seconds by block.
-func (s *standing) took() map[int]float64 {
+func took(s *group.Standing) map[int]float64 {
 	times := map[int]float64{}
-	for _, e := range s.evidence {
+	for _, e := range s.Evidence {
 		if e.Took > 0 {
 			times[e.Block] = e.Took.Seconds()
 		}
@@ -102,10 +103,10 @@ func (s *standing) took() map[int]float64 {
 
 // worked is how long the measured work took as the output says, in seconds by block: by the primary metric and the
 // amount of work, or else by the duration that the output states. Blocks of which nothing is known are missing.
-func (s *standing) worked() map[int]float64 {
+func worked(s *group.Standing) map[int]float64 {
 	primary := s.Bench.Metrics.Primary
-	values, unit := s.series[primary], s.units[primary]
-	work := s.amount(primary, unit)
+	values, unit := s.Series[primary], s.Units[primary]
+	work := amount(s, primary, unit)
 	if lasts(primary) && unit != "" {
 		work = map[int]float64{}
 		for block, v := range values {
@@ -123,24 +124,24 @@ func (s *standing) worked() map[int]float64 {
 				times[block] = n / per
 			}
 		}
-		if s.named(primary) || rateOf(unit) == "req/s" || s.within(times) {
+		if named(s, primary) || rateOf(unit) == "req/s" || within(s, times) {
 			return times
 		}
 	}
-	if stated := s.series["benchmark_duration"]; len(stated) > 0 && s.units["benchmark_duration"] == "s" {
+	if stated := s.Series["benchmark_duration"]; len(stated) > 0 && s.Units["benchmark_duration"] == "s" {
 		return stated
 	}
-	return s.counts["benchmark_duration"]
+	return s.Counts["benchmark_duration"]
 }
 
 // amount is how much work was done, in what the unit of a rate counts; nil: that is unknown, or the metric is no rate.
-func (s *standing) amount(metric, unit string) map[int]float64 {
+func amount(s *group.Standing, metric, unit string) map[int]float64 {
 	counts := sample.Counts()
 	switch rateOf(unit) {
 	case "req/s":
-		return s.counted(counts[0])
+		return s.Counted(counts[0])
 	case "tok/s":
-		input, output := s.counted(counts[2]), s.counted(counts[3])
+		input, output := s.Counted(counts[2]), s.Counted(counts[3])
 		switch {
 		case strings.Contains(metric, "input"):
 			return input
@@ -169,7 +170,7 @@ func rateOf(unit string) string {
 }
 
 // named says whether a format gives the metric, so that its meaning is known.
-func (s *standing) named(metric string) bool {
+func named(s *group.Standing, metric string) bool {
 	return !slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool {
 		return c.Name == metric
 	}) && strings.HasSuffix(metric, "throughput")
@@ -177,8 +178,8 @@ func (s *standing) named(metric string) bool {
 
 // within says whether the work fits into the time that the command took: else the rate is another one than the amount
 // suggests, such as that of one request among many.
-func (s *standing) within(times map[int]float64) bool {
-	took := s.took()
+func within(s *group.Standing, times map[int]float64) bool {
+	took := took(s)
 	for block, t := range times {
 		if t > took[block] {
 			return false

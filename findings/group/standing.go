@@ -1,4 +1,4 @@
-package findings
+package group
 
 import (
 	"cmp"
@@ -11,55 +11,56 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // Standings are how the members of a group stand after its blocks, by name.
-type Standings map[string]*standing
+type Standings map[string]*Standing
 
-// standing is how a member stands after its group's blocks.
-type standing struct {
+// Standing is how a member stands after its group's blocks.
+type Standing struct {
 	*Member
-	failure *failure.Failure   // its own, in a block
+	Failure *failure.Failure   // its own, in a block
 	reading *failure.Failure   // of gathering its numbers from all its blocks, some of which may be lost since
-	lost    []*failure.Failure // in blocks that have a result
-	infra   *failure.Failure   // of a block as a whole
-	never   string             // why no device can serve the blocks
-	pending string             // why blocks are still missing
+	Lost    []*failure.Failure // in blocks that have a result
+	Infra   *failure.Failure   // of a block as a whole
+	Never   string             // why no device can serve the blocks
+	Pending string             // why blocks are still missing
 	whole   bool               // its numbers were gathered from all its blocks
-	rows    []sample.Measurement
-	series  map[string]map[int]float64 // metric → block → value, in the unit of units
-	units   map[string]string          // by metric: that of its first sample
-	clash   map[string]string          // by metric: samples whose unit cannot be converted into that
+	Rows    []sample.Measurement
+	Series  map[string]map[int]float64 // metric → block → value, in the unit of units
+	Units   map[string]string          // by metric: that of its first sample
+	Clash   map[string]string          // by metric: samples whose unit cannot be converted into that
 	burnIn  int                        // blocks up to this one are shown and not judged
-	first   map[int]bool               // blocks in which it ran before all others that have numbers there
-	canary  map[int]float64            // number of the canary before it, by block
+	First   map[int]bool               // blocks in which it ran before all others that have numbers there
+	Canary  map[int]float64            // number of the canary before it, by block
 
-	evidence []sample.Evidence          // of the blocks with samples that are judged
-	aside    []sample.Evidence          // of the blocks of burn-in
-	counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
+	Evidence []sample.Evidence          // of the blocks with samples that are judged
+	Aside    []sample.Evidence          // of the blocks of burn-in
+	Counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
 
-	run       string // all of it is from one run; empty: it is as everything stands now
-	procedure values // how it was measured, as the blocks that were read say
-	artefacts values // digests of what was measured, by node, likewise
-	silent    bool   // one of them does not say it
+	Run       string // all of it is from one run; empty: it is as everything stands now
+	Procedure Values // how it was measured, as the blocks that were read say
+	Artefacts Values // digests of what was measured, by node, likewise
+	Silent    bool   // one of them does not say it
 	same      bool   // blocks did not run it, because its artefacts are the baseline's
 }
 
-func newStanding(m *Member) *standing {
-	return &standing{Member: m, series: map[string]map[int]float64{}, units: map[string]string{},
-		clash: map[string]string{}, first: map[int]bool{}, canary: map[int]float64{},
-		counts: map[string]map[int]float64{}, procedure: values{}, artefacts: values{}}
+func newStanding(m *Member) *Standing {
+	return &Standing{Member: m, Series: map[string]map[int]float64{}, Units: map[string]string{},
+		Clash: map[string]string{}, First: map[int]bool{}, Canary: map[int]float64{},
+		Counts: map[string]map[int]float64{}, Procedure: Values{}, Artefacts: Values{}}
 }
 
-// name is the candidate and, where that is not what stands now, the run.
-func (s *standing) name() string {
-	if s.run == "" {
-		return s.candidate()
+// Title is the candidate and, where that is not what stands now, the run.
+func (s *Standing) Title() string {
+	if s.Run == "" {
+		return s.Candidate()
 	}
-	return s.candidate() + "@" + s.run
+	return s.Candidate() + "@" + s.Run
 }
 
 // Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not
@@ -113,24 +114,24 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 func (all Standings) line() {
 	places := map[int]int{} // by block
 	for _, s := range all {
-		for _, r := range s.rows {
+		for _, r := range s.Rows {
 			if least, known := places[r.Block]; !known || r.Position < least {
 				places[r.Block] = r.Position
 			}
 		}
 	}
 	for _, s := range all {
-		for _, r := range s.rows {
-			s.first[r.Block] = r.Position == places[r.Block]
+		for _, r := range s.Rows {
+			s.First[r.Block] = r.Position == places[r.Block]
 		}
 	}
 }
 
 // Measurements are the numbers of a member.
-func (all Standings) Measurements(member string) []sample.Measurement { return all[member].rows }
+func (all Standings) Measurements(member string) []sample.Measurement { return all[member].Rows }
 
-// baseline is that of the group; nil when it has none.
-func (all Standings) baseline(g *Group) *standing {
+// Baseline is that of the group; nil when it has none.
+func (all Standings) Baseline(g *Group) *Standing {
 	for i := range g.Members {
 		if g.Members[i].Baseline {
 			return all[g.Members[i].Name]
@@ -154,7 +155,7 @@ func (all Standings) read(e cache.Entry, names []string) error {
 }
 
 // read adds the record of one block to the standing of the member.
-func (s *standing) read(e cache.Entry, rec *sample.Record) error {
+func (s *Standing) read(e cache.Entry, rec *sample.Record) error {
 	own, ok := rec.Members[s.Name]
 	switch {
 	case ok && own.Same:
@@ -163,12 +164,12 @@ func (s *standing) read(e cache.Entry, rec *sample.Record) error {
 	case !ok || own.Skipped != "":
 		return nil
 	case own.Failure != nil:
-		s.failure, s.lost = own.Failure, append(s.lost, own.Failure)
+		s.Failure, s.Lost = own.Failure, append(s.Lost, own.Failure)
 		return nil
 	}
 	rows, evidence, err := rec.Read(e, s.Bench, s.Name)
 	if missing, ok := errors.AsType[*engine.Failure](err); ok {
-		s.failure, s.lost = &missing.Failure, append(s.lost, &missing.Failure)
+		s.Failure, s.Lost = &missing.Failure, append(s.Lost, &missing.Failure)
 	} else if err != nil {
 		return err
 	}
@@ -181,102 +182,102 @@ func (s *standing) read(e cache.Entry, rec *sample.Record) error {
 }
 
 // measured says that the member has a valid sample of its primary metric.
-func (s *standing) measured() bool { return len(s.series[s.Bench.Metrics.Primary]) > 0 }
+func (s *Standing) Measured() bool { return len(s.Series[s.Bench.Metrics.Primary]) > 0 }
 
 // take takes over numbers.
-func (s *standing) take(rows []sample.Measurement) {
+func (s *Standing) take(rows []sample.Measurement) {
 	for _, r := range rows {
 		if r.Block <= s.burnIn {
 			r.Phase = sample.BurnIn
-			s.rows = append(s.rows, r)
+			s.Rows = append(s.Rows, r)
 			continue
 		}
-		s.rows = append(s.rows, r)
-		if s.series[r.Metric] == nil {
-			s.series[r.Metric] = map[int]float64{}
+		s.Rows = append(s.Rows, r)
+		if s.Series[r.Metric] == nil {
+			s.Series[r.Metric] = map[int]float64{}
 		}
-		unit, known := s.units[r.Metric]
+		unit, known := s.Units[r.Metric]
 		if !known {
 			unit = r.Unit
-			s.units[r.Metric] = unit
+			s.Units[r.Metric] = unit
 		}
 		value, ok := units.Convert(r.Value, r.Unit, unit)
 		if !ok {
 			value = r.Value
-			s.clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", unitText(unit), unitText(r.Unit), r.Block)
+			s.Clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", words.Unit(unit), words.Unit(r.Unit), r.Block)
 		}
-		s.series[r.Metric][r.Block] = value
+		s.Series[r.Metric][r.Block] = value
 	}
 }
 
 // rest takes over what the numbers of blocks rest on.
-func (s *standing) rest(blocks ...sample.Evidence) {
+func (s *Standing) rest(blocks ...sample.Evidence) {
 	for _, e := range blocks {
 		s.same = s.same || e.Same
 		switch {
 		case e.Same: // nothing was measured
 		case e.Block <= s.burnIn:
-			s.aside = append(s.aside, e)
+			s.Aside = append(s.Aside, e)
 			continue
 		default:
-			s.evidence = append(s.evidence, e)
+			s.Evidence = append(s.Evidence, e)
 		}
-		s.canary[e.Block] = e.Canary
+		s.Canary[e.Block] = e.Canary
 		for _, a := range e.Artefacts {
-			s.artefacts.add(a.Node, a.Digest)
+			s.Artefacts.add(a.Node, a.Digest)
 		}
 		for name, value := range e.Counts {
-			if s.counts[name] == nil {
-				s.counts[name] = map[int]float64{}
+			if s.Counts[name] == nil {
+				s.Counts[name] = map[int]float64{}
 			}
-			s.counts[name][e.Block] = value
+			s.Counts[name][e.Block] = value
 		}
 	}
 }
 
 // note takes over how the member was measured, and what.
-func (s *standing) note(own sample.Member) {
-	s.silent = s.silent || len(own.Procedure) == 0
+func (s *Standing) note(own sample.Member) {
+	s.Silent = s.Silent || len(own.Procedure) == 0
 	for _, f := range own.Procedure {
-		s.procedure.add(f.Name, f.Value)
+		s.Procedure.add(f.Name, f.Value)
 	}
 	for _, a := range own.Artefacts {
-		s.artefacts.add(a.Node, a.Digest)
+		s.Artefacts.add(a.Node, a.Digest)
 	}
 }
 
-// values are what blocks say of things by name. Mostly they agree.
-type values map[string]map[string]bool
+// Values are what blocks say of things by name. Mostly they agree.
+type Values map[string]map[string]bool
 
-func (v values) add(name, value string) {
+func (v Values) add(name, value string) {
 	if v[name] == nil {
 		v[name] = map[string]bool{}
 	}
 	v[name][value] = true
 }
 
-// of are all values of one thing, as one.
-func (v values) of(name string) string {
+// Of are all values of one thing, as one.
+func (v Values) Of(name string) string {
 	return strings.Join(slices.Sorted(maps.Keys(v[name])), "; ")
 }
 
 // lacks notes that a block has no result.
-func (s *standing) lacks(at hclspec.Address, end engine.End) {
+func (s *Standing) lacks(at hclspec.Address, end engine.End) {
 	switch {
 	case s.Absent != "":
 	case s.reading != nil && !s.reading.Class.Retried():
-		s.failure = s.reading
+		s.Failure = s.reading
 	case end.Never:
-		s.never = end.Reason
+		s.Never = end.Reason
 	case end.Failure != nil && end.Failure.Class.Retried():
-		if f := end.Failure; f.Subject == "" || f.Subject == s.candidate() {
-			s.infra = f
+		if f := end.Failure; f.Subject == "" || f.Subject == s.Candidate() {
+			s.Infra = f
 		} else {
-			s.pending = fmt.Sprintf("%s was voided by %s", at, f.Subject)
+			s.Pending = fmt.Sprintf("%s was voided by %s", at, f.Subject)
 		}
-	case end.Failure != nil && end.Failure.Subject == s.candidate():
-		s.failure = end.Failure
-	case s.pending == "":
-		s.pending = cmp.Or(end.Reason, at.String()+" has not been run")
+	case end.Failure != nil && end.Failure.Subject == s.Candidate():
+		s.Failure = end.Failure
+	case s.Pending == "":
+		s.Pending = cmp.Or(end.Reason, at.String()+" has not been run")
 	}
 }
