@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -296,7 +296,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 }
 
 // addMember adds what one member of a block needs.
-func addMember(r *shell.Refs, m Member) {
+func addMember(r *input.Refs, m Member) {
 	b := m.Bench
 	r.Add(b.Client)
 	for _, item := range b.Data {
@@ -320,14 +320,14 @@ func addMember(r *shell.Refs, m Member) {
 }
 
 // needsOf are the nodes whose results one member of a block runs.
-func needsOf(m Member) shell.Refs {
-	var r shell.Refs
+func needsOf(m Member) input.Refs {
+	var r input.Refs
 	addMember(&r, m)
 	return r
 }
 
 // WaitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
-func WaitsOf(m Member, probes []hclspec.Address) shell.Refs {
+func WaitsOf(m Member, probes []hclspec.Address) input.Refs {
 	r := needsOf(m)
 	r.Add(m.Fill)
 	r.Add(probes...)

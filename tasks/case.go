@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -47,7 +47,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 		}
 	}
 	for _, t := range g.Trials {
-		a.spend(g, shell.Refs{t.At})
+		a.spend(g, input.Refs{t.At})
 		if err := a.trial(g, t, ends[t.At.String()]); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (a *accountant) add(f findings.Failed) {
 }
 
 // spend adds the recorded attempts at nodes that members of a group need, or at its blocks.
-func (a *accountant) spend(g *Group, nodes shell.Refs) {
+func (a *accountant) spend(g *Group, nodes input.Refs) {
 	for _, at := range nodes {
 		for _, attempt := range a.Journal.Attempts(at.String()) {
 			if a.seen[attempt.ID] {

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
 )
@@ -97,7 +98,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	}}
 	s.shells = shell.Config{
 		Host: s.Host, Containers: s.Containers, Engine: s.Engine, HTTP: s.HTTP, Environ: s.Environ, Secret: s.Secret,
-		Rules: sync.OnceValues(func() (shell.Rules, error) { return shell.NewRules(f.Spec.Failures) }),
+		Rules: sync.OnceValues(func() (diagnosis.Rules, error) { return diagnosis.NewRules(f.Spec.Failures) }),
 	}
 	s.Maker = &image.Maker{Shells: s.shells, Room: s.Room, Offline: s.Offline}
 	return f

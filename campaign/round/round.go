@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -306,7 +306,7 @@ func misfit(plan *engine.Plan, data []hclspec.Data) string {
 		}
 		// A remembered plan knows the digest of a result and not its files: then the node itself finds out.
 		if m, stored := step.Stored(); stored && (!m.Created.IsZero() || m.Files != nil) {
-			if message, remedy := shell.Unlaid(item, cache.Entry{Meta: m}); message != "" {
+			if message, remedy := input.Unlaid(item, cache.Entry{Meta: m}); message != "" {
 				return message + ": " + remedy
 			}
 		}

@@ -1,4 +1,6 @@
-package shell
+// Package input has the results that a node gets of others: what texts refer to, what stands in a key for that, and
+// where commands find it.
+package input
 
 import (
 	"fmt"
@@ -75,8 +77,8 @@ func (r Refs) Input(env *engine.Env, a hclspec.Address) engine.Input {
 	return env.Inputs[slices.Index(r, a)]
 }
 
-// paths gives references the paths of what they refer to: the file itself for a download, else the directory.
-func (r Refs) paths(env *engine.Env) func(hclspec.Address) string {
+// Paths gives references the paths of what they refer to: the file itself for a download, else the directory.
+func (r Refs) Paths(env *engine.Env) func(hclspec.Address) string {
 	return func(a hclspec.Address) string {
 		in := r.Input(env, a)
 		if a.Kind == "fetch" {

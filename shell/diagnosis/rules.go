@@ -1,4 +1,5 @@
-package shell
+// Package diagnosis says what it means that a command failed, or that the container engine did.
+package diagnosis
 
 import (
 	"time"
@@ -41,8 +42,8 @@ func NewRules(own []hclspec.FailureRule) (Rules, error) {
 	return r, nil
 }
 
-// retry is what the rule of a name says about trying again; nil: nothing.
-func (r *Rules) retry(name string) *engine.Retry {
+// Retry is what the rule of a name says about trying again; nil: nothing.
+func (r *Rules) Retry(name string) *engine.Retry {
 	if retry, ok := r.retries[name]; ok {
 		return &retry
 	}
