@@ -25,7 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
@@ -193,7 +193,7 @@ func (p *Project) Unlike(o PlanOptions) error {
 		return nil // nothing differed when it was remembered
 	}
 	return p.Differ(func(g *tasks.Group) bool { // whether it may be measured
-		return slices.ContainsFunc(g.Trials, func(t findings.Block) bool {
+		return slices.ContainsFunc(g.Trials, func(t group.Block) bool {
 			at := t.At.String()
 			return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
 		})

@@ -5,12 +5,13 @@ import (
 	"math/bits"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
 // choose picks n of the devices that are free, lowest index first among equals: a set whose members are connected as
 // well as can be, by the worst of its links, then by all of them; and, of equal sets, the one that leaves better
 // connected devices to others. Links may be nil: nothing is known of them.
-func choose(free []gpu.Device, n int, links func(a, b gpu.Device) gpu.Link) []gpu.Device {
+func choose(free []gpu.Device, n int, links func(a, b gpu.Device) link.Link) []gpu.Device {
 	if n >= len(free) || n == 0 || links == nil || len(free) > maxChoice {
 		return free[:min(n, len(free))]
 	}
@@ -38,7 +39,7 @@ type choice struct {
 	even  bool // all alike
 }
 
-func newChoice(free []gpu.Device, links func(a, b gpu.Device) gpu.Link) *choice {
+func newChoice(free []gpu.Device, links func(a, b gpu.Device) link.Link) *choice {
 	c := &choice{n: len(free), even: true}
 	for i, a := range free {
 		for j, b := range free[:i] {

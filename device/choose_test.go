@@ -6,20 +6,21 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
 // matrix reads links as nvidia-smi writes them: the lower half.
-func matrix(t *testing.T, text string) ([]gpu.Device, func(a, b gpu.Device) gpu.Link) {
+func matrix(t *testing.T, text string) ([]gpu.Device, func(a, b gpu.Device) link.Link) {
 	t.Helper()
 	var rows [][]string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		rows = append(rows, strings.Fields(line))
 	}
-	kinds := map[string]gpu.Link{"NV2": {NVLinks: 2, PCIe: gpu.PathSystem}, "NV4": {NVLinks: 4, PCIe: gpu.PathSystem},
-		"PIX": {PCIe: gpu.PathSingle}, "PXB": {PCIe: gpu.PathMultiple}, "NODE": {PCIe: gpu.PathNode},
-		"SYS": {PCIe: gpu.PathSystem}}
+	kinds := map[string]link.Link{"NV2": {NVLinks: 2, PCIe: link.System}, "NV4": {NVLinks: 4, PCIe: link.System},
+		"PIX": {PCIe: link.Single}, "PXB": {PCIe: link.Multiple}, "NODE": {PCIe: link.Node},
+		"SYS": {PCIe: link.System}}
 	all := gpu.Fake(len(rows)+1, "NVIDIA V100", 16<<30)
-	return all, func(a, b gpu.Device) gpu.Link {
+	return all, func(a, b gpu.Device) link.Link {
 		l, ok := kinds[rows[max(a.Index, b.Index)-1][min(a.Index, b.Index)]]
 		if !ok {
 			t.Errorf("no such link between %d and %d", a.Index, b.Index)
@@ -80,7 +81,7 @@ func TestChoose(t *testing.T) {
 
 func BenchmarkChoose8Of16(b *testing.B) {
 	all := gpu.Fake(16, "NVIDIA H100", 80<<30)
-	links := func(a, b gpu.Device) gpu.Link { return gpu.Link{PCIe: gpu.Path(1 + (a.Index/4+b.Index/4)%6)} }
+	links := func(a, b gpu.Device) link.Link { return link.Link{PCIe: link.Path(1 + (a.Index/4+b.Index/4)%6)} }
 	for b.Loop() {
 		choose(all, 8, links)
 	}

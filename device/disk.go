@@ -5,9 +5,8 @@ package device
 import (
 	"fmt"
 
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"golang.org/x/sys/unix"
-
-	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
 // Disk is the file system on which nodes work. The zero value is one that nothing is known of, and that is never short.
@@ -42,7 +41,8 @@ func (p *LocalPool) disk(needed int64) Disk {
 // diskFits says why so much room can never be granted, whatever is tidied up.
 func (p *LocalPool) diskFits(needed int64) error {
 	if d := p.disk(needed); d.Size > 0 && needed > d.Size {
-		return fmt.Errorf("needs %s of disk; the file system of %s has %s", gpu.Bytes(needed), d.Dir, gpu.Bytes(d.Size))
+		return fmt.Errorf("needs %s of disk; the file system of %s has %s", printable.Bytes(needed), d.Dir,
+			printable.Bytes(d.Size))
 	}
 	return nil
 }
@@ -55,9 +55,10 @@ func (p *LocalPool) diskWaits(needed int64) *Refusal {
 	if d.Size == 0 || needed <= d.Free-kept {
 		return nil
 	}
-	text := fmt.Sprintf("%s of disk (%s of %s are free", gpu.Bytes(needed), gpu.Bytes(d.Free), gpu.Bytes(d.Size))
+	text := fmt.Sprintf("%s of disk (%s of %s are free", printable.Bytes(needed), printable.Bytes(d.Free),
+		printable.Bytes(d.Size))
 	if kept > 0 {
-		text += fmt.Sprintf(", and %s are kept for what runs", gpu.Bytes(kept))
+		text += fmt.Sprintf(", and %s are kept for what runs", printable.Bytes(kept))
 	}
 	return &Refusal{WaitsFor: text + ")", Outside: kept == 0, Disk: true}
 }

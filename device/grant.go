@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/device/machine"
+	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -114,7 +115,7 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 
 // keptFor says for which process a device is kept.
 func keptFor(w *wish.Wish) string {
-	p := gpu.Process{PID: w.PID}
+	p := process.Process{PID: w.PID}
 	p.Identify()
 	return fmt.Sprintf("kept for %s, which waits for %d devices since %s",
 		hostlock.Holder{PID: p.PID, User: p.User, Program: p.Name}, w.Count, w.Since.Local().Format(time.DateTime))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 )
 
 // play returns a driver of two devices that are as a function of the time says.
@@ -24,7 +25,7 @@ func play(at func(d gpu.Device, second int) (gpu.Reading, error)) (*gpu.Driver, 
 func lookers(t *testing.T, at func(d gpu.Device, second int) (gpu.Reading, error)) (*LocalPool, *gpu.Driver) {
 	t.Helper()
 	d, devices := play(at)
-	p, err := NewPool(Options{CPUs: 8, GPUs: gpu.These(devices), Ready: d.Ready, Lost: d.Lost})
+	p, err := NewPool(Options{CPUs: 8, GPUs: gpu.These(devices), Ready: watch.Ready(d), Lost: d.Lost})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/link"
 	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/device/ports"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Options say what a LocalPool has to grant.
@@ -27,7 +29,7 @@ type Options struct {
 	// in the order in which they are granted, where they are connected alike; asked once when some are needed; nil:
 	// none
 	GPUs  func() []gpu.Device
-	Links func(a, b gpu.Device) gpu.Link // how two of them are connected; nil: not known
+	Links func(a, b gpu.Device) link.Link // how two of them are connected; nil: not known
 	// looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
 	Ready func(gpu.Device) string
 	Lost  func(gpu.Device) string // why a device is not to be granted any more; empty: it may be; nil: all may
@@ -128,8 +130,8 @@ func (p *LocalPool) Fits(r Request) error {
 		errs = append(errs, errors.New("a negative amount was asked for"))
 	}
 	if p.total.Memory > 0 && r.Memory > p.total.Memory {
-		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", gpu.Bytes(r.Memory), p.total.Name,
-			gpu.Bytes(p.total.Memory)))
+		errs = append(errs, fmt.Errorf("needs %s of memory; %s has %s", printable.Bytes(r.Memory), p.total.Name,
+			printable.Bytes(p.total.Memory)))
 	}
 	if err := p.diskFits(r.Disk); err != nil {
 		errs = append(errs, err)
@@ -161,7 +163,7 @@ func (p *LocalPool) gpusFit(want GPUs) error {
 	}
 	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
 	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
-		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, gpu.Bytes(near.Memory),
+		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, printable.Bytes(near.Memory),
 			strings.Join(lacks, " and "))
 	}
 	return errors.New(text)
@@ -189,7 +191,7 @@ func (g GPUs) String() string {
 		text = "1 device"
 	}
 	if g.Memory > 0 {
-		text += " with " + gpu.Bytes(g.Memory)
+		text += " with " + printable.Bytes(g.Memory)
 	}
 	if g.Model != nil {
 		text += fmt.Sprintf(" and a name like %q", g.Model)
@@ -208,7 +210,7 @@ func (g GPUs) Suits(d gpu.Device) bool { return len(g.lacks(d)) == 0 }
 func (g GPUs) lacks(d gpu.Device) []string {
 	var lacks []string
 	if g.Memory > 0 && d.Memory < g.Memory-g.Memory/100*8 {
-		lacks = append(lacks, "has "+gpu.Bytes(g.Memory-d.Memory)+" too little")
+		lacks = append(lacks, "has "+printable.Bytes(g.Memory-d.Memory)+" too little")
 	}
 	if g.Model != nil && !g.Model.MatchString(d.Name) {
 		lacks = append(lacks, "is of another model")
@@ -305,8 +307,8 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 		return fmt.Sprintf("%d cores (%d of %d are free)", l.CPUs, cpus, p.total.CPUs)
 	}
 	if p.total.Memory > 0 && l.Memory > memory {
-		return fmt.Sprintf("%s of memory (%s of %s are free)", gpu.Bytes(l.Memory), gpu.Bytes(memory),
-			gpu.Bytes(p.total.Memory))
+		return fmt.Sprintf("%s of memory (%s of %s are free)", printable.Bytes(l.Memory), printable.Bytes(memory),
+			printable.Bytes(p.total.Memory))
 	}
 	return ""
 }

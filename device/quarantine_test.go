@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 )
 
 // settled asks a pool until it knows the answer.
@@ -38,7 +39,7 @@ func TestQuarantine(t *testing.T) {
 		})
 		var told []string
 		d.Tell(func(q gpu.Quarantine) { told = append(told, q.String()) })
-		pool, err := NewPool(Options{CPUs: 4, GPUs: gpu.These(devices), Ready: d.Ready, Lost: d.Lost})
+		pool, err := NewPool(Options{CPUs: 4, GPUs: gpu.These(devices), Ready: watch.Ready(d), Lost: d.Lost})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,7 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("two of two: %+v", why)
 		}
 		held, _ := settled(pool, Request{GPUs: GPUs{Count: 1}})
-		w := d.Watch(held.GPUs, func(int) bool { return true }, func() {})
+		w := watch.Begin(d, held.GPUs, func(int) bool { return true }, func() {})
 		time.Sleep(3500 * time.Millisecond)
 		w.Stop()
 		if why := ask(2); why == nil || !why.Lost || !strings.Contains(why.WaitsFor,

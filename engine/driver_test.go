@@ -59,7 +59,7 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			begin := time.Now()
-			hung := func(gpu.Device) string { // as Driver.Ready answers
+			hung := func(gpu.Device) string { // as watch.Ready answers
 				if left := end - time.Since(begin); left > 0 {
 					time.Sleep(min(left, 20*time.Second))
 				}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -48,18 +49,18 @@ type Spent struct {
 }
 
 // states tells how all members of a group stand.
-func (c *Case) states(g *Group, all Standings) []State {
+func (c *Case) states(g *group.Group, all group.Standings) []State {
 	list := make([]State, 0, len(g.Members))
 	for i := range g.Members {
 		m := &g.Members[i]
-		if m.candidate() == "" || !m.Baseline && !c.Of[m.Bench.Address] {
+		if m.Candidate() == "" || !m.Baseline && !c.Of[m.Bench.Address] {
 			continue
 		}
 		s := all[m.Name]
-		st := State{Benchmark: m.Bench.Address.Name, Commit: g.Commit, Variant: m.Name, Candidate: m.candidate(),
+		st := State{Benchmark: m.Bench.Address.Name, Commit: g.Commit, Variant: m.Name, Candidate: m.Candidate(),
 			Baseline: m.Baseline,
-			GPUs:     devices(m.Bench), Blocks: len(s.series[m.Bench.Metrics.Primary])}
-		st.State, st.Reason = s.state()
+			GPUs:     devices(m.Bench), Blocks: len(s.Series[m.Bench.Metrics.Primary])}
+		st.State, st.Reason = state(s)
 		list = append(list, st)
 	}
 	return list
@@ -67,9 +68,9 @@ func (c *Case) states(g *Group, all Standings) []State {
 
 // pairs holds each patched member of a group against each member that has no patch and is no baseline: an agent's
 // change against the commit's own. The rows are on the primary metric and in no ledger.
-func (c *Case) pairs(g *Group, all Standings) []stats.Comparison {
+func (c *Case) pairs(g *group.Group, all group.Standings) []stats.Comparison {
 	var rows []stats.Comparison
-	fit := func(m *Member) bool { return !m.Baseline && c.judges(m) && all[m.Name].measured() }
+	fit := func(m *group.Member) bool { return !m.Baseline && c.judges(m) && all[m.Name].Measured() }
 	for i := range g.Members {
 		against := &g.Members[i]
 		if against.Patched || !fit(against) {
@@ -91,22 +92,22 @@ func (c *Case) pairs(g *Group, all Standings) []stats.Comparison {
 }
 
 // state is how a member stands by itself, whatever became of the baseline.
-func (s *standing) state() (state, reason string) {
+func state(s *group.Standing) (state, reason string) {
 	switch {
 	case s.Absent != "":
 		return string(s.Absent), s.Why
-	case s.never != "":
-		return string(stats.Infeasible), s.never
-	case s.failure != nil:
-		return string(stats.Failed), Explain(s.failure)
-	case s.infra != nil:
-		return string(stats.Infra), Explain(s.infra)
-	case s.measured():
+	case s.Never != "":
+		return string(stats.Infeasible), s.Never
+	case s.Failure != nil:
+		return string(stats.Failed), Explain(s.Failure)
+	case s.Infra != nil:
+		return string(stats.Infra), Explain(s.Infra)
+	case s.Measured():
 		return Measured, ""
-	case s.spared():
-		return string(stats.Tie), SameBytes(s.ownArtefacts())
+	case s.Spared():
+		return string(stats.Tie), SameBytes(s.OwnArtefacts())
 	}
-	return string(stats.NotRun), cmp.Or(s.pending, "no sample has been taken")
+	return string(stats.NotRun), cmp.Or(s.Pending, "no sample has been taken")
 }
 
 func devices(b *hclspec.Benchmark) int {

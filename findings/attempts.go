@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/stats"
@@ -14,8 +16,8 @@ import (
 )
 
 // attempts counts how the attempts at the blocks of a contrast ended. Blocks that both sides share are counted once.
-func attempts(s, base *standing) *stats.Attempts {
-	a := &stats.Attempts{Valid: len(s.series[s.Bench.Metrics.Primary])}
+func attempts(s, base *group.Standing) *stats.Attempts {
+	a := &stats.Attempts{Valid: len(s.Series[s.Bench.Metrics.Primary])}
 	seen := map[int]bool{}
 	count := func(block int, tries []sample.Try) {
 		if seen[block] {
@@ -23,7 +25,7 @@ func attempts(s, base *standing) *stats.Attempts {
 		}
 		seen[block] = true
 		for _, t := range tries {
-			if s.run != "" && t.Run != s.run { // what other runs tried is no part of this one
+			if s.Run != "" && t.Run != s.Run { // what other runs tried is no part of this one
 				continue
 			}
 			if t.Voided {
@@ -37,15 +39,15 @@ func attempts(s, base *standing) *stats.Attempts {
 			}
 		}
 	}
-	for _, side := range []*standing{s, base} {
+	for _, side := range []*group.Standing{s, base} {
 		if side == nil {
 			continue
 		}
-		for _, e := range side.evidence {
+		for _, e := range side.Evidence {
 			count(e.Block, e.Tries)
 		}
-		for _, f := range side.lost {
-			a.Add(variantOf(side.candidate()), string(f.Class), f.Rule)
+		for _, f := range side.Lost {
+			a.Add(variantOf(side.Candidate()), string(f.Class), f.Rule)
 		}
 	}
 	if s.Absent != "" {
@@ -73,9 +75,9 @@ const (
 
 // survivorship reports why the remaining samples do not represent all attempts: one side lost more of its lifecycles
 // than the other. failed reports that the candidate lost them, by a significant number.
-func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed bool) {
+func survivorship(a *stats.Attempts, s, base *group.Standing) (reason string, failed bool) {
 	own, theirs := a.Lost(s.Name), a.Lost(base.Name)
-	if s.candidate() == "" || own == theirs {
+	if s.Candidate() == "" || own == theirs {
 		return "", false
 	}
 	causes := 0
@@ -92,12 +94,12 @@ func survivorship(a *stats.Attempts, s, base *standing) (reason string, failed b
 	}
 	return fmt.Sprintf("survivorship: %s lost %d of %d lifecycles and %s %d of %d (Fisher's exact test: p = %.3g), "+
 		"so the samples that are left are a selection",
-		s.name(), own, own+valid, base.name(), theirs, theirs+valid, p), own > theirs && p < significant
+		s.Title(), own, own+valid, base.Title(), theirs, theirs+valid, p), own > theirs && p < significant
 }
 
 // history are the caveats of how the blocks came about: what was voided or measured again, in how many applies, and
 // whether the rule is still that of the first block.
-func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *standing) []stats.Caveat {
+func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	if a.Voided > 0 {
 		list = append(list, stats.Caveat{Kind: stats.CaveatVoided,
@@ -118,9 +120,9 @@ func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *sta
 
 // machineChanged names the properties of the machine that differed between blocks. It returns "" if none is known to
 // differ.
-func machineChanged(s, base *standing) string {
+func machineChanged(s, base *group.Standing) string {
 	seen := map[string]map[string]map[int]bool{} // name → value → blocks
-	for _, e := range slices.Concat(s.evidence, base.evidence) {
+	for _, e := range slices.Concat(s.Evidence, base.Evidence) {
 		for name, value := range e.Machine {
 			if seen[name] == nil {
 				seen[name] = map[string]map[int]bool{}
@@ -142,7 +144,7 @@ func machineChanged(s, base *standing) string {
 		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 			return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b))
 		}) {
-			told = append(told, value+" in "+blocksText(slices.Sorted(maps.Keys(values[value]))))
+			told = append(told, value+" in "+words.Blocks(slices.Sorted(maps.Keys(values[value]))))
 		}
 		parts = append(parts, name+": "+strings.Join(told, ", "))
 	}
@@ -161,15 +163,15 @@ func causesText(a *stats.Attempts) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + some(parts) + ")"
+	return " (" + words.Some(parts) + ")"
 }
 
 // runsText says which applies measured which blocks, when there were several.
-func runsText(sides ...*standing) string {
+func runsText(sides ...*group.Standing) string {
 	blocks := map[string]map[int]bool{}
 	var order []string
 	for _, s := range sides {
-		for _, e := range s.evidence {
+		for _, e := range s.Evidence {
 			if e.Run == "" {
 				continue
 			}
@@ -186,16 +188,16 @@ func runsText(sides ...*standing) string {
 	slices.Sort(order)
 	parts := make([]string, len(order))
 	for i, run := range order {
-		parts[i] = fmt.Sprintf("%s in run %s", blocksText(slices.Sorted(maps.Keys(blocks[run]))), run)
+		parts[i] = fmt.Sprintf("%s in run %s", words.Blocks(slices.Sorted(maps.Keys(blocks[run]))), run)
 	}
-	return fmt.Sprintf("the blocks were measured by %d applies: %s", len(order), some(parts))
+	return fmt.Sprintf("the blocks were measured by %d applies: %s", len(order), words.Some(parts))
 }
 
 // ruleChanged says which parts of the judging rule differ from those with which the first block was measured.
-func (c *Case) ruleChanged(now []methodology.Field, s, base *standing) []stats.Caveat {
+func (c *Case) ruleChanged(now []methodology.Field, s, base *group.Standing) []stats.Caveat {
 	var first *sample.Evidence
-	for _, side := range []*standing{s, base} {
-		for _, e := range slices.Concat(side.aside, side.evidence) {
+	for _, side := range []*group.Standing{s, base} {
+		for _, e := range slices.Concat(side.Aside, side.Evidence) {
 			if len(e.Rule) > 0 && (first == nil || e.Start.Before(first.Start)) {
 				first = &e
 			}
@@ -219,5 +221,5 @@ func (c *Case) ruleChanged(now []methodology.Field, s, base *standing) []stats.C
 	}
 	return []stats.Caveat{{Kind: stats.CaveatRule,
 		Text: fmt.Sprintf("the judging rule changed after block %d was measured: %s (rule %s then, %s now)",
-			first.Block, strings.Join(parts, ", "), brief(before.Digest()), brief(after.Digest()))}}
+			first.Block, strings.Join(parts, ", "), words.Brief(before.Digest()), words.Brief(after.Digest()))}}
 }

@@ -4,51 +4,44 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/findings/doubt"
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// methodology is how the member was measured: on the hardware that its samples say, and else as declared; of what stood
+// measuredBy is how the member was measured: on the hardware that its samples say, and else as declared; of what stood
 // at another time, as its blocks say.
-func (s *standing) methodology() methodology.Description {
+func measuredBy(s *group.Standing) methodology.Description {
 	fields := slices.Clip(s.Methodology.Fields)
-	if s.run != "" {
+	if s.Run != "" {
 		fields = nil
-		for _, name := range slices.Sorted(maps.Keys(s.procedure)) {
-			fields = append(fields, methodology.Field{Name: name, Value: s.procedure.of(name)})
+		for _, name := range slices.Sorted(maps.Keys(s.Procedure)) {
+			fields = append(fields, methodology.Field{Name: name, Value: s.Procedure.Of(name)})
 		}
 	}
 	return methodology.Description{Fields: append(fields, methodology.Field{Name: "hardware",
-		Value: strings.Join(s.hardware(), "; ")})}
-}
-
-// hardware lists the classes of machine and devices that measured the member.
-func (s *standing) hardware() []string {
-	classes := map[string]bool{}
-	for _, r := range s.rows {
-		classes[r.Hardware] = true
-	}
-	return slices.Sorted(maps.Keys(classes))
+		Value: strings.Join(s.Hardware(), "; ")})}
 }
 
 // comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was
 // allowed to differ.
-func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Comparison, bool) {
-	own := s.methodology()
-	diff, labels := methodology.Compatible(own, base.methodology(), c.Allow)
+func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.Comparison, bool) {
+	own := measuredBy(s)
+	diff, labels := methodology.Compatible(own, measuredBy(base), c.Allow)
 	row.Methodology = own.Digest()
 	row.Caveats = append(row.Caveats, labels...)
-	if err := methodology.Refuse(s.name(), base.name(), diff); err != nil {
+	if err := methodology.Refuse(s.Title(), base.Title(), diff); err != nil {
 		row.Outcome, row.Reason = stats.NotComparable, err.Error()
 		return row, true
 	}
-	if classes := s.hardware(); len(classes) > 1 {
+	if classes := s.Hardware(); len(classes) > 1 {
 		row.Outcome, row.Reason = stats.NotComparable,
 			"its blocks were measured on several classes of hardware: "+strings.Join(classes, "; ")
 		return row, true
@@ -60,7 +53,7 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 		row.Caveats = append(row.Caveats, more...)
 	}
 	if why == "" {
-		why = cmp.Or(gap(row.Metric, s, base), unbelievable(row.Metric, s, base))
+		why = cmp.Or(gap(row.Metric, s, base), doubt.Unbelievable(row.Metric, s, base))
 	}
 	if why != "" {
 		row.Outcome, row.Reason = stats.NotComparable, why
@@ -71,10 +64,10 @@ func (c *Case) comparable(row stats.Comparison, s, base *standing) (stats.Compar
 // settings holds the settings that the outputs of both sides state against each other: equal commands may still load
 // another model, or ask at another rate. It returns why the numbers may not be compared, or the labels of what the user
 // lets differ.
-func (c *Case) settings(s, base *standing) (refusal string, labels []stats.Caveat) {
-	stated := func(side *standing) (names []string, of map[int]map[string]string) {
+func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats.Caveat) {
+	stated := func(side *group.Standing) (names []string, of map[int]map[string]string) {
 		of = map[int]map[string]string{}
-		for _, e := range side.evidence {
+		for _, e := range side.Evidence {
 			of[e.Block] = e.Settings
 			names = slices.AppendSeq(names, maps.Keys(e.Settings))
 		}
@@ -112,8 +105,8 @@ func varies(name string, blocks map[int]map[string]string) bool {
 
 // settingDiffers says in which block a setting differs between the sides. Sides that share no block are held against
 // each other by all values that they have.
-func settingDiffers(name string, own map[int]map[string]string, s *standing, theirs map[int]map[string]string,
-	base *standing) string {
+func settingDiffers(name string, own map[int]map[string]string, s *group.Standing, theirs map[int]map[string]string,
+	base *group.Standing) string {
 	text := func(value string) string {
 		if value == "" {
 			return "nothing"
@@ -128,7 +121,7 @@ func settingDiffers(name string, own map[int]map[string]string, s *standing, the
 			shared = true
 			if own[block][name] != other[name] {
 				return fmt.Sprintf("%s is %s in the output of %s and %s in that of %s in block %d", name,
-					text(own[block][name]), s.name(), text(other[name]), base.name(), block)
+					text(own[block][name]), s.Title(), text(other[name]), base.Title(), block)
 			}
 		}
 	}
@@ -139,8 +132,8 @@ func settingDiffers(name string, own map[int]map[string]string, s *standing, the
 		return ""
 	}
 	values := func(of map[string]bool) string { return text(strings.Join(slices.Sorted(maps.Keys(of)), "; ")) }
-	return fmt.Sprintf("%s is %s in the outputs of %s and %s in those of %s", name, values(all[0]), s.name(),
-		values(all[1]), base.name())
+	return fmt.Sprintf("%s is %s in the outputs of %s and %s in those of %s", name, values(all[0]), s.Title(),
+		values(all[1]), base.Title())
 }
 
 // usualTolerance is the relative difference of total tokens up to which two servers are taken to have said the same.
@@ -148,10 +141,10 @@ const usualTolerance = 0.005
 
 // amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server
 // that says less is not faster.
-func amountsDiffer(metric string, own map[int]float64, s *standing, theirs map[int]float64) string {
+func amountsDiffer(metric string, own map[int]float64, s *group.Standing, theirs map[int]float64) string {
 	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, usualTolerance)
-	x, y := mean(own), mean(theirs)
-	if apart(x, y) <= tolerance {
+	x, y := group.Mean(own), group.Mean(theirs)
+	if group.Apart(x, y) <= tolerance {
 		return ""
 	}
 	return fmt.Sprintf("%s: %.6g tok against %.6g tok, more than %.3g %% apart (token_tolerance in metrics)", metric, x,
@@ -160,22 +153,22 @@ func amountsDiffer(metric string, own map[int]float64, s *standing, theirs map[i
 
 // amountsVary doubts total tokens whose means may be compared: a wide tolerance lets them differ, they differ inside
 // blocks, or there are none.
-func amountsVary(metric string, own map[int]float64, s *standing, theirs map[int]float64,
-	base *standing) []stats.Caveat {
+func amountsVary(metric string, own map[int]float64, s *group.Standing, theirs map[int]float64,
+	base *group.Standing) []stats.Caveat {
 	const inBlock = 0.02
 	doubt := func(format string, args ...any) []stats.Caveat {
 		return []stats.Caveat{{Kind: stats.CaveatRequests, Text: metric + ": " + fmt.Sprintf(format, args...)}}
 	}
-	x, y := mean(own), mean(theirs)
+	x, y := group.Mean(own), group.Mean(theirs)
 	switch {
 	case x == 0 && y == 0 && metric == "total_output_tokens":
-		return doubt("0 in each run of %s and of %s: nothing was generated", s.name(), base.name())
-	case apart(x, y) > usualTolerance:
-		return doubt("%.6g of %s against %.6g of %s, which token_tolerance lets pass", x, s.name(), y, base.name())
+		return doubt("0 in each run of %s and of %s: nothing was generated", s.Title(), base.Title())
+	case group.Apart(x, y) > usualTolerance:
+		return doubt("%.6g of %s against %.6g of %s, which token_tolerance lets pass", x, s.Title(), y, base.Title())
 	}
 	var blocks []int
 	for _, block := range slices.Sorted(maps.Keys(own)) {
-		if other, ok := theirs[block]; ok && apart(own[block], other) > inBlock {
+		if other, ok := theirs[block]; ok && group.Apart(own[block], other) > inBlock {
 			blocks = append(blocks, block)
 		}
 	}
@@ -184,27 +177,5 @@ func amountsVary(metric string, own map[int]float64, s *standing, theirs map[int
 	}
 	first := blocks[0]
 	return doubt("more than %g %% apart in %s, although the means agree: %.6g of %s against %.6g of %s in block %d",
-		100*inBlock, blocksText(blocks), own[first], s.name(), theirs[first], base.name(), first)
-}
-
-// apart is the relative difference of two amounts.
-func apart(x, y float64) float64 {
-	switch {
-	case x == y:
-		return 0
-	case y == 0:
-		return math.Inf(1)
-	}
-	return math.Abs(x-y) / math.Abs(y)
-}
-
-func mean(values map[int]float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	if len(values) == 0 {
-		return 0
-	}
-	return sum / float64(len(values))
+		100*inBlock, words.Blocks(blocks), own[first], s.Title(), theirs[first], base.Title(), first)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -27,7 +28,8 @@ func contestOf(m hclspec.Metrics) *Case {
 		g.Members[i].Bench.Metrics = m
 	}
 	for i := range 7 {
-		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
+		g.Blocks = append(g.Blocks, group.Block{At: hclspec.TrialAddress("speed", "c", i+1),
+			Members: []string{"base", "one"}})
 	}
 	return c
 }

@@ -9,47 +9,18 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Group is the candidates of one benchmark that are measured together, in the same blocks.
-type Group struct {
-	Commit  string
-	Design  hclspec.Design
-	Members []Member // all that were to take part
-	Blocks  []Block
-	Rule    []methodology.Field // how the file judges now; parts of one compare begin with its address
-}
-
-// A Block is one block of a group: the address of its trial and the names of its members.
-type Block struct {
-	At      hclspec.Address
-	Members []string
-}
-
-// Member is one variant in a group.
-type Member struct {
-	Name        string // of the variant; "run" where the benchmark has no candidates
-	Baseline    bool
-	Patched     bool // by a patch of the project
-	Bench       *hclspec.Benchmark
-	Absent      stats.Outcome           // of one that takes no part; else empty
-	Why         string                  // it takes none
-	Methodology methodology.Description // as declared; on what hardware it was is known by the samples
-	Caveats     []stats.Caveat          // that every figure must carry
-	Tries       map[int][]sample.Try    // by block: attempts at those that have no result
-}
-
-func (m *Member) candidate() string { return m.Bench.Candidate }
-
 // A Case is the input of a judgment: a compare with all that is known of its groups.
 type Case struct {
 	Compare   *hclspec.Compare
 	Of        map[hclspec.Address]bool // the benchmark instances that it names
-	Groups    []Group                  // that have them as members, benchmarks in the order of the file
+	Groups    []group.Group            // that have them as members, benchmarks in the order of the file
 	Uncovered []stats.Comparison       // outcomes of the candidates that none of them measures
 	Rank      map[string]int           // place of each candidate in the file, where those of a commit are together
 	// methodology fields that may differ; every figure that this lets through is labelled
@@ -83,7 +54,7 @@ func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 		rows, _ := c.judge(g, all)
 		for j := range g.Members {
 			m := &g.Members[j]
-			found.Measurements = append(found.Measurements, all[m.Name].rows...)
+			found.Measurements = append(found.Measurements, all[m.Name].Rows...)
 			if c.judges(m) {
 				found.Universe++
 			}
@@ -120,21 +91,21 @@ func (c *Case) order() func(a, b stats.Comparison) int {
 }
 
 // More is how many further blocks the open verdicts on a group ask for.
-func (c *Case) More(g *Group, all Standings) int {
+func (c *Case) More(g *group.Group, all group.Standings) int {
 	_, more := c.judge(g, all)
 	return more
 }
 
 // judges reports whether the case must give a member an outcome: whether the compare names the benchmark of the
 // candidate. The baseline is the reference of the others, named or not.
-func (c *Case) judges(m *Member) bool {
-	return m.candidate() != "" && !m.Baseline && c.Of[m.Bench.Address]
+func (c *Case) judges(m *group.Member) bool {
+	return m.Candidate() != "" && !m.Baseline && c.Of[m.Bench.Address]
 }
 
 // judge gives every candidate of a group exactly one outcome on the primary metric, and the figures of the others. It
 // returns the rows and how many more blocks the open verdicts ask for.
-func (c *Case) judge(g *Group, all Standings) ([]stats.Comparison, int) {
-	base := all.baseline(g)
+func (c *Case) judge(g *group.Group, all group.Standings) ([]stats.Comparison, int) {
+	base := all.Baseline(g)
 	var rows []stats.Comparison
 	var fit []contender
 	for i := range g.Members {
@@ -156,7 +127,7 @@ func (c *Case) judge(g *Group, all Standings) ([]stats.Comparison, int) {
 }
 
 // Pair holds one member of a group against another, whichever of them is the baseline.
-func (c *Case) Pair(g *Group, all Standings, one, against string) []stats.Comparison {
+func (c *Case) Pair(g *group.Group, all group.Standings, one, against string) []stats.Comparison {
 	s, base := all[one], all[against]
 	row, decided := c.withoutFigures(g, s, base)
 	if decided {
@@ -168,12 +139,12 @@ func (c *Case) Pair(g *Group, all Standings, one, against string) []stats.Compar
 
 // withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at, or else how each of
 // its rows begins.
-func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bool) {
+func (c *Case) withoutFigures(g *group.Group, s, base *group.Standing) (stats.Comparison, bool) {
 	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit,
-		Candidate: s.candidate(),
+		Candidate: s.Candidate(),
 		Metric:    s.Bench.Metrics.Primary, Primary: true, Caveats: append([]stats.Caveat{}, s.Caveats...)}
 	if base != nil {
-		row.Against = base.candidate()
+		row.Against = base.Candidate()
 	}
 	row.Attempts = attempts(s, base)
 	var decided bool
@@ -181,7 +152,7 @@ func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bo
 	if decided && row.Outcome == stats.NotRun && base != nil {
 		// Members that the file measures in different ways are not comparable, measured or not.
 		if diff, _ := methodology.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
-			row.Outcome, row.Reason = stats.NotComparable, methodology.Refuse(s.name(), base.name(), diff).Error()
+			row.Outcome, row.Reason = stats.NotComparable, methodology.Refuse(s.Title(), base.Title(), diff).Error()
 		}
 	}
 	if decided {
@@ -192,32 +163,32 @@ func (c *Case) withoutFigures(g *Group, s, base *standing) (stats.Comparison, bo
 }
 
 // outcome decides by the first rule that holds whether a candidate has an outcome without any figure.
-func outcome(s, base *standing) (stats.Outcome, string, bool) {
+func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	switch {
 	case s.Absent == stats.Skipped || s.Absent == stats.NoPatch:
 		return s.Absent, s.Why, true
-	case s.never != "":
-		return stats.Infeasible, s.never, true
+	case s.Never != "":
+		return stats.Infeasible, s.Never, true
 	case s.Absent == stats.Infeasible:
 		return s.Absent, s.Why, true
 	case base == nil:
 		return stats.NoBaseline, "the benchmark has no baseline for this commit", true
-	case base.failure != nil:
-		return stats.NoBaseline, "the baseline failed: " + Explain(base.failure), true
-	case base.infra != nil && base.infra.Subject != "":
-		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
+	case base.Failure != nil:
+		return stats.NoBaseline, "the baseline failed: " + Explain(base.Failure), true
+	case base.Infra != nil && base.Infra.Subject != "":
+		return stats.NoBaseline, "the baseline could not be measured: " + base.Infra.Message, true
 	case s.Absent != "":
 		return s.Absent, s.Why, true
-	case s.spared():
-		return stats.Tie, SameBytes(s.ownArtefacts()), true
-	case s.failure != nil && s.failure.Rule == sample.Wrong && base.measured():
-		return stats.Wrong, Explain(s.failure), true
-	case s.failure != nil && base.measured():
-		return stats.Failed, Explain(s.failure), true
-	case s.infra != nil:
-		return stats.Infra, Explain(s.infra), true
-	case s.pending != "" || !s.measured() || !base.measured():
-		return stats.NotRun, cmp.Or(s.pending, "no sample has been taken"), true
+	case s.Spared():
+		return stats.Tie, SameBytes(s.OwnArtefacts()), true
+	case s.Failure != nil && s.Failure.Rule == sample.Wrong && base.Measured():
+		return stats.Wrong, Explain(s.Failure), true
+	case s.Failure != nil && base.Measured():
+		return stats.Failed, Explain(s.Failure), true
+	case s.Infra != nil:
+		return stats.Infra, Explain(s.Infra), true
+	case s.Pending != "" || !s.Measured() || !base.Measured():
+		return stats.NotRun, cmp.Or(s.Pending, "no sample has been taken"), true
 	}
 	return "", "", false
 }

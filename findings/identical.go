@@ -1,11 +1,11 @@
 package findings
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -13,7 +13,7 @@ const notMeasured = "identical artefact, not measured: "
 
 // SameInputs is why a candidate is not measured whose artefacts are made from the same inputs as the baseline's.
 func SameInputs(names []string) string {
-	return notMeasured + some(names) + " of both sides is made from the same inputs"
+	return notMeasured + words.Some(names) + " of both sides is made from the same inputs"
 }
 
 // SameBytes is why a candidate is not measured whose artefacts have the baseline's digests.
@@ -24,34 +24,20 @@ func SameBytes(digests map[string]string) string {
 func digestsText(digests map[string]string) string {
 	var parts []string
 	for _, node := range slices.Sorted(maps.Keys(digests)) {
-		parts = append(parts, node+" "+brief(digests[node]))
+		parts = append(parts, node+" "+words.Brief(digests[node]))
 	}
-	return some(parts)
+	return words.Some(parts)
 }
 
 // identical says which artefacts both sides ran byte by byte; empty: they differ somewhere, or nothing is known of
 // them.
-func identical(s, base *standing) string {
-	own, theirs := s.ownArtefacts(), base.ownArtefacts()
+func identical(s, base *group.Standing) string {
+	own, theirs := s.OwnArtefacts(), base.OwnArtefacts()
 	if len(own) == 0 || !maps.Equal(own, theirs) {
 		return ""
 	}
 	return digestsText(own)
 }
-
-// ownArtefacts are the digests of what the candidate brought with it, by node without the candidate.
-func (s *standing) ownArtefacts() map[string]string {
-	own := map[string]string{}
-	for node := range s.artefacts {
-		if name, ok := strings.CutSuffix(node, fmt.Sprintf("[%q]", s.candidate())); ok && s.candidate() != "" {
-			own[name] = s.artefacts.of(node)
-		}
-	}
-	return own
-}
-
-// spared says that no block ran the member, because it is the baseline's artefact.
-func (s *standing) spared() bool { return s.same && !s.measured() }
 
 // identicalCaveat is that of a row without figures.
 func identicalCaveat(row stats.Comparison) []stats.Caveat {

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -21,7 +22,7 @@ import (
 
 // contest is a compare of a baseline and another variant over four blocks, of whose results nothing is known yet.
 func contest() *Case {
-	g := Group{Commit: "c", Design: hclspec.Design{Samples: 4, Max: 4}}
+	g := group.Group{Commit: "c", Design: hclspec.Design{Samples: 4, Max: 4}}
 	of := map[hclspec.Address]bool{}
 	for _, name := range []string{"base", "one"} {
 		b := &hclspec.Benchmark{Metrics: hclspec.Metrics{Primary: "items", Custom: []hclspec.Metric{
@@ -31,15 +32,16 @@ func contest() *Case {
 		b.Address = hclspec.Address{Kind: "benchmark", Name: "speed", Key: "c/" + name, Keyed: true}
 		b.Candidate = "c/" + name
 		of[b.Address] = true
-		g.Members = append(g.Members, Member{Name: name, Baseline: name == "base", Bench: b,
+		g.Members = append(g.Members, group.Member{Name: name, Baseline: name == "base", Bench: b,
 			Methodology: methodology.Description{Fields: []methodology.Field{{Name: "command", Value: "./prog"}}}})
 	}
 	for i := range 4 {
-		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
+		g.Blocks = append(g.Blocks, group.Block{At: hclspec.TrialAddress("speed", "c", i+1),
+			Members: []string{"base", "one"}})
 	}
 	compare := &hclspec.Compare{}
 	compare.Address = hclspec.Address{Kind: "compare", Name: "all"}
-	return &Case{Compare: compare, Of: of, Groups: []Group{g}, Rank: map[string]int{}}
+	return &Case{Compare: compare, Of: of, Groups: []group.Group{g}, Rank: map[string]int{}}
 }
 
 func number(member string, block int, value float64) sample.Measurement {
@@ -330,7 +332,8 @@ func TestWhoRanFirst(t *testing.T) {
 	c := contest()
 	g := &c.Groups[0]
 	for i := 4; i < 8; i++ {
-		g.Blocks = append(g.Blocks, Block{hclspec.TrialAddress("speed", "c", i+1), []string{"base", "one"}})
+		g.Blocks = append(g.Blocks, group.Block{At: hclspec.TrialAddress("speed", "c", i+1),
+			Members: []string{"base", "one"}})
 	}
 	g.Design.Samples, g.Design.Max = 8, 8
 	ends := measured(t, c, map[string]string{"base": "%g items/s", "one": "%g items/s"})

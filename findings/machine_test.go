@@ -3,22 +3,23 @@ package findings
 import (
 	"testing"
 
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 )
 
 // A row says which settings of the machine changed between its blocks, whichever side they were recorded with. What is
 // not known of a block, as of those of an earlier version, is no difference.
 func TestTheMachineChangedBetweenBlocks(t *testing.T) {
-	side := func(machines ...map[string]string) *standing {
-		s := &standing{}
+	side := func(machines ...map[string]string) *group.Standing {
+		s := &group.Standing{}
 		for i, m := range machines {
-			s.evidence = append(s.evidence, sample.Evidence{Block: i + 1, Machine: m})
+			s.Evidence = append(s.Evidence, sample.Evidence{Block: i + 1, Machine: m})
 		}
 		return s
 	}
 	old := map[string]string{"kernel": "6.1", "turbo": "on"}
 	for _, test := range []struct {
-		s, base *standing
+		s, base *group.Standing
 		want    string
 	}{
 		{side(), side(), ""},

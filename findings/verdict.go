@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/findings/doubt"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -14,16 +16,16 @@ import (
 
 // contender is a member that figures decide about.
 type contender struct {
-	*standing
+	*group.Standing
 	row stats.Comparison // how each of its rows begins
 }
 
 // verdicts judges the contenders together, metric by metric.
-func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comparison, int) {
+func (c *Case) verdicts(g *group.Group, fit []contender, base *group.Standing) ([]stats.Comparison, int) {
 	var rows []stats.Comparison
 	more := 0
 	for _, metric := range metricsOf(c.Compare, fit, base) {
-		better, known := sample.Better(base.Bench.Metrics, metric, base.units[metric])
+		better, known := sample.Better(base.Bench.Metrics, metric, base.Units[metric])
 		primary := metric == base.Bench.Metrics.Primary
 		if !known && !primary {
 			continue
@@ -33,16 +35,16 @@ func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comp
 		rule := ruleOf(c.Compare, g, base, metric, better)
 		contrasts := make([][]stats.Pair, len(judged))
 		for i, s := range judged {
-			own := s.inUnit(metric, base.units[metric])
+			own := s.InUnit(metric, base.Units[metric])
 			if rule.Pairing == stats.Runs {
-				contrasts[i] = unpaired(own, base.series[metric])
+				contrasts[i] = unpaired(own, base.Series[metric])
 			} else {
-				contrasts[i] = pairs(own, base.series[metric], s.standing, base)
+				contrasts[i] = pairs(own, base.Series[metric], s.Standing, base)
 			}
 		}
 		for i, v := range stats.JudgeTogether(contrasts, rule) {
 			row := judged[i].row
-			row.Metric, row.Primary, row.Unit = metric, primary, base.units[metric]
+			row.Metric, row.Primary, row.Unit = metric, primary, base.Units[metric]
 			row = c.qualify(g, v.Into(row), judged, i, base)
 			rows = append(rows, row)
 			if primary && row.Outcome == stats.Inconclusive {
@@ -55,15 +57,15 @@ func (c *Case) verdicts(g *Group, fit []contender, base *standing) ([]stats.Comp
 
 // sides are the contenders whose numbers on a metric may be held against the baseline's, and the rows of the others. On
 // the primary metric they were refused before.
-func sides(metric string, fit []contender, base *standing) (judged []contender, refused []stats.Comparison) {
+func sides(metric string, fit []contender, base *group.Standing) (judged []contender, refused []stats.Comparison) {
 	for _, s := range fit {
-		why := gap(metric, s.standing, base)
+		why := gap(metric, s.Standing, base)
 		if why == "" || metric == base.Bench.Metrics.Primary {
 			judged = append(judged, s)
 			continue
 		}
 		row := s.row
-		row.Metric, row.Primary, row.Unit, row.Outcome, row.Reason = metric, false, base.units[metric],
+		row.Metric, row.Primary, row.Unit, row.Outcome, row.Reason = metric, false, base.Units[metric],
 			stats.NotComparable, why
 		refused = append(refused, row)
 	}
@@ -72,32 +74,34 @@ func sides(metric string, fit []contender, base *standing) (judged []contender, 
 
 // qualify adjusts a verdict by the evidence of its samples: losses on one side alone, or identical artefacts, decide
 // the row; other evidence becomes a caveat.
-func (c *Case) qualify(g *Group, row stats.Comparison, judged []contender, i int, base *standing) stats.Comparison {
-	s := judged[i].standing
-	if unit := s.units[row.Metric]; unit != row.Unit {
+func (c *Case) qualify(
+	g *group.Group, row stats.Comparison, judged []contender, i int, base *group.Standing,
+) stats.Comparison {
+	s := judged[i].Standing
+	if unit := s.Units[row.Metric]; unit != row.Unit {
 		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatUnit,
-			Text: fmt.Sprintf("%s was printed in %s by %s and converted into %s", row.Metric, unit, s.name(),
+			Text: fmt.Sprintf("%s was printed in %s by %s and converted into %s", row.Metric, unit, s.Title(),
 				row.Unit)})
 	}
-	row.Caveats = append(row.Caveats, warnings(row.Metric, row.Primary, s, base)...)
-	row.Caveats = append(row.Caveats, fewRequests(row.Metric, s, base)...)
-	row.Caveats = append(row.Caveats, contradictions(row.Metric, s, base)...)
+	row.Caveats = append(row.Caveats, doubt.Warnings(row.Metric, row.Primary, s, base)...)
+	row.Caveats = append(row.Caveats, doubt.FewRequests(row.Metric, s, base)...)
+	row.Caveats = append(row.Caveats, doubt.Contradictions(row.Metric, s, base)...)
 	if row.Primary {
-		all := []*standing{base}
+		all := []*group.Standing{base}
 		for _, other := range judged {
-			all = append(all, other.standing)
+			all = append(all, other.Standing)
 		}
-		row.Caveats = append(row.Caveats, constant(row.Metric, all, []*standing{base, s}, row.Unit)...)
-		row.Caveats = append(row.Caveats, failedRequests(s, base)...)
-		row.Caveats = append(row.Caveats, complaints(s, base)...)
-		row.Caveats = append(row.Caveats, oneSided(s, base)...)
-		if s.run == "" {
+		row.Caveats = append(row.Caveats, doubt.Constant(row.Metric, all, []*group.Standing{base, s}, row.Unit)...)
+		row.Caveats = append(row.Caveats, doubt.FailedRequests(s, base)...)
+		row.Caveats = append(row.Caveats, doubt.Complaints(s, base)...)
+		row.Caveats = append(row.Caveats, doubt.OneSided(s, base)...)
+		if s.Run == "" {
 			row.Caveats = append(row.Caveats, c.history(row.Attempts, g.Rule, s, base)...)
-			row.Caveats = append(row.Caveats, unknownToClock(row, s, base)...)
-			row.Caveats = append(row.Caveats, servers(s, base)...)
+			row.Caveats = append(row.Caveats, doubt.Clock(row, s, base)...)
+			row.Caveats = append(row.Caveats, doubt.Servers(s, base)...)
 		}
 	}
-	if s.run != "" || !row.Outcome.Judged() {
+	if s.Run != "" || !row.Outcome.Judged() {
 		return row
 	}
 	if same := identical(s, base); same != "" && row.Outcome != "" && !mismatched(row) &&
@@ -123,30 +127,14 @@ func mismatched(row stats.Comparison) bool {
 	return slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool { return c.Kind == stats.CaveatMismatch })
 }
 
-// oneSided names the metrics that only the candidate printed.
-func oneSided(s, base *standing) []stats.Caveat {
-	var alone []string
-	for _, metric := range slices.Sorted(maps.Keys(s.series)) {
-		if len(base.series[metric]) == 0 {
-			alone = append(alone, metric)
-		}
-	}
-	if len(alone) == 0 {
-		return nil
-	}
-	return []stats.Caveat{{Kind: stats.CaveatMissing,
-		Text: fmt.Sprintf("%d metrics are in the output of %s and not in that of %s: %s", len(alone), s.name(),
-			base.name(), some(alone))}}
-}
-
 // metricsOf returns the metrics to judge: the primary first, then the metrics that the compare names or, if it names
 // none, all metrics of the baseline, each once. A mean over one benchmark is the number of that benchmark under another
 // name.
-func metricsOf(c *hclspec.Compare, fit []contender, base *standing) []string {
+func metricsOf(c *hclspec.Compare, fit []contender, base *group.Standing) []string {
 	names := []string{base.Bench.Metrics.Primary}
-	for _, metric := range slices.Sorted(maps.Keys(base.series)) {
+	for _, metric := range slices.Sorted(maps.Keys(base.Series)) {
 		twice := slices.ContainsFunc(names, func(name string) bool {
-			return base.units[name] == base.units[metric] && maps.Equal(base.series[name], base.series[metric])
+			return base.Units[name] == base.Units[metric] && maps.Equal(base.Series[name], base.Series[metric])
 		})
 		switch {
 		case slices.Contains(c.Metrics, metric):
@@ -159,7 +147,7 @@ func metricsOf(c *hclspec.Compare, fit []contender, base *standing) []string {
 		}
 	}
 	for _, metric := range c.Metrics {
-		printed := slices.ContainsFunc(fit, func(s contender) bool { return len(s.series[metric]) > 0 })
+		printed := slices.ContainsFunc(fit, func(s contender) bool { return len(s.Series[metric]) > 0 })
 		if printed && !slices.Contains(names, metric) {
 			names = append(names, metric)
 		}
@@ -167,7 +155,7 @@ func metricsOf(c *hclspec.Compare, fit []contender, base *standing) []string {
 	return names
 }
 
-func ruleOf(c *hclspec.Compare, g *Group, base *standing, metric, better string) stats.Rule {
+func ruleOf(c *hclspec.Compare, g *group.Group, base *group.Standing, metric, better string) stats.Rule {
 	tie := c.Tie
 	for _, def := range base.Bench.Metrics.Custom {
 		if def.Name == metric && def.Tie > 0 {
@@ -187,15 +175,15 @@ func LooksOf(d hclspec.Design) []int {
 }
 
 // pairs are the blocks in which both sides have a sample.
-func pairs(candidate, against map[int]float64, s, base *standing) []stats.Pair {
+func pairs(candidate, against map[int]float64, s, base *group.Standing) []stats.Pair {
 	var list []stats.Pair
 	for _, block := range slices.Sorted(maps.Keys(candidate)) {
 		if other, ok := against[block]; ok {
 			p := stats.Pair{Block: block, Candidate: candidate[block], Against: other}
-			if s.first[block] != base.first[block] {
-				p.First = map[bool]int{true: 1, false: -1}[s.first[block]]
+			if s.First[block] != base.First[block] {
+				p.First = map[bool]int{true: 1, false: -1}[s.First[block]]
 			}
-			if one, other := s.canary[block], base.canary[block]; one > 0 && other > 0 {
+			if one, other := s.Canary[block], base.Canary[block]; one > 0 && other > 0 {
 				p.Canary = one / other
 			}
 			list = append(list, p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/placeholder"
 )
@@ -349,7 +350,7 @@ func (r reader) metrics() Metrics {
 	m.Require = r.required(names, m.Own())
 	if len(names) > 0 && m.Own() && m.Primary != "" && !slices.Contains(names, m.Primary) {
 		r.Fail(r.At("primary"), "Unknown metric", "No metric block declares %q.%s", m.Primary,
-			eval.Choices(m.Primary, names))
+			diag.Choices(m.Primary, names))
 	}
 	r.gives(m, names)
 	return m

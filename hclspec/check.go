@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/hashicorp/hcl/v2"
-
-	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
 // edge is one reference that a node has to another.
@@ -179,7 +178,7 @@ func (l *loader) checkMetrics(c Compare, declared map[Address][]string) {
 	for _, name := range c.Metrics {
 		if len(all) > 0 && !slices.Contains(all, name) {
 			l.scope.Diags.Error("", c.Range, "Unknown metric",
-				fmt.Sprintf("No benchmark of %s declares the metric %q.%s", c.Address, name, eval.Choices(name, all)))
+				fmt.Sprintf("No benchmark of %s declares the metric %q.%s", c.Address, name, diag.Choices(name, all)))
 		}
 	}
 }

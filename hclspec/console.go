@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -43,7 +44,7 @@ func evaluate(o Options, expr string, bounds eval.Bounds) (string, map[string]*h
 func (l *loader) evaluate(expr string) (string, hcl.Diagnostics) {
 	l.read()
 	if len(l.names) == 0 && l.options.File == "" {
-		l.scope.Diags = &eval.Diagnostics{}
+		l.scope.Diags = &diag.Diagnostics{}
 	}
 	l.declare()
 	const name = "<expression>"

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/zclconf/go-cty/cty"
-
-	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
 // What the container of a server gets beyond what all containers have.
@@ -22,7 +21,7 @@ func (r reader) ulimits() map[string]int64 {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
 			r.Fail(r.At("ulimits"), "Unknown limit", "The limit %q of a container is not known here.%s", name,
-				eval.Choices(name, names))
+				diag.Choices(name, names))
 		}
 		if v := values[name]; !v.IsKnown() || v.IsNull() {
 			continue
@@ -66,7 +65,7 @@ func (r reader) capabilities() []string {
 		if !slices.Contains(allowed, name) {
 			r.Fail(r.AtItem("capabilities", i), "Capability is refused",
 				"A container gets no capability %q, as most let a program out of its container.%s",
-				name, eval.Choices(name, allowed))
+				name, diag.Choices(name, allowed))
 		}
 	}
 	return list

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
@@ -95,7 +95,7 @@ func (r reader) required(names []string, own bool) []Required {
 		if known := append(slices.Clip(names), counts()...); len(names) > 0 && own && !slices.Contains(known, name) {
 			r.Fail(r.At("require"), "Unknown metric",
 				"No metric block declares %q, which require names, and it is no count of requests or tokens.%s", name,
-				eval.Choices(name, known))
+				diag.Choices(name, known))
 		}
 		list = append(list, Required{Metric: name, Value: v})
 	}

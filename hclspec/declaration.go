@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+	"github.com/benchgraph/benchgraph/hclspec/internal/variable"
 )
 
 // maxInstances bounds how many instances the for_each of all blocks make together, and how many candidates there are.
@@ -134,8 +135,8 @@ func (l *loader) declare() {
 	}
 	l.spec.Declared = slices.SortedFunc(maps.Keys(l.byName), Address.Compare)
 	l.defineRoots()
-	l.scope.DefineLocals(l.blocksOf("locals"))
-	l.scope.DefineVariables(l.blocksOf("variable"), l.given())
+	variable.DefineLocals(l.scope, l.blocksOf("locals"))
+	variable.Define(l.scope, l.blocksOf("variable"), l.given())
 }
 
 // of are the declarations of a kind, in the order of the files.

@@ -4,6 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -29,7 +30,7 @@ func decodeExecutor(r reader, b Block) {
 }
 
 // Choices returns a sentence, with a space before it, that suggests the nearest of the known names, or lists them.
-func Choices(given string, known []string) string { return eval.Choices(given, known) }
+func Choices(given string, known []string) string { return diag.Choices(given, known) }
 
 // decodeCost reads what an hour of a device costs.
 func (l *loader) decodeCost() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -117,12 +117,12 @@ func (r reader) given(attr, format, metric string) {
 		return
 	}
 	names := FormatMetrics(format)
-	choices := eval.Suggest(metric, names)
+	choices := diag.Suggest(metric, names)
 	if m := meant(metric, names); m != "" && choices == "" {
 		choices = fmt.Sprintf(" Did you mean %q?", m)
 	}
 	if choices == "" {
-		choices = eval.Choices(metric, names)
+		choices = diag.Choices(metric, names)
 	}
 	r.Fail(r.At(attr), "Unknown metric",
 		"The output of %s has no metric %q.%s A metric of your own has a metric block.",

@@ -17,9 +17,11 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
+	"github.com/benchgraph/benchgraph/hclspec/internal/variable"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
@@ -148,7 +150,7 @@ func newLoader(o Options) (*loader, error) {
 		kinds: map[string]kind{},
 		lock:  newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{},
 		spec: &Spec{Dir: dir.Path()},
-		scope: &eval.Scope{Diags: &eval.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{},
+		scope: &eval.Scope{Diags: &diag.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{},
 			Lost: map[string]bool{}},
 	}
 	for name, f := range l.historyFunctions() {
@@ -249,7 +251,7 @@ func settingsSchemas() []*eval.Schema {
 			Blocks: []*eval.Schema{storeSchema()}},
 		{Kind: "locals", Open: true},
 		{Kind: "cost", Free: []string{"gpu_hour"}},
-		eval.VariableSchema(),
+		variable.Schema(),
 	}
 }
 
@@ -321,8 +323,8 @@ func (l *loader) included(root string) []string {
 // read yet, so mistakes are left to declare, which defines the variables of all files.
 func (l *loader) variablesOfRoot() {
 	diags := l.scope.Diags
-	l.scope.Diags = &eval.Diagnostics{}
-	l.scope.DefineVariables(l.blocksOf("variable"), l.given())
+	l.scope.Diags = &diag.Diagnostics{}
+	variable.Define(l.scope, l.blocksOf("variable"), l.given())
 	l.scope.Diags = diags
 }
 
@@ -358,8 +360,8 @@ func (l *loader) settings() {
 }
 
 // given are the values of variables from outside.
-func (l *loader) given() eval.Given {
-	g := eval.Given{Flags: l.options.Vars, Env: l.options.EnvVars, Keep: func(name string, src []byte) {
+func (l *loader) given() variable.Given {
+	g := variable.Given{Flags: l.options.Vars, Env: l.options.EnvVars, Keep: func(name string, src []byte) {
 		l.sources.add(name, &hcl.File{Bytes: src})
 	}}
 	for _, name := range l.options.VarFiles {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
@@ -34,7 +35,7 @@ func (l *loader) readPacks(root string) {
 			!l.readKnownPack(name):
 			r.Fail(r.AtItem("packs", i), "Unknown pack",
 				"There is no pack %q, and no directory packs/%s with HCL files beside %s.%s",
-				name, name, root, eval.Choices(name, l.knownPacks()))
+				name, name, root, diag.Choices(name, l.knownPacks()))
 			l.scope.Partial = true
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -88,7 +88,7 @@ func (m mentions) warn(l *loader, commits []Commit) {
 	}
 	known := slices.Collect(maps.Keys(have))
 	for name, uses := range m {
-		hint := eval.Suggest(name, known)
+		hint := diag.Suggest(name, known)
 		if have[name] || hint == "" {
 			continue
 		}

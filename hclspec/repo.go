@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -47,7 +48,7 @@ func decodeRepo(r reader, b Block) {
 		r.Fail(r.At("url"), "Invalid URL", "%q is not the URL of a repository.", repo.URL)
 	} else if transport, _, ok := strings.Cut(repo.URL, "://"); ok && !slices.Contains(transports, transport) {
 		r.Fail(r.At("url"), "Invalid URL", "%q is not one of %s.%s", transport, strings.Join(transports, ", "),
-			eval.Suggest(transport, transports))
+			diag.Suggest(transport, transports))
 	} else if hostless().MatchString(repo.URL) {
 		r.Fail(r.At("url"), "Invalid URL",
 			"%q has no transport: write \"https://%s\", or path = %q for a repository on this machine.", repo.URL,

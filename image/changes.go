@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // changed says whether a container has other files than its image.
@@ -111,7 +112,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 // lost returns the failure of a step that writes below a volume of the image: an image does not keep such files.
 func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
-		if below(path.Clean(volume), at) {
+		if fs.Below(at, path.Clean(volume)) {
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "in_volume", Stage: "build",
 				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it",
 					at, volume),
@@ -119,9 +120,4 @@ func (m *making) lost(at string) error {
 		}
 	}
 	return nil
-}
-
-// below says whether a path of an image is dir or in it.
-func below(dir, at string) bool {
-	return at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
-	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -141,7 +141,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 	if err != nil {
 		return f.Misplaced(err)
 	}
-	in := shell.Inputs{}
+	in := input.Inputs{}
 	refer := in.Paths(m.t.Refs, m.env)
 	describe := func(d *cache.Description) {
 		for _, file := range files {

@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // Maker is the state that all image nodes share: the engine, and the known images in it.
@@ -38,7 +39,7 @@ type Maker struct {
 // Task makes a container image.
 type Task struct {
 	*Maker
-	Refs    shell.Refs
+	Refs    input.Refs
 	Spec    *hclspec.Image
 	Dir     string  // that of the project: files of fixes come from it
 	From    Base    // what Spec.From means
@@ -169,8 +170,6 @@ func (m *making) packages() (all []shell.Package, err error) {
 
 // Has says whether the engine has an image of ours. It is asked once for a plan.
 func (m *Maker) Has(ctx context.Context, id string) (bool, error) {
-	if err := m.Made.Ask(ctx, m.Shells.Engine); err != nil {
-		return false, err
-	}
-	return m.Made.Has(id), nil
+	err := m.Made.Ask(ctx, m.Shells.Engine)
+	return err == nil && m.Made.Has(id), err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 )
 
 // Push pushes a finished image to a registry. It is a node of its own: no node that uses the image waits for it, and
@@ -46,7 +46,7 @@ func (t *Push) Run(ctx context.Context, env *engine.Env) error {
 			Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 	})
 	if err != nil {
-		return shell.EngineFailure("run", err)
+		return diagnosis.EngineFailure("run", err)
 	}
 	text, err := json.MarshalIndent(pushRecord{Ref: t.To, Digest: digest, ID: image.ID}, "", "  ")
 	if err != nil {

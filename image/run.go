@@ -20,7 +20,11 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/shell/output"
 )
 
 // How commands run that make an image, or look into one.
@@ -61,7 +65,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 	case status.Code == exitNoEffect:
 		return img, fmt.Errorf("%w: %s", errNoEffect, strings.TrimPrefix(out.LastLine(), noEffect))
 	case !status.OK():
-		return img, m.sh.Failure(c.stage, out, shell.Ended(status))
+		return img, m.sh.Failure(c.stage, out, diagnosis.Ended(status))
 	}
 	if c.proof != nil {
 		if err := c.proof(ctx, box.Container(), labels); err != nil {
@@ -141,7 +145,7 @@ func (m *making) committed(c changing, labels map[string]string) api.CommitOptio
 }
 
 // start starts a changing command.
-func (m *making) start(ctx context.Context, c changing) (executor.Process, *shell.Output, error) {
+func (m *making) start(ctx context.Context, c changing) (executor.Process, *output.Kept, error) {
 	out := m.sh.Capture()
 	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
 	user := "" // the image's own is root, and stays what it is called
@@ -160,7 +164,7 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *shel
 	})
 	if err != nil {
 		out.Close()
-		return nil, nil, shell.NotRun(err, c.stage, failure.Permanent)
+		return nil, nil, diagnosis.NotRun(err, c.stage, failure.Permanent)
 	}
 	return process, out, nil
 }
@@ -195,9 +199,9 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	})
 	switch {
 	case err != nil:
-		return "", shell.NotRun(err, stage, failure.Permanent)
+		return "", diagnosis.NotRun(err, stage, failure.Permanent)
 	case !status.OK():
-		return "", m.sh.Failure(stage, out, shell.Ended(status))
+		return "", m.sh.Failure(stage, out, diagnosis.Ended(status))
 	}
 	return stdout.String(), nil
 }
@@ -221,7 +225,7 @@ const verifyFailed = "verify_failed"
 
 // command makes the argv of a command of the file, and the mounts of what it refers to.
 func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
-	in := shell.Inputs{}
+	in := input.Inputs{}
 	refer := in.Paths(m.t.Refs, m.env)
 	vars := map[string]string{"SRC": shell.InsideWork}
 	text := c.Shell.Expand(refer)
@@ -240,7 +244,7 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 	}
 	argv := make([]string, len(c.Argv))
 	for i, word := range c.Argv {
-		argv[i] = shell.Substitute(word.Expand(refer), func(name string) (string, bool) {
+		argv[i] = sh.Substitute(word.Expand(refer), func(name string) (string, bool) {
 			value, ok := vars[name]
 			return value, ok
 		})
@@ -252,7 +256,7 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 func exports(vars map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		fmt.Fprintf(&b, "export %s=%s\n", name, shell.Quote(vars[name]))
+		fmt.Fprintf(&b, "export %s=%s\n", name, sh.Quote(vars[name]))
 	}
 	return b.String()
 }

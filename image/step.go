@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -112,7 +113,7 @@ func (m *making) fetched(ctx context.Context, base Base) (container.Image, error
 					Data: map[string]any{"done": p.Bytes, "total": p.Total}})
 			})
 		})
-	return img, shell.EngineFailure("fetch", err)
+	return img, diagnosis.EngineFailure("fetch", err)
 }
 
 // inherit begins with the image of another node.
@@ -122,7 +123,7 @@ func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
 		return err
 	}
 	if m.at, err = m.engine.Image(ctx, rec.ID); err != nil {
-		return shell.EngineFailure("start", err)
+		return diagnosis.EngineFailure("start", err)
 	}
 	m.base = Base{Name: m.at.Labels[labelOCI+"base.name"], Digest: rec.Digest}
 	m.chain = rec.Chain
@@ -175,12 +176,12 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	if err := m.t.Made.Ask(ctx, m.engine); err != nil {
 		m.t.Made.Forget() // that was when the plan was made
 		if err := m.t.Made.Ask(ctx, m.engine); err != nil {
-			return shell.EngineFailure("start", err)
+			return diagnosis.EngineFailure("start", err)
 		}
 	}
 	img, found, err := m.t.Made.With(ctx, m.engine, key, m.at)
 	if err != nil {
-		return shell.EngineFailure("start", err)
+		return diagnosis.EngineFailure("start", err)
 	}
 	at := m.t.Spec.Address.String()
 	if found {
@@ -193,7 +194,7 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 			return do(ctx, m.labels(key))
 		})
 		if err != nil {
-			return shell.EngineFailure("build", err)
+			return diagnosis.EngineFailure("build", err)
 		}
 		m.t.Made.Add(img)
 		m.say("%s made image %s, %d bytes in all\n", what, shortID(img.ID), img.Size)

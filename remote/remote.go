@@ -27,9 +27,9 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 	"github.com/benchgraph/benchgraph/remote/declared"
-	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -317,7 +317,7 @@ func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
 	return job.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address), Request: request,
-		Script: script(j.Setup) + "exec " + shell.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
+		Script: script(j.Setup) + "exec " + sh.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
 		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/shell/output"
 )
 
 // errDisk is the cause with which the context of a command ends when the attempt has written more than its node may.
@@ -88,7 +89,7 @@ func (s *Shell) overDisk(ctx context.Context) bool {
 }
 
 // outOfDisk is the failure of a command whose attempt has written more than its node may.
-func (s *Shell) outOfDisk(stage string, o *Output) error {
+func (s *Shell) outOfDisk(stage string, o *output.Kept) error {
 	return &engine.Failure{Failure: failure.Failure{
 		Class: failure.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),
 		Message: fmt.Sprintf("%s: ended, because the node wrote more than its %s of disk", stage,

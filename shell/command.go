@@ -7,10 +7,8 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +17,10 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/output"
 )
 
 // errTimeout is the cause with which a phase's context ends when it took too long.
@@ -41,7 +41,7 @@ func (s *Shell) expand(c hclspec.Command) []string {
 // variables replaces $OUT, $HOME, $PORT and the like in a word that no shell will see. Secrets are not among them:
 // every user of the machine can read the arguments of a process.
 func (s *Shell) variables(word string) string {
-	return Substitute(word, func(name string) (string, bool) {
+	return sh.Substitute(word, func(name string) (string, bool) {
 		if value, ok := s.vars[name]; ok {
 			return value, true
 		}
@@ -51,20 +51,6 @@ func (s *Shell) variables(word string) string {
 			}
 		}
 		return "", false
-	})
-}
-
-// variableIn is a variable in a word, as $NAME or ${NAME}.
-var variableIn = lazyregexp.New(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
-
-// Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the
-// words.
-func Substitute(word string, known func(name string) (string, bool)) string {
-	return variableIn().ReplaceAllStringFunc(word, func(found string) string {
-		if value, ok := known(strings.Trim(found, "${}")); ok {
-			return value
-		}
-		return found
 	})
 }
 
@@ -92,61 +78,14 @@ func (s *Shell) environ() []string {
 	return environ
 }
 
-// Output is what a command prints. It goes to the attempt's log, and into a file until it is known whether the command
-// succeeded.
-type Output struct {
-	log io.Writer
-	dir string
-
-	mu   sync.Mutex
-	file *os.File // nil until there is something to keep: most commands print nothing
-}
-
 // Capture makes the place for the output of the next command.
-func (s *Shell) Capture() *Output {
-	s.last = &Output{log: s.env.Log, dir: s.env.Scratch}
+func (s *Shell) Capture() *output.Kept {
+	s.last = output.NewKept(s.env.Log, s.env.Scratch)
 	return s.last
 }
 
 // Last is the output of the command that was started last.
-func (s *Shell) Last() *Output { return s.last }
-
-func (o *Output) Write(p []byte) (int, error) {
-	if n, err := o.keep(p); err != nil {
-		return n, err
-	}
-	return o.log.Write(p)
-}
-
-func (o *Output) keep(p []byte) (n int, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.file == nil {
-		if o.file, err = os.CreateTemp(o.dir, "output-*.log"); err != nil {
-			return 0, err
-		}
-	}
-	return o.file.Write(p)
-}
-
-// open opens what was kept so far for reading.
-func (o *Output) open() (*os.File, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.file == nil {
-		return os.Open(os.DevNull)
-	}
-	return os.Open(o.file.Name())
-}
-
-// Close ends the writing.
-func (o *Output) Close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.file != nil {
-		o.file.Close()
-	}
-}
+func (s *Shell) Last() *output.Kept { return s.last }
 
 func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
 	cmd := executor.Command{Argv: argv, Dir: s.dir, Env: s.environ(), Stdout: stdout, Stderr: stderr,
@@ -211,7 +150,7 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	case status.OOM && !status.OK():
 		return s.outOfMemory(stage, out)
 	case !status.OK():
-		return s.Failure(stage, out, Ended(status))
+		return s.Failure(stage, out, diagnosis.Ended(status))
 	}
 	return nil
 }
@@ -220,14 +159,6 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 func (s *Shell) Say(format string, args ...any) {
 	// a log that cannot be written fails when it is closed
 	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...)))
-}
-
-// Ended says how a command that did not succeed ended.
-func Ended(s executor.Status) string {
-	if s.Signal != "" {
-		return "ended by " + s.Signal
-	}
-	return fmt.Sprintf("exit status %d", s.Code)
 }
 
 // errOwn is the cause of a failure of which only the command tells: by its output, and by how it ended.
@@ -239,7 +170,7 @@ func Own(f *engine.Failure) bool { return errors.Is(f.Err, errOwn) }
 
 // Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
 // matches, else nothing that is known.
-func (s *Shell) Failure(stage string, o *Output, how string) error {
+func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 	f := &engine.Failure{Err: errOwn,
 		Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
 	if rule, ok, err := s.classify(stage, o, s.Cures()); err != nil {
@@ -258,7 +189,7 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 		return err
 	case ok:
 		f.Class, f.Rule, f.Evidence, f.Remedy = match.Class, match.Rule, match.Evidence, match.Remedy
-		f.Retry = rules.retry(match.Rule)
+		f.Retry = rules.Retry(match.Rule)
 	default:
 		f.Evidence = o.LastLine()
 	}
@@ -282,38 +213,14 @@ func (s *Shell) Failure(stage string, o *Output, how string) error {
 // told is a command as the log shows it. Each of its further lines is marked, so that none is taken for output.
 func told(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
 
-func (s *Shell) classify(stage string, o *Output, rules []metrics.Rule) (metrics.Match, bool, error) {
+func (s *Shell) classify(stage string, o *output.Kept, rules []metrics.Rule) (metrics.Match, bool, error) {
 	if len(rules) == 0 {
 		return metrics.Match{}, false, nil
 	}
-	f, err := o.open()
+	f, err := o.Open()
 	if err != nil {
 		return metrics.Match{}, false, err
 	}
 	defer f.Close()
 	return metrics.Classify(rules, stage, f)
 }
-
-// LastLine is what a failure that nothing explains said last.
-func (o *Output) LastLine() string {
-	f, err := o.open()
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	return lastLine(f)
-}
-
-// lastLine is the last line of a log that says anything. Logs may be huge: only their end is read.
-func lastLine(f *os.File) string {
-	const window = 64 << 10
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	size := min(window, info.Size())
-	return metrics.LastLine(io.NewSectionReader(f, info.Size()-size, size))
-}
-
-// Quote makes one word of sh of a text, whatever is in it.
-func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

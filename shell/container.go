@@ -11,10 +11,9 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/container"
-	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // The directories that commands in containers know. They are the same on every machine, and those of inputs follow from
@@ -23,7 +22,6 @@ const (
 	InsideWork = "/benchgraph/work" // the working directory
 	insideOut  = "/benchgraph/out"
 	insideHome = "/benchgraph/home"
-	insideIn   = "/benchgraph/in" // an input is below its number among the node's inputs
 )
 
 // usualPath is where programs are looked for in an image that does not say.
@@ -35,7 +33,7 @@ type box struct {
 	image              *Image
 	home, tmp, out     string // directories of the host
 	dir                string // in which commands run
-	inputs             Inputs
+	inputs             input.Inputs
 	extra              []executor.Mount // that the file declares
 }
 
@@ -61,12 +59,12 @@ type Package struct {
 
 // enter lets the commands run in containers of the place's image. From now on, variables and references are paths in
 // there.
-func (s *Shell) enter(r Refs, at Place) error {
+func (s *Shell) enter(r input.Refs, at Place) error {
 	home, tmp, err := privateDirs(s.env.Scratch)
 	if err != nil {
 		return err
 	}
-	s.box = &box{image: at.Image, home: home, tmp: tmp, out: at.Out, dir: InsideWork, inputs: Inputs{}}
+	s.box = &box{image: at.Image, home: home, tmp: tmp, out: at.Out, dir: InsideWork, inputs: input.Inputs{}}
 	s.box.Container = executor.Container{
 		Image: at.Image.ID, Labels: map[string]string{container.LabelNode: at.Node.String()},
 		User:   fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
@@ -96,37 +94,6 @@ func coreList(cores []int) string {
 		text[i] = strconv.Itoa(core)
 	}
 	return strings.Join(text, ",")
-}
-
-// Inputs are directories of the host by their paths in containers: what commands were told of, and see read-only.
-type Inputs map[string]string
-
-// Paths gives references the paths that containers know what they refer to by, and notes what was referred to.
-func (i Inputs) Paths(r Refs, env *engine.Env) func(hclspec.Address) string {
-	return func(a hclspec.Address) string {
-		in, to := r.Input(env, a), r.Inside(a)
-		i[to] = in.Dir
-		if a.Kind == "fetch" {
-			if rel, err := filepath.Rel(in.Dir, workdir.OnlyFile(in.Entry)); err == nil {
-				return path.Join(to, filepath.ToSlash(rel))
-			}
-		}
-		return to
-	}
-}
-
-// Inside is where a container has the result behind a reference.
-func (r Refs) Inside(a hclspec.Address) string {
-	return path.Join(insideIn, strconv.Itoa(slices.Index(r, a)))
-}
-
-// Mounts are the inputs as containers get them.
-func (i Inputs) Mounts() []executor.Mount {
-	var mounts []executor.Mount
-	for _, to := range slices.Sorted(maps.Keys(i)) {
-		mounts = append(mounts, executor.Mount{Host: i[to], Inside: to})
-	}
-	return mounts
 }
 
 // mounts are what a command sees of the host: its directories, and what it was told of.

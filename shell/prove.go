@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
@@ -147,7 +148,7 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	case status.OOM && !status.OK():
 		return nil, s.outOfMemory("start", out)
 	case !status.OK():
-		return nil, mismatch("an answer of Python in the container", Ended(status)+": "+out.LastLine())
+		return nil, mismatch("an answer of Python in the container", diagnosis.Ended(status)+": "+out.LastLine())
 	}
 	return stdout.Bytes(), nil
 }

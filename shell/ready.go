@@ -36,7 +36,7 @@ func (s *Server) waitInside(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-asked:
-	case <-s.watch.seen():
+	case <-s.watch.Seen():
 	case <-s.process.Done():
 	case <-ctx.Done():
 		err = context.Cause(ctx)

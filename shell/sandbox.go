@@ -14,6 +14,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // cell is the kind of sandbox that a shell's commands run in on the host, each in one of its own. Paths are those of
@@ -27,7 +28,7 @@ type cell struct {
 
 // confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has
 // had before.
-func (s *Shell) confine(r Refs, at Place) error {
+func (s *Shell) confine(r input.Refs, at Place) error {
 	home, tmp, err := privateDirs(s.env.Scratch)
 	if err != nil {
 		return err

@@ -1,14 +1,12 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/benchgraph/benchgraph/container/trial"
@@ -16,6 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/output"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -25,9 +25,9 @@ type Server struct {
 	sh      *Shell
 	spec    *hclspec.Server
 	process executor.Process
-	output  *Output
+	output  *output.Kept
 	log     *os.File
-	watch   *logWatch
+	watch   *output.Watch
 	over    func() bool // reports whether the server was ended because of what the attempt has written
 	release func()
 }
@@ -43,7 +43,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	srv := &Server{sh: sh, spec: spec, log: log, output: sh.Capture()}
 	out := io.MultiWriter(log, srv.output)
 	if spec.Log != "" {
-		srv.watch = &logWatch{pattern: regexp.MustCompile(spec.Log), found: make(chan struct{})}
+		srv.watch = output.NewWatch(spec.Log)
 		out = io.MultiWriter(out, srv.watch)
 	}
 	argv := sh.expand(spec.Command)
@@ -98,7 +98,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 		case <-deadline.C:
 			poll.Stop()
 			return s.late()
-		case <-s.watch.seen():
+		case <-s.watch.Seen():
 			poll.Stop()
 		case <-poll.C:
 		}
@@ -111,7 +111,7 @@ func (s *Server) answers(ctx context.Context) bool {
 	address := net.JoinHostPort("127.0.0.1", s.sh.vars["PORT"])
 	switch {
 	case s.spec.Log != "":
-		return s.watch.hit()
+		return s.watch.Hit()
 	case s.spec.HTTP != "":
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
@@ -212,7 +212,7 @@ func (s *Server) died(stage string) error {
 	if status.OOM {
 		return s.sh.outOfMemory(stage, s.output)
 	}
-	return s.sh.Failure(stage, s.output, "the server died: "+Ended(status))
+	return s.sh.Failure(stage, s.output, "the server died: "+diagnosis.Ended(status))
 }
 
 // Stop ends the server and all that it started.
@@ -231,48 +231,4 @@ func (s *Server) close() {
 	s.release()
 	s.log.Close()
 	s.output.Close()
-}
-
-// logWatch looks for a pattern in each line that a server prints.
-type logWatch struct {
-	pattern *regexp.Regexp
-	line    []byte // what the last line holds so far, up to longestLine
-	found   chan struct{}
-	done    bool
-}
-
-const longestLine = 64 << 10
-
-// Write takes the next piece of output. Only the server's output is written here, by one goroutine.
-func (w *logWatch) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0 && !w.done; {
-		piece, after, ended := bytes.Cut(rest, []byte("\n"))
-		w.line = append(w.line, piece[:min(len(piece), longestLine-len(w.line))]...)
-		if w.pattern.Match(w.line) {
-			w.done = true
-			close(w.found)
-		}
-		if ended {
-			w.line = w.line[:0]
-		}
-		rest = after
-	}
-	return len(p), nil
-}
-
-// seen is closed once the pattern was there; without a watch it never is.
-func (w *logWatch) seen() <-chan struct{} {
-	if w == nil {
-		return nil
-	}
-	return w.found
-}
-
-func (w *logWatch) hit() bool {
-	select {
-	case <-w.found:
-		return true
-	default:
-		return false
-	}
 }

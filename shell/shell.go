@@ -15,6 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/shell/output"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -27,7 +30,7 @@ type Config struct {
 	HTTP       *http.Client      // by which servers on the host are asked whether they are ready
 	Environ    []string          // of commands on the host, as NAME=value
 	Secret     func(name string) (value string, ok bool)
-	Rules      func() (Rules, error) // asked for when a command has failed
+	Rules      func() (diagnosis.Rules, error) // asked for when a command has failed
 }
 
 // Place says where the commands of a node run, and what they see there.
@@ -70,14 +73,14 @@ type Shell struct {
 	limits hclspec.Limits               // of the commands, and of what the attempt may write
 	keyed  bool                         // the limits are part of the node's key
 	vars   map[string]string            // what the commands see beside PATH, HOME and LANG
-	last   *Output                      // of the command that was started last
+	last   *output.Kept                 // of the command that was started last
 	box    *box                         // nil: on the host
 	cell   *cell                        // nil: in no sandbox
 	home   string                       // on the host, of the commands alone; empty: that of the user
 }
 
 // Open makes the place of a node's commands. An error may be a *engine.Failure, as of a secret that is not set.
-func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
+func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	for _, d := range []string{at.Dir, at.Out} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return nil, err
@@ -91,7 +94,7 @@ func (c Config) Open(env *engine.Env, r Refs, at Place) (*Shell, error) {
 		}
 	}
 	c.Host, c.Containers = notes.Executor(c.Host), notes.Executor(c.Containers)
-	s := &Shell{config: c, env: env, path: r.paths(env), dir: at.Dir, limits: at.Limits, keyed: at.Keyed}
+	s := &Shell{config: c, env: env, path: r.Paths(env), dir: at.Dir, limits: at.Limits, keyed: at.Keyed}
 	s.Cures = func() []metrics.Rule { return nil }
 	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir, "CUDA_VISIBLE_DEVICES": devices(env)}
 	if env.Lease != nil && len(env.Lease.Ports) > 0 {

@@ -21,6 +21,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // journal is the log of an attempt.
@@ -55,10 +57,11 @@ func world(t *testing.T, fake *executortest.Fake) (c shell.Config, env *engine.E
 	c = shell.Config{
 		Host: fake, Containers: fake, Environ: []string{"PATH=/bin", "HOME=/home/me"},
 		Secret: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" },
-		Rules: func() (shell.Rules, error) {
-			return shell.NewRules([]hclspec.FailureRule{{Block: hclspec.Block{Address: hclspec.Address{Kind: "failure",
-				Name: "flaky"}}, Rule: failure.Rule{Name: "flaky", Match: "flaky", Class: failure.Transient,
-				Attempts: 5}}})
+		Rules: func() (diagnosis.Rules, error) {
+			return diagnosis.NewRules([]hclspec.FailureRule{{
+				Block: hclspec.Block{Address: hclspec.Address{Kind: "failure", Name: "flaky"}},
+				Rule:  failure.Rule{Name: "flaky", Match: "flaky", Class: failure.Transient, Attempts: 5},
+			}})
 		},
 	}
 	env = &engine.Env{
@@ -108,7 +111,7 @@ func TestCommandsSeeTheirPlace(t *testing.T) {
 			"run /benchgraph/out 4711 $TOKEN /benchgraph/home /benchgraph/work", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sh, err := c.Open(env, shell.Refs{tool}, tt.at)
+			sh, err := c.Open(env, input.Refs{tool}, tt.at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +142,7 @@ func TestCommandsSeeTheirPlace(t *testing.T) {
 		t.Errorf("%q", log)
 	}
 	inside.Secrets = []string{"UNSET"}
-	_, err := c.Open(env, shell.Refs{tool}, inside)
+	_, err := c.Open(env, input.Refs{tool}, inside)
 	if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != "secret_missing" {
 		t.Errorf("%v", err)
 	}

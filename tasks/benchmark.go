@@ -12,11 +12,11 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -76,7 +76,7 @@ type Group struct {
 	Design  hclspec.Design
 	Members []Member           // all that take part, by name
 	Absent  map[string]Absence // by member name: why it takes no part
-	Trials  []findings.Block
+	Trials  []group.Block
 }
 
 // Member is the group's member that measures the candidate; nil when there is none.
@@ -287,7 +287,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		b.lockable(n, t)
 		b.granted(n, members)
 		nodes = append(nodes, n)
-		g.Trials = append(g.Trials, findings.Block{At: at, Members: names})
+		g.Trials = append(g.Trials, group.Block{At: at, Members: names})
 		if i == 1 {
 			pilot = at
 		}
@@ -296,7 +296,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 }
 
 // addMember adds what one member of a block needs.
-func addMember(r *shell.Refs, m Member) {
+func addMember(r *input.Refs, m Member) {
 	b := m.Bench
 	r.Add(b.Client)
 	for _, item := range b.Data {
@@ -320,14 +320,14 @@ func addMember(r *shell.Refs, m Member) {
 }
 
 // needsOf are the nodes whose results one member of a block runs.
-func needsOf(m Member) shell.Refs {
-	var r shell.Refs
+func needsOf(m Member) input.Refs {
+	var r input.Refs
 	addMember(&r, m)
 	return r
 }
 
 // WaitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
-func WaitsOf(m Member, probes []hclspec.Address) shell.Refs {
+func WaitsOf(m Member, probes []hclspec.Address) input.Refs {
 	r := needsOf(m)
 	r.Add(m.Fill)
 	r.Add(probes...)

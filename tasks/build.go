@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -225,12 +225,12 @@ func (b *builder) addAll(ctx context.Context) error {
 }
 
 // add makes the node of a block.
-func (b *builder) add(block hclspec.Block, t engine.Task, r shell.Refs, order ...hclspec.Address) *engine.Node {
+func (b *builder) add(block hclspec.Block, t engine.Task, r input.Refs, order ...hclspec.Address) *engine.Node {
 	return b.addAt(block.Address, block, t, r, order...)
 }
 
 // addAt makes a node of a block at an address of its own. A node that belongs to an excluded candidate is excluded.
-func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r shell.Refs,
+func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r input.Refs,
 	order ...hclspec.Address) *engine.Node {
 	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block)}
 	if gap, out := b.Excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {

@@ -7,9 +7,10 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -46,7 +47,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 		}
 	}
 	for _, t := range g.Trials {
-		a.spend(g, shell.Refs{t.At})
+		a.spend(g, input.Refs{t.At})
 		if err := a.trial(g, t, ends[t.At.String()]); err != nil {
 			return err
 		}
@@ -64,7 +65,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 }
 
 // trial adds what failed in a block: the block as a whole, or members of it.
-func (a *accountant) trial(g *Group, t findings.Block, end engine.End) error {
+func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
 		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}))
@@ -119,7 +120,7 @@ func (a *accountant) add(f findings.Failed) {
 }
 
 // spend adds the recorded attempts at nodes that members of a group need, or at its blocks.
-func (a *accountant) spend(g *Group, nodes shell.Refs) {
+func (a *accountant) spend(g *Group, nodes input.Refs) {
 	for _, at := range nodes {
 		for _, attempt := range a.Journal.Attempts(at.String()) {
 			if a.seen[attempt.ID] {
@@ -149,12 +150,12 @@ func (p *Drawing) CaseOf(c *hclspec.Compare) *findings.Case {
 }
 
 // Told is what a judge is told of a group.
-func (p *Drawing) Told(g *Group) *findings.Group {
-	t := &findings.Group{Commit: g.Commit, Design: g.Design, Members: make([]findings.Member, len(g.Members)),
+func (p *Drawing) Told(g *Group) *group.Group {
+	t := &group.Group{Commit: g.Commit, Design: g.Design, Members: make([]group.Member, len(g.Members)),
 		Blocks: g.Trials, Rule: p.rule(g)}
 	for i, m := range g.Members {
 		gap := g.Absent[m.Name]
-		t.Members[i] = findings.Member{
+		t.Members[i] = group.Member{
 			Name: m.Name, Baseline: m.Baseline, Bench: m.Bench, Absent: gap.Outcome, Why: gap.Why,
 			Methodology: p.methodology(m), Caveats: append(caveats(m), p.copiesOf(m)...), Tries: p.triesAt(g, m),
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/clocks"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -37,10 +39,7 @@ func (p *Facts) Devices() []gpu.Device {
 	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
 		return nil
 	}
-	if all := p.AllDevices(); all != nil {
-		return all
-	}
-	return []gpu.Device{}
+	return append([]gpu.Device{}, p.AllDevices()...)
 }
 
 func (c Config) AllDevices() []gpu.Device {
@@ -60,14 +59,14 @@ func (p *Facts) severalKinds() bool {
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs
 // it.
-func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]gpu.Summary,
+func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
 	devices := env.Lease.GPUs
 	if len(devices) == 0 || t.p.GPUs == nil {
 		return nil, live(ctx)
 	}
-	if err := t.p.GPUs.AwaitIdle(ctx, devices, gpu.Limits{}, idlePatience); err != nil {
-		if busy, ok := errors.AsType[*gpu.Busy](err); ok {
+	if err := watch.AwaitIdle(ctx, t.p.GPUs, devices, watch.Limits{}, idlePatience); err != nil {
+		if busy, ok := errors.AsType[*watch.Busy](err); ok {
 			if busy.Gone {
 				return nil, infra(engine.DeviceLost, "start", "a device cannot be measured on any more", busy.Error(),
 					LostDeviceRemedy)
@@ -78,7 +77,7 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := t.p.GPUs.Watch(devices, t.p.own, func() { cancel(errContaminated) })
+	w := watch.Begin(t.p.GPUs, devices, t.p.own, func() { cancel(errContaminated) })
 	err := live(ctx)
 	sums := w.Stop()
 	if problems := w.Problems(); len(problems) > 0 {
@@ -98,15 +97,15 @@ func (p *Services) own(pid int) bool {
 
 // leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was
 // measured was measured on free devices, and what comes next shall be, too.
-func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []gpu.Summary) error {
+func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []watch.Summary) error {
 	// it was just used: only what is left in its memory counts
-	hot := gpu.Limits{Temperature: 1000, Utilization: 100}
-	err := t.p.GPUs.AwaitIdle(ctx, devices, hot, freePatience)
-	if _, busy := errors.AsType[*gpu.Busy](err); !busy {
+	hot := watch.Limits{Temperature: 1000, Utilization: 100}
+	err := watch.AwaitIdle(ctx, t.p.GPUs, devices, hot, freePatience)
+	if _, busy := errors.AsType[*watch.Busy](err); !busy {
 		return err
 	}
 	for i, d := range devices {
-		why, err := t.p.GPUs.Idle(d, hot)
+		why, err := watch.Idle(t.p.GPUs, d, hot)
 		if err != nil {
 			why = err.Error()
 		}
@@ -184,26 +183,22 @@ func clocksNotLocked(mhz int, err error) error {
 }
 
 // observed is watched, where the devices must also have kept to the clocks that they were locked at.
-func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]gpu.Summary,
+func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
 	sums, err := t.watched(ctx, env, live)
-	mhz := t.clock()
-	if mhz == 0 || ctx.Err() != nil {
-		return sums, err
-	}
-	if odd := gpu.OffClock(sums, mhz); odd != "" {
-		return sums, voided("contaminated", "run", "the sample does not count", odd)
+	if mhz := t.clock(); mhz != 0 && ctx.Err() == nil {
+		if odd := clocks.OffClock(sums, mhz); odd != "" {
+			return sums, voided("contaminated", "run", "the sample does not count", odd)
+		}
 	}
 	return sums, err
 }
 
 // lockable lets a block wait for a machine that can lock the clocks of its devices, where it asks for that.
 func (b *builder) lockable(n *engine.Node, t *trialTask) {
-	mhz := t.clock()
-	if mhz == 0 || b.Clocks == nil {
-		return
+	if mhz := t.clock(); mhz != 0 && b.Clocks != nil {
+		alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
 	}
-	alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
 }
 
 // cannotLock says why the clocks of no device that meets the conditions can be locked. The driver is asked once for all
@@ -212,12 +207,8 @@ func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
 	ask := clockRequest{of, mhz}
 	if b.clocks[ask] == nil {
 		b.clocks[ask] = sync.OnceValue(func() string {
-			var suitable []gpu.Device
-			for _, d := range b.Clocks.Driver.Devices() {
-				if of.Suits(d) {
-					suitable = append(suitable, d)
-				}
-			}
+			suitable := slices.DeleteFunc(slices.Clone(b.Clocks.Driver.Devices()),
+				func(d gpu.Device) bool { return !of.Suits(d) })
 			if why := b.Clocks.Driver.CannotLock(suitable, mhz); why != "" {
 				return fmt.Sprintf("needs SM clocks locked at %d MHz: %s; %s", mhz, why, clockRemedy)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -58,11 +59,11 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 		if len(told) != 1 || told[0] != "device 0 (GPU-a) is left out until it is free: "+why {
 			t.Errorf("told %q", told)
 		}
-		if got := driver.Ready(driver.Devices()[0]); got != why {
+		if got := watch.Ready(driver)(driver.Devices()[0]); got != why {
 			t.Errorf("it is kept back by %q", got)
 		}
 		play(both)
-		if got := driver.Ready(driver.Devices()[0]); got != "" {
+		if got := watch.Ready(driver)(driver.Devices()[0]); got != "" {
 			t.Errorf("once free, it is kept back by %q", got)
 		}
 		if got := driver.Lost(driver.Devices()[0]); got != "" {

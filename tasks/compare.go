@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -188,5 +188,5 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 }
 
 func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, shell.Refs(r.Of)).Reads = true
+	b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, input.Refs(r.Of)).Reads = true
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/clocks"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
@@ -23,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
 )
@@ -96,7 +98,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	}}
 	s.shells = shell.Config{
 		Host: s.Host, Containers: s.Containers, Engine: s.Engine, HTTP: s.HTTP, Environ: s.Environ, Secret: s.Secret,
-		Rules: sync.OnceValues(func() (shell.Rules, error) { return shell.NewRules(f.Spec.Failures) }),
+		Rules: sync.OnceValues(func() (diagnosis.Rules, error) { return diagnosis.NewRules(f.Spec.Failures) }),
 	}
 	s.Maker = &image.Maker{Shells: s.shells, Room: s.Room, Offline: s.Offline}
 	return f
@@ -226,13 +228,13 @@ type Config struct {
 	Remote    *remote.Executor // runs nodes on machines like that one; nil: they wait
 	// what a worker draws a graph from again
 	Drawn      func(context.Context, *Drawing) (remote.Drawn, error)
-	Home       string       // absolute: the directory that the project's is a copy of; empty: it is none
-	GPUs       *gpu.Driver  // by which samples are watched; nil: they are not
-	Clocks     *gpu.Clocks  // of its devices; nil: they are not locked
-	HTTP       *http.Client // for downloads
-	Sandbox    string       // for blocks that say nothing, before what the file says; empty: that
-	Environ    []string     // PATH, HOME and LANG for commands, as NAME=value
-	GitEnviron []string     // the whole environment, for git alone: it takes proxies, certificates and ssh from it
+	Home       string         // absolute: the directory that the project's is a copy of; empty: it is none
+	GPUs       *gpu.Driver    // by which samples are watched; nil: they are not
+	Clocks     *clocks.Locker // of its devices; nil: they are not locked
+	HTTP       *http.Client   // for downloads
+	Sandbox    string         // for blocks that say nothing, before what the file says; empty: that
+	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
+	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
 	Secret     func(name string) (value string, ok bool)
 	Render     Renderer
 	Offline    bool      // reach no network

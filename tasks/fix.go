@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that
@@ -146,7 +147,7 @@ func blockOf(a hclspec.Address) string {
 
 // enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those
 // of the cures may be learnt that are not applied yet.
-func (p *Facts) enter(env *engine.Env, r shell.Refs, block hclspec.Address, at shell.Place, cures []Cure,
+func (p *Facts) enter(env *engine.Env, r input.Refs, block hclspec.Address, at shell.Place, cures []Cure,
 	applied []fix.Due) (*fix.Shell, error) {
 	if block != (hclspec.Address{}) {
 		rec, err := image.Read(r.Input(env, block).Entry)
@@ -189,7 +190,7 @@ func (b *builder) gatherFixes() {
 	for _, g := range b.Groups {
 		for i := range g.Members {
 			m := &g.Members[i]
-			var r shell.Refs
+			var r input.Refs
 			addMember(&r, *m)
 			all := slices.Clone(m.fixes)
 			for _, a := range r {

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
-	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // DigestOf is the digest that the name of an image means; empty: not known.
@@ -156,5 +156,5 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 func (b *builder) addPush(s *hclspec.Image) {
 	at := s.Address
 	at.Kind = "push"
-	b.addAt(at, s.Block, &image.Push{Maker: b.Maker, To: s.Push}, shell.Refs{s.Address}).Lacks = b.Lacks[false]
+	b.addAt(at, s.Block, &image.Push{Maker: b.Maker, To: s.Push}, input.Refs{s.Address}).Lacks = b.Lacks[false]
 }

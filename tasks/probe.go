@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // knownIssueRule is the rule of a probe that found its known issue.
@@ -21,7 +22,7 @@ func KnownIssue(f *failure.Failure) bool { return f != nil && f.Rule == knownIss
 // probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
 type probeTask struct {
 	p     *Drawing
-	refs  shell.Refs
+	refs  input.Refs
 	spec  *hclspec.KnownIssue
 	src   hclspec.Address // the candidate's tree, where the probe runs; zero: an empty directory
 	image hclspec.Address // in which it runs; zero: on the host

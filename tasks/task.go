@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -35,7 +36,7 @@ type File struct {
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
 	p     *Drawing
-	refs  shell.Refs
+	refs  input.Refs
 	spec  *hclspec.Task
 	files []File
 	cures []Cure

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -54,7 +55,7 @@ type trialTask struct {
 	p       *Drawing
 	at      hclspec.Address
 	group   string // name
-	refs    shell.Refs
+	refs    input.Refs
 	block   int      // from 1
 	members []Member // by name
 	pilot   hclspec.Address

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/wheel"
@@ -27,7 +28,7 @@ import (
 type buildTask struct {
 	p       *Drawing
 	at      hclspec.Address
-	refs    shell.Refs
+	refs    input.Refs
 	source  hclspec.Address // its input; zero when tree is set, or there is none
 	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
 	outside string          // digest of the part of tree that is
@@ -104,7 +105,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 
 // overlayTask lays a candidate's own files over what was compiled.
 type overlayTask struct {
-	refs     shell.Refs
+	refs     input.Refs
 	built    hclspec.Address
 	source   hclspec.Address
 	patterns []string
@@ -158,7 +159,7 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 	base := w.Address
 	if len(w.Overlay) > 0 && src != nil {
 		base.Kind = "build"
-		r := shell.Refs{base, w.Source}
+		r := input.Refs{base, w.Source}
 		b.add(w.Block, &overlayTask{refs: r, built: base, source: w.Source, patterns: w.Overlay}, r).Origin = origin
 	}
 	switch {

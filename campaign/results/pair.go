@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
@@ -171,7 +172,7 @@ func PairRuns(ctx context.Context, d *tasks.Drawing, candidate, run, against str
 			continue
 		}
 		told := d.Told(s.group)
-		i := slices.IndexFunc(told.Members, func(t findings.Member) bool { return t.Name == s.member.Name })
+		i := slices.IndexFunc(told.Members, func(t group.Member) bool { return t.Name == s.member.Name })
 		c := findings.Case{Compare: rules, Allow: d.Allow}
 		rows, err := c.Runs(told, &told.Members[i], one, other)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -129,7 +130,7 @@ func compareOf(spec *hclspec.Spec, instance string) *hclspec.Compare {
 	return nil
 }
 
-func knownGroup(g *findings.Group) KnownGroup {
+func knownGroup(g *group.Group) KnownGroup {
 	k := KnownGroup{Commit: g.Commit, Rule: g.Rule, Blocks: []KnownBlock{}}
 	for _, b := range g.Blocks {
 		k.Blocks = append(k.Blocks, KnownBlock{b.At.String(), b.Members})
@@ -246,7 +247,7 @@ func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(g.Members, func(m findings.Member) bool { return c.Of[m.Bench.Address] }) {
+		if slices.ContainsFunc(g.Members, func(m group.Member) bool { return c.Of[m.Bench.Address] }) {
 			c.Groups = append(c.Groups, *g)
 		}
 	}
@@ -254,15 +255,15 @@ func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
 }
 
 // group makes a group of what is known of it and of its benchmarks as the file has them.
-func (j *judging) group(known *KnownGroup) (*findings.Group, error) {
-	g := &findings.Group{Commit: known.Commit, Rule: known.Rule}
+func (j *judging) group(known *KnownGroup) (*group.Group, error) {
+	g := &group.Group{Commit: known.Commit, Rule: known.Rule}
 	raw := true // the blocks of all members are there
 	for _, b := range known.Blocks {
 		at, err := hclspec.ParseAddress(b.Trial)
 		if err != nil {
 			return nil, err
 		}
-		g.Blocks = append(g.Blocks, findings.Block{At: at, Members: b.Members})
+		g.Blocks = append(g.Blocks, group.Block{At: at, Members: b.Members})
 		raw = raw && j.ends[b.Trial].Entry.Dir != ""
 	}
 	names := map[string]bool{}
@@ -277,7 +278,7 @@ func (j *judging) group(known *KnownGroup) (*findings.Group, error) {
 			g.Design = bench.Design
 		}
 		g.Design = tasks.Together(g.Design, bench.Design)
-		g.Members = append(g.Members, findings.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
+		g.Members = append(g.Members, group.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
 			Bench: bench, Absent: m.Absent, Why: m.Why,
 			Methodology: m.Methodology, Caveats: m.Caveats, Tries: m.Tries})
 		if end := j.ends[m.Benchmark]; raw {

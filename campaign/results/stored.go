@@ -9,6 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -84,7 +85,7 @@ func (s *Stored) Samples(ctx context.Context) (rows []sample.Measurement, err er
 }
 
 // Stand finds out how the members of a group stand.
-func (s *Stored) Stand(ctx context.Context, g *tasks.Group) (*findings.Group, findings.Standings, error) {
+func (s *Stored) Stand(ctx context.Context, g *tasks.Group) (*group.Group, group.Standings, error) {
 	ends, err := s.ends(ctx, g)
 	if err != nil {
 		return nil, nil, err

@@ -13,8 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -119,7 +120,7 @@ func (r *Round) complete(g *tasks.Group) bool {
 		_, out := g.Absent[m.Name]
 		return !out && !r.Has(m.Bench.Address)
 	}
-	lost := slices.ContainsFunc(g.Trials, func(t findings.Block) bool { return !r.Has(t.At) })
+	lost := slices.ContainsFunc(g.Trials, func(t group.Block) bool { return !r.Has(t.At) })
 	return len(g.Trials) > 0 && !(lost && slices.ContainsFunc(g.Members, ungathered))
 }
 
@@ -305,7 +306,7 @@ func misfit(plan *engine.Plan, data []hclspec.Data) string {
 		}
 		// A remembered plan knows the digest of a result and not its files: then the node itself finds out.
 		if m, stored := step.Stored(); stored && (!m.Created.IsZero() || m.Files != nil) {
-			if message, remedy := shell.Unlaid(item, cache.Entry{Meta: m}); message != "" {
+			if message, remedy := input.Unlaid(item, cache.Entry{Meta: m}); message != "" {
 				return message + ": " + remedy
 			}
 		}

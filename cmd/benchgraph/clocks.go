@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/clocks"
 	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/executor"
 )
@@ -24,9 +24,9 @@ const guardCommand = "guard-clocks"
 func (p place) clockRecords() string { return filepath.Join(p.state, "clocks") }
 
 // newClocks is what locks clocks.
-func (s *session) newClocks() *gpu.Clocks {
+func (s *session) newClocks() *clocks.Locker {
 	library := s.driverOptions().Library
-	return &gpu.Clocks{Driver: s.gpus, Records: s.clockRecords(),
+	return &clocks.Locker{Driver: s.gpus, Records: s.clockRecords(),
 		Guard: func(record string, locks []*os.File) (func() error, error) {
 			record, err := filepath.Abs(record)
 			if err != nil {
@@ -40,7 +40,7 @@ func (s *session) newClocks() *gpu.Clocks {
 // guardClocks is the process that waits.
 func guardClocks(record, library string, alive io.Reader) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	if gpu.GuardClocks(context.Background(), alive, record, library) != nil {
+	if clocks.Guard(context.Background(), alive, record, library) != nil {
 		return 1 // the record stays for the next apply
 	}
 	return 0
@@ -51,7 +51,7 @@ func (s *session) resetClocks() {
 	lease := func(uuid string) (release func(), err error) {
 		return hostlock.Lease(uuid, s.hostLock(), s.sharedLocks())
 	}
-	for _, err := range gpu.ResetLeft(s.gpus, s.clockRecords(), lease) {
+	for _, err := range clocks.ResetLeft(s.gpus, s.clockRecords(), lease) {
 		s.note("Warning: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/device/machine"
+	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/executor"
 )
 
@@ -131,7 +132,7 @@ func (a *app) inspect(driver *gpu.Driver) []deviceDoc {
 			doc.Error = err.Error()
 		}
 		if r.Processes == nil {
-			r.Processes = []gpu.Process{}
+			r.Processes = []process.Process{}
 		}
 		doc.Reading = r
 		if err == nil {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
+	"github.com/benchgraph/benchgraph/device/process"
 )
 
 // smi asks the nvidia-smi of the environment.
@@ -308,7 +310,7 @@ func checkForeign(c *gpuCheck) {
 			if p.Used > 0 && p.Used < c.foreignMiB()<<20 {
 				c.Errorf("it has %d bytes, and took %d MiB", p.Used, c.foreignMiB())
 			}
-		case c.Told == toldByNone && !slices.ContainsFunc(idle.Processes, func(q gpu.Process) bool {
+		case c.Told == toldByNone && !slices.ContainsFunc(idle.Processes, func(q process.Process) bool {
 			return q.PID == p.PID
 		}):
 			c.Told = toldByOther
@@ -471,7 +473,7 @@ func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 type blockRecord struct {
 	Members map[string]struct {
 		Devices []string
-		Watched []gpu.Summary
+		Watched []watch.Summary
 	}
 }
 
@@ -527,7 +529,7 @@ func (c *gpuCheck) watched(w *gpuWorld, address string, mib int64) {
 	}
 }
 
-func rangeText(r *gpu.Range, unit float64) string {
+func rangeText(r *watch.Range, unit float64) string {
 	if r == nil {
 		return "?"
 	}
@@ -612,10 +614,10 @@ func checkIntruder(c *gpuCheck) {
 		c.say("processes are told %s: whose they are is not known, and no sample is void for them", c.Told)
 		flagged := false
 		for _, m := range c.record(w, `trial.load["gpu#1"]`).Members {
-			flagged = flagged || len(m.Watched) > 0 && slices.Contains(m.Watched[0].Flags, gpu.NotToldApart)
+			flagged = flagged || len(m.Watched) > 0 && slices.Contains(m.Watched[0].Flags, watch.NotToldApart)
 		}
 		if c.Told == toldByOther && !flagged {
-			c.Errorf("its record does not say %s", gpu.NotToldApart)
+			c.Errorf("its record does not say %s", watch.NotToldApart)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 )
 
 type parseFlags struct {
@@ -65,7 +65,7 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 func (a *app) rules() ([]metrics.Rule, error) {
 	p, err := a.place()
 	if err != nil {
-		rules, err := shell.NewRules(nil)
+		rules, err := diagnosis.NewRules(nil)
 		return rules.List, err
 	}
 	options, err := a.options(p, nil)
@@ -76,7 +76,7 @@ func (a *app) rules() ([]metrics.Rule, error) {
 	if spec, _, _ := hclspec.Load(options); spec != nil {
 		own = spec.Failures
 	}
-	rules, err := shell.NewRules(own)
+	rules, err := diagnosis.NewRules(own)
 	return rules.List, err
 }
 

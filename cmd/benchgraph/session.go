@@ -27,6 +27,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -347,8 +348,9 @@ func (s *session) openState(ctx context.Context, o access) error {
 	}
 	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: host.Memory,
-		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link, Ready: s.gpus.Ready, Lost: s.gpus.Lost,
-		Last: s.gpus.Doubtful, HostLock: s.hostLock(), GPULocks: s.sharedLocks()})
+		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link,
+		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(),
+		GPULocks: s.sharedLocks()})
 	return err
 }
 

@@ -1,4 +1,4 @@
-// Package gpu asks the driver of this machine for its GPUs, watches them, and locks their clocks.
+// Package gpu asks the driver of this machine for its GPUs, and notes which of them are left out.
 package gpu
 
 import (
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/docker/go-units"
 )
 
 // Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
@@ -44,9 +42,4 @@ func Warnings(all []Device) (lines []string) {
 		lines = append(lines, which+strings.Join(about[w], ", ")+": "+w)
 	}
 	return lines
-}
-
-// Bytes is an amount of memory in words: 79.6 GiB.
-func Bytes(n int64) string {
-	return units.CustomSize("%.4g %s", float64(n), 1024, []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"})
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/device/gpu/link"
+	"github.com/benchgraph/benchgraph/device/process"
 )
 
 // Names of the providers that tell of GPUs.
@@ -20,18 +23,18 @@ const (
 
 // Reading is how a GPU is at one moment. What the driver does not tell is nil or empty.
 type Reading struct {
-	Used        int64     `json:"-"`                             // bytes; as in Device
-	Utilization *int      `json:"utilization_percent,omitempty"` // of the last sampling period of the driver
-	Power       *float64  `json:"power_w,omitempty"`
-	PowerLimit  *float64  `json:"-"` // W, as it is enforced; as in Device
-	Temperature *int      `json:"temperature_c,omitempty"`
-	SMClock     *int      `json:"sm_clock_mhz,omitempty"`
-	MaxSMClock  *int      `json:"max_sm_clock_mhz,omitempty"`
-	MemoryClock *int      `json:"memory_clock_mhz,omitempty"`
-	Slowdowns   []string  `json:"slowdowns,omitempty"`       // why the clocks are not higher: the names below
-	Uncorrected *uint64   `json:"ecc_uncorrected,omitempty"` // errors of memory since the driver was loaded
-	Xids        []uint64  `json:"xids,omitempty"`            // critical errors since the device was last read
-	Processes   []Process `json:"processes"`
+	Used        int64             `json:"-"`                             // bytes; as in Device
+	Utilization *int              `json:"utilization_percent,omitempty"` // of the last sampling period of the driver
+	Power       *float64          `json:"power_w,omitempty"`
+	PowerLimit  *float64          `json:"-"` // W, as it is enforced; as in Device
+	Temperature *int              `json:"temperature_c,omitempty"`
+	SMClock     *int              `json:"sm_clock_mhz,omitempty"`
+	MaxSMClock  *int              `json:"max_sm_clock_mhz,omitempty"`
+	MemoryClock *int              `json:"memory_clock_mhz,omitempty"`
+	Slowdowns   []string          `json:"slowdowns,omitempty"`       // why the clocks are not higher: the names below
+	Uncorrected *uint64           `json:"ecc_uncorrected,omitempty"` // errors of memory since the driver was loaded
+	Xids        []uint64          `json:"xids,omitempty"`            // critical errors since the device was last read
+	Processes   []process.Process `json:"processes"`
 }
 
 // Why the clocks of a GPU are not higher than they are.
@@ -46,57 +49,12 @@ const (
 	SlowDisplay    = "display_clocks"
 )
 
-// Process is a program that uses a GPU.
-type Process struct {
-	PID  int    `json:"pid"`
-	User string `json:"user,omitempty"` // name, else number; empty: not to be seen from here
-	Name string `json:"name,omitempty"` // of the program, as it calls itself
-	Used int64  `json:"used_bytes"`     // 0: not told
-}
-
-// Link is how two GPUs are connected, the closer the greater.
-type Link struct {
-	NVLinks int  // that are up between them
-	PCIe    Path // the way that is there in any case
-}
-
-// Path is how far two GPUs are apart on the machine.
-type Path int
-
-// From far to near.
-const (
-	PathUnknown    Path = iota
-	PathSystem          // over the link between processors
-	PathNode            // between host bridges of one NUMA node
-	PathHostBridge      // over a host bridge
-	PathMultiple        // over several PCIe switches
-	PathSingle          // over one PCIe switch
-	PathBoard           // on one board
-)
-
-func (p Path) String() string {
-	return [...]string{"?", "SYS", "NODE", "PHB", "PXB", "PIX", "PSB"}[p]
-}
-
-// String is what nvidia-smi's matrix would show.
-func (l Link) String() string {
-	if l.NVLinks > 0 {
-		return fmt.Sprintf("NV%d", l.NVLinks)
-	}
-	return l.PCIe.String()
-}
-
-// Compare orders links by how fast they are.
-func (l Link) Compare(m Link) int {
-	return cmp.Or(cmp.Compare(l.NVLinks, m.NVLinks), cmp.Compare(l.PCIe, m.PCIe))
-}
-
 // Driver tells of the GPUs of this machine. It is safe for concurrent use.
 type Driver struct {
 	answer
 	open func() // asks for the answer, once; nil: it is there
 
-	elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
+	Elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
 
 	mu     sync.Mutex
 	asked  []*question           // that the source has not answered
@@ -122,7 +80,7 @@ type answer struct {
 // source is one way to ask a driver.
 type source interface {
 	read(Device) (Reading, error)
-	link(a, b Device) Link
+	link(a, b Device) link.Link
 	close(busy bool) // busy: somebody is asking it, and may be for ever
 }
 
@@ -138,7 +96,7 @@ type Options struct {
 // for the driver.
 func NewDriver(ctx context.Context, o Options) *Driver {
 	d := &Driver{}
-	d.open = sync.OnceFunc(func() { d.answer, d.elsewhere = find(ctx, o), elsewhere() })
+	d.open = sync.OnceFunc(func() { d.answer, d.Elsewhere = find(ctx, o), process.Elsewhere() })
 	return d
 }
 
@@ -221,11 +179,11 @@ func (d *Driver) Read(of Device) (Reading, error) {
 		return r, fmt.Errorf("%s (%s): %w", of.UUID, of.Name, err)
 	}
 	for i := range r.Processes {
-		if !d.elsewhere {
+		if !d.Elsewhere {
 			r.Processes[i].Identify()
 		}
 	}
-	slices.SortFunc(r.Processes, func(a, b Process) int { return cmp.Compare(a.PID, b.PID) })
+	slices.SortFunc(r.Processes, func(a, b process.Process) int { return cmp.Compare(a.PID, b.PID) })
 	return r, nil
 }
 
@@ -300,9 +258,9 @@ func (d *Driver) begin(of Device) (*question, error) {
 }
 
 // Link says how two devices are connected.
-func (d *Driver) Link(a, b Device) Link {
+func (d *Driver) Link(a, b Device) link.Link {
 	if d.opened() == nil {
-		return Link{}
+		return link.Link{}
 	}
 	return d.source.link(a, b)
 }

@@ -1,6 +1,10 @@
 package gpu
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/benchgraph/benchgraph/device/gpu/link"
+)
 
 // These are devices that are known, as Options have them.
 func These(devices []Device) func() []Device { return func() []Device { return devices } }
@@ -24,5 +28,5 @@ func NewFake(devices []Device, read func(Device) (Reading, error)) *Driver {
 type fake func(Device) (Reading, error)
 
 func (f fake) read(d Device) (Reading, error) { return f(d) }
-func (f fake) link(_, _ Device) Link          { return Link{} }
+func (f fake) link(_, _ Device) link.Link     { return link.Link{} }
 func (f fake) close(bool)                     {}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/gpu/link"
+	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/internal/head"
 )
 
@@ -71,7 +73,7 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	return string(out.Bytes()), nil
 }
 
-func (s *smiSource) link(_, _ Device) Link { return Link{} }
+func (s *smiSource) link(_, _ Device) link.Link { return link.Link{} }
 
 // close ends what runs, and waits until it has ended, unless the driver keeps it from that.
 func (s *smiSource) close(bool) {
@@ -90,7 +92,7 @@ func (s *smiSource) close(bool) {
 
 // read asks for a device's memory, utilization, temperature and power, and for who uses it.
 func (s *smiSource) read(d Device) (Reading, error) {
-	r := Reading{Processes: []Process{}}
+	r := Reading{Processes: []process.Process{}}
 	out, err := s.ask(s.open, "--id="+d.UUID,
 		"--query-gpu=memory.used,utilization.gpu,temperature.gpu,power.draw,clocks.sm")
 	if err != nil {
@@ -113,7 +115,7 @@ func (s *smiSource) read(d Device) (Reading, error) {
 		pid, used, _ := strings.Cut(strings.TrimSpace(line), ", ")
 		if n, err := strconv.Atoi(pid); err == nil {
 			bytes, _ := mebibytes(used)
-			r.Processes = append(r.Processes, Process{PID: n, Used: bytes})
+			r.Processes = append(r.Processes, process.Process{PID: n, Used: bytes})
 		}
 	}
 	return r, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
 // maxNVLinks is how many links a device has at most.
@@ -21,11 +22,11 @@ func (s *nvmlSource) connect(whole []found) links {
 	for i, a := range whole {
 		byPCI[a.PCI] = a.UUID
 		for _, b := range whole[:i] {
-			path := PathUnknown
+			path := link.Unknown
 			if level, ret := a.handle.GetTopologyCommonAncestor(b.handle); ret == nvml.SUCCESS {
 				path = pathOf(level)
 			}
-			all[pair(a.UUID, b.UUID)] = Link{PCIe: path}
+			all[pair(a.UUID, b.UUID)] = link.Link{PCIe: path}
 		}
 	}
 	if s.has("nvmlDeviceGetNvLinkState") {
@@ -37,7 +38,7 @@ func (s *nvmlSource) connect(whole []found) links {
 }
 
 // links are how each two devices are connected. That of a device with itself says how many lead to a switch.
-type links map[[2]string]Link
+type links map[[2]string]link.Link
 
 // count adds the links of one device that are up. A link to a switch leads to every other device that has one.
 func (l links) count(f found, byPCI map[string]string) {
@@ -70,7 +71,7 @@ func (l links) count(f found, byPCI map[string]string) {
 // switched notes that a device has n links to a switch: it reaches all others that have some, with the fewer of the
 // two.
 func (l links) switched(uuid string, n int) {
-	l[pair(uuid, uuid)] = Link{NVLinks: n}
+	l[pair(uuid, uuid)] = link.Link{NVLinks: n}
 	for key, link := range l {
 		if key[0] == key[1] || key[0] != uuid && key[1] != uuid {
 			continue
@@ -91,29 +92,29 @@ func text(b []uint8) string {
 	return name
 }
 
-func pathOf(level nvml.GpuTopologyLevel) Path {
+func pathOf(level nvml.GpuTopologyLevel) link.Path {
 	switch level {
 	case nvml.TOPOLOGY_INTERNAL:
-		return PathBoard
+		return link.Board
 	case nvml.TOPOLOGY_SINGLE:
-		return PathSingle
+		return link.Single
 	case nvml.TOPOLOGY_MULTIPLE:
-		return PathMultiple
+		return link.Multiple
 	case nvml.TOPOLOGY_HOSTBRIDGE:
-		return PathHostBridge
+		return link.HostBridge
 	case nvml.TOPOLOGY_NODE:
-		return PathNode
+		return link.Node
 	case nvml.TOPOLOGY_SYSTEM:
-		return PathSystem
+		return link.System
 	}
-	return PathUnknown
+	return link.Unknown
 }
 
 func pair(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-func (s *nvmlSource) link(a, b Device) Link {
+func (s *nvmlSource) link(a, b Device) link.Link {
 	if a.Parent != "" || b.Parent != "" {
-		return Link{} // instances of MIG do not speak to each other
+		return link.Link{} // instances of MIG do not speak to each other
 	}
 	return s.links[pair(a.UUID, b.UUID)]
 }

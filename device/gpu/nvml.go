@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/benchgraph/benchgraph/device/process"
 )
 
 // nvmlSource asks NVIDIA's management library, which comes with the driver and is loaded when it is there.
@@ -265,7 +266,7 @@ func (s *nvmlSource) handle(uuid string) (nvml.Device, error) {
 
 // read asks how a device is. Only its memory must be told; for instances of MIG a driver tells little more.
 func (s *nvmlSource) read(d Device) (Reading, error) {
-	r := Reading{Processes: []Process{}}
+	r := Reading{Processes: []process.Process{}}
 	h, err := s.handle(d.UUID)
 	if err != nil {
 		return r, err

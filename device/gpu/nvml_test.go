@@ -16,19 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/gpu/link"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
+	"github.com/benchgraph/benchgraph/device/process"
 )
-
-const twoH100 = `system driver=550.54.15 cuda=12040
-gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=345 max=1980 mem=2619 slow=0x0 ecc=0
-gpu uuid=GPU-b name=NVIDIA_H100_80GB_HBM3 mib=81559 used=61000 pci=00000000:2a:00.0 limit=500 temp=83 util=97 power=499 sm=1410 max=1980 mem=2619 slow=0x44 ecc=2
-nvlink from=GPU-a to=GPU-b n=4
-path from=GPU-a to=GPU-b level=40
-`
 
 func TestNVMLTellsWhatIsThere(t *testing.T) {
 	library, play := nvmltest.World(t, false)
-	play(twoH100)
+	play(nvmltest.TwoH100)
 	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	if d.Provider != ProviderNVML || d.Reason != "" || d.Version != "550.54.15" || d.CUDA != "12.4" ||
@@ -41,7 +36,7 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 	if !reflect.DeepEqual(a, want) {
 		t.Errorf("%+v", a)
 	}
-	if l := d.Link(a, b); l != d.Link(b, a) || l.String() != "NV4" || l.PCIe != PathNode {
+	if l := d.Link(a, b); l != d.Link(b, a) || l.String() != "NV4" || l.PCIe != link.Node {
 		t.Errorf("link %v, %+v", l, l)
 	}
 	r, err := d.Read(b)
@@ -59,11 +54,11 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 
 func TestNVMLSeesTheWorldChange(t *testing.T) {
 	library, play := nvmltest.World(t, false)
-	play(twoH100)
+	play(nvmltest.TwoH100)
 	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
-	d.elsewhere = false // the library counts as we do
-	play(twoH100 + "process on=GPU-a pid=" + self() +
+	d.Elsewhere = false // the library counts as we do
+	play(nvmltest.TwoH100 + "process on=GPU-a pid=" + self() +
 		" mib=1024\nprocess on=GPU-a pid=2147483647\nprocess on=GPU-b pid=1 mib=7\n")
 	r, err := d.Read(d.Devices()[0])
 	if err != nil || len(r.Processes) != 2 {
@@ -74,10 +69,10 @@ func TestNVMLSeesTheWorldChange(t *testing.T) {
 		!strings.HasPrefix("gpu.test", own.Name[:3]) {
 		t.Errorf("own %+v", own)
 	}
-	if gone != (Process{PID: 2147483647}) {
+	if gone != (process.Process{PID: 2147483647}) {
 		t.Errorf("a process of another PID namespace: %+v", gone)
 	}
-	play(strings.Replace(twoH100, "ecc=0", "ecc=0 gone=15", 1))
+	play(strings.Replace(nvmltest.TwoH100, "ecc=0", "ecc=0 gone=15", 1))
 	if _, err := d.Read(d.Devices()[0]); !errors.Is(err, ErrGone) ||
 		!strings.Contains(err.Error(), "GPU-a (NVIDIA H100 80GB HBM3)") {
 		t.Errorf("a device that fell off the bus: %v", err)
@@ -134,7 +129,7 @@ func TestMPSIsTold(t *testing.T) {
 		t.Cleanup(d.Close)
 		return d, Warnings(d.Devices())
 	}
-	d, told := look(strings.Replace(twoH100, "ecc=0", "ecc=0 compute=3", 1)+"process on=GPU-b pid="+server+
+	d, told := look(strings.Replace(nvmltest.TwoH100, "ecc=0", "ecc=0 compute=3", 1)+"process on=GPU-b pid="+server+
 		"\nclient on=GPU-b pid="+self()+" mib=7\n", daemon)
 	for i, want := range []string{
 		"devices 0, 1: an MPS daemon waits for programs, process " + daemon,
@@ -145,15 +140,15 @@ func TestMPSIsTold(t *testing.T) {
 			t.Errorf("no %q in %q", want, told)
 		}
 	}
-	d.elsewhere = false
+	d.Elsewhere = false
 	r, err := d.Read(d.Devices()[1])
-	if err != nil || !slices.ContainsFunc(r.Processes, func(p Process) bool {
+	if err != nil || !slices.ContainsFunc(r.Processes, func(p process.Process) bool {
 		return p.PID == os.Getpid() && p.Used == 7<<20
 	}) || len(r.Processes) != 2 {
 		t.Errorf("a client of MPS is not among %+v, %v", r.Processes, err)
 	}
 	// A daemon that was killed leaves its files, and another program may have its number.
-	if _, told := look(twoH100, self()); len(told) != 0 {
+	if _, told := look(nvmltest.TwoH100, self()); len(told) != 0 {
 		t.Errorf("without MPS: %q", told)
 	}
 	if err := os.Remove(file); err != nil {
@@ -167,7 +162,7 @@ func TestMPSIsTold(t *testing.T) {
 // An old driver lacks functions, and calling one would end the process.
 func TestAnOldDriverIsAskedForLess(t *testing.T) {
 	library, play := nvmltest.World(t, true)
-	play(twoH100 + "process on=GPU-a pid=77 mib=5\n")
+	play(nvmltest.TwoH100 + "process on=GPU-a pid=77 mib=5\n")
 	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	if d.Provider != ProviderNVML || len(d.Devices()) != 2 || d.CUDA != "" || d.Devices()[0].PowerLimit != 0 {
@@ -185,7 +180,7 @@ func TestAnOldDriverIsAskedForLess(t *testing.T) {
 
 func TestInstancesOfAPartitionedDevice(t *testing.T) {
 	library, play := nvmltest.World(t, false)
-	partitioned := strings.Replace(twoH100, "ecc=0", "ecc=0 mig=1", 1) +
+	partitioned := strings.Replace(nvmltest.TwoH100, "ecc=0", "ecc=0 mig=1", 1) +
 		"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\npart of=GPU-a uuid=MIG-2 " +
 		"name=NVIDIA_H100_MIG_1g.10gb mib=9984 used=1\n"
 	play(partitioned)
@@ -201,7 +196,7 @@ func TestInstancesOfAPartitionedDevice(t *testing.T) {
 	if r, err := d.Read(d.Devices()[1]); err != nil || r.Used != 1<<20 || r.Temperature != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if l := d.Link(d.Devices()[0], d.Devices()[1]); l != (Link{}) {
+	if l := d.Link(d.Devices()[0], d.Devices()[1]); l != (link.Link{}) {
 		t.Errorf("instances are linked: %v", l)
 	}
 	for _, dev := range d.Devices()[:2] {
@@ -255,7 +250,7 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	library, play := nvmltest.World(t, false)
-	play(strings.Replace(twoH100, "gpu uuid=GPU-a", "gpu hang=1 uuid=GPU-a", 1))
+	play(strings.Replace(nvmltest.TwoH100, "gpu uuid=GPU-a", "gpu hang=1 uuid=GPU-a", 1))
 	d := OpenDriver(t.Context(), Options{Library: library, Patience: patience})
 	if len(d.Devices()) != 1 || d.Devices()[0].UUID != "GPU-b" ||
 		d.Reason != "device 0: the driver has not answered for 20s" {
@@ -284,7 +279,7 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 
 func TestCriticalErrorsAreToldOnce(t *testing.T) {
 	library, play := nvmltest.World(t, false)
-	play(twoH100)
+	play(nvmltest.TwoH100)
 	d := OpenDriver(t.Context(), Options{Library: library})
 	defer d.Close()
 	read := func() []uint64 {
@@ -297,7 +292,7 @@ func TestCriticalErrorsAreToldOnce(t *testing.T) {
 	if xids := read(); len(xids) != 0 {
 		t.Errorf("%v", xids)
 	}
-	play(twoH100 + "xid on=GPU-b code=31\nxid on=GPU-a code=79\nxid on=GPU-a code=48\n")
+	play(nvmltest.TwoH100 + "xid on=GPU-b code=31\nxid on=GPU-a code=79\nxid on=GPU-a code=48\n")
 	if xids := read(); !slices.Equal(xids, []uint64{79, 48}) {
 		t.Errorf("%v", xids)
 	}

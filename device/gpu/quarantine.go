@@ -32,11 +32,11 @@ func (d *Driver) Tell(tell func(Quarantine)) {
 	d.tell = tell
 }
 
-// LeaveOut tells that a device is left out until it is free, which is for Ready to see.
+// LeaveOut tells that a device is left out until it is free, which is for watch.Ready to see.
 func (d *Driver) LeaveOut(of Device, why string) { d.leaveOut(of, why, false) }
 
-// lose leaves a device out from now on.
-func (d *Driver) lose(of Device, why string) { d.leaveOut(of, why, true) }
+// Lose leaves a device out from now on.
+func (d *Driver) Lose(of Device, why string) { d.leaveOut(of, why, true) }
 
 func (d *Driver) leaveOut(of Device, why string, lasting bool) {
 	d.mu.Lock()
@@ -119,11 +119,11 @@ func (d *Driver) Doubtful(of Device) bool {
 // judge looks whether a reading, or its error, says that a device is not to be trusted any more.
 func (d *Driver) judge(of Device, r Reading, err error) {
 	if errors.Is(err, ErrGone) {
-		d.lose(of, err.Error())
+		d.Lose(of, err.Error())
 	}
 	for _, code := range r.Xids {
 		if text, blamed := xid.Explain(code); blamed {
-			d.lose(of, text)
+			d.Lose(of, text)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/benchgraph/benchgraph/device/process"
 )
 
 // warnings are the settings of a whole device that its owner should change. An error says why no program can use it.
@@ -44,7 +45,7 @@ func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 }
 
 // processes lists who uses the device, for computing or for drawing, each once.
-func (s *nvmlSource) processes(h nvml.Device, all []Process) []Process {
+func (s *nvmlSource) processes(h nvml.Device, all []process.Process) []process.Process {
 	seen := map[uint32]bool{}
 	take := func(infos []nvml.ProcessInfo, ret nvml.Return) {
 		for i := 0; ret == nvml.SUCCESS && i < len(infos); i++ {
@@ -54,7 +55,7 @@ func (s *nvmlSource) processes(h nvml.Device, all []Process) []Process {
 			}
 			seen[p.Pid] = true
 			used := int64(p.UsedGpuMemory)
-			all = append(all, Process{PID: int(p.Pid), Used: max(used, 0)}) // not told is all bits set
+			all = append(all, process.Process{PID: int(p.Pid), Used: max(used, 0)}) // not told is all bits set
 		}
 	}
 	take(h.GetComputeRunningProcesses())

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -63,7 +64,7 @@ func HolderOf(d gpu.Device, path, gpus string) (*Holder, error) {
 	if h.PID == 0 {
 		return h, nil
 	}
-	p := gpu.Process{PID: h.PID}
+	p := process.Process{PID: h.PID}
 	p.Identify()
 	h.User, h.Program = p.User, p.Name
 	var n note

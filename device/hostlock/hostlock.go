@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -180,7 +181,7 @@ func (l *namedLock) lock(how fs.LockKind) error {
 
 // holder says who has locked the file, as far as that can be seen.
 func (l *namedLock) holder() string {
-	p := gpu.Process{PID: lockedBy(l.file.f)}
+	p := process.Process{PID: lockedBy(l.file.f)}
 	if p.PID == 0 {
 		return "another process"
 	}

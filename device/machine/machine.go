@@ -22,6 +22,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device/cgroup"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Class is what two measurements must have in common for their numbers to be compared: the hardware as this process may
@@ -56,7 +57,7 @@ func KindOf(d gpu.Device) string { return ClassOf(d).String() }
 
 // String is the kind in words, without the count.
 func (g ClassGPU) String() string {
-	text := g.Name + " " + gpu.Bytes(g.Memory)
+	text := g.Name + " " + printable.Bytes(g.Memory)
 	if g.PowerLimit > 0 {
 		text += fmt.Sprintf(" %.0f W", g.PowerLimit)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Settings are what else of a machine may explain a difference between two measurements of one Class. What this system
@@ -90,7 +91,7 @@ func (i Instance) Names() map[string]string {
 		all["CPU quota"] = strconv.FormatFloat(i.Quota, 'f', -1, 64) + " cores"
 	}
 	if i.MemoryMax > 0 {
-		all["memory limit"] = gpu.Bytes(i.MemoryMax)
+		all["memory limit"] = printable.Bytes(i.MemoryMax)
 	}
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
@@ -55,7 +55,7 @@ type Member struct {
 	Skipped   string              `json:"skipped,omitempty"` // why it was not run
 	Same      bool                `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
 	Devices   []string            `json:"devices,omitempty"`
-	Watched   []gpu.Summary       `json:"watched,omitempty"`   // how the devices were meanwhile
+	Watched   []watch.Summary     `json:"watched,omitempty"`   // how the devices were meanwhile
 	Artefacts []Artefact          `json:"artefacts,omitempty"` // which results of other nodes it ran
 	Procedure []methodology.Field `json:"procedure,omitempty"` // how it was measured, whatever the file says since
 	Counters  counters.Counters   `json:"counters,omitempty"`  // what the server counted while the measured command ran
@@ -85,11 +85,11 @@ type Canary struct {
 // CanaryRun is one run of a canary. Its raw output is kept beside those of the members.
 type CanaryRun struct {
 	// that ran next; empty: the last one had run, or an earlier version measured it
-	Member   string        `json:"member,omitempty"`
-	Value    float64       `json:"value"`
-	Start    time.Time     `json:"start"`
-	Duration time.Duration `json:"duration"`
-	Watched  []gpu.Summary `json:"watched,omitempty"` // how the devices were meanwhile
+	Member   string          `json:"member,omitempty"`
+	Value    float64         `json:"value"`
+	Start    time.Time       `json:"start"`
+	Duration time.Duration   `json:"duration"`
+	Watched  []watch.Summary `json:"watched,omitempty"` // how the devices were meanwhile
 }
 
 // String is a canary's numbers for people.

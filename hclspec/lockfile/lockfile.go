@@ -11,7 +11,9 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
+	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 )
 
 // lockSchemas are the blocks of a lock file.
@@ -46,7 +48,7 @@ func Parse(src []byte, filename string) (*Lock, hcl.Diagnostics) {
 
 // ParseWithin is Parse within other bounds. A file that takes more is an error.
 func ParseWithin(bounds eval.Bounds, src []byte, filename string) (*Lock, hcl.Diagnostics) {
-	scope := &eval.Scope{Diags: &eval.Diagnostics{}, Roots: map[string]eval.Root{}}
+	scope := &eval.Scope{Diags: &diag.Diagnostics{}, Roots: map[string]eval.Root{}}
 	var lock *Lock
 	var diags hcl.Diagnostics
 	if stopped := scope.Watch(bounds, func() { lock, diags = read(scope, src, filename) }); stopped != nil {
@@ -58,7 +60,7 @@ func ParseWithin(bounds eval.Bounds, src []byte, filename string) (*Lock, hcl.Di
 func read(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	f, diags := scope.Parse(src, filename)
 	for _, d := range diags {
-		if d.Summary == eval.Conflict {
+		if d.Summary == syntax.Conflict {
 			d.Detail = "Two changes of the lock were merged here, and git could not decide between them. Take " +
 				"either side (git checkout --ours or --theirs) and run benchgraph plan: what the other one had is " +
 				"looked up again."

@@ -24,22 +24,20 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cache":                 3112,
-	"cmd/benchgraph":        8974,
-	"container":             2448,
-	"device/gpu":            2165,
-	"engine":                3250,
-	"executor":              3439,
-	"findings":              2339,
-	"hclspec":               5942,
-	"hclspec/internal/eval": 2405,
-	"image":                 2039,
-	"metrics":               5044,
-	"preflight":             3379,
-	"report":                3558,
-	"shell":                 1948,
-	"source/git":            2646,
-	"tasks":                 6188,
+	"cache":          3112,
+	"cmd/benchgraph": 8974,
+	"container":      2448,
+	"engine":         3250,
+	"executor":       3439,
+
+	"hclspec": 5942,
+
+	"image":      2039,
+	"metrics":    5044,
+	"preflight":  3379,
+	"report":     3558,
+	"source/git": 2646,
+	"tasks":      6188,
 
 	"hclspec/benchmark.go":      408,
 	"campaign/memo/file.go":     421,

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -29,7 +30,7 @@ type Shell struct {
 
 // Open opens a shell. From its failures those of the allowed fixes may be learnt that are not applied yet. What fixes
 // put in place comes from the project's directory.
-func Open(c shell.Config, env *engine.Env, r shell.Refs, at shell.Place, project string, allowed []*hclspec.Fix,
+func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project string, allowed []*hclspec.Fix,
 	applied []Due) (*Shell, error) {
 	sh, err := c.Open(env, r, at)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/input"
 )
 
 // Due is a fix that is to be applied, as evaluated for one candidate.
@@ -43,7 +43,7 @@ func Without(list, other []Due) []Due {
 func (f Due) is(other Due) bool { return f.Fix == other.Fix }
 
 // Refer adds what the recipes refer to.
-func Refer(r *shell.Refs, fixes []Due) {
+func Refer(r *input.Refs, fixes []Due) {
 	for _, f := range fixes {
 		r.AddText(f.Run...)
 		r.AddCommand(f.Verify)
@@ -55,7 +55,7 @@ func Refer(r *shell.Refs, fixes []Due) {
 }
 
 // Describe writes the recipes, not their names or reasons, into a key.
-func Describe(d *cache.Description, r shell.Refs, fixes []Due) {
+func Describe(d *cache.Description, r input.Refs, fixes []Due) {
 	for _, f := range fixes {
 		d.Add("fix", f.Fix.Effect)
 		for _, run := range f.Run {

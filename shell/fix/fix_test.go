@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
@@ -37,7 +38,7 @@ func bench(t *testing.T, project string, allowed ...*hclspec.Fix) (s *fix.Shell,
 	env := &engine.Env{Scratch: t.TempDir(), Log: &log, Emit: func(e engine.Event) {
 		fmt.Fprintln(&log, e.Type, e.Data["fix"])
 	}}
-	config := shell.Config{Host: fake, Rules: func() (shell.Rules, error) { return shell.NewRules(nil) }}
+	config := shell.Config{Host: fake, Rules: func() (diagnosis.Rules, error) { return diagnosis.NewRules(nil) }}
 	s, err := fix.Open(config, env, nil, shell.Place{Dir: work, Out: t.TempDir()}, project, allowed, nil)
 	if err != nil {
 		t.Fatal(err)

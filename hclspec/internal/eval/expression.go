@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -85,7 +86,7 @@ func (s *Scope) adaptBlock(b *Block) hcl.Diagnostics {
 func (s *Scope) adaptAttribute(attr *hcl.Attribute) (diags hcl.Diagnostics) {
 	expr, ok := attr.Expr.(hclsyntax.Expression)
 	if !ok {
-		expr, diags = native(attr.Expr)
+		expr, diags = syntax.Native(attr.Expr)
 	}
 	attr.Expr = s.adapt(expr)
 	return diags
@@ -101,13 +102,8 @@ func (s *Scope) adaptType(attr *hcl.Attribute) hcl.Diagnostics {
 		return s.adaptAttribute(attr)
 	}
 	at := attr.Expr.Range()
-	tokens, _ := hclsyntax.LexExpression([]byte(v.AsString()), at.Filename, at.Start)
-	diags := guardTokens(tokens)
-	var expr hclsyntax.Expression
-	if diags == nil {
-		expr, diags = hclsyntax.ParseExpression([]byte(v.AsString()), at.Filename, at.Start)
-	}
-	if diags.HasErrors() {
+	expr, diags := syntax.Embedded(v.AsString(), at)
+	if expr == nil {
 		expr = &hclsyntax.LiteralValueExpr{Val: cty.DynamicVal, SrcRange: at}
 	}
 	attr.Expr = s.adapt(expr)

@@ -10,9 +10,6 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/hashicorp/hcl/v2/json"
-
-	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 )
 
 // File is one parsed file.
@@ -28,36 +25,8 @@ type File struct {
 // diagnostics have errors: blocks that they do not touch are intact.
 func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	f := &File{Name: name, scope: s}
-	diags := s.guard(src, name)
-	if diags == nil && !strings.HasSuffix(name, ".json") {
-		if whole, ok := parsePieces(src, name); ok {
-			f.Syntax = whole
-			return f, nil
-		}
-	}
-	if diags == nil {
-		diags = guardNesting(src, name)
-	}
-	if diags != nil {
-		// The bytes are still needed to show the place.
-		f.Syntax = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
-		f.broken = []hcl.Range{*diags[0].Subject}
-		return f, diags
-	}
-	if strings.HasSuffix(name, ".json") {
-		f.Syntax, diags = json.Parse(src, name)
-	} else {
-		f.Syntax, diags = syntax.Parse(src, name)
-	}
-	for _, d := range diags {
-		if d.Severity == hcl.DiagError {
-			f.broken = append(f.broken, rangeOf(d))
-		}
-	}
-	if f.Syntax == nil || f.Syntax.Body == nil {
-		f.Syntax = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
-	}
-	f.Syntax.Bytes = src
+	var diags hcl.Diagnostics
+	f.Syntax, f.broken, diags = s.source.File(src, name)
 	return f, diags
 }
 
@@ -131,13 +100,6 @@ func (f *File) intact(diags hcl.Diagnostics) hcl.Diagnostics {
 	return kept
 }
 
-func rangeOf(d *hcl.Diagnostic) hcl.Range {
-	if d.Subject == nil {
-		return hcl.Range{}
-	}
-	return *d.Subject
-}
-
 // Attributes are what a file that has nothing but attributes says.
 func (f *File) Attributes() (hcl.Attributes, hcl.Diagnostics) {
 	attrs, diags := f.Syntax.Body.JustAttributes()
@@ -149,11 +111,8 @@ func (f *File) Attributes() (hcl.Attributes, hcl.Diagnostics) {
 
 // ParseExpression reads one expression.
 func (s *Scope) ParseExpression(src []byte, name string) (hcl.Expression, hcl.Diagnostics) {
-	if diags := append(s.guard(src, name), guardNesting(src, name)...); diags != nil {
-		return nil, diags[:1]
-	}
-	expr, diags := hclsyntax.ParseExpression(src, name, hcl.InitialPos)
-	if diags.HasErrors() {
+	expr, diags := s.source.Expression(src, name)
+	if expr == nil {
 		return nil, diags
 	}
 	return s.adapt(expr), diags

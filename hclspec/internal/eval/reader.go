@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
@@ -267,7 +268,7 @@ func (r Reader) Choice(name, standard string, allowed ...string) string {
 func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string) {
 	if !slices.Contains(allowed, given) {
 		r.Fail(at, "Unknown "+name, "%s must be one of %s, not %q.%s", name, strings.Join(allowed, ", "), given,
-			Suggest(given, allowed))
+			diag.Suggest(given, allowed))
 	}
 }
 

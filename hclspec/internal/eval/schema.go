@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -70,7 +71,7 @@ func (s *Schema) suggest(diags hcl.Diagnostics) []string {
 		case best != "":
 			d.Detail = fmt.Sprintf("%q is not expected here. Did you mean %q?", name, best)
 		default:
-			d.Detail = fmt.Sprintf("%q is not expected here.%s", name, Choices(name, slices.Concat(attrs, blocks)))
+			d.Detail = fmt.Sprintf("%q is not expected here.%s", name, diag.Choices(name, slices.Concat(attrs, blocks)))
 		}
 		if best != "" {
 			meant = append(meant, best)

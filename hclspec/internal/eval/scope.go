@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
+	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -24,7 +26,7 @@ type Root struct {
 
 // Scope evaluates expressions.
 type Scope struct {
-	Diags   *Diagnostics
+	Diags   *diag.Diagnostics
 	Funcs   map[string]function.Function
 	Roots   map[string]Root
 	Partial bool            // a file could not be read whole: a name that is not known may stand in it
@@ -33,8 +35,7 @@ type Scope struct {
 	running []step
 	active  map[string]bool // the names in running
 	cyclic  map[string]bool // names in a cycle: they have no value
-	source  int             // bytes of the files so far
-	tokens  int             // and about how many words and signs they have
+	source  syntax.Reader   // of the files so far
 	chained bool            // a chain of names was too long
 
 	most    uint64      // memory that the evaluation may hold; 0: nobody watches
@@ -111,7 +112,7 @@ func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[s
 		return
 	}
 	if root.Get != nil && len(t) > 1 {
-		if second, at, ok := stepName(t[1]); ok {
+		if second, at, ok := diag.StepName(t[1]); ok {
 			if parts[name] == nil {
 				parts[name] = map[string]cty.Value{}
 			}
@@ -140,7 +141,7 @@ func (s *Scope) choices(given string, names func() []string) string {
 	if s.Diags.Full() {
 		return ""
 	}
-	return Choices(given, names())
+	return diag.Choices(given, names())
 }
 
 func (s *Scope) unknownRoot(t hcl.Traversal) string {
@@ -149,7 +150,7 @@ func (s *Scope) unknownRoot(t hcl.Traversal) string {
 		return fmt.Sprintf("Nothing is called %q. A variable of the shell is written $%s, or $${%s} with braces.", name,
 			name, name)
 	}
-	hint := Suggest(name, append(slices.Collect(maps.Keys(s.Roots)), "each"))
+	hint := diag.Suggest(name, append(slices.Collect(maps.Keys(s.Roots)), "each"))
 	switch {
 	case len(t) == 1:
 		return fmt.Sprintf("Nothing is called %q.%s A text stands in double quotes; a reference is written kind.name.",
@@ -171,23 +172,23 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	if len(t) < 2 {
 		return true
 	}
-	name, at, ok := stepName(t[1])
+	name, at, ok := diag.StepName(t[1])
 	if !ok {
 		return true
 	}
 	parts, known := each[name]
 	if !known {
 		s.Diags.Error("", at, "Unknown attribute of each",
-			fmt.Sprintf("each has no %q.%s", name, Choices(name, slices.Collect(maps.Keys(each)))))
+			fmt.Sprintf("each has no %q.%s", name, diag.Choices(name, slices.Collect(maps.Keys(each)))))
 		return false
 	}
 	if parts == nil || len(t) < 3 {
 		return true
 	}
-	part, at, ok := stepName(t[2])
+	part, at, ok := diag.StepName(t[2])
 	if ok && !slices.Contains(parts, part) {
 		s.Diags.Error("", at, "Unknown attribute of each."+name,
-			fmt.Sprintf("each.%s has no %q.%s", name, part, Choices(part, parts)))
+			fmt.Sprintf("each.%s has no %q.%s", name, part, diag.Choices(part, parts)))
 		return false
 	}
 	return true

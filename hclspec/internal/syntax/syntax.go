@@ -1,4 +1,5 @@
-// Package syntax parses files in native syntax, and says of mistakes in the syntax where they begin.
+// Package syntax parses files in native syntax and in JSON, refuses what would be too much for a parser, and says of
+// mistakes in the syntax where they begin.
 package syntax
 
 import (
@@ -7,10 +8,77 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 )
 
-// Parse parses the text of the file that is called name.
-func Parse(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
+// Reader parses the files of a project, which together may have as much as the bounds allow.
+type Reader struct {
+	source int // bytes of the files so far
+	tokens int // and about how many words and signs they have
+}
+
+// File parses a file in native syntax, or in JSON when its name ends in ".json", and returns where its mistakes are. It
+// is usable in spite of them.
+func (r *Reader) File(src []byte, name string) (file *hcl.File, broken []hcl.Range, diags hcl.Diagnostics) {
+	diags = r.guard(src, name)
+	if diags == nil && !strings.HasSuffix(name, ".json") {
+		if whole, ok := parsePieces(src, name); ok {
+			return whole, nil, nil
+		}
+	}
+	if diags == nil {
+		diags = guardNesting(src, name)
+	}
+	if diags != nil {
+		// The bytes are still needed to show the place.
+		return &hcl.File{Bytes: src, Body: hcl.EmptyBody()}, []hcl.Range{*diags[0].Subject}, diags
+	}
+	if strings.HasSuffix(name, ".json") {
+		file, diags = json.Parse(src, name)
+	} else {
+		file, diags = parse(src, name)
+	}
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			broken = append(broken, diag.RangeOf(d))
+		}
+	}
+	if file == nil || file.Body == nil {
+		file = &hcl.File{Body: hcl.EmptyBody()}
+	}
+	file.Bytes = src
+	return file, broken, diags
+}
+
+// Expression parses one expression; nil: it has a mistake.
+func (r *Reader) Expression(src []byte, name string) (hclsyntax.Expression, hcl.Diagnostics) {
+	if diags := append(r.guard(src, name), guardNesting(src, name)...); diags != nil {
+		return nil, diags[:1]
+	}
+	expr, diags := hclsyntax.ParseExpression(src, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return expr, diags
+}
+
+// Embedded parses an expression that a string of a file holds, at the place of the string; nil: it has a mistake.
+func Embedded(text string, at hcl.Range) (hclsyntax.Expression, hcl.Diagnostics) {
+	tokens, _ := hclsyntax.LexExpression([]byte(text), at.Filename, at.Start)
+	if diags := guardTokens(tokens); diags != nil {
+		return nil, diags
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(text), at.Filename, at.Start)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return expr, diags
+}
+
+// parse parses the text of the file that is called name.
+func parse(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 	diags = withoutTheRest(diags)
 	placeHeredoc(diags, src, name)

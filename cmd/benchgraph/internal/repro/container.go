@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
@@ -58,22 +58,22 @@ func (s *script) contained(i int, step *transcript.Step, place *transcript.Place
 func (s *script) options(c *transcript.Container) string {
 	line := " --cap-drop ALL --security-opt no-new-privileges:true"
 	for _, name := range c.Caps {
-		line += " --cap-add " + shell.Quote(name)
+		line += " --cap-add " + sh.Quote(name)
 	}
 	if c.CPUs != "" {
-		line += " --cpuset-cpus " + shell.Quote(c.CPUs)
+		line += " --cpuset-cpus " + sh.Quote(c.CPUs)
 	}
 	if c.Memory > 0 {
 		line += fmt.Sprintf(" --memory %d --memory-swap %[1]d", c.Memory)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ulimits)) {
-		line += " --ulimit " + shell.Quote(fmt.Sprintf("%s=%d", name, c.Ulimits[name]))
+		line += " --ulimit " + sh.Quote(fmt.Sprintf("%s=%d", name, c.Ulimits[name]))
 	}
 	for _, name := range c.Devices {
-		line += " --device " + shell.Quote(name)
+		line += " --device " + sh.Quote(name)
 	}
 	if len(c.GPUs) > 0 {
-		line += " --gpus " + shell.Quote(`"device=`+strings.Join(c.GPUs, ",")+`"`)
+		line += " --gpus " + sh.Quote(`"device=`+strings.Join(c.GPUs, ",")+`"`)
 	}
 	for _, m := range c.Mounts {
 		text := "type=bind,source=" + m.Host
@@ -93,7 +93,7 @@ func (s *script) keep(step *transcript.Step, place *transcript.Place) {
 	c := place.Container
 	line := "docker create" + s.options(c)
 	if c.User != "" {
-		line += " --user " + shell.Quote(c.User)
+		line += " --user " + sh.Quote(c.User)
 	}
 	if !c.Outward {
 		line += " --network none"

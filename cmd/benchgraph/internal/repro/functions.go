@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
 // verbs are what steps may name. The other functions are the script's own, and read their arguments as code.
@@ -116,7 +116,7 @@ func (s *script) head() string {
 // text writes a file. The name is a word.
 func (s *script) text(content []byte, name string) {
 	if utf8.Valid(content) && !bytes.ContainsRune(content, 0) && !bytes.ContainsRune(content, '\r') {
-		s.line("text %s %s", shell.Quote(string(content)), name)
+		s.line("text %s %s", sh.Quote(string(content)), name)
 		return
 	}
 	s.line("base64 -d >%s <<'END'\n%s\nEND", name, base64.StdEncoding.EncodeToString(content))

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
@@ -137,7 +137,7 @@ func quote(text string) string {
 	if plain().MatchString(text) {
 		return text
 	}
-	return shell.Quote(text)
+	return sh.Quote(text)
 }
 
 var plain = lazyregexp.New(`^[A-Za-z0-9_./:=,+@%-]+$`)
@@ -196,7 +196,7 @@ func (s *script) inputs(steps []int) {
 		}
 		number++
 		s.used["stored"] = true
-		s.line("in%d=$(stored %s %s)", number, shell.Quote(dir), shell.Quote(in.Address))
+		s.line("in%d=$(stored %s %s)", number, sh.Quote(dir), sh.Quote(in.Address))
 		s.know(in.Dir, fmt.Sprintf(`"$in%d"`, number))
 	}
 }
@@ -208,7 +208,7 @@ func (s *script) image(id string) {
 	}
 	s.images++
 	s.used["engine"] = true
-	s.line("image%d=$(engine %s)", s.images, shell.Quote(id))
+	s.line("image%d=$(engine %s)", s.images, sh.Quote(id))
 	s.know(id, fmt.Sprintf(`"$image%d"`, s.images))
 }
 
@@ -391,7 +391,7 @@ func (s *script) serve(i int, step *transcript.Step, place *transcript.Place, li
 		ready = fmt.Sprintf(`inside %d %s %s`, number, s.word(r.Port), s.word(r.HTTP))
 	}
 	if r.Log != "" {
-		ready = "grep -Eq -e " + shell.Quote(r.Log) + " " + log
+		ready = "grep -Eq -e " + sh.Quote(r.Log) + " " + log
 	}
 	s.line(`until %s 2>/dev/null; do alive %d; sleep 0.2; done`, ready, number)
 }

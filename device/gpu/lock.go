@@ -1,0 +1,67 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+)
+
+// locker is a source that can lock SM clocks.
+type locker interface {
+	lock(d Device, mhz int) error
+	reset(d Device) error
+	cannotLock() string // why it can lock none; empty: nothing is known against it
+}
+
+// errNoLock is why a device's clock was neither locked nor reset: there is no such thing.
+var errNoLock = errors.New("its clocks cannot be locked")
+
+// ClockStep is the tolerance in MHz: drivers choose the nearest clock that a device has.
+const ClockStep = 20
+
+// CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it;
+// empty: nothing is known against it.
+func (d *Driver) CannotLock(devices []Device, mhz int) string {
+	l, ok := d.opened().(locker)
+	if !ok {
+		return "the clocks of devices can only be locked through NVML, and this is " + d.Provider
+	}
+	if why := l.cannotLock(); why != "" {
+		return why
+	}
+	why := ""
+	for _, dev := range devices {
+		if why = d.cannotReach(dev, mhz); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+func (d *Driver) cannotReach(dev Device, mhz int) string {
+	if dev.Parent != "" {
+		return fmt.Sprintf("device %d is partitioned (MIG), and its instances share one clock", dev.Index)
+	}
+	if r, err := d.Read(dev); err == nil && r.MaxSMClock != nil && mhz > *r.MaxSMClock+ClockStep {
+		return fmt.Sprintf("the SM clock of device %d reaches %d MHz", dev.Index, *r.MaxSMClock)
+	}
+	return ""
+}
+
+// LocksClocks says whether there is a way to lock and to reset the clocks of devices.
+func (d *Driver) LocksClocks() bool {
+	_, ok := d.opened().(locker)
+	return ok
+}
+
+// LockClock locks the SM clock of a device, where nothing is known against it.
+func (d *Driver) LockClock(of Device, mhz int) error { return d.opened().(locker).lock(of, mhz) }
+
+// ResetClock gives a device its own clock back, where that can be done. A device that is gone, or whose clock cannot be
+// locked at all, has its own.
+func (d *Driver) ResetClock(uuid string) error {
+	err := d.opened().(locker).reset(Device{UUID: uuid})
+	if errors.Is(err, ErrGone) || errors.Is(err, errNoLock) {
+		return nil
+	}
+	return err
+}

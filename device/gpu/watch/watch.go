@@ -1,0 +1,383 @@
+// Package watch tells whether devices are free to be measured on, and how they were while something ran on them.
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/xid"
+	"github.com/benchgraph/benchgraph/device/process"
+	"github.com/benchgraph/benchgraph/internal/printable"
+)
+
+// A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it
+// down, and its memory was free afterwards. Idle is the gate, Watch looks while it runs, and Idle again is the
+// aftermath.
+
+// Limits say what counts as idle. The zero value means the defaults.
+type Limits struct {
+	Used        int64 // bytes of memory that a driver may keep for itself; 0: the larger of 1 GiB and 2 %
+	Utilization int   // percent; 0: 5
+	Temperature int   // °C at which a device is still cool enough to begin; 0: 70
+}
+
+func (l Limits) of(d gpu.Device) Limits {
+	if l.Used == 0 {
+		l.Used = max(1<<30, d.Memory/50)
+	}
+	if l.Utilization == 0 {
+		l.Utilization = 5
+	}
+	if l.Temperature == 0 {
+		l.Temperature = 70
+	}
+	return l
+}
+
+// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer, or is
+// lost: there is nothing to wait for.
+func Idle(d *gpu.Driver, of gpu.Device, l Limits) (why string, err error) {
+	r, err := d.Read(of)
+	if err != nil {
+		return "", err
+	}
+	if lost := d.Lost(of); lost != "" { // perhaps for what was just read, which is told once
+		return "", errors.New(lost)
+	}
+	l = l.of(of)
+	var all []string
+	for _, p := range r.Processes {
+		all = append(all, "used by "+p.String())
+	}
+	if len(r.Processes) == 0 && r.Used > l.Used {
+		all = append(all, fmt.Sprintf("%s of its memory in use by nobody who can be seen", printable.Bytes(r.Used)))
+	}
+	if r.Utilization != nil && *r.Utilization > l.Utilization {
+		all = append(all, fmt.Sprintf("%d %% busy", *r.Utilization))
+	}
+	if r.Temperature != nil && *r.Temperature > l.Temperature {
+		all = append(all, fmt.Sprintf("%d °C, more than %d", *r.Temperature, l.Temperature))
+	}
+	return strings.Join(all, ", "), nil
+}
+
+// Ready returns a function that says why a device is not to be granted now: Options.Ready of a pool.
+func Ready(d *gpu.Driver) func(of gpu.Device) string {
+	return func(of gpu.Device) string {
+		why, err := Idle(d, of, Limits{})
+		if err != nil {
+			return err.Error()
+		}
+		return why
+	}
+}
+
+// Busy is the error for devices that did not get ready in time.
+type Busy struct {
+	Device gpu.Device
+	Why    string
+	Gone   bool // it does not answer, or is lost: there is nothing to wait for
+}
+
+func (b *Busy) Error() string {
+	return fmt.Sprintf("device %d (%s): %s", b.Device.Index, b.Device.UUID, b.Why)
+}
+
+// AwaitIdle waits until all devices are ready, looking once a second, and no longer than patience; then it is a *Busy.
+func AwaitIdle(
+	ctx context.Context, d *gpu.Driver, devices []gpu.Device, l Limits, patience time.Duration,
+) error {
+	end := time.Now().Add(patience)
+	for {
+		looked := make(chan *Busy, 1)
+		go func() { looked <- firstBusy(d, devices, l) }()
+		var busy *Busy
+		select {
+		case <-ctx.Done(): // the driver may hang
+			return context.Cause(ctx)
+		case busy = <-looked:
+		}
+		if busy == nil {
+			return nil
+		}
+		if busy.Gone || !time.Now().Before(end) {
+			return busy
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(every):
+		}
+	}
+}
+
+// firstBusy looks at all devices side by side, as a driver may be slow. One that is gone comes before those that may
+// get ready.
+func firstBusy(d *gpu.Driver, devices []gpu.Device, l Limits) *Busy {
+	found := make([]*Busy, len(devices))
+	var all sync.WaitGroup
+	for i, dev := range devices {
+		all.Go(func() {
+			if why, err := Idle(d, dev, l); err != nil {
+				found[i] = &Busy{Device: dev, Why: err.Error(), Gone: true}
+			} else if why != "" {
+				found[i] = &Busy{Device: dev, Why: why}
+			}
+		})
+	}
+	all.Wait()
+	if gone := slices.IndexFunc(found, func(b *Busy) bool { return b != nil && b.Gone }); gone >= 0 {
+		return found[gone]
+	}
+	return cmp.Or(found...)
+}
+
+// every is how often devices are looked at.
+const every = time.Second
+
+// Summary is how a device was while something ran on it.
+type Summary struct {
+	UUID        string   `json:"uuid"`
+	Looks       int      `json:"looks"`
+	Utilization *Range   `json:"utilization_percent,omitempty"`
+	Power       *Range   `json:"power_w,omitempty"`
+	Temperature *Range   `json:"temperature_c,omitempty"`
+	SMClock     *Range   `json:"sm_clock_mhz,omitempty"`
+	Used        *Range   `json:"used_bytes,omitempty"`
+	Flags       []string `json:"flags,omitempty"`    // worth knowing: the power cap, say
+	Problems    []string `json:"problems,omitempty"` // each makes the sample void
+	LeftOut     string   `json:"left_out,omitempty"` // why nothing was granted on it afterwards
+
+	uncorrected *uint64  // errors of memory when it was first looked at
+	foreign     []string // processes that are not known as ours
+}
+
+// NotToldApart is the flag of a sample taken in a PID namespace where none of the processes on the device was known:
+// they may have been the sample's, or anybody's. That the device was free before and after is then all that is known.
+const NotToldApart = "processes_not_told_apart"
+
+// NotAllTold is the flag of a sample taken where there is only nvidia-smi to ask, which tells neither of critical
+// errors, of the device or its memory, nor why clocks are low: what would have made the sample void may have happened.
+const NotAllTold = "errors_and_slowdowns_not_told"
+
+// Range sums up a quantity over time.
+type Range struct {
+	Min  float64 `json:"min"`
+	Mean float64 `json:"mean"`
+	Max  float64 `json:"max"`
+	n    int
+}
+
+func (r *Range) add(v float64) *Range {
+	if r == nil {
+		r = &Range{Min: math.Inf(1), Max: math.Inf(-1)}
+	}
+	r.n++
+	r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+	r.Mean += (v - r.Mean) / float64(r.n)
+	return r
+}
+
+// voids are the slowdowns that make a sample void; the others are flags.
+var voids = []string{gpu.SlowHardware, gpu.SlowThermal, gpu.SlowPowerBrake, gpu.SlowSWThermal}
+
+// Watch looks at devices while something runs on them.
+type Watch struct {
+	driver  *gpu.Driver
+	devices []gpu.Device
+	own     func(pid int) bool
+	alarm   func()
+	stays   sync.Map // by PID: processes that nobody here sees, and that are told of again and again
+	apart   bool     // the driver tells of processes by numbers that are those from here: others are foreign
+
+	mu    sync.Mutex
+	state []Summary
+	stop  chan struct{}
+	done  chan struct{}
+}
+
+// Begin starts to look at devices once a second. own says whether a process belongs to what is measured; alarm is
+// called once, when the first problem is seen.
+func Begin(d *gpu.Driver, devices []gpu.Device, own func(pid int) bool, alarm func()) *Watch {
+	w := &Watch{driver: d, devices: devices, own: own, apart: !d.Elsewhere, alarm: sync.OnceFunc(alarm),
+		state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
+	for i, dev := range devices {
+		w.state[i].UUID = dev.UUID
+	}
+	w.look()
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-tick.C:
+				select {
+				case <-w.stop: // when looks take longer than a second, there is always a tick
+					return
+				default:
+				}
+				w.look()
+			}
+		}
+	}()
+	return w
+}
+
+// Stop looks once more and tells how the devices were.
+func (w *Watch) Stop() []Summary {
+	close(w.stop)
+	<-w.done
+	w.look()
+	for i := range w.state {
+		s := &w.state[i]
+		if len(s.foreign) > 0 && !w.apart {
+			s.Flags = append(s.Flags, NotToldApart)
+		}
+		if w.driver.Provider == gpu.ProviderNvidiaSMI {
+			s.Flags = append(s.Flags, NotAllTold)
+		}
+	}
+	return w.state
+}
+
+// Problems tells, at any time, what has made the sample void so far.
+func (w *Watch) Problems() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for i, s := range w.state {
+		for _, p := range s.Problems {
+			all = append(all, fmt.Sprintf("device %d: %s", w.devices[i].Index, p))
+		}
+	}
+	return all
+}
+
+func (w *Watch) look() {
+	var all sync.WaitGroup
+	for i, dev := range w.devices {
+		all.Go(func() {
+			r, err := w.read(dev)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.state[i].take(r, err)
+			w.takeProcesses(&w.state[i], r.Processes)
+		})
+	}
+	all.Wait()
+	if len(w.Problems()) > 0 {
+		w.alarm()
+	}
+}
+
+// takeProcesses looks who else uses a device. Once the driver has told of a process of ours, the numbers that it tells
+// mean the same here, so that whoever else it told of is foreign.
+func (w *Watch) takeProcesses(s *Summary, all []process.Process) {
+	for _, p := range all {
+		if w.own(p.PID) {
+			w.apart = true
+			continue
+		}
+		p.Used = 0 // it changes from look to look, and is the same process
+		if text := "foreign " + p.String(); !slices.Contains(s.foreign, text) {
+			s.foreign = append(s.foreign, text)
+		}
+	}
+	if !w.apart {
+		return
+	}
+	for i := range w.state {
+		for _, text := range w.state[i].foreign {
+			w.state[i].problem(text)
+		}
+	}
+}
+
+// forgets is how long a driver may go on telling of a process that has ended.
+const forgets = 500 * time.Millisecond
+
+// read reads a device. What the driver tells of a process and what the system tells of it are of two moments: one that
+// the system does not know has ended between them, and was perhaps our own; or it lives in another PID namespace. So
+// the driver is asked again until it has forgotten it.
+func (w *Watch) read(dev gpu.Device) (gpu.Reading, error) {
+	r, err := w.driver.Read(dev)
+	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes,
+		w.unknown); time.Sleep(forgets / 10) {
+		if !time.Now().Before(end) {
+			for _, p := range r.Processes {
+				if w.unknown(p) {
+					w.stays.Store(p.PID, true)
+				}
+			}
+			break
+		}
+		var again gpu.Reading
+		again, err = w.driver.Read(dev)
+		r.Processes, r.Xids = again.Processes, append(r.Xids, again.Xids...)
+	}
+	return r, err
+}
+
+func (w *Watch) unknown(p process.Process) bool {
+	_, stays := w.stays.Load(p.PID)
+	return p.User == "" && !stays && !w.own(p.PID)
+}
+
+// take adds one reading.
+func (s *Summary) take(r gpu.Reading, err error) {
+	s.Looks++
+	if err != nil {
+		s.problem(err.Error())
+		return
+	}
+	s.Used = s.Used.add(float64(r.Used))
+	if r.Utilization != nil {
+		s.Utilization = s.Utilization.add(float64(*r.Utilization))
+	}
+	if r.Power != nil {
+		s.Power = s.Power.add(*r.Power)
+	}
+	if r.Temperature != nil {
+		s.Temperature = s.Temperature.add(float64(*r.Temperature))
+	}
+	if r.SMClock != nil {
+		s.SMClock = s.SMClock.add(float64(*r.SMClock))
+	}
+	for _, slow := range r.Slowdowns {
+		if slices.Contains(voids, slow) {
+			s.problem(slow)
+		} else if !slices.Contains(s.Flags, slow) {
+			s.Flags = append(s.Flags, slow)
+		}
+	}
+	if s.Looks == 1 {
+		s.uncorrected = r.Uncorrected
+	}
+	if r.Uncorrected != nil && s.uncorrected != nil && *r.Uncorrected > *s.uncorrected {
+		s.problem("uncorrected memory errors")
+	}
+	for _, code := range r.Xids {
+		if text, blamed := xid.Explain(code); blamed {
+			s.problem(text)
+		} else if !slices.Contains(s.Flags, text) {
+			s.Flags = append(s.Flags, text)
+		}
+	}
+}
+
+func (s *Summary) problem(text string) {
+	if !slices.Contains(s.Problems, text) {
+		s.Problems = append(s.Problems, text)
+	}
+}

@@ -1,0 +1,198 @@
+package doubt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics/units"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/inference"
+)
+
+// A gain shortens the run that it is measured in, unless the run has a fixed time. How much a command takes beside the
+// measured work is unknown, and is often most of it, so the rule goes by differences: the time that the outputs say was
+// saved is held against the time that the commands saved. Start-up that both sides have falls out.
+
+const (
+	clockConfidence = 0.95
+	// by which a command must take longer where no output says how long the work took
+	clockShare = 0.05
+	clockLeast = 500 * time.Millisecond // likewise: less is the start of processes
+)
+
+// Clock doubts a gain that the wall clock of the measured command does not know.
+func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
+	if row.Outcome != stats.Win {
+		return nil
+	}
+	own, theirs := took(s), took(base)
+	work, otherWork := worked(s), worked(base)
+	var saved, claimed, short, before []float64 // by block, in seconds
+	for _, block := range slices.Sorted(maps.Keys(own)) {
+		other, both := theirs[block]
+		if !both {
+			continue
+		}
+		saved, before = append(saved, other-own[block]), append(before, other)
+		a, known := work[block]
+		b, alike := otherWork[block]
+		if known && alike {
+			claimed = append(claimed, b-a)
+			short = append(short, other-own[block]-(b-a)/2)
+		}
+	}
+	if len(saved) < stats.FewestBlocks {
+		return nil
+	}
+	if len(claimed) == len(saved) {
+		gain, _, _ := inference.MeanInterval(claimed, clockConfidence)
+		_, _, most := inference.MeanInterval(short, clockConfidence)
+		if gain <= 0 || most >= 0 {
+			return nil
+		}
+		mean, _, _ := inference.MeanInterval(saved, clockConfidence)
+		return []stats.Caveat{{Kind: stats.CaveatClock, Text: fmt.Sprintf(
+			"by the numbers in the outputs %s did the work %s faster than %s, and by the wall clock its command took %s",
+			s.Title(), seconds(gain), base.Title(), longer(mean))}}
+	}
+	mean, _, most := inference.MeanInterval(saved, clockConfidence)
+	usual, _, _ := inference.MeanInterval(before, clockConfidence)
+	if adaptive(s) || most >= 0 || -mean < clockShare*usual || -mean < clockLeast.Seconds() {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatClock,
+		Text: fmt.Sprintf("%s reports a gain, and by the wall clock its command took %s: %s on average against %s",
+			s.Title(), longer(mean), seconds(usual-mean), seconds(usual))}}
+}
+
+// adaptive says whether the program chooses by itself how much it does, as tools do that measure for a time.
+func adaptive(s *group.Standing) bool {
+	return slices.Contains([]string{"gobench", "hyperfine", "pytest", "pyperf", "googlebench"},
+		s.Bench.Metrics.Format) ||
+		slices.Contains([]string{"ns/op", "B/op", "allocs/op"}, s.Units[s.Bench.Metrics.Primary]) ||
+		strings.HasSuffix(s.Bench.Metrics.Primary, "time_mean") ||
+		strings.HasSuffix(s.Bench.Metrics.Primary, "real_time")
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.3g s", s) }
+
+// longer is a time that was saved, or lost, as a comparison.
+func longer(saved float64) string {
+	if saved < 0 {
+		return seconds(-saved) + " longer"
+	}
+	return "only " + seconds(saved) + " less"
+}
+
+// took is how long the measured command took, in seconds by block.
+func took(s *group.Standing) map[int]float64 {
+	times := map[int]float64{}
+	for _, e := range s.Evidence {
+		if e.Took > 0 {
+			times[e.Block] = e.Took.Seconds()
+		}
+	}
+	return times
+}
+
+// worked is how long the measured work took as the output says, in seconds by block: by the primary metric and the
+// amount of work, or else by the duration that the output states. Blocks of which nothing is known are missing.
+func worked(s *group.Standing) map[int]float64 {
+	primary := s.Bench.Metrics.Primary
+	values, unit := s.Series[primary], s.Units[primary]
+	work := amount(s, primary, unit)
+	if lasts(primary) && unit != "" {
+		work = map[int]float64{}
+		for block, v := range values {
+			if v, ok := units.Convert(v, unit, "s"); ok {
+				work[block] = v
+			}
+		}
+		return work
+	}
+	if len(work) > 0 {
+		times := map[int]float64{}
+		for block, n := range work {
+			per, ok := units.Convert(values[block], unit, rateOf(unit))
+			if ok && per > 0 && n > 0 {
+				times[block] = n / per
+			}
+		}
+		if named(s, primary) || rateOf(unit) == "req/s" || within(s, times) {
+			return times
+		}
+	}
+	if stated := s.Series["benchmark_duration"]; len(stated) > 0 && s.Units["benchmark_duration"] == "s" {
+		return stated
+	}
+	return s.Counts["benchmark_duration"]
+}
+
+// amount is how much work was done, in what the unit of a rate counts; nil: that is unknown, or the metric is no rate.
+func amount(s *group.Standing, metric, unit string) map[int]float64 {
+	counts := sample.Counts()
+	switch rateOf(unit) {
+	case "req/s":
+		return s.Counted(counts[0])
+	case "tok/s":
+		input, output := s.Counted(counts[2]), s.Counted(counts[3])
+		switch {
+		case strings.Contains(metric, "input"):
+			return input
+		case !strings.Contains(metric, "total"):
+			return output
+		}
+		all := map[int]float64{}
+		for block, n := range output {
+			if more, ok := input[block]; ok {
+				all[block] = n + more
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// rateOf is the rate with a known amount that a unit is convertible to; empty: none.
+func rateOf(unit string) string {
+	for _, rate := range []string{"req/s", "tok/s"} {
+		if _, ok := units.Convert(1, unit, rate); ok && unit != "" {
+			return rate
+		}
+	}
+	return ""
+}
+
+// named says whether a format gives the metric, so that its meaning is known.
+func named(s *group.Standing, metric string) bool {
+	return !slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool {
+		return c.Name == metric
+	}) && strings.HasSuffix(metric, "throughput")
+}
+
+// within says whether the work fits into the time that the command took: else the rate is another one than the amount
+// suggests, such as that of one request among many.
+func within(s *group.Standing, times map[int]float64) bool {
+	took := took(s)
+	for block, t := range times {
+		if t > took[block] {
+			return false
+		}
+	}
+	return len(times) > 0
+}
+
+// lasts says whether the name of a metric is that of a duration of all the work.
+func lasts(metric string) bool {
+	name := strings.ToLower(metric)
+	return slices.ContainsFunc([]string{"duration", "elapsed", "total_time", "runtime", "wall_time"},
+		func(word string) bool {
+			return strings.Contains(name, word)
+		})
+}

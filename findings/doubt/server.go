@@ -1,0 +1,78 @@
+package doubt
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// hitsApart is how far the hit rates of two prefix caches may be from each other.
+const hitsApart = 0.01
+
+// Servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
+// the prompts on one side, or requests that a client reports and its server did not finish. A client may send requests
+// that it does not report, such as a probe, so a surplus counts only if it differs between the sides. A counter that a
+// server lacks gives no caveat.
+func Servers(s, base *group.Standing) []stats.Caveat {
+	var list []stats.Caveat
+	tell := func(format string, args ...any) {
+		list = append(list, stats.Caveat{Kind: stats.CaveatServer, Text: fmt.Sprintf(format, args...)})
+	}
+	own, known := hitRate(s)
+	theirs, both := hitRate(base)
+	if known && both && math.Abs(own-theirs) > hitsApart {
+		tell("the prefix cache of the server had %.3g %% of the prompts of %s and %.3g %% of those of %s", 100*own,
+			s.Title(), 100*theirs, base.Title())
+	}
+	mine, other := unreported(s), unreported(base)
+	for _, side := range []*group.Standing{s, base} {
+		of := unreported(side)
+		for _, block := range slices.Sorted(maps.Keys(of)) {
+			if of[block] < 0 {
+				tell("the server of %s finished %.6g requests fewer than its client reports in block %d", side.Title(),
+					-of[block], block)
+				break
+			}
+		}
+	}
+	for _, block := range slices.Sorted(maps.Keys(mine)) {
+		if n, shared := other[block]; shared && mine[block] >= 0 && n >= 0 && mine[block] != n {
+			tell("the server of %s finished %.6g requests that its client does not report in block %d, and that of "+
+				"%s %.6g", s.Title(), mine[block], block, base.Title(), n)
+			break
+		}
+	}
+	return list
+}
+
+// hitRate is the mean hit rate of the prefix cache over the member's blocks; false: nobody knows it.
+func hitRate(s *group.Standing) (float64, bool) {
+	rates := map[int]float64{}
+	for _, e := range s.Evidence {
+		if rate, known := e.Counters.HitRate(); known {
+			rates[e.Block] = rate
+		}
+	}
+	return group.Mean(rates), len(rates) > 0
+}
+
+// unreported is how many requests the server finished beyond those that the client reports, by block.
+func unreported(s *group.Standing) map[int]float64 {
+	reported, failed := s.Counted(sample.Counts()[0]), s.Counted(sample.Counts()[1])
+	surplus := map[int]float64{}
+	for _, e := range s.Evidence {
+		n, counts := e.Counters["requests"]
+		if done, reports := reported[e.Block]; counts && reports {
+			surplus[e.Block] = n - done
+			if surplus[e.Block] > 0 { // a server may count those that failed as finished
+				surplus[e.Block] = max(0, surplus[e.Block]-failed[e.Block])
+			}
+		}
+	}
+	return surplus
+}

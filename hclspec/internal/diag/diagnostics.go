@@ -1,0 +1,172 @@
+// Package diag collects diagnostics, of which one mistake makes one, and gives them words: which name was meant, and
+// which ones there are.
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+)
+
+// maxTold bounds how many mistakes are told: nobody reads more, and to write one takes a look through the whole file.
+const maxTold = 100
+
+// Diagnostics collects what is wrong. The same mistake at the same place, made by many instances of a block, is told
+// once with their number.
+type Diagnostics struct {
+	list  hcl.Diagnostics
+	index map[position]*told
+	more  int // mistakes beyond maxTold
+	catch *catch
+}
+
+// catch is where the errors of one instance go.
+type catch struct {
+	whole bool // also those that name no instance
+	diags hcl.Diagnostics
+}
+
+// maxCaught bounds how many errors of one instance are kept.
+const maxCaught = 10
+
+// Catch calls f and returns the errors that f records for an instance, at most ten, instead of recording them; with
+// whole, also those that name no instance.
+func (c *Diagnostics) Catch(whole bool, f func()) hcl.Diagnostics {
+	around := c.catch
+	c.catch = &catch{whole: whole}
+	f()
+	caught := c.catch.diags
+	c.catch = around
+	return caught
+}
+
+type position struct {
+	summary    string
+	file       string
+	start, end int
+}
+
+type told struct {
+	diag      *hcl.Diagnostic
+	instance  string
+	instances map[string]bool
+}
+
+// Add records diagnostics; instance names the key of the instance they came from and is empty where there is none.
+func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
+	if c.index == nil {
+		c.index = map[position]*told{}
+	}
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { // those of a body are in the order of a map
+		return cmp.Compare(RangeOf(a).Start.Byte, RangeOf(b).Start.Byte)
+	})
+	for _, d := range diags {
+		if c.catch != nil && d.Severity == hcl.DiagError && (instance != "" || c.catch.whole) {
+			if len(c.catch.diags) < maxCaught {
+				c.catch.diags = append(c.catch.diags, c.tidy(d))
+			}
+			continue
+		}
+		r := RangeOf(d)
+		at := position{d.Summary, r.Filename, r.Start.Byte, r.End.Byte}
+		if instance == "" {
+			at.summary += "\n" + d.Detail
+		}
+		known, ok := c.index[at]
+		if !ok && c.Full() && (d.Severity == hcl.DiagWarning || c.HasErrors()) {
+			c.more++
+			continue
+		}
+		if !ok {
+			known = &told{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
+			c.index[at] = known
+			c.list = append(c.list, known.diag)
+		}
+		if instance != "" {
+			known.instances[instance] = true
+		}
+	}
+}
+
+// Error records one mistake.
+func (c *Diagnostics) Error(instance string, at hcl.Range, summary, detail string) {
+	c.Add(instance, New(hcl.DiagError, summary, detail, at)...)
+}
+
+// Warn records one thing that is probably not meant.
+func (c *Diagnostics) Warn(instance string, at hcl.Range, summary, detail string) {
+	c.Add(instance, New(hcl.DiagWarning, summary, detail, at)...)
+}
+
+// Full says whether what is recorded from now on is only counted, so that it needs no good words.
+func (c *Diagnostics) Full() bool { return len(c.list) >= maxTold }
+
+// HasErrors says whether a mistake was recorded.
+func (c *Diagnostics) HasErrors() bool { return c.list.HasErrors() }
+
+// tidy makes a copy fit to be shown: better words, and no evaluation context, which would print references in the form
+// that they have inside the language.
+func (c *Diagnostics) tidy(d *hcl.Diagnostic) *hcl.Diagnostic {
+	improve(d)
+	clean := *d
+	clean.Expression, clean.EvalContext, clean.Extra = nil, nil, nil
+	for _, text := range []*string{&clean.Summary, &clean.Detail} {
+		*text = strings.NewReplacer(funcs.Mark, "", `\u0000`, "", `\x00`, "").Replace(*text)
+	}
+	return &clean
+}
+
+// All are the diagnostics in the order of the files, and of the lines within a file.
+func (c *Diagnostics) All(files []string) hcl.Diagnostics {
+	for _, t := range c.index {
+		if t.instance == "" {
+			continue
+		}
+		note := fmt.Sprintf(" (for each.key = %q", t.instance)
+		if n := len(t.instances) - 1; n > 0 {
+			note += fmt.Sprintf(" and %d more", n)
+		}
+		t.diag.Detail += note + ")"
+		t.instance = ""
+	}
+	order := map[string]int{}
+	for i, name := range files {
+		order[name] = i + 1
+	}
+	sorted := slices.Clone(c.list)
+	slices.SortStableFunc(sorted, func(a, b *hcl.Diagnostic) int {
+		ra, rb := RangeOf(a), RangeOf(b)
+		return cmp.Or(cmp.Compare(order[ra.Filename], order[rb.Filename]), cmp.Compare(ra.Start.Byte, rb.Start.Byte))
+	})
+	if c.more > 0 {
+		severity := hcl.DiagWarning
+		if c.HasErrors() {
+			severity = hcl.DiagError
+		}
+		sorted = append(sorted, New(severity, "More of the kind", fmt.Sprintf("%d more are not shown.", c.more),
+			hcl.Range{})...)
+	}
+	return sorted
+}
+
+// RangeOf is where a diagnostic points to; the zero Range: nowhere.
+func RangeOf(d *hcl.Diagnostic) hcl.Range {
+	if d.Subject == nil {
+		return hcl.Range{}
+	}
+	return *d.Subject
+}
+
+// New makes a diagnostic; the zero Range is no place.
+func New(severity hcl.DiagnosticSeverity, summary, detail string, at hcl.Range) hcl.Diagnostics {
+	d := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail}
+	if at != (hcl.Range{}) {
+		d.Subject = &at
+	}
+	return hcl.Diagnostics{d}
+}
