@@ -31,6 +31,14 @@ func (x *Executor) ready() error {
 	if err := os.MkdirAll(x.WorkDir, 0o700); err != nil {
 		return err
 	}
+	info, err := os.Stat(x.WorkDir)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&os.ModeSticky == 0 && info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others can write to %s (mode %04o), and replace the requests of jobs there", x.WorkDir,
+			info.Mode().Perm())
+	}
 	f, err := os.CreateTemp(x.WorkDir, ".writable-")
 	if err != nil {
 		return err
@@ -62,7 +70,7 @@ func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Fail
 	}
 	if err := x.ready(); err != nil {
 		return &failure.Failure{Message: fmt.Sprintf("executor %s: work_dir: %v", x.Name, err),
-			Remedy: "Name a directory in which this machine and all nodes can write."}
+			Remedy: "Name a directory in which this machine and all nodes can write, and no other user (chmod go-w, or +t)."}
 	}
 	if !x.Store.Puts() {
 		return &failure.Failure{

@@ -101,9 +101,9 @@ func writeJSON(path string, v any) error {
 	return fs.Replace(path, append(text, '\n'))
 }
 
-// readJSON reads a file that another process wrote.
+// readJSON reads a file that another process of this user wrote. What somebody else has put there would be run.
 func readJSON(path string, v any) error {
-	f, info, err := fs.OpenRegular(path)
+	f, info, err := fs.OpenOwn(path)
 	if err != nil {
 		return err
 	}
