@@ -448,6 +448,10 @@ func TestJobsThatCannotBe(t *testing.T) {
 		`work_dir = "/proc/nope"`).Replace(measuredFile))
 	c.must(0, "plan").says(t, "jobs of executor gpu ask for 4000 cores, and a node has ")
 	c.must(1, "apply").says(t, "executor gpu: work_dir: mkdir /proc/nope", "Name a directory in which")
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err, os.Mkdir(c.work, 0o700), os.Chmod(c.work, 0o777))
+	c.write("benchmarks.hcl", strings.Replace(string(text), "/proc/nope", c.work, 1))
+	c.must(1, "apply").says(t, "others can write to "+c.work+" (mode 0777)", "no other user (chmod go-w, or +t)")
 	if n := len(c.attempts()); n != 0 {
 		t.Errorf("%d nodes ran", n)
 	}
