@@ -8,21 +8,26 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Part plans one node, and all that it needs, of the graph that another process drew from a choice.
-func (p *Project) Part(ctx context.Context, chosen json.RawMessage, address string) (*engine.Plan, error) {
+// Part plans one node, and all that it needs, of the graph that another process drew from a choice. With again, the
+// node is run whatever there is.
+func (p *Project) Part(ctx context.Context, chosen json.RawMessage, address string, again bool) (*engine.Plan, error) {
 	var c tasks.Choice
 	if err := json.Unmarshal(chosen, &c); err != nil {
 		return nil, err
 	}
 	p.next = c
 	graph, err := p.draw(ctx)
+	only, o := func(a string) bool { return a == address }, PlanOptions{}
 	if err == nil {
-		graph, err = graph.Subset(func(a string) bool { return a == address }, nil)
+		graph, err = graph.Subset(only, nil)
+	}
+	if again {
+		o.Replace = only
 	}
 	if err != nil {
 		return nil, err
 	}
-	return engine.NewPlan(ctx, graph, p.planOptions(PlanOptions{}))
+	return engine.NewPlan(ctx, graph, p.planOptions(o))
 }
 
 // ApplyPart runs a plan of Part.

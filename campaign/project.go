@@ -270,6 +270,9 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 			return nil, err
 		}
 	}
+	if p.Remote != nil && !o.AsIs {
+		maps.Copy(failed, p.Remote.Due(whole))
+	}
 	waits := map[string]string{}
 	if o.Here {
 		waits = p.Waits(whole)

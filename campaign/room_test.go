@@ -67,7 +67,7 @@ func onDisk(t *testing.T, mib int64) *narrow {
 	return n
 }
 
-// layerOf makes a layer of a tar. Compression takes most of a test's time under the race detector, and so there is none.
+// layerOf makes a layer of a tar, not compressed: compression takes most of the time of a test under the race detector.
 func layerOf(t testing.TB, files []byte) v1.Layer {
 	t.Helper()
 	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {

@@ -130,7 +130,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 		}
 	}()
 	env := &Env{Out: filepath.Join(dir, cache.FilesDir), Scratch: dir, Log: log, Lease: a.lease, Emit: relay,
-		Run: r.RunID, Key: s.Key, Estimate: a.estimate}
+		Run: r.RunID, Key: s.Key, Estimate: a.estimate, Replaces: s.found.entry}
 	if err := os.Mkdir(env.Out, 0o755); err != nil {
 		return entry, err
 	}

@@ -297,12 +297,12 @@ func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error
 }
 
 // outdated reports whether an entry of a node that only reads results was read from others than those that are stored
-// now: the last apply made these anew and ended before it read them.
+// now: the last apply made these anew and ended before it read them. A dependency that failed then has its failure.
 func (d *decider) outdated(n *Node, m *cache.Meta) bool {
 	if !n.Reads || m.Content.IsZero() {
 		return false
 	}
-	outdated := func(dep *Node) bool { return d.step(dep).found.outdated }
+	outdated := func(dep *Node) bool { return d.step(dep).found.outdated && d.step(dep).Failure == nil }
 	if slices.ContainsFunc(n.Needs, outdated) || slices.ContainsFunc(n.After, outdated) {
 		return true
 	}

@@ -64,20 +64,20 @@ type End struct {
 
 // Env holds all that a running task may use.
 type Env struct {
-	Out     string        // an empty directory: its content is the result when Run returns nil
-	Work    string        // an empty directory that is removed afterwards
-	Scratch string        // the parent of Out; other files in it are removed afterwards
-	Inputs  []Input       // the results of Node.Needs, in that order
-	Ends    []End         // how the nodes of Node.After ended, in that order
-	Log     io.Writer     // the complete log of this attempt; safe for concurrent use
-	Lease   *device.Lease // what was granted of Node.Resources
-	Emit    func(Event)   // reports an event of the attempt; the engine fills in time, address and attempt
-	Run     string        // the ID of the apply
-	Key     cache.Key     // of the result
-	// Transcript is what the task has run so far; nil: nothing. Its JSON is kept with the log and the result.
-	Transcript any
+	Out        string        // an empty directory: its content is the result when Run returns nil
+	Work       string        // an empty directory that is removed afterwards
+	Scratch    string        // the parent of Out; other files in it are removed afterwards
+	Inputs     []Input       // the results of Node.Needs, in that order
+	Ends       []End         // how the nodes of Node.After ended, in that order
+	Log        io.Writer     // the complete log of this attempt; safe for concurrent use
+	Lease      *device.Lease // what was granted of Node.Resources
+	Emit       func(Event)   // reports an event of the attempt; the engine fills in time, address and attempt
+	Run        string        // the ID of the apply
+	Key        cache.Key     // of the result
+	Transcript any           // what the task has run so far, kept as JSON with log and result; nil: nothing
 	Estimate   time.Duration // of the duration; 0: unknown
 	Devices    []string      // of Remote: what the node was given elsewhere
+	Replaces   *cache.Meta   // the result that this one is to replace; nil: none
 }
 
 // Failure is an error with a class.

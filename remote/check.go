@@ -7,7 +7,6 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -31,6 +30,14 @@ func (x *Executor) ready() error {
 	if err := os.MkdirAll(x.WorkDir, 0o700); err != nil {
 		return err
 	}
+	info, err := os.Stat(x.WorkDir)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&os.ModeSticky == 0 && info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("others can write to %s (mode %04o), and replace the requests of jobs there", x.WorkDir,
+			info.Mode().Perm())
+	}
 	f, err := os.CreateTemp(x.WorkDir, ".writable-")
 	if err != nil {
 		return err
@@ -50,9 +57,8 @@ func (x *Executor) Exceeds(node machine.Host) string {
 	return ""
 }
 
-// Check returns why the jobs of a plan cannot be submitted, and the remedy; nil if they can. has reports whether there
-// is a result under a key.
-func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Failure {
+// Check returns why the jobs of a plan cannot be submitted, and the remedy; nil if they can.
+func (x *Executor) Check(p *engine.Plan) *failure.Failure {
 	if Jobs(p) == 0 {
 		return nil
 	}
@@ -62,7 +68,8 @@ func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Fail
 	}
 	if err := x.ready(); err != nil {
 		return &failure.Failure{Message: fmt.Sprintf("executor %s: work_dir: %v", x.Name, err),
-			Remedy: "Name a directory in which this machine and all nodes can write."}
+			Remedy: "Name a directory in which this machine and all nodes can write, and no other user (chmod go-w, " +
+				"or +t)."}
 	}
 	if !x.Store.Puts() {
 		return &failure.Failure{
@@ -78,23 +85,5 @@ func (x *Executor) Check(p *engine.Plan, has func(cache.Key) bool) *failure.Fail
 			Remedy: "Lower time, or remove job_role from the store and give the nodes credentials of their own.",
 		}
 	}
-	var again []string // addresses of nodes that have a result and are to run again
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action == engine.Run && s.Node.Remote != nil && has(s.Key) {
-			again = append(again, s.Node.Address)
-		}
-	}
-	if len(again) == 0 {
-		return nil
-	}
-	nodes := again[0] + " has a result"
-	if len(again) > 1 {
-		nodes = fmt.Sprintf("%s and %d more nodes have results", again[0], len(again)-1)
-	}
-	return &failure.Failure{
-		Message: nodes + ", and a job cannot replace a result: entries of the shared store are not changed, so that " +
-			"everybody would see the old one",
-		Remedy: "For more blocks, raise samples. To measure all anew, change what the block runs, such as a variable " +
-			"in its env: the results get another key.",
-	}
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/remote/detach"
 )
 
 // refused returns the failure of a job that could not be submitted.
@@ -54,7 +54,7 @@ const cancelWithin = time.Minute
 // cancel ends a job that nobody waits for any more.
 func (j *attempt) cancel(ctx context.Context, scheduler job.Scheduler, id job.ID, why error) error {
 	j.count(id, Outcome{}, job.End{})
-	if _, ok := errors.AsType[*Detached](context.Cause(ctx)); ok {
+	if _, ok := errors.AsType[*detach.Detached](context.Cause(ctx)); ok {
 		return context.Cause(ctx)
 	}
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
@@ -84,13 +84,10 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 	} else {
 		j.copyOutput(ctx, id)
 	}
-	e, o, err := j.look(ctx, id, end)
+	o, err := j.look(ctx, id, end)
 	j.count(id, o, end)
 	switch {
 	case err == nil:
-		if err := workdir.CopyTree(j.env.Out, e.Dir); err != nil {
-			return err
-		}
 		j.clean(ctx)
 		return nil
 	case !errors.Is(err, cache.ErrMiss):
@@ -99,7 +96,7 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 	defer j.clean(ctx)
 	// At the job's limit of memory, the kernel may end what is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
-		j.takeTranscript(o)
+		j.takeTranscript(o.Transcript)
 		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)
@@ -115,7 +112,7 @@ func (j *attempt) failedAlone(ctx context.Context) error {
 	id := job.NewID(o.Job, j.key)
 	j.copyOutput(ctx, id)
 	j.count(id, o, job.End{})
-	j.takeTranscript(o)
+	j.takeTranscript(o.Transcript)
 	j.clean(ctx)
 	return &engine.Failure{Retry: once(), Failure: *o.Failure}
 }
@@ -198,21 +195,21 @@ func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 // latency is how long a shared store may take to show what another machine has written.
 const latency = 20 * time.Second
 
-// look looks for the result and the outcome of a job: for a while, if the job ended by itself.
-func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (e cache.Entry, o Outcome, err error) {
+// look takes the result, and looks for the outcome of a job: for a while, if the job ended by itself.
+func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (o Outcome, err error) {
 	for begun := time.Now(); ; {
 		var told error
-		e, err = j.Store.Ask(ctx, j.env.Key)
+		err = j.take(ctx)
 		o, told = j.outcomeFrom(ctx, id.Name())
 		j.unsigned = errors.Is(told, errUnsigned)
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
 		if err == nil || !errors.Is(err, cache.ErrMiss) || told == nil && o.Failure != nil || !itself ||
 			time.Since(begun) > latency {
-			return e, o, err
+			return o, err
 		}
 		select {
 		case <-ctx.Done():
-			return e, o, context.Cause(ctx)
+			return o, context.Cause(ctx)
 		case <-time.After(time.Second):
 		}
 	}
@@ -329,16 +326,23 @@ func (p *printed) before(mark string) string {
 	return metrics.LastLine(bytes.NewReader(p.end[:max(0, bytes.LastIndex(p.end, []byte(mark)))]))
 }
 
-// takeTranscript takes over what the worker of a job that failed has run.
-func (j *attempt) takeTranscript(o Outcome) {
-	if o.Transcript != nil {
-		j.env.Transcript = o.Transcript
+// takeTranscript takes over what the worker of a job has run.
+func (j *attempt) takeTranscript(text json.RawMessage) {
+	if text != nil {
+		j.env.Transcript = text
 	}
 }
 
-// clean removes what is left of the job.
+// clean removes what is left of the job. A result that was made again stays until the store of this machine has it,
+// which the next apply sees.
 func (j *attempt) clean(ctx context.Context) {
-	err := j.Bucket.Remove(ctx, []string{outcomeOf(j.key)})
+	left := []string{outcomeOf(j.key)}
+	var err error
+	if j.round() != "" && !j.done {
+		left = append(left, objectOf(j.key, resultEnd))
+		err = j.marks.End(j.env.Key)
+	}
+	err = errors.Join(err, j.Bucket.Remove(ctx, left))
 	if scheduler, failed := j.Open(); failed == nil {
 		if keeper, ok := scheduler.(job.Keeper); ok {
 			err = errors.Join(err, keeper.Forget(ctx, j.key))

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,7 +25,7 @@ func (j *attempt) lend(ctx context.Context) (*bucket.Login, error) {
 		return nil, nil
 	}
 	login, err := lender.Lend(ctx, bucket.Loan{Role: role, Name: "benchgraph-" + j.env.Key.Short(), For: lentFor,
-		Writes: []string{shared.ObjectOf(j.env.Key), outcomeOf(j.key)}})
+		Writes: []string{cmp.Or(j.names[j.env.Key], shared.ObjectOf(j.env.Key)), outcomeOf(j.key)}})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

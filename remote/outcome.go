@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/failure"
@@ -23,15 +22,6 @@ type Outcome struct {
 	Transcript json.RawMessage  `json:"transcript,omitempty"` // with a failure: what the node has run
 }
 
-// outcomes begins the names of outcomes in the bucket.
-const outcomes = "jobs/"
-
-// outcomeOf is the name of the outcome of a job: its owner, and its node's key.
-func outcomeOf(jobKey string) string {
-	key, owner, _ := strings.Cut(jobKey, ":")
-	return outcomes + owner + "/" + key + ".json"
-}
-
 // statement is what the signature of an outcome is over: the name, which has the key, and the JSON, which has the job.
 func statement(name string, text []byte) []byte {
 	return fmt.Appendf(nil, "benchgraph outcome 1\n%s\n%s", name, text)
@@ -40,7 +30,7 @@ func statement(name string, text []byte) []byte {
 // Leave puts the outcome of a request's job into the bucket: a line of JSON, and one with the signature if there is a
 // key for that.
 func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, o Outcome) error {
-	name := outcomeOf(jobKey(r.Key, r.Owner))
+	name := outcomeOf(jobKey(r.Key, r.Owner, r.Round))
 	text, err := json.Marshal(o)
 	if signature := keys.Sign(statement(name, text)); signature != sshkey.NoSignature {
 		text = fmt.Appendf(text, "\n%s", signature)

@@ -21,7 +21,9 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -29,23 +31,30 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
+	"github.com/benchgraph/benchgraph/remote/again"
 	"github.com/benchgraph/benchgraph/remote/declared"
-	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/remote/detach"
+	"github.com/benchgraph/benchgraph/remote/pool"
 )
 
-// Store is the shared store, as *shared.Store is one. Puts reports whether results are put there. Send puts an entry
-// there unless it is there. Ask looks for a key without an index, and brings the entry here; the error wraps
-// cache.ErrMiss if there is none.
+// Store is the shared store, as *shared.Store is one. Puts reports whether results are put there.
 type Store interface {
 	Puts() bool
 	Sender
-	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
+	Taker
 }
 
-// Sender has the entries of a machine, and sends them to the shared store.
+// Sender has the entries of a machine, and sends them to the shared store. See shared.Store.
 type Sender interface {
 	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
-	Send(ctx context.Context, e cache.Entry) error
+	Send(ctx context.Context, e cache.Entry, beside string) (object string, err error)
+}
+
+// Taker takes entries of the shared store. Ask looks for a key without an index, and brings the entry here. Lay brings
+// the files of an object into a directory. Errors wrap cache.ErrMiss if there is nothing.
+type Taker interface {
+	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
+	Lay(ctx context.Context, key cache.Key, object, dir string) (cache.Meta, error)
 }
 
 // Drawn is the graph of a node as a worker can draw it again.
@@ -70,7 +79,8 @@ type Options struct {
 type Executor struct {
 	Options
 	owner     func() (string, error) // see ownerOf
-	unlimited atomic.Bool            // jobs ask for no derived time limits
+	marks     again.Marks
+	unlimited atomic.Bool // jobs ask for no derived time limits
 }
 
 // NewExecutor returns an Executor.
@@ -79,8 +89,12 @@ func NewExecutor(o Options) *Executor {
 	if !o.Alike { // the variables are of this machine
 		o.Environ = nil
 	}
-	return &Executor{Options: o, owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
+	return &Executor{Options: o, marks: again.Marks{Dir: filepath.Join(o.Project.State, "again")},
+		owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
 }
+
+// Pool returns the pool of this machine with the places of the executor.
+func (x *Executor) Pool(of device.Pool) device.Pool { return pool.New(of, x.Name, x.MaxJobs) }
 
 // Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
 // graph of the node.
@@ -98,7 +112,10 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits, key: jobKey(env.Key, owner), counted: x.countOf(env.Key), named: x.named(spec, n)}
+			limits: limits, counted: x.countOf(env.Key), named: x.named(spec, n), names: map[cache.Key]string{}}
+		if err := j.begin(owner); err != nil {
+			return 0, err
+		}
 		j.cpus, j.memory = cmp.Or(x.CPUs, asks.Takes()), x.Memory
 		if j.memory == 0 && asks.Memory > 0 {
 			j.memory = asks.Memory + asks.Memory/8 + workerMemory
@@ -133,9 +150,6 @@ func isOwner(text string) bool {
 	return err == nil && len(text) == 8
 }
 
-// jobKey is the key by which the scheduler knows the job of a node.
-func jobKey(key cache.Key, owner string) string { return key.String() + ":" + owner }
-
 // countOf is the file with the number of jobs of a node that were submitted since an apply saw the end of one.
 func (x *Executor) countOf(key cache.Key) string {
 	return filepath.Join(x.Project.State, "submitted", key.String()[:24])
@@ -157,6 +171,8 @@ type attempt struct {
 	quiet      bool // no other job may run on the node
 	limits     *limits
 	named      []string                   // see Request
+	names      map[cache.Key]string       // see Request
+	done       bool                       // the result is laid out
 	unsigned   bool                       // the job has left an outcome that is not believed
 	printed    printed                    // by the job
 	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: none began
@@ -167,10 +183,9 @@ type attempt struct {
 
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
-	if e, err := j.Store.Ask(ctx, j.env.Key); err == nil { // an earlier apply was killed before it took the result
+	if err := j.take(ctx); err == nil { // an earlier apply was killed before it took the result
 		j.clean(ctx)
-		j.ran = e.Duration
-		return workdir.CopyTree(j.env.Out, e.Dir)
+		return nil
 	}
 	if f := j.failedAlone(ctx); f != nil {
 		return f
@@ -205,7 +220,7 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 	}
 	j.tell("job %s %s", id.Name(), verb)
 	j.env.Emit(engine.Event{Type: engine.Note, Reason: engine.Waiting + "job " + id.Name() + " to start",
-		Data: map[string]any{submitted: true}})
+		Data: map[string]any{detach.Submitted: true}})
 	if j.Streams {
 		j.stream(ctx, id)
 		defer j.streamed(0)
@@ -227,9 +242,6 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 	}
 	return j.conclude(ctx, id, end)
 }
-
-// submitted names the datum of the Note by which a job is known to be in the queue.
-const submitted = "submitted"
 
 // errWorkerEnded ends the wait for a job whose worker has left its outcome.
 var errWorkerEnded = errors.New("the worker has ended")
@@ -267,7 +279,7 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	}
 	d, err := drawn(ctx)
 	if err == nil {
-		err = j.Store.Send(ctx, d.Snapshot)
+		_, err = j.Store.Send(ctx, d.Snapshot, "")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
@@ -277,8 +289,8 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 		return nil, err
 	}
 	owner, _ := j.owner()
-	r := Request{j.Project, host(), owner, j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
-		j.named}
+	r := Request{j.Project, host(), owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
+		j.named, j.names}
 	return json.MarshalIndent(r, "", "  ")
 }
 
@@ -289,7 +301,12 @@ const mostDepth = 16
 // inputs.
 func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth int) error {
 	if j.Wanted(address) {
-		return j.Store.Send(ctx, e)
+		owner, _ := j.owner()
+		object, err := j.Store.Send(ctx, e, inputOf(owner, e))
+		if object != shared.ObjectOf(e.Key) {
+			j.names[e.Key] = object
+		}
+		return err
 	}
 	lines, err := cache.ParseText(e.Text)
 	if err != nil || depth > mostDepth {

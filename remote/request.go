@@ -66,6 +66,7 @@ type Request struct {
 	Project
 	Host     string          `json:"host"`  // name of the machine that submitted the job
 	Owner    string          `json:"owner"` // name of the project among those that share the store
+	Round    string          `json:"round"` // in which the result is made again; "": there is none
 	Run      string          `json:"run"`   // ID of the apply that submitted the job
 	Address  string          `json:"address"`
 	Key      cache.Key       `json:"key"`      // that the worker must find the node under
@@ -73,6 +74,9 @@ type Request struct {
 	Choice   json.RawMessage `json:"choice"`   // from which the graph was made, see campaign.Project.Part
 	Login    *bucket.Login   `json:"login"`    // for the shared store; nil: the worker has its own
 	Named    []string        `json:"named"`    // paths that must be there: commands of the node name them by abspath
+	// of objects that stand for entries, by key: the result that is made again, and inputs of which the shared store
+	// has other results
+	Names map[cache.Key]string `json:"names"`
 }
 
 // maxFile bounds the requests and outcomes that are read, in bytes.
@@ -101,9 +105,9 @@ func writeJSON(path string, v any) error {
 	return fs.Replace(path, append(text, '\n'))
 }
 
-// readJSON reads a file that another process wrote.
+// readJSON reads a file that another process of this user wrote. What somebody else has put there would be run.
 func readJSON(path string, v any) error {
-	f, info, err := fs.OpenRegular(path)
+	f, info, err := fs.OpenOwn(path)
 	if err != nil {
 		return err
 	}

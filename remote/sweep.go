@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/remote/again"
 )
 
 const (
@@ -30,14 +32,10 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action != engine.Cached && s.Node.Remote != nil {
-			wanted[jobKey(s.Key, owner)], wanted[x.countOf(s.Key)] = true, true
-		}
-	}
-	failed, err := x.sweepOutcomes(ctx, owner, wanted)
+	wanted, err := x.wanted(p, owner)
 	errs := []error{err}
+	failed, err := x.sweepOutcomes(ctx, owner, wanted)
+	errs = append(errs, err)
 	counts, _ := filepath.Glob(filepath.Join(x.Project.State, "submitted", "*"))
 	for _, path := range counts {
 		if info, err := os.Lstat(path); err == nil && !wanted[path] && time.Since(info.ModTime()) > sweepAge {
@@ -48,6 +46,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	if keeper, ok := scheduler.(job.Keeper); ok && failure == nil {
 		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, request []byte) bool {
 			_, of, _ := strings.Cut(key, ":")
+			of, _, _ = strings.Cut(of, ":")
 			old := time.Since(changed) > sweepAge
 			switch {
 			case of == owner:
@@ -61,25 +60,52 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	return errors.Join(errs...)
 }
 
-// sweepOutcomes removes outcomes that nobody wants, and returns the keys of jobs whose failures stay.
+// wanted are the keys of the jobs that a plan waits for, the files that count them, and the keys of their inputs.
+func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error) {
+	due, planned := map[cache.Key]bool{}, map[cache.Key]bool{}
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		planned[s.Key] = true
+		due[s.Key] = due[s.Key] || s.Action != engine.Cached && s.Node.Remote != nil
+	}
+	marks, err := x.marks.Sweep(func(m again.Mark) (bool, bool) { return due[m.Key], planned[m.Key] }, sweepAge)
+	wanted := map[string]bool{}
+	for key, m := range marks { // also of nodes that this plan leaves out
+		wanted[jobKey(key, owner, m.Round)], wanted[x.countOf(key)+"."+m.Round] = true, true
+	}
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Action != engine.Cached && s.Node.Remote != nil {
+			wanted[jobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true
+			for _, dep := range s.Node.Needs {
+				if input, ok := p.Step(dep.Address); ok {
+					wanted[input.Key.String()] = true
+				}
+			}
+		}
+	}
+	return wanted, err
+}
+
+// sweepOutcomes removes what jobs left in the bucket and nobody wants, and returns the keys of jobs whose failures
+// stay.
 func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[string]bool) (map[string]bool, error) {
 	var remove []string
 	failed := map[string]bool{}
-	for o, err := range x.Bucket.List(ctx, outcomes) {
+	for o, err := range x.Bucket.List(ctx, jobs) {
 		if err != nil {
 			return failed, err
 		}
-		of, name, _ := strings.Cut(strings.TrimPrefix(o.Name, outcomes), "/")
-		key := strings.TrimSuffix(name, ".json") + ":" + of
+		of, key, end := leftBy(o.Name)
+		input, _, _ := strings.Cut(key, ":")
 		age := time.Since(o.Stored)
 		switch {
-		case of == owner && wanted[key]:
-		case of == owner:
+		case of == owner && (wanted[key] || end == inputEnd && wanted[input]):
+		case of == owner && end == outcomeEnd:
 			left, err := x.readOutcome(ctx, o.Name)
 			if failed[key] = err == nil && left.Failure != nil && age < sweepAge; !failed[key] {
 				remove = append(remove, o.Name)
 			}
-		case age > outcomeAge:
+		case of == owner || age > outcomeAge:
 			remove = append(remove, o.Name)
 		}
 	}

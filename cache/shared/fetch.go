@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -122,32 +123,60 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	return cache.Entry{}, fmt.Errorf("entry %s: %w: %w", key.Short(), cache.ErrMiss, err)
 }
 
-// fetch reads an entry into the machine's store.
-func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
-	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
+// Lay brings the files of an entry, which is an object of another name than that of its key, into a directory that
+// takes the place of an empty one, and returns what the entry says of itself. The error wraps cache.ErrMiss if there is
+// no such object.
+func (s *Store) Lay(ctx context.Context, key cache.Key, object, dir string) (cache.Meta, error) {
+	m, err := s.remote.lay(ctx, key, object, func() (string, error) { return dir, os.Remove(dir) })
+	switch {
+	case errors.Is(err, iofs.ErrNotExist):
+		err = fmt.Errorf("%s: %w", object, cache.ErrMiss)
+	case err != nil:
+		err = errors.Join(fmt.Errorf("%s: %w", object, err), fs.RemoveTree(dir), os.Mkdir(dir, 0o755))
+	}
+	return m, err
+}
+
+// lay reads an entry, and unpacks its files into a directory that place returns, and that is not there yet.
+func (r *remote) lay(ctx context.Context, key cache.Key, object string, place func() (string, error)) (m cache.Meta,
+	err error) {
+	body, err := r.Bucket.Open(ctx, object, 0)
 	if err != nil {
-		return cache.Entry{}, err
+		return m, err
 	}
 	defer body.Close()
 	stream := bufio.NewReaderSize(body, buffered)
 	head, err := readHead(stream, key)
 	if err != nil {
-		return cache.Entry{}, err
+		return m, err
 	}
 	if !r.accepts(&head) {
-		return cache.Entry{}, refuse("it is not signed by a key of trust")
+		return m, refuse("it is not signed by a key of trust")
 	}
 	if len(r.Trust) > 0 { // no signature is over it
 		head.Transcript = ""
 	}
-	dir, err := r.disk.Scratch()
+	dir, err := place()
+	if err == nil {
+		err = unpack(ctx, stream, &head.Meta, dir)
+	}
+	return head.Meta, err
+}
+
+// fetch reads an entry into the machine's store.
+func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
+	scratch := ""
+	m, err := r.lay(ctx, key, r.object(key), func() (dir string, err error) {
+		scratch, err = r.disk.Scratch()
+		return filepath.Join(scratch, cache.FilesDir), err
+	})
 	if err != nil {
+		if scratch != "" {
+			err = errors.Join(err, fs.RemoveTree(scratch))
+		}
 		return cache.Entry{}, err
 	}
-	if err := unpack(ctx, stream, &head.Meta, filepath.Join(dir, cache.FilesDir)); err != nil {
-		return cache.Entry{}, errors.Join(err, fs.RemoveTree(dir))
-	}
-	e, err := r.disk.Import(ctx, cache.Draft{Meta: head.Meta, Dir: dir})
+	e, err := r.disk.Import(ctx, cache.Draft{Meta: m, Dir: scratch})
 	if errors.Is(err, cache.ErrDamaged) {
 		return cache.Entry{}, refuse("%v", err)
 	}

@@ -130,13 +130,13 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	if refused { // nobody can use what is there
 		create = r.Bucket.Replace
 	}
-	err = create(ctx, ObjectOf(e.Key), p, p.size)
+	err = create(ctx, r.object(e.Key), p, p.size)
 	if errors.Is(err, iofs.ErrExist) {
-		rec, err := r.head(ctx, e.Key)
+		rec, err := r.head(ctx, r.object(e.Key), e.Key)
 		if err == nil && r.accepts(&rec) {
 			r.there(e, rec)
 			r.mu.Lock()
-			r.lines = append(r.lines, rec.Line())
+			r.add(rec)
 			r.mu.Unlock()
 			return nil
 		}
@@ -152,19 +152,42 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 }
 
 func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
-	err := r.Bucket.Replace(ctx, ObjectOf(e.Key), p, p.size)
+	err := r.Bucket.Replace(ctx, r.object(e.Key), p, p.size)
 	if err == nil {
 		r.put(e)
 	}
 	return err
 }
 
-// Send puts an entry of this machine into the shared store, unless it is there, and returns when it is.
-func (s *Store) Send(ctx context.Context, e cache.Entry) error {
-	if rec, err := s.remote.head(ctx, e.Key); err == nil && s.remote.accepts(&rec) {
-		return nil
+// Send puts an entry of this machine into the shared store, unless it is there, and returns the name of its object when
+// it is. If the store has another result of the key, which stays, the entry becomes the object beside; unless that name
+// is empty.
+func (s *Store) Send(ctx context.Context, e cache.Entry, beside string) (object string, err error) {
+	r := s.remote
+	object = r.object(e.Key)
+	rec, err := r.head(ctx, object, e.Key)
+	switch {
+	case err != nil || !r.accepts(&rec):
+		return object, r.upload(ctx, e)
+	case beside == "" || rec.Digest == e.Digest:
+		return object, nil
 	}
-	return s.remote.upload(ctx, e)
+	rec, err = r.head(ctx, beside, e.Key)
+	if err == nil && r.accepts(&rec) && rec.Digest == e.Digest {
+		return beside, nil
+	}
+	p, err := pack(e, r.Sign(signed(&e.Meta)))
+	if err == nil {
+		err = r.Bucket.Replace(ctx, beside, p, p.size)
+	}
+	return beside, err
+}
+
+// add has the index tell of an entry. The caller holds mu.
+func (r *remote) add(rec index.Record) {
+	if r.Names[rec.Key] == "" {
+		r.lines = append(r.lines, rec.Line())
+	}
 }
 
 // put notes that an entry was put.
@@ -174,7 +197,7 @@ func (r *remote) put(e cache.Entry) {
 	defer r.mu.Unlock()
 	r.sent.Entries++
 	r.sent.Bytes += e.Bytes
-	r.lines = append(r.lines, rec.Line())
+	r.add(rec)
 	delete(r.refused, e.Key)
 }
 
@@ -188,9 +211,9 @@ func (r *remote) there(e cache.Entry, rec index.Record) {
 	}
 }
 
-// head reads what an entry of the store says of itself.
-func (r *remote) head(ctx context.Context, key cache.Key) (index.Record, error) {
-	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
+// head reads what an entry of the store says of itself, in an object.
+func (r *remote) head(ctx context.Context, object string, key cache.Key) (index.Record, error) {
+	body, err := r.Bucket.Open(ctx, object, 0)
 	if err != nil {
 		return index.Record{}, err
 	}

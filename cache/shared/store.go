@@ -3,6 +3,7 @@
 package shared
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Options struct {
 	Dir         string // of this machine, for copies of the index
 	ReadOnly    bool
 	Lent        bool                      // this machine can write what Send sends, and no index
+	Names       map[cache.Key]string      // of objects for the entries of keys of which the index tells otherwise
 	sshkey.Keys                           // of entries
 	Wanted      func(address string) bool // whether the result of a node is of use to other machines
 	Tell        func(warning string)      // must not be nil; called by several goroutines
@@ -142,11 +144,14 @@ func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) 
 	t := r.index(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t == nil || r.refused[key] {
+	if t == nil || r.refused[key] || r.Names[key] != "" {
 		return index.Record{}, false
 	}
 	return t.Record(key, r.accepts)
 }
+
+// object returns the name of the object of a key.
+func (r *remote) object(key cache.Key) string { return cmp.Or(r.Names[key], ObjectOf(key)) }
 
 // named returns the key that has a content key.
 func (r *remote) named(ctx context.Context, content cache.Key) (cache.Key, bool) {

@@ -184,7 +184,7 @@ func TestAnotherMachineDrawsTheSameGraph(t *testing.T) {
 		t.Helper()
 		taken, err := source.Take(t.Context(), d)
 		if err == nil {
-			err = here.store.Send(t.Context(), taken.Snapshot)
+			_, err = here.store.Send(t.Context(), taken.Snapshot, "")
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -171,18 +171,9 @@ func tooLarge(address, file string) error {
 		"%s is built on the node, and %s in its build context has more than 64 MiB, which are not sent", address, file)
 }
 
-// Peeker tells whether there is a result under a key.
-type Peeker interface {
-	Peek(ctx context.Context, key cache.Key) (cache.Entry, error)
-}
-
 // Check returns why the jobs of a plan cannot be made, and the remedy; nil if they can.
-func Check(ctx context.Context, d *tasks.Drawing, p *engine.Plan, store Peeker) *failure.Failure {
-	f := d.Config.Remote.Check(p, func(key cache.Key) bool {
-		_, err := store.Peek(ctx, key)
-		return err == nil
-	})
-	if f != nil {
+func Check(d *tasks.Drawing, p *engine.Plan) *failure.Failure {
+	if f := d.Config.Remote.Check(p); f != nil {
 		return f
 	}
 	t := &taking{Drawing: d, files: map[string]wanted{}}

@@ -23,7 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
-	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/detach"
 )
 
 type applyFlags struct {
@@ -264,7 +264,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	defer arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
 	if o.detach {
-		shown = &remote.Detacher{Next: shown, Detach: func(d *remote.Detached) { cancel(d) }}
+		shown = &detach.Detacher{Next: shown, Detach: func(d *detach.Detached) { cancel(d) }}
 	}
 	watchers := watch.Watchers{runs, &gpuhours.Meter{Limit: o.maxGPUHours, Stop: func(used float64) {
 		cancel(&budgetError{fmt.Sprintf("-max-gpu-hours %g is used up (%.3g): nothing more is started; what is "+

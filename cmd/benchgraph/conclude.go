@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/internal/printable"
-	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/detach"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -53,7 +53,7 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 	if err == nil && c.show != nil {
 		return c.show(ctx, s, applied)
 	}
-	if detached, ok := errors.AsType[*remote.Detached](err); ok {
+	if detached, ok := errors.AsType[*detach.Detached](err); ok {
 		s.note("%s.", detached)
 		err = endOf(&c.failOn, nil, nil, applied)
 		s.sum(ctx, applied, nil, c, err)

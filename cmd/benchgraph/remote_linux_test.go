@@ -151,7 +151,6 @@ func TestACampaignOnSlurm(t *testing.T) {
 	if gpus := trial.Record.Class.GPUs; len(gpus) != 1 || gpus[0].Name != "NVIDIA H200" {
 		t.Errorf("a block was measured on %v", gpus)
 	}
-	c.must(1, "apply", `-replace=trial.speed["c#2"]`).says(t, "has a result, and a job cannot replace a result")
 	for _, dir := range []string{c.work, filepath.Join(filepath.Dir(c.hold), "store", "jobs", "*"),
 		c.path(".benchgraph", "submitted")} {
 		left, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -449,6 +448,10 @@ func TestJobsThatCannotBe(t *testing.T) {
 		`work_dir = "/proc/nope"`).Replace(measuredFile))
 	c.must(0, "plan").says(t, "jobs of executor gpu ask for 4000 cores, and a node has ")
 	c.must(1, "apply").says(t, "executor gpu: work_dir: mkdir /proc/nope", "Name a directory in which")
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err, os.Mkdir(c.work, 0o700), os.Chmod(c.work, 0o777))
+	c.write("benchmarks.hcl", strings.Replace(string(text), "/proc/nope", c.work, 1))
+	c.must(1, "apply").says(t, "others can write to "+c.work+" (mode 0777)", "no other user (chmod go-w, or +t)")
 	if n := len(c.attempts()); n != 0 {
 		t.Errorf("%d nodes ran", n)
 	}

@@ -55,10 +55,10 @@ func (s *session) share(o access) error {
 	if s.project.Spec.Store == nil || o.offline || s.store.Shares() {
 		return nil
 	}
-	return s.shareAt(s.project.Spec.Store)
+	return s.shareAt(s.project.Spec.Store, nil)
 }
 
-func (s *session) shareAt(spec *hclspec.Store) error {
+func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string) error {
 	b, err := s.bucketOf(spec)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *session) shareAt(spec *hclspec.Store) error {
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
 	s.store.Share(shared.Options{
-		Bucket: b, Keys: keys, Lent: s.login != nil, Name: spec.URL,
+		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL,
 		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
 	})

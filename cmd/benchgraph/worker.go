@@ -98,7 +98,11 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	store, err := worker.StoreDir(a.env["BENCHGRAPH_CACHE_DIR"])
+	given := a.env["BENCHGRAPH_CACHE_DIR"]
+	if len(r.Names) > 0 { // the node may have other results under these keys
+		given = filepath.Join(dir, "store")
+	}
+	store, err := worker.StoreDir(given)
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := s.openState(ctx, o); err != nil {
 		return err
 	}
-	if err := s.shareAt(&r.Shared); err != nil {
+	if err := s.shareAt(&r.Shared, r.Names); err != nil {
 		return err
 	}
 	if err := s.lay(ctx, j, filepath.Join(dir, "snapshot")); err != nil {

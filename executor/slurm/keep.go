@@ -26,10 +26,12 @@ const ofJob = ".job"
 
 func (o *Options) dirOf(key string) string { return filepath.Join(o.WorkDir, key+ofJob) }
 
-// keep makes the directory of a job with its request, which only the user can read, and returns the path of that.
-func (c *Cluster) keep(j job.Job) (request string, err error) {
+func (o *Options) requestOf(key string) string { return filepath.Join(o.dirOf(key), requestFile) }
+
+// keep makes the directory of a job with its request, which only the user can read.
+func (c *Cluster) keep(j job.Job) error {
 	dir := c.o.dirOf(j.Key)
-	err = os.MkdirAll(dir, 0o700)
+	err := os.MkdirAll(dir, 0o700)
 	if err == nil {
 		err = cache.CheckOwner(dir)
 	}
@@ -37,10 +39,9 @@ func (c *Cluster) keep(j job.Job) (request string, err error) {
 		err = os.Chmod(dir, 0o700)
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	request = filepath.Join(dir, requestFile)
-	return request, fs.Replace(request, j.Request)
+	return fs.Replace(c.o.requestOf(j.Key), j.Request)
 }
 
 // Log writes what a job has printed; nothing if the job never ran.

@@ -356,3 +356,25 @@ PATH=${PATH#*:} exec %[1]s "$@"
 		t.Errorf("submitted %d times, ran %d times", s.lines(t, "sbatch.calls"), s.lines(t, "runs"))
 	}
 }
+
+// A job that is there keeps its request as its worker left it: what was lent to the job is not written there again.
+func TestTheRequestOfARunningJobStays(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, slurmtest.Nodes{})
+	j := s.job("taken", "echo taken >\"$BENCHGRAPH_REQUEST\"; touch runs; while [ ! -e over ]; do sleep 0.05; done\n"+
+		"cat \"$BENCHGRAPH_REQUEST\"")
+	j.Request = []byte("lent\n")
+	id := s.submit(t, j)
+	s.appears(t, "runs")
+	j.Request = []byte("lent once more\n")
+	if again, found, err := s.client.Submit(t.Context(), j); err != nil || !found || again != id {
+		t.Errorf("job %s: found %v, %v", again, found, err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "over"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.wait(t, id)
+	if got := s.text(t, "taken"); got != "taken\n" {
+		t.Errorf("the request is %q", got)
+	}
+}

@@ -64,12 +64,8 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 		return "", false, err
 	}
 	defer end()
-	request, err := c.keep(j)
-	if err != nil {
-		return "", false, err
-	}
 	s := submission{c: c, job: j, call: call{name: "sbatch", args: args, stdin: script,
-		environ: append(slices.Clone(j.Environ), job.RequestVariable+"="+request)}}
+		environ: append(slices.Clone(j.Environ), job.RequestVariable+"="+c.o.requestOf(j.Key))}}
 	for try := 0; ; try++ {
 		id, found, done, err := s.try(ctx)
 		if done || err != nil {
@@ -121,6 +117,11 @@ func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err 
 	}
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
 		return "", false, false, nil // the controller may still have it before it
+	}
+	// The request of a job that is there already stays as it is: the job's worker may have taken from it what other
+	// processes on the node must not read.
+	if err := s.c.keep(s.job); err != nil {
+		return "", false, true, err
 	}
 	id, err = s.sbatch(ctx)
 	if err != nil {

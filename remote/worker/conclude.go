@@ -22,7 +22,7 @@ func Conclude(ctx context.Context, r *remote.Request, done *engine.Result, store
 	if err != nil {
 		return fmt.Errorf("%s was not run: %w", r.Address, err)
 	}
-	if err := store.Send(ctx, e); err != nil { // the store of this machine may have had it, and the shared one not
+	if _, err := store.Send(ctx, e, ""); err != nil { // where this machine had it, the shared store may not
 		return fmt.Errorf("the result could not be put into the shared store: %w", err)
 	}
 	return nil

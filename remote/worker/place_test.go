@@ -44,3 +44,23 @@ func TestARequestIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// A request that another user has put there is not run.
+func TestARequestOfSomebodyElse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "request")
+	r := remote.Request{Project: remote.Project{Dir: "/project"}, Owner: "o", Address: "trial.x", Key: cache.Key{1},
+		Snapshot: cache.Key{2}}
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err == nil {
+		err = os.Chmod(path, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.TakeRequest(path); err == nil || !strings.Contains(err.Error(), "others can write to it") {
+		t.Errorf("%v", err)
+	}
+}

@@ -21,7 +21,7 @@ type Store interface {
 
 // Planner plans one node and all that the node needs, as *tasks.Project does.
 type Planner interface {
-	Part(ctx context.Context, choice json.RawMessage, address string) (*engine.Plan, error)
+	Part(ctx context.Context, choice json.RawMessage, address string, again bool) (*engine.Plan, error)
 }
 
 // Plan plans the node of the request on the machine of the worker. The shared store is asked for each result that would
@@ -31,7 +31,7 @@ func Plan(ctx context.Context, r *remote.Request, project Planner, store Store, 
 	*engine.Plan, error) {
 	asked := map[cache.Key]bool{r.Key: true}
 	for {
-		p, err := project.Part(ctx, r.Choice, r.Address)
+		p, err := project.Part(ctx, r.Choice, r.Address, r.Round != "")
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,5 @@
-package remote
+// Package pool grants places among the jobs of an executor.
+package pool
 
 import (
 	"fmt"
@@ -17,8 +18,8 @@ type Pool struct {
 	jobs int
 }
 
-// Pool returns the pool of this machine with the places of the executor.
-func (x *Executor) Pool(of device.Pool) *Pool { return &Pool{Pool: of, name: x.Name, max: x.MaxJobs} }
+// New returns the pool of this machine with as many places as the executor of a name has jobs at once.
+func New(of device.Pool, name string, most int) *Pool { return &Pool{Pool: of, name: name, max: most} }
 
 // Fits reports why a request can never be granted. Whether the cluster can grant what a job asks for, its scheduler
 // says.

@@ -1,4 +1,5 @@
-package remote
+// Package detach ends an apply whose jobs go on without it.
+package detach
 
 import (
 	"fmt"
@@ -7,6 +8,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 )
+
+// Submitted names the datum of the Note by which a job is known to be in the queue.
+const Submitted = "submitted"
 
 // Detached is the cause with which an apply ends whose jobs go on.
 type Detached struct{ Jobs int }
@@ -58,7 +62,7 @@ func (d *Detacher) take(e engine.Event) bool {
 	case engine.NodeStart:
 		d.running[e.Address] = false
 	case engine.Note:
-		if _, ok := d.running[e.Address]; ok && e.Data[submitted] == true {
+		if _, ok := d.running[e.Address]; ok && e.Data[Submitted] == true {
 			d.running[e.Address] = true
 		}
 	case engine.NodeDone, engine.NodeFailed:
