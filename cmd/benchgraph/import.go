@@ -65,11 +65,11 @@ func (a *app) runImport(o *importFlags, names []string) error {
 		return a.importResults(o, rows, problems)
 	}
 	commits, more, err := dataset.Commits(rows, options)
+	lost := a.tellProblems(append(problems, more...))
 	if err != nil {
 		return hint("Say with -map rev=COLUMN which column has the commits; benchgraph help import lists the names "+
 			"that are known.", "import: %w", err)
 	}
-	lost := a.tellProblems(append(problems, more...))
 	var text bytes.Buffer
 	if err := dataset.Write(&text, importComment(names, commits, lost), commits, options.Defaults); err != nil {
 		return err

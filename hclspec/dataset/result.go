@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // resultFields are the names that columns of recorded results usually have.
@@ -83,7 +84,9 @@ func resultsOf(row Row) (lines []recorded.Line, wrong []string) {
 		add(result(row.Fields, nil))
 		return lines, wrong
 	}
-	for _, l := range wide(row.Fields) {
+	measured, unread := wide(row.Fields)
+	wrong = append(wrong, unread...)
+	for _, l := range measured {
 		add(l, "")
 	}
 	if len(lines) == 0 && cell(row.Fields, "status") != "" && cell(row.Fields, "side") != "" {
@@ -166,12 +169,25 @@ func float(fields map[string]any, field string, problem *string) *float64 {
 	if s == "" {
 		return nil
 	}
-	f, err := strconv.ParseFloat(strings.TrimSuffix(strings.ReplaceAll(s, ",", ""), "%"), 64)
-	if err != nil {
-		*problem = field + " " + quote(s) + " is no number"
+	f, wrong := amount(strings.TrimSuffix(s, "%"))
+	if wrong != "" {
+		*problem = field + " " + wrong
 		return nil
 	}
 	return &f
+}
+
+// amount reads a number; wrong is the rest of a sentence about one that cannot be read. Tables are written in many
+// countries: 1.234,5 is never read as 1.2345.
+func amount(s string) (f float64, wrong string) {
+	f, err := number.Parse(s)
+	if err == nil {
+		return f, ""
+	}
+	if _, err := number.Divided(s); err == nil {
+		return 0, quote(s) + " is no number: its comma may divide digits or be a decimal mark"
+	}
+	return 0, quote(s) + " is no number"
 }
 
 func whole(fields map[string]any, field string, problem *string) *int {
@@ -190,18 +206,23 @@ func whole(fields map[string]any, field string, problem *string) *int {
 // sides are what the columns of wide tables begin with.
 var sides = []string{"baseline", "human", "agent"}
 
-// wide reads the measurements of all sides from one row.
-func wide(fields map[string]any) (lines []recorded.Line) {
+// wide reads the measurements of all sides from one row. Wrong are the cells of measurements that hold no number.
+func wide(fields map[string]any) (lines []recorded.Line, wrong []string) {
 	base := recorded.Line{Commit: cell(fields, "commit"), Runner: cell(fields, "runner"),
 		Source: cell(fields, "source")}
 	add := func(side, column string, v any) {
 		metric, unit := metricName(column)
-		n, ok := v.(json.Number)
-		if s, isText := v.(string); isText && text(s) != "" {
-			n, ok = json.Number(s), true
+		switch v.(type) {
+		case json.Number, string:
+		default:
+			return
 		}
-		f, err := n.Float64()
-		if !ok || err != nil || unit == "" {
+		if unit == "" || text(v) == "" {
+			return
+		}
+		f, unread := amount(text(v))
+		if unread != "" {
+			wrong = append(wrong, side+" "+column+" "+unread)
 			return
 		}
 		l := base
@@ -222,7 +243,7 @@ func wide(fields map[string]any) (lines []recorded.Line) {
 			}
 		}
 	}
-	return lines
+	return lines, wrong
 }
 
 // metricName is the usual name of a metric and its unit, from a column; the unit is empty when nothing tells it.

@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // Commit is a commit of the universe, with the expected properties of its measurements where they are known.
@@ -170,6 +173,8 @@ func exclusion(l *Line, c Commit) string {
 		return "flagged: " + strings.Join(l.Flags, ", ")
 	case l.Unit == "":
 		return "its unit is not recorded"
+	case *l.Value < 0 && units.Quantity(l.Unit) != "":
+		return "a " + units.Quantity(l.Unit) + " is not negative"
 	case l.Model != "" && c.Model != "" && l.Model != c.Model:
 		return fmt.Sprintf("measured with %s, and the commit's command names %s: another methodology", l.Model, c.Model)
 	}
@@ -207,26 +212,43 @@ func diagnosis(l *Line) string {
 }
 
 // same is what two records have in common that cannot both be true when their values differ.
-type same struct{ commit, variant, runner, metric, unit, model, methodology string }
+type same struct{ commit, variant, runner, metric, model, methodology string }
 
 func (e *Entry) identity() same {
-	return same{e.Commit, e.Variant(), e.Runner, e.Metric, e.Unit, e.Model, e.Methodology}
+	return same{e.Commit, e.Variant(), e.Runner, e.Metric, e.Model, e.Methodology}
 }
 
-// findConflicts takes all values out that are recorded differently under one identity.
+// figure is a value in the unit in which it was recorded.
+type figure struct {
+	value float64
+	unit  string
+}
+
+// findConflicts takes all values out that are recorded differently under one identity, be it in two units of one
+// dimension.
 func (b *Book) findConflicts() {
-	values := map[same][]float64{}
+	figures := map[same][]figure{}
 	for _, e := range b.Entries {
 		if e.Counts {
-			id := e.identity()
-			if !slices.Contains(values[id], *e.Value) {
-				values[id] = append(values[id], *e.Value)
+			f, id := figure{*e.Value, e.Unit}, e.identity()
+			if !slices.Contains(figures[id], f) {
+				figures[id] = append(figures[id], f)
 			}
 		}
 	}
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		if all := values[e.identity()]; e.Counts && len(all) > 1 {
+		if !e.Counts {
+			continue
+		}
+		var all []float64
+		for _, f := range figures[e.identity()] {
+			v, ok := units.Convert(f.value, f.unit, e.Unit)
+			if v = number.Round(v); ok && !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+		if len(all) > 1 {
 			slices.Sort(all)
 			e.Counts, e.Why = false,
 				fmt.Sprintf(conflicting+" %v %s are recorded for the same measurement, and none supersedes the other",

@@ -209,3 +209,25 @@ func FuzzRead(f *testing.F) {
 		})
 	})
 }
+
+// Two values of one measurement exclude each other in whatever units they were recorded.
+func TestConflictsInTwoUnits(t *testing.T) {
+	for _, test := range []struct {
+		ms, s float64
+		state string
+	}{{100, 0.2, Conflict}, {100, 0.1, Measured}, {651.12, 0.65112, Measured}, {-100, -0.1, Excluded}} {
+		lines := []Line{
+			{Commit: "c", Side: "human", Runner: "r", Metric: "ttft_mean", Unit: "ms", Value: &test.ms, Source: "one"},
+			{Commit: "c", Side: "human", Runner: "r", Metric: "ttft_mean", Unit: "s", Value: &test.s, Source: "two"},
+		}
+		b := Keep([]Commit{{Name: "c"}}, lines)
+		if b.States[0].State != test.state {
+			t.Errorf("%v ms and %v s are %+v", test.ms, test.s, b.States)
+		}
+		for _, e := range b.Entries {
+			if e.Counts != (test.state == Measured) {
+				t.Errorf("%v %s counts: %v, %s", *e.Value, e.Unit, e.Counts, e.Why)
+			}
+		}
+	}
+}
