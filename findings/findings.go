@@ -206,6 +206,8 @@ func outcome(s, base *standing) (stats.Outcome, string, bool) {
 		return stats.NoBaseline, "the baseline failed: " + Explain(base.failure), true
 	case base.infra != nil && base.infra.Subject != "":
 		return stats.NoBaseline, "the baseline could not be measured: " + base.infra.Message, true
+	case base.unmade() && (s.Absent == stats.BuildFailed || s.Absent == stats.Tie):
+		return stats.NoBaseline, "the baseline is missing: " + base.Why, true
 	case s.Absent != "":
 		return s.Absent, s.Why, true
 	case s.spared():
@@ -220,6 +222,11 @@ func outcome(s, base *standing) (stats.Outcome, string, bool) {
 		return stats.NotRun, cmp.Or(s.pending, "no sample has been taken"), true
 	}
 	return "", "", false
+}
+
+// unmade says whether it cannot be measured, whatever is done about the other members of its block.
+func (s *standing) unmade() bool {
+	return s.Absent != "" && s.Absent != stats.NotRun && s.Absent != stats.Tie
 }
 
 // Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence.

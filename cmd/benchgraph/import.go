@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -109,7 +110,7 @@ func (a *app) importResults(o *importFlags, rows []dataset.Row, problems []datas
 		return err
 	}
 	a.note("%s.", view.Count(len(lines), "result"))
-	if refused := recorded.Keep(universe(rows, lines), lines).Refused; len(refused) > 0 {
+	if refused := recorded.Keep(universe(rows, lines), lines, units.Convert).Refused; len(refused) > 0 {
 		why := make([]string, len(refused))
 		for i, r := range refused {
 			why[i] = r.String()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
-	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // resultFields are the names that columns of recorded results usually have.
@@ -177,17 +177,23 @@ func float(fields map[string]any, field string, problem *string) *float64 {
 	return &f
 }
 
-// amount reads a number; wrong is the rest of a sentence about one that cannot be read. Tables are written in many
+// divided is a number whose commas have no other reading: 1,234.5 and 1,234,567, but not 1,234.
+var divided = lazyregexp.New(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})*,[0-9]{3}(\.[0-9]+|,[0-9]{3})$`)
+
+// amount reads a number; wrong is the rest of a sentence about a text that is none. Tables are written in many
 // countries: 1.234,5 is never read as 1.2345.
 func amount(s string) (f float64, wrong string) {
-	f, err := number.Parse(s)
-	if err == nil {
-		return f, ""
+	if strings.Contains(s, ",") {
+		if !divided().MatchString(s) {
+			return 0, quote(s) + " is no number: its comma may divide digits or be a decimal mark"
+		}
+		s = strings.ReplaceAll(s, ",", "")
 	}
-	if _, err := number.Divided(s); err == nil {
-		return 0, quote(s) + " is no number: its comma may divide digits or be a decimal mark"
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || strings.ContainsAny(s, "xX_") {
+		return 0, quote(s) + " is no number"
 	}
-	return 0, quote(s) + " is no number"
+	return f, ""
 }
 
 func whole(fields map[string]any, field string, problem *string) *int {

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/metrics/number"
-	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // Commit is a commit of the universe, with the expected properties of its measurements where they are known.
@@ -73,8 +71,11 @@ type Book struct {
 	sides    map[string]string // by variant
 }
 
+// Convert converts a value into another unit, unless they measure different things.
+type Convert func(value float64, from, to string) (float64, bool)
+
 // Keep enters lines into a book. The states are the same in whatever order the lines come.
-func Keep(commits []Commit, lines []Line) *Book {
+func Keep(commits []Commit, lines []Line, convert Convert) *Book {
 	b := &Book{Commits: commits, sides: map[string]string{}}
 	var said []Line
 	superseded := map[string]bool{}
@@ -113,7 +114,7 @@ func Keep(commits []Commit, lines []Line) *Book {
 		return cmp.Or(cmp.Compare(place(a), place(c)), cmp.Compare(a, c))
 	})
 	slices.SortStableFunc(b.Entries, order)
-	b.findConflicts()
+	b.findConflicts(convert)
 	b.settle()
 	b.judge(said)
 	return b
@@ -173,8 +174,6 @@ func exclusion(l *Line, c Commit) string {
 		return "flagged: " + strings.Join(l.Flags, ", ")
 	case l.Unit == "":
 		return "its unit is not recorded"
-	case *l.Value < 0 && units.Quantity(l.Unit) != "":
-		return "a " + units.Quantity(l.Unit) + " is not negative"
 	case l.Model != "" && c.Model != "" && l.Model != c.Model:
 		return fmt.Sprintf("measured with %s, and the commit's command names %s: another methodology", l.Model, c.Model)
 	}
@@ -224,9 +223,12 @@ type figure struct {
 	unit  string
 }
 
+// rounding is the relative difference that comes from writing one value in two units.
+const rounding = 1e-9
+
 // findConflicts takes all values out that are recorded differently under one identity, be it in two units of one
 // dimension.
-func (b *Book) findConflicts() {
+func (b *Book) findConflicts(convert Convert) {
 	figures := map[same][]figure{}
 	for _, e := range b.Entries {
 		if e.Counts {
@@ -243,8 +245,8 @@ func (b *Book) findConflicts() {
 		}
 		var all []float64
 		for _, f := range figures[e.identity()] {
-			v, ok := units.Convert(f.value, f.unit, e.Unit)
-			if v = number.Round(v); ok && !slices.Contains(all, v) {
+			v, ok := convert(f.value, f.unit, e.Unit)
+			if ok && !slices.ContainsFunc(all, func(w float64) bool { return math.Abs(v-w) <= rounding*math.Abs(v) }) {
 				all = append(all, v)
 			}
 		}
