@@ -352,6 +352,63 @@ task "fine" { command = "true" }
 	if r := apply(false).Result; r.Failed != 1 || r.Done != 1 || r.NotRun != 0 {
 		t.Errorf("going on: %+v", r)
 	}
+	// Each node is counted once, also where the failure changes which blocks there are.
+	s.write("benchmarks.hcl", `
+commit "c" {}
+variant "base" { baseline = true }
+variant "one" {}
+variant "two" {}
+task "made" {
+  for_each = candidates
+  artefact = true
+  command  = each.key == "c/one" ? "exit 3" : "echo ${each.key} >$OUT/x"
+}
+benchmark "b" {
+  for_each = candidates
+  data     = { x = task.made[each.key] }
+  command  = "echo speed: 1"
+  metrics {
+    metric "speed" { match = "speed: ([0-9])" }
+  }
+}
+compare "c" { of = [benchmark.b] }
+`)
+	applied := apply(true)
+	if r := applied.Result; r.Failed != 1 || r.Blocked != 1 || r.NotRun == 0 ||
+		r.Done+r.Cached+r.Failed+r.Blocked+r.Skipped+r.NotRun != len(applied.Plan.Steps) {
+		t.Errorf("failing fast: %+v of %d nodes", r, len(applied.Plan.Steps))
+	}
+}
+
+// What cannot be made is nobody's failure where the baseline cannot be made either.
+func TestWithoutABaselineNoCandidateFailedToBuild(t *testing.T) {
+	t.Parallel()
+	s := tell(t, map[string]string{"benchmarks.hcl": `
+variable "breaks" { default = "^c/(base|one)$" }
+commit "c" {}
+variant "base" { baseline = true }
+variant "one" {}
+variant "two" {}
+task "made" {
+  for_each = candidates
+  artefact = true
+  command  = can(regex(var.breaks, each.key)) ? "exit 1" : "echo ${each.key} >$OUT/x"
+}
+benchmark "b" {
+  for_each = candidates
+  data     = { x = task.made[each.key] }
+  command  = "echo speed: 1"
+  metrics {
+    metric "speed" { match = "speed: ([0-9])" }
+  }
+}
+compare "c" { of = [benchmark.b] }
+`})
+	s.apply()
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NoBaseline, "c/two": stats.NoBaseline})
+	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "(base|one)", "one", 1))
+	s.apply()
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.BuildFailed, "c/two": stats.Tie})
 }
 
 func TestAnInterruptedBlockIsTakenUpAgain(t *testing.T) {

@@ -157,7 +157,7 @@ func (a *Applied) add(wave *engine.Result, broken bool) {
 // sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
 func (a *Applied) sum(d *tasks.Drawing, run string) {
 	r := &a.Result
-	r.Cached = -r.Done
+	r.Cached, r.NotRun = -r.Done, 0
 	failures := r.Failures
 	r.Failures = nil
 	tell := func(s *engine.Step, of func(engine.Failed) bool) bool {
@@ -189,6 +189,8 @@ func (a *Applied) sum(d *tasks.Drawing, run string) {
 			r.Blocked++
 		case s.Action == engine.Skip:
 			r.Skipped++
+		case s.Action == engine.Run: // after the first failure of a FailFast
+			r.NotRun++
 		}
 	}
 	r.Cached = max(r.Cached, 0)

@@ -73,7 +73,7 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 		for port in $OWN $OTHER; do
 			if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then echo "connected to $port"; fi
 		done
-		grep -E '^(CapEff|NoNewPrivs)' /proc/self/status | tr -d '\t'`}
+		grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\t'`}
 	cmd.Env = append(cmd.Env, "PROJECT="+project, "INPUT="+input, "OUT="+out,
 		fmt.Sprint("OWN=", own), fmt.Sprint("OTHER=", other))
 	cmd.Sandbox = &executor.Sandbox{
@@ -81,7 +81,8 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 		Shown: []executor.Mount{{Host: input}, {Host: out, Writable: true}},
 	}
 	got := outputOf(t, cmd)
-	if want := fmt.Sprintf("of the host\nconnected to %d\nCapEff:0000000000000000\nNoNewPrivs:1\n", own); got != want {
+	want := fmt.Sprintf("of the host\nconnected to %d\nCapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n", own)
+	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	for _, dir := range []string{home, tmp, out} {

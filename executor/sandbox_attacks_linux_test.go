@@ -53,6 +53,11 @@ sys.exit(ctypes.CDLL(None).ptrace(16, int(os.environ["VICTIM"]), 0, 0) != 0)'
 		try 'ptrace of the first process' python3 -c '
 import ctypes, sys
 sys.exit(ctypes.CDLL(None).ptrace(16, 1, 0, 0) != 0)'
+		try 'keys of the session' python3 -c '
+import ctypes, os, sys
+call = {"x86_64": 248, "aarch64": 217}[os.uname().machine] # add_key
+ring = -3 # of the session
+sys.exit(ctypes.CDLL(None).syscall(call, b"user", b"benchgraph-attack", b"x", 1, ctypes.c_long(ring)) < 0)'
 		try 'raw packets' python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)'
 	fi
 	set -- /proc/self/fd/*
@@ -120,7 +125,7 @@ func attack(t *testing.T, h *executor.Host) {
 	}
 	text, err := cmd.CombinedOutput()
 	for _, one := range []string{"signal 0", "nice of others", "environment of others", "files of others",
-		"shared memory"} {
+		"shared memory", "keys of the session"} {
 		if !strings.Contains(string(text), one+"\n") {
 			t.Errorf("without a sandbox, %q does not succeed either: %v\n%s", one, err, text)
 		}

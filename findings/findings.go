@@ -177,6 +177,8 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 		return stats.NoBaseline, "the baseline failed: " + Explain(base.Failure), true
 	case base.Infra != nil && base.Infra.Subject != "":
 		return stats.NoBaseline, "the baseline could not be measured: " + base.Infra.Message, true
+	case unmade(base) && (s.Absent == stats.BuildFailed || s.Absent == stats.Tie):
+		return stats.NoBaseline, "the baseline is missing: " + base.Why, true
 	case s.Absent != "":
 		return s.Absent, s.Why, true
 	case s.Spared():
@@ -191,6 +193,11 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 		return stats.NotRun, cmp.Or(s.Pending, "no sample has been taken"), true
 	}
 	return "", "", false
+}
+
+// unmade reports whether a member cannot be measured, whatever is done about the other members of its block.
+func unmade(s *group.Standing) bool {
+	return s.Absent != "" && s.Absent != stats.NotRun && s.Absent != stats.Tie
 }
 
 // Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // contradiction is a statement that five reports on one campaign made against their own data or against each other. It
@@ -408,7 +409,7 @@ func (c *contradiction) state(t *testing.T) (got recordedDocument, text string) 
 				Model: c.models[l.Commit]})
 		}
 	}
-	doc := Document{Recorded: recorded.Keep(commits, lines)}
+	doc := Document{Recorded: recorded.Keep(commits, lines, units.Convert)}
 	files, err := Render(doc, "json")
 	if err != nil {
 		t.Fatal(err)
@@ -456,7 +457,7 @@ func TestRecordedCampaign(t *testing.T) {
 			commits = append(commits, recorded.Commit{Name: l.Commit})
 		}
 	}
-	b := recorded.Keep(commits, lines)
+	b := recorded.Keep(commits, lines, units.Convert)
 	sums := map[string]int{}
 	for _, c := range b.ByState() {
 		sums["states"] += c.Count
@@ -484,7 +485,7 @@ func TestRecordedCampaign(t *testing.T) {
 	}
 	for _, typed := range []int{24, 20, 44, 22, 36, 17, 2, 4, 49} {
 		stated := recorded.Keep(commits, append(lines[:len(lines):len(lines)],
-			recorded.Line{Claim: "complete", Count: &typed}))
+			recorded.Line{Claim: "complete", Count: &typed}), units.Convert)
 		if len(stated.Refused) != 1 {
 			t.Errorf("%d complete commits stand beside the records", typed)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -102,7 +103,7 @@ func hostile(s string) Document {
 		{Commit: "c" + s, Side: "agent", Agent: s, Status: "failed", Cause: s, Evidence: s, Flags: []string{s},
 			Source: s},
 		{Claim: s, Count: &count, Partition: s, Source: s}, {Commit: s, Side: s, Against: s, Verdict: s},
-	})
+	}, units.Convert)
 	return Document{Title: s, Recorded: book, Pairs: []stats.Comparison{won}, Snapshot: Snapshot{s, time.Time{}, s, s},
 		Universe: 2, Comparisons: []stats.Comparison{row, won},
 		Measurements: []Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s, Value: -1.5,

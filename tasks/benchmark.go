@@ -174,13 +174,13 @@ func (b *builder) addGroup(g *Group) {
 			nobody(Absence{stats.NoBaseline, "the baseline is missing: " + gap.Why})
 		}
 	}
+	if why := g.nothingToMeasure(); why != "" {
+		nobody(Absence{stats.Tie, why})
+	}
 	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m Member) bool { return !m.Baseline }) {
 		nobody(Absence{stats.NotRun, "what was to be held against it is not there"})
 	}
 	slices.SortFunc(taking, func(x, y Member) int { return strings.Compare(x.Name, y.Name) })
-	if why := g.nothingToMeasure(); why != "" {
-		nobody(Absence{stats.Tie, why})
-	}
 	trials := b.addTrials(g, taking)
 	for _, m := range g.Members {
 		n := b.add(m.Bench.Block, &benchmarkTask{m}, nil)

@@ -213,6 +213,11 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := o.selection.infeasible(p); err != nil {
 		return err
 	}
+	if o.try == nil { // which gets its compare once its metric is known
+		if err := o.failOn.needsCompare(p); err != nil {
+			return err
+		}
+	}
 	if file != nil {
 		if err := file.check(p, s.outcome); err != nil {
 			return err

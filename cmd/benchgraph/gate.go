@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -66,6 +67,15 @@ func (e *gateError) Error() string {
 		fmt.Fprintf(&b, " (compare.%s)", r.Compare)
 	}
 	return b.String()
+}
+
+// needsCompare refuses a plan without a compare: the gate would let all through that it was to look at.
+func (g gate) needsCompare(p *engine.Plan) error {
+	if len(g) == 0 || slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Node.Kind == "compare" }) {
+		return nil
+	}
+	return &cli.UsageError{Message: "-fail-on looks at the rows of compares, and none is selected",
+		Remedy: "select a compare, as with -target='compare.*', or leave out -fail-on"}
 }
 
 // check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil. Only

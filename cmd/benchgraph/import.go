@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -65,11 +66,11 @@ func (a *app) runImport(o *importFlags, names []string) error {
 		return a.importResults(o, rows, problems)
 	}
 	commits, more, err := dataset.Commits(rows, options)
+	lost := a.tellProblems(append(problems, more...))
 	if err != nil {
 		return hint("Say with -map rev=COLUMN which column has the commits; benchgraph help import lists the names "+
 			"that are known.", "import: %w", err)
 	}
-	lost := a.tellProblems(append(problems, more...))
 	var text bytes.Buffer
 	if err := dataset.Write(&text, importComment(names, commits, lost), commits, options.Defaults); err != nil {
 		return err
@@ -109,7 +110,7 @@ func (a *app) importResults(o *importFlags, rows []dataset.Row, problems []datas
 		return err
 	}
 	a.note("%s.", view.Count(len(lines), "result"))
-	if refused := recorded.Keep(universe(rows, lines), lines).Refused; len(refused) > 0 {
+	if refused := recorded.Keep(universe(rows, lines), lines, units.Convert).Refused; len(refused) > 0 {
 		why := make([]string, len(refused))
 		for i, r := range refused {
 			why[i] = r.String()

@@ -128,11 +128,11 @@ func (a *app) fromTable(p *draft.Project, name string) error {
 		return err
 	}
 	commits, more, err := dataset.Commits(rows, dataset.Options{})
+	lost := a.tellProblems(append(problems, more...))
 	if err != nil {
 		return hint("benchgraph import -map rev=COLUMN says which column has the commits; include what it writes.",
 			"init: %w", err)
 	}
-	lost := a.tellProblems(append(problems, more...))
 	for i := range commits {
 		if commits[i].Repo != "" {
 			return hint("Write the commits with benchgraph import, and a repo block for each.",

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -123,7 +124,7 @@ func recordedOf(spec *hclspec.Spec, r *hclspec.Report) (*recorded.Book, error) {
 		commits[i] = recorded.Commit{Name: c.Name, Rev: c.Rev, Parent: c.Parent, Model: modelOf(c.Params)}
 	}
 	slices.SortFunc(commits, func(a, b recorded.Commit) int { return strings.Compare(a.Name, b.Name) })
-	return recorded.Keep(commits, lines), nil
+	return recorded.Keep(commits, lines, units.Convert), nil
 }
 
 // modelOf is the parameter model of a commit; empty when it has none that is a text.

@@ -133,7 +133,7 @@ var preferred = []string{
 // output, the try reports the reason.
 func (a *app) pilot(ctx context.Context, o *tryFlags) error {
 	first := *o
-	first.Targets = cli.List{`trial.*["*#1"]`}
+	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
 	first.show = func(ctx context.Context, s *session, applied *campaign.Applied) (err error) {
 		o.bench.metric, err = s.metricOf(ctx, applied)
 		return err

@@ -174,6 +174,9 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		message = "metric " + result.Warnings[unread].Text
 	} else if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
+		if near[0] == spec.Primary {
+			message += fmt.Sprintf("; no known format has it: metric %q { match = … } reads it", spec.Primary)
+		}
 	} else if errors.Is(err, fs.ErrNotExist) {
 		message += ": the command left no " + spec.File + " in $OUT"
 	} else if err != nil {

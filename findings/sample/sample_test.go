@@ -51,6 +51,15 @@ func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 	}
 }
 
+// A label with the name of the metric is no metric: the message says so, and how to read it.
+func TestALabelIsNoMetric(t *testing.T) {
+	b := &hclspec.Benchmark{Metrics: hclspec.Metrics{Format: "auto", Primary: "rate"}}
+	_, err := Primary(b, raw(t, "rate: 11 x/s\n", ""))
+	if err == nil || !strings.Contains(err.Error(), `metric "rate" { match = … }`) {
+		t.Error(err)
+	}
+}
+
 // Which member it is decides what is read, and a benchmark node reads back what it gathered.
 func TestTheNumbersOfAMember(t *testing.T) {
 	b := &hclspec.Benchmark{Metrics: items}

@@ -124,9 +124,9 @@ func (t *parquetTable) value(v parquet.Value) any {
 	case parquet.Int64:
 		return json.Number(strconv.FormatInt(v.Int64(), 10))
 	case parquet.Float:
-		return number(float64(v.Float()), 32)
+		return floating(float64(v.Float()), 32)
 	case parquet.Double:
-		return number(v.Double(), 64)
+		return floating(v.Double(), 64)
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		text := clean(string(v.ByteArray()))
 		t.text += len(text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // resultFields are the names that columns of recorded results usually have.
@@ -83,7 +84,9 @@ func resultsOf(row Row) (lines []recorded.Line, wrong []string) {
 		add(result(row.Fields, nil))
 		return lines, wrong
 	}
-	for _, l := range wide(row.Fields) {
+	measured, unread := wide(row.Fields)
+	wrong = append(wrong, unread...)
+	for _, l := range measured {
 		add(l, "")
 	}
 	if len(lines) == 0 && cell(row.Fields, "status") != "" && cell(row.Fields, "side") != "" {
@@ -166,12 +169,31 @@ func float(fields map[string]any, field string, problem *string) *float64 {
 	if s == "" {
 		return nil
 	}
-	f, err := strconv.ParseFloat(strings.TrimSuffix(strings.ReplaceAll(s, ",", ""), "%"), 64)
-	if err != nil {
-		*problem = field + " " + quote(s) + " is no number"
+	f, wrong := amount(strings.TrimSuffix(s, "%"))
+	if wrong != "" {
+		*problem = field + " " + wrong
 		return nil
 	}
 	return &f
+}
+
+// divided is a number whose commas have no other reading: 1,234.5 and 1,234,567, but not 1,234.
+var divided = lazyregexp.New(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})*,[0-9]{3}(\.[0-9]+|,[0-9]{3})$`)
+
+// amount reads a number; wrong is the rest of a sentence about a text that is none. Tables are written in many
+// countries: 1.234,5 is never read as 1.2345.
+func amount(s string) (f float64, wrong string) {
+	if strings.Contains(s, ",") {
+		if !divided().MatchString(s) {
+			return 0, quote(s) + " is no number: its comma may divide digits or be a decimal mark"
+		}
+		s = strings.ReplaceAll(s, ",", "")
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || strings.ContainsAny(s, "xX_") {
+		return 0, quote(s) + " is no number"
+	}
+	return f, ""
 }
 
 func whole(fields map[string]any, field string, problem *string) *int {
@@ -190,18 +212,23 @@ func whole(fields map[string]any, field string, problem *string) *int {
 // sides are what the columns of wide tables begin with.
 var sides = []string{"baseline", "human", "agent"}
 
-// wide reads the measurements of all sides from one row.
-func wide(fields map[string]any) (lines []recorded.Line) {
+// wide reads the measurements of all sides from one row. Wrong are the cells of measurements that hold no number.
+func wide(fields map[string]any) (lines []recorded.Line, wrong []string) {
 	base := recorded.Line{Commit: cell(fields, "commit"), Runner: cell(fields, "runner"),
 		Source: cell(fields, "source")}
 	add := func(side, column string, v any) {
 		metric, unit := metricName(column)
-		n, ok := v.(json.Number)
-		if s, isText := v.(string); isText && text(s) != "" {
-			n, ok = json.Number(s), true
+		switch v.(type) {
+		case json.Number, string:
+		default:
+			return
 		}
-		f, err := n.Float64()
-		if !ok || err != nil || unit == "" {
+		if unit == "" || text(v) == "" {
+			return
+		}
+		f, unread := amount(text(v))
+		if unread != "" {
+			wrong = append(wrong, side+" "+column+" "+unread)
 			return
 		}
 		l := base
@@ -222,7 +249,7 @@ func wide(fields map[string]any) (lines []recorded.Line) {
 			}
 		}
 	}
-	return lines
+	return lines, wrong
 }
 
 // metricName is the usual name of a metric and its unit, from a column; the unit is empty when nothing tells it.

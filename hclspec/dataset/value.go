@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// number is a float as JSON writes it; nil when JSON has no name for it.
-func number(f float64, bits int) any {
+// floating is a float as JSON writes it; nil when JSON has no name for it.
+func floating(f float64, bits int) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
 	}

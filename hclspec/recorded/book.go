@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -70,8 +71,11 @@ type Book struct {
 	sides    map[string]string // by variant
 }
 
+// Convert converts a value into another unit, unless they measure different things.
+type Convert func(value float64, from, to string) (float64, bool)
+
 // Keep enters lines into a book. The states are the same in whatever order the lines come.
-func Keep(commits []Commit, lines []Line) *Book {
+func Keep(commits []Commit, lines []Line, convert Convert) *Book {
 	b := &Book{Commits: commits, sides: map[string]string{}}
 	var said []Line
 	superseded := map[string]bool{}
@@ -110,7 +114,7 @@ func Keep(commits []Commit, lines []Line) *Book {
 		return cmp.Or(cmp.Compare(place(a), place(c)), cmp.Compare(a, c))
 	})
 	slices.SortStableFunc(b.Entries, order)
-	b.findConflicts()
+	b.findConflicts(convert)
 	b.settle()
 	b.judge(said)
 	return b
@@ -207,26 +211,46 @@ func diagnosis(l *Line) string {
 }
 
 // same is what two records have in common that cannot both be true when their values differ.
-type same struct{ commit, variant, runner, metric, unit, model, methodology string }
+type same struct{ commit, variant, runner, metric, model, methodology string }
 
 func (e *Entry) identity() same {
-	return same{e.Commit, e.Variant(), e.Runner, e.Metric, e.Unit, e.Model, e.Methodology}
+	return same{e.Commit, e.Variant(), e.Runner, e.Metric, e.Model, e.Methodology}
 }
 
-// findConflicts takes all values out that are recorded differently under one identity.
-func (b *Book) findConflicts() {
-	values := map[same][]float64{}
+// figure is a value in the unit in which it was recorded.
+type figure struct {
+	value float64
+	unit  string
+}
+
+// rounding is the relative difference that comes from writing one value in two units.
+const rounding = 1e-9
+
+// findConflicts takes all values out that are recorded differently under one identity, be it in two units of one
+// dimension.
+func (b *Book) findConflicts(convert Convert) {
+	figures := map[same][]figure{}
 	for _, e := range b.Entries {
 		if e.Counts {
-			id := e.identity()
-			if !slices.Contains(values[id], *e.Value) {
-				values[id] = append(values[id], *e.Value)
+			f, id := figure{*e.Value, e.Unit}, e.identity()
+			if !slices.Contains(figures[id], f) {
+				figures[id] = append(figures[id], f)
 			}
 		}
 	}
 	for i := range b.Entries {
 		e := &b.Entries[i]
-		if all := values[e.identity()]; e.Counts && len(all) > 1 {
+		if !e.Counts {
+			continue
+		}
+		var all []float64
+		for _, f := range figures[e.identity()] {
+			v, ok := convert(f.value, f.unit, e.Unit)
+			if ok && !slices.ContainsFunc(all, func(w float64) bool { return math.Abs(v-w) <= rounding*math.Abs(v) }) {
+				all = append(all, v)
+			}
+		}
+		if len(all) > 1 {
 			slices.Sort(all)
 			e.Counts, e.Why = false,
 				fmt.Sprintf(conflicting+" %v %s are recorded for the same measurement, and none supersedes the other",

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // history draws the records of a few commits by several runners, in which much goes wrong.
@@ -54,7 +55,7 @@ func history(t *rapid.T) ([]Commit, []Line) {
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		commits, lines := history(t)
-		b := Keep(commits, lines)
+		b := Keep(commits, lines, units.Convert)
 		counts := b.Counts()
 
 		// I2, I3: one state each, and the states partition the universe.
@@ -76,13 +77,13 @@ func TestInvariants(t *testing.T) {
 		shuffled := slices.Clone(lines)
 		random := rand.New(rand.NewPCG(uint64(len(lines)), 1))
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		other := Keep(commits, shuffled)
+		other := Keep(commits, shuffled, units.Convert)
 		if diff := cmp.Diff(b.States, other.States); diff != "" {
 			t.Fatalf("another order of records gives other states:\n%s", diff)
 		}
 		name := rapid.SampledFrom(names(counts)).Draw(t, "claim")
 		n := counts[name] + rapid.IntRange(-1, 1).Draw(t, "off")
-		claimed := Keep(commits, append(slices.Clone(lines), Line{Claim: name, Count: &n}))
+		claimed := Keep(commits, append(slices.Clone(lines), Line{Claim: name, Count: &n}), units.Convert)
 		if refused := len(claimed.Refused) > len(b.Refused); refused != (n != counts[name]) {
 			t.Fatalf("%s is %d, and the claim %d: refused %v", name, counts[name], n, refused)
 		}
@@ -170,12 +171,12 @@ func TestSuperseding(t *testing.T) {
 		{Commit: "c", Side: "human", Metric: "m", Unit: "ms", Value: &one, Source: "first"},
 		{Commit: "c", Side: "human", Metric: "m", Unit: "ms", Value: &two, Source: "second", Supersedes: "first"},
 	}
-	b := Keep([]Commit{{Name: "c"}}, lines)
+	b := Keep([]Commit{{Name: "c"}}, lines, units.Convert)
 	if len(b.Entries) != 2 || b.States[0].State != Measured || b.Entries[0].Counts || !b.Entries[1].Counts {
 		t.Errorf("%+v", b)
 	}
 	lines[1].Supersedes = ""
-	if b = Keep([]Commit{{Name: "c"}}, lines); b.States[0].State != Conflict {
+	if b = Keep([]Commit{{Name: "c"}}, lines, units.Convert); b.States[0].State != Conflict {
 		t.Errorf("%+v", b.States)
 	}
 }
@@ -199,7 +200,7 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("%v in %s", err, again)
 			}
 			commits := []Commit{{Name: "c", Model: "m"}}
-			b := Keep(commits, lines)
+			b := Keep(commits, lines, units.Convert)
 			if sum(b.ByState()) != len(b.States) || sum(b.Availability()) != 1 {
 				t.Fatalf("%+v", b)
 			}
@@ -208,4 +209,26 @@ func FuzzRead(f *testing.F) {
 			}
 		})
 	})
+}
+
+// Two values of one measurement exclude each other in whatever units they were recorded.
+func TestConflictsInTwoUnits(t *testing.T) {
+	for _, test := range []struct {
+		ms, s float64
+		state string
+	}{{100, 0.2, Conflict}, {100, 0.1, Measured}, {651.123456789012, 0.651123456789012, Measured}} {
+		lines := []Line{
+			{Commit: "c", Side: "human", Runner: "r", Metric: "ttft_mean", Unit: "ms", Value: &test.ms, Source: "one"},
+			{Commit: "c", Side: "human", Runner: "r", Metric: "ttft_mean", Unit: "s", Value: &test.s, Source: "two"},
+		}
+		b := Keep([]Commit{{Name: "c"}}, lines, units.Convert)
+		if b.States[0].State != test.state {
+			t.Errorf("%v ms and %v s are %+v", test.ms, test.s, b.States)
+		}
+		for _, e := range b.Entries {
+			if e.Counts != (test.state == Measured) {
+				t.Errorf("%v %s counts: %v, %s", *e.Value, e.Unit, e.Counts, e.Why)
+			}
+		}
+	}
 }

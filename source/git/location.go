@@ -114,8 +114,9 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 		gitDir = path // bare
 	}
 	out, err := m.git.Output(ctx, command.Call{
-		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects"},
-		Env:  foreign(gitDir),
+		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects",
+			"--show-object-format"},
+		Env: foreign(gitDir),
 	})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
 		return local{},
@@ -125,7 +126,12 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	if err != nil {
 		return local{}, err
 	}
-	common, objects, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
+	out, isSHA1 := strings.CutSuffix(out, "\nsha1\n")
+	if !isSHA1 {
+		return local{}, fmt.Errorf("repository %s: its commits are named by SHA-256, and benchgraph knows those of "+
+			"SHA-1 alone", m.shown)
+	}
+	common, objects, _ := strings.Cut(out, "\n")
 	l := local{dir: gitDir, objects: objects}
 	if control().MatchString(l.objects) {
 		return local{}, fmt.Errorf("repository %s: its path holds control characters", m.shown)

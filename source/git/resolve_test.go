@@ -3,6 +3,7 @@ package git
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -221,6 +222,10 @@ func TestLocationsThatAreNoRepository(t *testing.T) {
 	if err := os.WriteFile(file, []byte("this is not a bundle, whatever its name"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	other := t.TempDir()
+	if out, err := exec.Command("git", "init", "-q", "--object-format=sha256", other).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	for location, want := range map[string]string{
 		"":                            "no location",
 		"-oProxyCommand=x":            "begins with a dash",
@@ -228,6 +233,7 @@ func TestLocationsThatAreNoRepository(t *testing.T) {
 		"ftp://host/x":                `transport "ftp"`,
 		filepath.Join(dir, "missing"): "there is nothing at this path",
 		dir:                           "not a git repository",
+		other:                         "its commits are named by SHA-256",
 		file:                          "not a git bundle",
 	} {
 		_, err := Open(t.Context(), Options{Exec: &realExec{}, Dir: filepath.Join(t.TempDir(), "m"), Location: location,

@@ -65,6 +65,9 @@ func first() int {
 	if step, err := giveUp(); err != nil {
 		return p.fail(step, err)
 	}
+	if step, err := withoutKeys(); err != nil {
+		return p.fail(step, err)
+	}
 	if f := p.spec.Fence; f != nil {
 		if step, err := f.enclose(); err != nil {
 			return p.fail(step, err)

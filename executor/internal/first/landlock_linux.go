@@ -161,6 +161,9 @@ func fence() int {
 	} else if err := linux.Prctl(linux.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return failed(fenceFailFD, "forbid new privileges", err)
 	}
+	if step, err := withoutKeys(); err != nil {
+		return failed(fenceFailFD, step, err)
+	}
 	if step, err := p.spec.Fence.enclose(); err != nil {
 		return failed(fenceFailFD, step, err)
 	}

@@ -98,6 +98,13 @@ func Malformed(err error) error {
 // None is the error for a pattern that is the address of none of those known. It suggests the nearest
 // address or, where the pattern stands for all instances of a name, the nearest name.
 func None(pattern string, known []string) error {
+	if slices.ContainsFunc(known, func(address string) bool {
+		ok, _ := hclspec.MatchAddress(pattern, address) // it was matched before
+		return ok
+	}) {
+		return cli.Hint("Leave -exclude out, or select something else.", "nothing is left of %s: it is excluded, or "+
+			"needs something that is", pattern)
+	}
 	meant := pattern
 	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") &&
 		(!keyed || strings.Contains(key, "*")) {

@@ -74,6 +74,18 @@ const (
 	LANDLOCK_SCOPE_SIGNAL               = 0x2
 )
 
+// Filters of system calls (linux/seccomp.h, linux/audit.h).
+const (
+	SECCOMP_SET_MODE_FILTER        = 0x1
+	SECCOMP_FILTER_FLAG_SPEC_ALLOW = 0x4
+	SECCOMP_RET_ERRNO              = 0x50000
+	SECCOMP_RET_ALLOW              = 0x7fff0000
+	AUDIT_ARCH_X86_64              = 0xc000003e
+	AUDIT_ARCH_I386                = 0x40000003
+	AUDIT_ARCH_AARCH64             = 0xc00000b7
+	AUDIT_ARCH_ARM                 = 0x40000028
+)
+
 // Operations of a process on itself (linux/prctl.h, asm/signal.h).
 const (
 	PR_SET_NO_NEW_PRIVS  = 38

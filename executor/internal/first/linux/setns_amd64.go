@@ -1,4 +1,7 @@
 package linux
 
-// SYS_SETNS is the number of setns(2), which package syscall lacks here.
-const SYS_SETNS = 308
+// The numbers of setns(2) and seccomp(2), which package syscall lacks here.
+const (
+	SYS_SETNS   = 308
+	SYS_SECCOMP = 317
+)

@@ -4,5 +4,8 @@ package linux
 
 import "syscall"
 
-// SYS_SETNS is the number of setns(2).
-const SYS_SETNS = syscall.SYS_SETNS
+// The numbers of setns(2) and seccomp(2).
+const (
+	SYS_SETNS   = syscall.SYS_SETNS
+	SYS_SECCOMP = syscall.SYS_SECCOMP
+)
