@@ -56,7 +56,7 @@ faults:
 # The tests that need a container engine, with others than this machine's: each comes from Debian, or from its Go module, and runs
 # apart. Takes root and half an hour for each.
 test-engines:
-	for engine in docker docker-classic moby podman; do ./container/containertest/engines/run $$engine || exit 1; done
+	for engine in docker docker-classic moby podman apptainer; do ./container/containertest/engines/run $$engine || exit 1; done
 
 # The tests on a Kubernetes cluster. Its API server, which comes from its module, takes 10 to 18 minutes of processor time to build the first
 # time. It needs root, and Debian's etcd-server.

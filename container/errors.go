@@ -152,15 +152,15 @@ func (e *Engine) NoGPUs() error {
 // meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
 	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
+	{"Apptainer cannot do that", failure.Infra, "run it where there is Docker: see docs/cluster.md"},
 	{"No such image", failure.Infra, "it was removed from the engine meanwhile: apply again"},
 	{noGPUs, failure.Infra,
 		"install the NVIDIA Container Toolkit, and make the devices known to the engine (nvidia-ctk runtime " +
 			"configure, or nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml)"},
 	{"nvidia-container-cli", failure.Infra,
 		"see whether nvidia-smi works on the host, and whether the NVIDIA Container Toolkit fits the driver"},
-	{"address pool", failure.Infra,
-		"remove networks that nobody uses (docker network prune), or give the engine more addresses " +
-			"(default-address-pools)"},
+	{"address pool", failure.Infra, "remove networks that nobody uses (docker network prune), or give the engine " +
+		"more addresses (default-address-pools)"},
 	{"container-init binary|docker-init", failure.Infra, "install the init program of the engine (catatonit or tini)"},
 	{"Requested CPUs are not available", failure.Permanent, "name cores that the machine has"},
 	{"resource temporarily unavailable", failure.Transient, "the limit of processes is reached: run fewer at a time"},

@@ -247,9 +247,10 @@ func exitStatus(code int) Status {
 	return Status{Code: code}
 }
 
-// initFailures are what the first process of a container says when it cannot start the program: tini, then catatonit.
+// initFailures are what is said when the program of a container cannot be started: by tini, catatonit, Apptainer.
 var initFailures = lazyregexp.New(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): ` +
-	`failed to exec pid1: (.+)\n$`)
+	`failed to exec pid1: (.+)\n$|^FATAL: +(?:".+": |stat .+: )?(executable file not found in \$PATH|` +
+	`no such file or directory|permission denied|is a directory)\n$`)
 
 // failure says that the program could not be started when its container has ended because of that.
 func (c *contained) failure() error {
@@ -257,11 +258,12 @@ func (c *contained) failure() error {
 	if m == nil || c.status.Code <= 0 {
 		return nil
 	}
-	e := &StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1] + m[2]}
-	switch m[1] + m[2] { // catatonit has one status for all
-	case "No such file or directory":
+	why := m[1] + m[2] + m[3]
+	e := &StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + why}
+	switch why { // catatonit has one status for all
+	case "No such file or directory", "no such file or directory", "executable file not found in $PATH":
 		e.Remedy, e.Err = "install it in the image, or add its directory to PATH", fs.ErrNotExist
-	case "Permission denied":
+	case "Permission denied", "permission denied":
 		e.Remedy, e.Err = "make it executable (chmod +x)", fs.ErrPermission
 	}
 	return e

@@ -10,6 +10,9 @@ import (
 // driver is where NVIDIA's driver tells of its devices.
 const driver = "/proc/driver/nvidia"
 
+// DeviceNodes are the device nodes that programs on GPUs need, by the UUIDs of these.
+func DeviceNodes(gpus []string) ([]string, error) { return nodes(driver, gpus) }
+
 // nodes are the device nodes that programs on these GPUs need. None of another device is among them. A device that is
 // partitioned (MIG) has nodes for its instances, and all of them are there: the driver tells which instance has which
 // UUID to NVML alone.

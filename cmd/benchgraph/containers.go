@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,65 +12,33 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/apptainer"
 )
 
-// engine is the container engine that the environment names. It is not reached before something is asked of it.
-func (a *app) engine(p place) *container.Engine {
+// engine is the container engine that the environment names, or Apptainer in its place, which may be nil. It is not
+// reached before something is asked of it.
+func (a *app) engine(p place, own *apptainer.Engine) *container.Engine {
 	away := func(err error) { a.note("Nodes in containers wait, for 15 minutes at most: %v", err) }
-	return container.Open(container.Options{Environ: a.env, State: p.state, Wait: 15 * time.Minute, Away: away})
+	return container.Open(container.Options{Environ: own.Environ(a.env), State: p.state, Wait: 15 * time.Minute,
+		Away: away})
+}
+
+// ownEngine is the engine of the session's commands.
+func (s *session) ownEngine() *container.Engine {
+	if s.apptainer == nil {
+		s.apptainer = apptainer.Instead(s.env, s.place.store, s.host, s.note)
+	}
+	return s.engine(s.place, s.apptainer)
 }
 
 // containerMark is there once the state has had containers. Each later apply asks the engine what a killed one left.
 func (p place) containerMark() string { return filepath.Join(p.state, "containers") }
 
-// containers runs commands in containers. Nothing is looked for before the first of them.
-type containers struct {
-	open func() (*executor.Docker, error)
-	used atomic.Bool
-}
-
-func (s *session) newContainers(e *container.Engine) *containers {
-	return &containers{open: sync.OnceValues(func() (*executor.Docker, error) {
-		if err := os.WriteFile(s.containerMark(), nil, 0o644); err != nil {
-			return nil, err
-		}
-		return executor.NewDocker(e, s.host), nil
-	})}
-}
-
-func (c *containers) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
-	d, err := c.open()
-	if err != nil {
-		return nil, err
-	}
-	c.used.Store(true)
-	return d.Start(ctx, cmd)
-}
-
-// Own says whether a process is this one's, in a container or not.
-func (c *containers) Own(pid int) bool {
-	if c.used.Load() {
-		if d, err := c.open(); err == nil {
-			return d.Own(pid)
-		}
-	}
-	return executor.Own(pid)
-}
-
-// Labels returns the labels of containers and images that this process makes.
-func (c *containers) Labels() map[string]string {
-	d, err := c.open()
-	if err != nil {
-		return nil
-	}
-	return d.Labels()
-}
-
 // reapContainers removes the containers and networks that an earlier, killed apply left.
 func (a *app) reapContainers(ctx context.Context, p place) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	n, err := executor.ReapContainers(ctx, a.engine(p))
+	n, err := executor.ReapContainers(ctx, a.engine(p, nil))
 	if _, away := errors.AsType[*container.Unavailable](err); err != nil && !away { // whatever needs the engine says so
 		a.note("Warning: %v", err)
 	} else if n > 0 {
@@ -88,7 +53,10 @@ func (c *checkup) containers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	needed := len(c.spec.Images) > 0
-	info, err := c.engine(c.place).Info(ctx)
+	own := apptainer.Instead(c.env, c.place.store, executor.NewHost(executor.HostOptions{}), c.note)
+	defer own.Close()
+	e := c.engine(c.place, own)
+	info, err := e.Info(ctx)
 	var gone *container.Unavailable
 	switch {
 	case errors.As(err, &gone):
@@ -99,7 +67,7 @@ func (c *checkup) containers(ctx context.Context) {
 		c.lacks(name, needed, "Look at the engine's log; "+host+".", "%v", err)
 		return
 	}
-	c.ok(name, "Docker Engine %s, API %s", info.Version, info.API)
+	c.ok(name, "%s %s, API %s", own.Name(), info.Version, info.API)
 	if info.Root != "" {
 		c.engineDisk(info.Root, needed)
 	}
@@ -110,7 +78,7 @@ func (c *checkup) containers(ctx context.Context) {
 		}
 	}
 	if wanted > 0 {
-		if err := executor.CheckGPUs(ctx, c.engine(c.place)); err != nil {
+		if err := executor.CheckGPUs(ctx, e); err != nil {
 			c.lacks("container gpu", true, "See docs/gpu.md.",
 				"the engine can give no devices to containers, and %d benchmarks in images need some: %v", wanted, err)
 		}

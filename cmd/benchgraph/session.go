@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/containers"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
@@ -31,6 +32,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/apptainer"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -109,6 +111,7 @@ type session struct {
 	stat      *cache.StatCache
 	pool      *device.LocalPool
 	host      *executor.Host
+	apptainer *apptainer.Engine // in place of Docker; nil: there is Docker, or neither
 	gpus      *gpu.Driver
 	toldHang  sync.Once
 	cpus      int
@@ -365,12 +368,12 @@ func (s *session) ownImageDisk() (int64, error) {
 
 // config is what the project works with.
 func (s *session) config(ctx context.Context, o access, load campaign.Loader) campaign.Config {
-	engine := s.engine(s.place)
+	engine := s.ownEngine()
 	return campaign.Config{Config: tasks.Config{
 		StateDir: s.state, StoreDir: s.place.store, Store: s.store, Journal: s.journal, Stat: s.stat, Pool: s.pool,
 		GPUs: s.gpus, Clocks: s.newClocks(),
-		Host: s.host, Containers: s.newContainers(engine), Engine: engine, ImageDisk: s.imageDisk,
-		ImageLocks: s.hostLock() + ".images",
+		Host: s.host, Containers: containers.New(engine, s.host, s.containerMark()), Engine: engine,
+		ImageDisk: s.imageDisk, ImageLocks: s.hostLock() + ".images",
 		HTTP: &http.Client{Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 			MaxIdleConnsPerHost:   download.PerHost,
@@ -464,7 +467,7 @@ func (s *session) close() {
 }
 
 func (s *session) closers() []io.Closer {
-	list := []io.Closer{s.host} // which may be nil
+	list := []io.Closer{s.apptainer, s.host} // which may be nil
 	if s.journal != nil {
 		list = append(list, s.journal)
 	}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/executor/apptainer"
+)
+
+// TestApptainer runs the stories below testdata/apptainer, without Docker. BENCHGRAPH_VAR_tools is an image of a
+// registry, with busybox.
+func TestApptainer(t *testing.T) {
+	if apptainer.Find(containertest.Environ()) == "" || os.Getuid() == 0 {
+		t.Skip("no Apptainer, or root: container/containertest/engines/run apptainer brings one")
+	}
+	params := scriptParams("testdata/apptainer")
+	tools := published(t)
+	setup := params.Setup
+	params.Setup = func(env *testscript.Env) error {
+		env.Setenv("BENCHGRAPH_VAR_tools", tools)
+		return setup(env)
+	}
+	testscript.Run(t, params)
+}
+
+// published puts busybox into a registry, and returns its name there, with the digest.
+func published(t *testing.T) string {
+	t.Helper()
+	list := exec.Command("sh", "-euc", `mkdir bin; cp /bin/busybox bin; for name in $(bin/busybox --list); do
+		[ "$name" = busybox ] || ln -s busybox "bin/$name"; done; tar -cf - .`)
+	list.Dir = t.TempDir()
+	files, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(files)), nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err == nil {
+		img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin"}})
+	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	repository := strings.TrimPrefix(server.URL, "http://") + "/tools"
+	var ref name.Reference
+	if err == nil {
+		ref, err = name.ParseReference(repository, name.Insecure)
+	}
+	if err == nil {
+		err = remote.Write(ref, img)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repository + "@" + digest.String()
+}

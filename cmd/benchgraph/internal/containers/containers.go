@@ -1,0 +1,58 @@
+// Package containers runs the commands of an apply in containers.
+package containers
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/executor"
+)
+
+// Containers runs commands in containers. Nothing is looked for before the first of them.
+type Containers struct {
+	open func() (*executor.Docker, error)
+	used atomic.Bool
+}
+
+// New returns Containers of an engine. Commands without a container are host's. A file is made before the first
+// container is.
+func New(e *container.Engine, host executor.Executor, mark string) *Containers {
+	return &Containers{open: sync.OnceValues(func() (*executor.Docker, error) {
+		if err := os.WriteFile(mark, nil, 0o644); err != nil {
+			return nil, err
+		}
+		return executor.NewDocker(e, host), nil
+	})}
+}
+
+// Start starts a command.
+func (c *Containers) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
+	d, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	c.used.Store(true)
+	return d.Start(ctx, cmd)
+}
+
+// Own says whether a process is this one's, in a container or not.
+func (c *Containers) Own(pid int) bool {
+	if c.used.Load() {
+		if d, err := c.open(); err == nil {
+			return d.Own(pid)
+		}
+	}
+	return executor.Own(pid)
+}
+
+// Labels returns the labels of containers and images that this process makes.
+func (c *Containers) Labels() map[string]string {
+	d, err := c.open()
+	if err != nil {
+		return nil
+	}
+	return d.Labels()
+}

@@ -1,0 +1,110 @@
+//go:build linux
+
+package images
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/docker/docker/api/types/registry"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// Pull brings an image from a registry by its digest. All that comes has the digest that the image, or what names it,
+// says; the ID is that of Docker. What has come of an image stays until the image is whole.
+func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say func(string)) (*Image, error) {
+	if !strings.HasPrefix(digest, "sha256:") {
+		return nil, Cannot("it brings images by digest alone, and %s:%s is none", repository, digest)
+	}
+	full := repository + "@" + digest
+	ref, err := name.NewDigest(full, options(repository)...)
+	if err != nil {
+		return nil, err
+	}
+	login, err := registry.DecodeAuthConfig(auth)
+	if err != nil {
+		return nil, err
+	}
+	say("Asking for " + full)
+	remoteImage, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(authn.AuthConfig{
+		Username: login.Username, Password: login.Password, IdentityToken: login.IdentityToken,
+		RegistryToken: login.RegistryToken})),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}))
+	if err != nil {
+		return nil, err
+	}
+	config, err := remoteImage.RawConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	blobs := filepath.Join(s.Dir, "blobs-"+digest[len("sha256:"):])
+	local, err := fetched(remoteImage, blobs)
+	if err != nil {
+		return nil, err
+	}
+	say("Unpacking " + full)
+	files := mutate.Extract(local)
+	defer files.Close()
+	root, size, err := s.unpack(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	i, err := named(config, root, size)
+	if err != nil {
+		return nil, err
+	}
+	if old, err := s.Find(i.ID); err == nil { // another process was faster, or another name is known
+		if err := fs.RemoveTree(filepath.Join(s.Dir, root)); err != nil {
+			return nil, err
+		}
+		i.Root = old.Root
+	}
+	i.Digests = []string{full}
+	return i, errors.Join(s.Keep(i), os.RemoveAll(blobs))
+}
+
+// options say how a registry is spoken to: as Docker does, without encryption on this machine alone.
+func options(repository string) []name.Option {
+	host, _, _ := strings.Cut(repository, "/")
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if host == "localhost" || err == nil && ip.IsLoopback() {
+		return []name.Option{name.Insecure}
+	}
+	return nil
+}
+
+// fetched copies an image into a directory, and compares each part with its digest. A part that is there already is
+// not fetched again.
+func fetched(from v1.Image, dir string) (v1.Image, error) {
+	digest, err := from.Digest()
+	if err != nil {
+		return nil, err
+	}
+	to, err := layout.FromPath(dir)
+	if err != nil {
+		if to, err = layout.Write(dir, empty.Index); err != nil {
+			return nil, err
+		}
+	}
+	if err := to.AppendImage(from); err != nil {
+		return nil, err
+	}
+	return to.Image(digest)
+}

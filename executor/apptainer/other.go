@@ -1,0 +1,20 @@
+//go:build !linux
+
+package apptainer
+
+import "github.com/benchgraph/benchgraph/executor"
+
+// Engine is none: Apptainer runs on Linux.
+type Engine struct{}
+
+// Instead returns nil.
+func Instead(map[string]string, string, executor.Executor, func(string, ...any)) *Engine { return nil }
+
+// Environ changes nothing.
+func (*Engine) Environ(environ map[string]string) map[string]string { return environ }
+
+// Name is that of the only engine.
+func (*Engine) Name() string { return "Docker Engine" }
+
+// Close does nothing.
+func (*Engine) Close() error { return nil }
