@@ -134,8 +134,7 @@ func (e *Engine) createImage(w http.ResponseWriter, r *http.Request) {
 		i, err = e.images.Pull(r.Context(), q.Get("fromImage"), q.Get("tag"), r.Header.Get("X-Registry-Auth"), say)
 	}
 	if err != nil {
-		_ = said.Encode(jsonmessage.JSONMessage{Error: &jsonmessage.JSONError{Message: err.Error()},
-			ErrorMessage: err.Error()})
+		_ = said.Encode(jsonmessage.JSONMessage{Error: &jsonmessage.JSONError{Message: err.Error()}})
 		return
 	}
 	say(i.ID)
