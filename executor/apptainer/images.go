@@ -12,7 +12,6 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	imageapi "github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/pkg/jsonmessage"
 
 	"github.com/benchgraph/benchgraph/executor/apptainer/images"
 )
@@ -122,7 +121,7 @@ func (e *Engine) createImage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	said := json.NewEncoder(w)
 	say := func(status string) {
-		_ = said.Encode(jsonmessage.JSONMessage{Status: status})
+		_ = said.Encode(map[string]string{"status": status})
 		_ = http.NewResponseController(w).Flush()
 	}
 	q := r.URL.Query()
@@ -134,7 +133,7 @@ func (e *Engine) createImage(w http.ResponseWriter, r *http.Request) {
 		i, err = e.images.Pull(r.Context(), q.Get("fromImage"), q.Get("tag"), r.Header.Get("X-Registry-Auth"), say)
 	}
 	if err != nil {
-		_ = said.Encode(jsonmessage.JSONMessage{Error: &jsonmessage.JSONError{Message: err.Error()}})
+		_ = said.Encode(map[string]string{"error": err.Error()})
 		return
 	}
 	say(i.ID)
