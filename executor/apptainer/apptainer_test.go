@@ -192,6 +192,15 @@ func TestAServerAndItsClientByApptainer(t *testing.T) {
 	}
 }
 
+// A program that prints the words of Apptainer has failed by itself.
+func TestTheWordsOfApptainerAreNoProof(t *testing.T) {
+	w := newWorld(t)
+	const words = "FATAL:   container creation failed: no room"
+	if s, out := w.run(t, w.shell("echo '"+words+"'; exit 255")); s.Code != 255 || out != words+"\n" {
+		t.Errorf("%+v, %q", s, out)
+	}
+}
+
 // What Apptainer does not have is refused with a remedy, before the program runs.
 func TestWhatApptainerLacksIsRefused(t *testing.T) {
 	w := newWorld(t)

@@ -97,19 +97,54 @@ func (o *output) close() {
 	}
 }
 
-// notMade says that the container could not be made, by what Apptainer has printed instead of the program's output.
+// creationFailed begins what Apptainer prints, instead of the program's output, if it cannot make a container.
+const creationFailed = "FATAL:   container creation failed: "
+
+// notMade returns an error if the container could not be made. A program may print the same words. So the container is
+// made once more, for a program that there is not.
 func (b *box) notMade() error {
-	b.output.mu.Lock()
-	defer b.output.mu.Unlock()
-	text := string(b.output.start.Bytes())
-	if why, ok := strings.CutPrefix(text, "FATAL:   container creation failed: "); ok {
-		return images.Cannot("it made no container: %s", strings.TrimSpace(why))
+	why, ok := b.output.after(creationFailed)
+	if !ok {
+		return nil
 	}
-	return nil
+	again := newBox(b.engine, "")
+	again.dir, again.root, again.image, again.host = b.dir, b.root, b.image, b.host
+	again.config = b.config
+	again.config.Entrypoint, again.config.Cmd = nil, []string{"/benchgraph-none"}
+	cmd, err := again.command()
+	if err == nil {
+		err = again.run(cmd, func(executor.Status, error) error { return nil })
+	}
+	if err != nil {
+		return err
+	}
+	<-again.done
+	if _, ok := again.output.after(creationFailed); !ok {
+		return nil
+	}
+	return images.Cannot("it made no container: %s", why)
+}
+
+// after returns the rest of an output that begins with a text.
+func (o *output) after(text string) (rest string, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	rest, ok = strings.CutPrefix(string(o.start.Bytes()), text)
+	return strings.TrimSpace(rest), ok
 }
 
 // start starts the program.
 func (b *box) start(cmd executor.Command) error {
+	return b.run(cmd, func(status executor.Status, err error) error {
+		if err == nil && status.Code == 255 && b.within == nil {
+			return b.notMade()
+		}
+		return err
+	})
+}
+
+// run starts a command of the machine, and asks for the error of its end.
+func (b *box) run(cmd executor.Command, judge func(executor.Status, error) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.process != nil {
@@ -124,9 +159,7 @@ func (b *box) start(cmd executor.Command) error {
 	b.process = p
 	go func() {
 		status, err := p.Wait(context.Background())
-		if err == nil && status.Code == 255 && b.within == nil {
-			err = b.notMade()
-		}
+		err = judge(status, err)
 		b.output.close()
 		b.mu.Lock()
 		b.status, b.err = status, err
