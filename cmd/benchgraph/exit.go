@@ -87,7 +87,7 @@ func exitCode(ctx context.Context, err error) int {
 		return 3
 	case errors.As(err, &refused):
 		return 4
-	case errors.As(err, &held):
+	case errors.As(err, &held), errors.Is(err, cache.ErrBusy):
 		return 5
 	case errors.As(err, &budget):
 		return 6

@@ -193,11 +193,13 @@ func interruptedOnKubernetes(p *podded) {
 	t := p.t
 	check(t, os.WriteFile(p.hold, nil, 0o644))
 	cmd := p.command("apply")
-	done := make(chan outcome, 1)
-	go func() { done <- p.finish(cmd) }()
+	check(t, cmd.Start())
 	p.running()
 	check(t, cmd.Process.Signal(syscall.SIGINT))
-	(<-done).exits(t, 130)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
 	if text, n := p.objects(); n != 0 || strings.Contains(text, `"kind":"Pod"`) {
 		t.Errorf("%d Jobs are left: %s", n, text)
 	}

@@ -88,7 +88,9 @@ func (t *table) add(row Row) {
 	t.seen[rev] = row
 	c := Commit{Row: row, Rev: rev, Title: t.cols.text(row, "title"), Repo: t.cols.text(row, "repo")}
 	c.Title, _, _ = strings.Cut(c.Title, "\n\n") // a message begins with its subject
-	if parent, err := t.hash(row, "parent"); err == nil {
+	if parent, err := t.hash(row, "parent"); err == nil && parent == rev {
+		t.note(row, "the parent is left to git: the table names the commit itself")
+	} else if err == nil {
 		c.Parent = parent
 	} else if len(t.cols["parent"]) > 0 && !errors.Is(err, errNoHash) {
 		t.note(row, "the parent is left to git: %s", err)
@@ -126,7 +128,7 @@ func quote(s string) string {
 
 // params collects the parameters of a commit in the order in which they are written.
 func (t *table) params(row Row, c *Commit) {
-	line := t.cols.text(row, "command")
+	line := t.withoutCredentials(row, t.cols.text(row, "command"))
 	plain, err := command.Split(line)
 	if err != nil {
 		t.note(row, "the command: %s", err)
@@ -167,7 +169,7 @@ func (t *table) params(row Row, c *Commit) {
 
 // server reads the command that starts the server, where the table has one.
 func (t *table) server(row Row) command.Command {
-	line := t.cols.text(row, "server_command")
+	line := t.withoutCredentials(row, t.cols.text(row, "server_command"))
 	if line == "" {
 		return command.Command{}
 	}

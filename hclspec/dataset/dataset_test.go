@@ -89,7 +89,7 @@ func TestOneBadRowStopsNoOther(t *testing.T) {
 		"too,few\n" +
 		`bro"ken` + "\n" +
 		strings.ToUpper(rev(2)) + ",abc1234,eight,m,python benchmark_latency.py --model other -tp 2\n" +
-		rev(3) + ",,nine,NaN,a | b\n"
+		rev(3) + "," + rev(3) + ",nine,NaN,a | b\n"
 	rows, problems, err := Read("t.csv", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +111,7 @@ func TestOneBadRowStopsNoOther(t *testing.T) {
 		"t.csv: row 5: commit 00000001 is that of t.csv: row 1",
 		`t.csv: row 8: the parent is left to git: column "parent" has abc1234, 7 digits of a hash, and 40 are needed`,
 		`t.csv: row 8: model is "m", and its command has "other", which is written`,
+		"t.csv: row 9: the parent is left to git: the table names the commit itself",
 		"t.csv: row 9: the command: it is not one plain command, so it is kept whole",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -261,5 +262,38 @@ func BenchmarkReadParquet(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A credential in a command comes into no file. A variable, a placeholder and a setting that is called like one stay.
+func TestNoCredentialIsWritten(t *testing.T) {
+	const bench = "python benchmark_latency.py --model m"
+	for line, want := range map[string]string{
+		"HF_TOKEN=hf_0123456789 " + bench + " --hf-token hf_0123456789 -tp 2": "gpus = 2",
+		"HF_TOKEN='hf 0123456789' " + bench:                                   `model = "m"`,
+		"export HF_TOKEN=hf_0123456789; " + bench:                             `"export HF_TOKEN; ` + bench + `"`,
+		bench + " --api-key=sk-0123456789":                                    `model = "m"`,
+		bench + " --api-key EMPTY":                                            `"--api-key EMPTY"`,
+		"HF_TOKEN=$HF_TOKEN_OF_MINE; " + bench:                                `HF_TOKEN=$HF_TOKEN_OF_MINE`,
+		"MAX_TOKENS=1234567890 " + bench:                                      `MAX_TOKENS = "1234567890"`,
+	} {
+		rows, _, err := Read("", fmt.Appendf(nil, `[{"sha":%q,"perf_command":%q}]`, rev(1), line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		commits, problems, err := Commits(rows, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := Write(&out, nil, commits, nil); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); !strings.Contains(text, want) || strings.Contains(text, "0123456789") {
+			t.Errorf("%s:\n%s\nwant %s", line, text, want)
+		}
+		if told := strings.Contains(fmt.Sprint(problems), "credential"); told != strings.Contains(line, "0123456789") {
+			t.Errorf("%s: %v", line, problems)
+		}
 	}
 }
