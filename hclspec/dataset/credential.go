@@ -8,8 +8,8 @@ import (
 
 // credential is a variable or a flag of a command with a value that gives access to something. A shorter value, such as
 // EMPTY, is a placeholder.
-var credential = lazyregexp.New(`(\bexport\s+)?\b([A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY))=` + secret +
-	`|(--(?:hf-token|api-key|password))(?:=|\s+)` + secret)
+var credential = lazyregexp.New(`(\bexport\s+)?\b([A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY))=` +
+	secret + `|(--(?:hf-token|api-key|password))(?:=|\s+)` + secret)
 
 const secret = `(?:"[^"$]{8,}"|'[^']{8,}'|[^\s;&|<>"'$]{8,})`
 
