@@ -38,11 +38,10 @@ TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-fa
 # A program with the race detector ends a second late otherwise, each time. First processes of sandboxes, but for the tests of
 # executor, and what is no apply in the stories run without the detector: as a program of the tests that is called benchgraph, and
 # compiled as for the faults. The packages that take longest are first, so that none of them runs alone at the end.
-# Tests wait more than they compute: four of a package at once keep two cores busy.
 UNRACED := $(CURDIR)/bin/unraced/benchgraph
 unit:
 	go test -c -vet=off -tags faults,$(PURE) -ldflags='-s -w' -o $(UNRACED) ./cmd/benchgraph
-	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_PROGRAM=$(UNRACED) $(TESTS) --packages='./cmd/benchgraph ./campaign ./packaging ./...' -- -race -vet=off -parallel 4 -timeout 60m
+	GORACE=atexit_sleep_ms=10 BENCHGRAPH_TEST_PROGRAM=$(UNRACED) $(TESTS) --packages='./cmd/benchgraph ./campaign ./packaging ./...' -- -race -vet=off -timeout 60m
 
 # The slow ones of the stories in which everything breaks: kills, full disks, endless output, endless input. Those without the tag
 # faults are unit tests. Tests in which one goroutine computes for a long time need no race detector either.

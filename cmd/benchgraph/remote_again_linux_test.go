@@ -79,7 +79,7 @@ func TestABlockIsMeasuredAgain(t *testing.T) {
 	c.must(0, "apply", "-detach", "-replace="+block).says(t, "1 job goes on")
 	c.must(0, "apply", "-detach", "-replace="+block).says(t, "was submitted before", "1 job goes on")
 	check(t, os.Remove(c.hold))
-	c.must(0, "apply").says(t, "was submitted before")
+	c.must(0, "apply").says(t, "Apply: ")
 	counts(5, 10)
 	if stored() == third {
 		t.Error("the result of the job was not taken")

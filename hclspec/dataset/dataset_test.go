@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
 // rev is a hash that begins with a digit of its own.
@@ -205,6 +206,7 @@ func FuzzRead(f *testing.F) {
 
 // TestLargeParquet reads what other programs write: many pages, dictionaries, all usual compressions.
 func TestLargeParquet(t *testing.T) {
+	needtest.NoRace(t)
 	type row struct {
 		Sha   string `parquet:"sha,dict"`
 		Model string `parquet:"model,dict"`
