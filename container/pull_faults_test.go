@@ -81,7 +81,7 @@ func TestBuildTellsOfTheEnginesEnd(t *testing.T) {
 	d := containertest.NewDaemon(t, containertest.DaemonOptions{})
 	e := d.Engine()
 	begun := make(chan struct{})
-	dir := project(t, map[string]string{"Dockerfile": "FROM busybox\nRUN echo begun; sleep 5\n"})
+	dir := project(t, map[string]string{"Dockerfile": "FROM busybox\nRUN echo begun; sleep 5.0625\n"})
 	killed := make(chan struct{})
 	go func() {
 		<-begun
@@ -100,7 +100,7 @@ func TestBuildTellsOfTheEnginesEnd(t *testing.T) {
 	if img, log, err := build(t.Context(), t, e, dir, nil); err != nil {
 		t.Errorf("%+v, %v\n%s", img, err, log)
 	}
-	for deadline := time.Now().Add(30 * time.Second); running(t, "sleep\x005"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); running(t, "sleep\x005.0625"); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its command still runs")
 		}
