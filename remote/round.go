@@ -113,6 +113,9 @@ func (j *attempt) take(ctx context.Context) error {
 // their jobs.
 func (x *Executor) Due(p *engine.Plan) map[string]bool {
 	marks, due := x.marks.All(), map[string]bool{}
+	if len(marks) == 0 {
+		return due
+	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if there, ok := s.Stored(); ok && marks[s.Key].Due(there) && s.Node.Remote != nil {

@@ -62,26 +62,23 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 
 // wanted are the keys of the jobs that a plan waits for, the files that count them, and the keys of their inputs.
 func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error) {
-	due, planned := map[cache.Key]bool{}, map[cache.Key]bool{}
+	wanted, due, planned := map[string]bool{}, map[cache.Key]bool{}, map[cache.Key]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		planned[s.Key] = true
-		due[s.Key] = due[s.Key] || s.Action != engine.Cached && s.Node.Remote != nil
-	}
-	marks, err := x.marks.Sweep(func(m again.Mark) (bool, bool) { return due[m.Key], planned[m.Key] }, sweepAge)
-	wanted := map[string]bool{}
-	for key, m := range marks { // also of nodes that this plan leaves out
-		wanted[jobKey(key, owner, m.Round)], wanted[x.countOf(key)+"."+m.Round] = true, true
-	}
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action != engine.Cached && s.Node.Remote != nil {
-			wanted[jobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true
-			for _, dep := range s.Node.Needs {
-				if input, ok := p.Step(dep.Address); ok {
-					wanted[input.Key.String()] = true
-				}
+		if s.Action == engine.Cached || s.Node.Remote == nil {
+			continue
+		}
+		due[s.Key], wanted[jobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true, true
+		for _, dep := range s.Node.Needs {
+			if input, ok := p.Step(dep.Address); ok {
+				wanted[input.Key.String()] = true
 			}
 		}
+	}
+	marks, err := x.marks.Sweep(func(m again.Mark) (bool, bool) { return due[m.Key], planned[m.Key] }, sweepAge)
+	for key, m := range marks { // also of nodes that this plan leaves out
+		wanted[jobKey(key, owner, m.Round)], wanted[x.countOf(key)+"."+m.Round] = true, true
 	}
 	return wanted, err
 }

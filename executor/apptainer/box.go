@@ -101,50 +101,30 @@ func (o *output) close() {
 const creationFailed = "FATAL:   container creation failed: "
 
 // notMade returns an error if the container could not be made. A program may print the same words. So the container is
-// made once more, for a program that there is not.
+// made once more, for a program that no image has.
 func (b *box) notMade() error {
-	why, ok := b.output.after(creationFailed)
+	b.output.mu.Lock()
+	why, ok := strings.CutPrefix(string(b.output.start.Bytes()), creationFailed)
+	b.output.mu.Unlock()
 	if !ok {
 		return nil
 	}
 	again := newBox(b.engine, "")
-	again.dir, again.root, again.image, again.host = b.dir, b.root, b.image, b.host
-	again.config = b.config
-	again.config.Entrypoint, again.config.Cmd = nil, []string{"/benchgraph-none"}
+	again.dir, again.root, again.image, again.host, again.config = b.dir, b.root, b.image, b.host, b.config
+	again.config.Entrypoint, again.config.Cmd = nil, []string{nothing}
 	cmd, err := again.command()
-	if err == nil {
-		err = again.run(cmd, func(executor.Status, error) error { return nil })
-	}
 	if err != nil {
 		return err
 	}
-	<-again.done
-	if _, ok := again.output.after(creationFailed); !ok {
-		return nil
+	said, err := b.engine.output(context.Background(), cmd)
+	if err == nil && strings.HasPrefix(said, creationFailed) {
+		err = images.Cannot("it made no container: %s", strings.TrimSpace(why))
 	}
-	return images.Cannot("it made no container: %s", why)
-}
-
-// after returns the rest of an output that begins with a text.
-func (o *output) after(text string) (rest string, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	rest, ok = strings.CutPrefix(string(o.start.Bytes()), text)
-	return strings.TrimSpace(rest), ok
+	return err
 }
 
 // start starts the program.
 func (b *box) start(cmd executor.Command) error {
-	return b.run(cmd, func(status executor.Status, err error) error {
-		if err == nil && status.Code == 255 && b.within == nil {
-			return b.notMade()
-		}
-		return err
-	})
-}
-
-// run starts a command of the machine, and asks for the error of its end.
-func (b *box) run(cmd executor.Command, judge func(executor.Status, error) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.process != nil {
@@ -159,7 +139,9 @@ func (b *box) run(cmd executor.Command, judge func(executor.Status, error) error
 	b.process = p
 	go func() {
 		status, err := p.Wait(context.Background())
-		err = judge(status, err)
+		if err == nil && status.Code == 255 && b.within == nil {
+			err = b.notMade()
+		}
 		b.output.close()
 		b.mu.Lock()
 		b.status, b.err = status, err
@@ -220,10 +202,18 @@ func (b *box) send(sig syscall.Signal) error {
 	return err
 }
 
+// numberFile is where the first process of the machine for the box writes its number down.
+func (b *box) numberFile() string { return filepath.Join(b.dir, "pid") }
+
+// numbered begins a command whose process writes its number down, and becomes the rest.
+func (b *box) numbered() []string {
+	return []string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, b.numberFile()}
+}
+
 // outer is the number of the first process of the machine for the box. Apptainer is the child of its child; a program
 // within a container is its child.
 func (b *box) outer() (int, error) {
-	text, err := os.ReadFile(filepath.Join(b.dir, "pid"))
+	text, err := os.ReadFile(b.numberFile())
 	if err != nil {
 		return 0, err
 	}
@@ -336,8 +326,7 @@ func (b *box) enter(pid int) error {
 	if b.within.host.NetworkMode == "none" {
 		in = append(in, "--net")
 	}
-	outer := slices.Concat([]string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, filepath.Join(b.dir, "pid")},
-		nsenter(pid, in...))
+	outer := slices.Concat(b.numbered(), nsenter(pid, in...))
 	for _, i := range []int{0, 4, 6} { // PATH is that of the container
 		path, err := b.engine.tool(outer[i])
 		if err != nil {

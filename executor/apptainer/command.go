@@ -40,10 +40,10 @@ const filter = `{"defaultAction": "SCMP_ACT_ALLOW",
 var always = []string{"--userns", "--containall", "--cleanenv", "--no-privs", "--no-eval", "--no-umask", "--no-mount",
 	"bind-paths,hostfs,cwd,tmp", "--hostname", "benchgraph"}
 
-// command makes a container's program a command of the machine. Its first words write down its process number.
+// command makes a container's program a command of the machine.
 func (b *box) command() (executor.Command, error) {
 	c := executor.Command{Dir: "/", Env: b.engine.environ(), Grace: time.Millisecond,
-		Argv: []string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, filepath.Join(b.dir, "pid")}}
+		Argv: b.numbered()}
 	if b.host.CpusetCpus != "" {
 		c.Argv = append(c.Argv, "taskset", "-c", b.host.CpusetCpus)
 	}
@@ -217,8 +217,8 @@ func (b *box) unlike() error {
 	case h.Memory > 0 && !enforced.Memory:
 		return images.Cannot("this machine lets no user limit memory. Leave memory out of the block, and bound the " +
 			"job (memory of the executor block); or give jobs control groups of their own (Delegate=yes)")
-	case len(h.DeviceRequests) > 0 && !exists("/dev/nvidiactl"):
-		return images.Cannot("no CDI devices nvidia.com/gpu: there is no /dev/nvidiactl") // words of package container
+	case len(h.DeviceRequests) > 0 && !exists(nvidia):
+		return images.Cannot("no CDI devices nvidia.com/gpu: there is no " + nvidia) // words of package container
 	}
 	if why := b.wrong(); why != "" {
 		return images.Refused(http.StatusBadRequest, why)
@@ -242,6 +242,9 @@ func (b *box) wrong() string {
 	}
 	return ""
 }
+
+// nvidia is there if the machine has a driver of NVIDIA's.
+const nvidia = "/dev/nvidiactl"
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

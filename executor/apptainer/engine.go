@@ -285,7 +285,7 @@ func (e *Engine) info(*http.Request) (any, error) {
 	i := system.Info{ServerVersion: version, DockerRootDir: e.options.Dir, OSType: "linux",
 		Architecture: runtime.GOARCH, MemTotal: int64(all.Totalram) * int64(all.Unit), SwapLimit: true,
 		SecurityOptions: []string{"name=seccomp,profile=benchgraph"}}
-	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
+	if exists(nvidia) {
 		i.Runtimes = map[string]system.RuntimeWithStatus{"nvidia": {Runtime: system.Runtime{Path: e.program}}}
 	}
 	return i, nil
@@ -298,13 +298,7 @@ func (e *Engine) try() (version string, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	run := func(argv ...string) (string, error) {
-		var said bytes.Buffer
-		_, err := executor.Run(ctx, e.options.Host, executor.Command{Argv: argv, Dir: "/", Env: e.environ(),
-			Stdout: &said, Stderr: &said})
-		return strings.TrimSpace(said.String()), err
-	}
-	said, err := run(e.program, "--version")
+	said, err := e.output(ctx, executor.Command{Argv: []string{e.program, "--version"}, Dir: "/", Env: e.environ()})
 	if err != nil {
 		return "", err
 	}
@@ -326,7 +320,7 @@ func (e *Engine) try() (version string, err error) {
 		return "", err
 	}
 	cmd.Argv[slices.Index(cmd.Argv, "-s")] = "-q" // else it would not warn
-	if said, err = run(cmd.Argv...); err != nil {
+	if said, err = e.output(ctx, cmd); err != nil {
 		return "", err
 	}
 	if strings.Contains(said, "seccomp") {
@@ -336,6 +330,14 @@ func (e *Engine) try() (version string, err error) {
 		return "", images.Cannot("it starts no container: %s", said)
 	}
 	return fields[2], nil
+}
+
+// output runs a command of the machine to its end, and returns what it prints.
+func (e *Engine) output(ctx context.Context, cmd executor.Command) (string, error) {
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	_, err := executor.Run(ctx, e.options.Host, cmd)
+	return strings.TrimSpace(said.String()), err
 }
 
 // nothing is a program that no image has.

@@ -8,7 +8,7 @@ import (
 
 // variableIn is a variable in a word, as $NAME or ${NAME}.
 var variableIn = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
+	return regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 })
 
 // Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the

@@ -1,9 +1,7 @@
 package sh
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -21,20 +19,15 @@ type variables map[string]Word
 // anything is the name under which it is noted that any variable may be set by now.
 const anything = "\x00any"
 
-// ownVariable is a variable as benchgraph replaces it in the words of a list.
-var ownVariable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
-})
-
 // ParseArgv parses a command in list form: one simple command, in which benchgraph replaces its own variables.
 func ParseArgv(argv []string, vars map[string]Word) []Command {
 	var is Command
 	for _, a := range argv {
 		var w Word
-		w.Text = ownVariable().ReplaceAllStringFunc(a, func(name string) string {
-			value := variables(vars).value(strings.Trim(name, "${}"), false)
+		w.Text = Substitute(a, func(name string) (string, bool) {
+			value := variables(vars).value(name, false)
 			w.Partial = w.Partial || value.Partial
-			return value.Text
+			return value.Text, true
 		})
 		is.Words = append(is.Words, w)
 	}

@@ -221,7 +221,7 @@ func Join(words []string) string {
 	for i, w := range words {
 		quoted[i] = w
 		if !safeWord().MatchString(w) {
-			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+			quoted[i] = sh.Quote(w)
 		}
 	}
 	return strings.Join(quoted, " ")
