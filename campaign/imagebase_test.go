@@ -35,7 +35,7 @@ func inRegistry(t *testing.T, config v1.Config) (s *imaging, ref, digest string)
 	must(t, w.WriteHeader(&tar.Header{Name: "site", Typeflag: tar.TypeDir, Mode: 0o755}))
 	must(t, w.Close())
 	ref = containertest.NewRegistry(t).Host + "/" + s.word + ":v1"
-	digest = publish(t, ref, config, layerOf(t, busyboxFiles(t)), layerOf(t, out.Bytes()))
+	digest = publish(t, ref, config, layerOf(t, containertest.BusyboxFiles(t)), layerOf(t, out.Bytes()))
 	t.Cleanup(func() {
 		s.clear() // what was made from it goes first
 		err := s.engine.RemoveImage(context.Background(), strings.TrimSuffix(ref, ":v1")+"@"+digest)

@@ -13,18 +13,15 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/benchgraph/benchgraph/campaign"
@@ -63,7 +60,7 @@ func onDisk(t *testing.T, mib int64) *narrow {
 	}))
 	t.Cleanup(server.Close)
 	n.host = strings.TrimPrefix(server.URL, "http://")
-	n.shared = layerOf(t, busyboxFiles(t))
+	n.shared = layerOf(t, containertest.BusyboxFiles(t))
 	return n
 }
 
@@ -75,30 +72,6 @@ func layerOf(t testing.TB, files []byte) v1.Layer {
 	}, tarball.WithCompressionLevel(gzip.NoCompression))
 	must(t, err)
 	return l
-}
-
-// busyboxFiles is a root file system as a tar.
-func busyboxFiles(t testing.TB) []byte {
-	t.Helper()
-	binary, err := os.ReadFile("/bin/busybox")
-	if err != nil {
-		t.Skip(err)
-	}
-	names, err := exec.Command("/bin/busybox", "--list").Output()
-	must(t, err)
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	must(t, w.WriteHeader(&tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}))
-	must(t, w.WriteHeader(&tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755,
-		Size: int64(len(binary))}))
-	_, _ = w.Write(binary)
-	for _, name := range strings.Fields(string(names)) {
-		if name != "busybox" {
-			must(t, w.WriteHeader(&tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox"}))
-		}
-	}
-	must(t, w.Close())
-	return out.Bytes()
 }
 
 // publish puts an image into the registry: busybox, which all share, and so many MiB of its own.
@@ -129,12 +102,7 @@ func publish(t testing.TB, at string, c v1.Config, layers ...v1.Layer) string {
 	config.OS, config.Architecture = "linux", "amd64"
 	img, err = mutate.ConfigFile(img, config)
 	must(t, err)
-	ref, err := name.ParseReference(at)
-	must(t, err)
-	must(t, remote.Write(ref, img))
-	digest, err := img.Digest()
-	must(t, err)
-	return digest.String()
+	return containertest.Push(t, at, img)
 }
 
 // own are all images of benchgraph's in the engine.

@@ -7,11 +7,9 @@ import (
 	"testing"
 
 	api "github.com/docker/docker/api/types/container"
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
@@ -90,18 +88,8 @@ func TestLayersAreCountedOnce(t *testing.T) {
 	base := platformImage(t, "amd64", 2)
 	bring := func(tag string, img v1.Image) map[string]int64 {
 		t.Helper()
-		ref, err := name.ParseReference(f.Host + "/" + repository(t) + ":" + tag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := remote.Write(ref, img); err != nil {
-			t.Fatal(err)
-		}
-		digest, err := img.Digest()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := e.Pull(t.Context(), ref.String(), digest.String(), nil)
+		ref := f.Host + "/" + repository(t) + ":" + tag
+		got, err := e.Pull(t.Context(), ref, containertest.Push(t, ref, img), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,13 +54,7 @@ func publish(t *testing.T, host string) published {
 	t.Helper()
 	img := platformImage(t, "amd64", 3)
 	p := published{ref: host + "/" + repository(t) + ":v1"}
-	ref, err := name.ParseReference(p.ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, img); err != nil {
-		t.Fatal(err)
-	}
+	p.digest = containertest.Push(t, p.ref, img)
 	m, err := img.Manifest()
 	if err != nil {
 		t.Fatal(err)
@@ -69,11 +63,6 @@ func publish(t *testing.T, host string) published {
 		p.size += l.Size
 		p.layers = append(p.layers, l.Digest.String())
 	}
-	d, err := img.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.digest = d.String()
 	return p
 }
 

@@ -83,30 +83,13 @@ func (w world) shell(script string) executor.Command {
 // run runs cmd to its end and returns what it printed.
 func (w world) run(t *testing.T, cmd executor.Command) (executor.Status, string) {
 	t.Helper()
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	s, err := executor.Run(t.Context(), w, cmd)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &out)
-	}
-	return s, out.String()
+	return executortest.Output(t, w, cmd)
 }
 
 // start starts cmd and waits until it has printed a line.
 func (w world) start(t *testing.T, cmd executor.Command) executor.Contained {
 	t.Helper()
-	r, out := io.Pipe()
-	cmd.Stdout = out
-	p, err := w.Start(t.Context(), cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Read(make([]byte, 100)); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _, _ = io.Copy(io.Discard, r) }()
-	t.Cleanup(func() { _, _ = p.Stop() })
-	return p.(executor.Contained)
+	return executortest.Started(t, w, cmd).(executor.Contained)
 }
 
 const serve = "echo up; while :; do sleep 0.02; done"

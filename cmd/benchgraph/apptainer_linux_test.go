@@ -6,16 +6,13 @@ import (
 	"log"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -42,13 +39,7 @@ func TestApptainer(t *testing.T) {
 // published puts busybox into a registry, and returns its name there, with the digest.
 func published(t *testing.T) string {
 	t.Helper()
-	list := exec.Command("sh", "-euc", `mkdir bin; cp /bin/busybox bin; for name in $(bin/busybox --list); do
-		[ "$name" = busybox ] || ln -s busybox "bin/$name"; done; tar -cf - .`)
-	list.Dir = t.TempDir()
-	files, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := containertest.BusyboxFiles(t)
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(files)), nil
 	})
@@ -59,22 +50,11 @@ func published(t *testing.T) string {
 	if err == nil {
 		img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin"}})
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	repository := strings.TrimPrefix(server.URL, "http://") + "/tools"
-	var ref name.Reference
-	if err == nil {
-		ref, err = name.ParseReference(repository, name.Insecure)
-	}
-	if err == nil {
-		err = remote.Write(ref, img)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := img.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return repository + "@" + digest.String()
+	return repository + "@" + containertest.Push(t, repository, img)
 }

@@ -25,20 +25,22 @@ const imageLabel = "io.benchgraph.test"
 // It is made from this machine's /bin/busybox, which must be a static one, unless the engine has it already.
 func Busybox(t testing.TB, e *container.Engine) string {
 	t.Helper()
-	const program = "/bin/busybox"
-	binary, err := os.ReadFile(program)
-	if err != nil {
-		needtest.Missing(t, "no busybox (Debian: busybox-static): %v", err)
-	}
-	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(binary))
+	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(busybox(t)))
 	if id := labelled(t, e, label); id != "" {
 		return id
 	}
-	names, err := exec.Command(program, "--list").Output()
+	return load(t, e, bytes.NewReader(BusyboxFiles(t)), "LABEL "+label, "ENV PATH=/bin")
+}
+
+const busyboxProgram = "/bin/busybox"
+
+func busybox(t testing.TB) []byte {
+	t.Helper()
+	binary, err := os.ReadFile(busyboxProgram)
 	if err != nil {
-		t.Fatal(err)
+		needtest.Missing(t, "no busybox (Debian: busybox-static): %v", err)
 	}
-	return load(t, e, busyboxRoot(t, binary, strings.Fields(string(names))), "LABEL "+label, "ENV PATH=/bin")
+	return binary
 }
 
 // labelled returns an image for tests with the label, or "". Images that were made from it have further labels. Tests
@@ -77,9 +79,14 @@ func load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) st
 	return answer.Status
 }
 
-// busyboxRoot returns a root file system as a tar.
-func busyboxRoot(t testing.TB, binary []byte, names []string) *bytes.Buffer {
+// BusyboxFiles returns the files of Busybox as a tar.
+func BusyboxFiles(t testing.TB) []byte {
 	t.Helper()
+	binary := busybox(t)
+	names, err := exec.Command(busyboxProgram, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	add := func(h tar.Header, text []byte) {
@@ -98,7 +105,7 @@ func busyboxRoot(t testing.TB, binary []byte, names []string) *bytes.Buffer {
 		[]byte("root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"))
 	add(tar.Header{Typeflag: tar.TypeReg, Name: "etc/group", Mode: 0o644}, []byte("root:x:0:\nnogroup:x:65534:\n"))
 	add(tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, binary)
-	for _, name := range names {
+	for _, name := range strings.Fields(string(names)) {
 		if name != "busybox" {
 			add(tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}, nil)
 		}
@@ -106,5 +113,5 @@ func busyboxRoot(t testing.TB, binary []byte, names []string) *bytes.Buffer {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return &out
+	return out.Bytes()
 }

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
 	"github.com/benchgraph/benchgraph/container"
 )
 
@@ -43,4 +47,21 @@ func Pull(t testing.TB, e *container.Engine, ref string) {
 		"tag": {ref[colon+1:]}}.Encode(), nil, nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Push puts an image into a registry by a reference, and returns its digest.
+func Push(t testing.TB, ref string, img v1.Image) string {
+	t.Helper()
+	to, err := name.ParseReference(ref)
+	if err == nil {
+		err = remote.Write(to, img)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := img.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return digest.String()
 }

@@ -19,12 +19,10 @@ import (
 	"time"
 
 	api "github.com/docker/docker/api/types/container"
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/benchgraph/benchgraph/container"
@@ -74,30 +72,7 @@ func (w world) shell(script string) executor.Command {
 
 func (w world) run(t *testing.T, cmd executor.Command) (executor.Status, string) {
 	t.Helper()
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	s, err := executor.Run(t.Context(), w, cmd)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &out)
-	}
-	return s, out.String()
-}
-
-// start starts cmd and waits until it has printed a line.
-func (w world) start(t *testing.T, cmd executor.Command) executor.Process {
-	t.Helper()
-	r, out := io.Pipe()
-	cmd.Stdout = out
-	p, err := w.Start(t.Context(), cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Read(make([]byte, 100)); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _, _ = io.Copy(io.Discard, r) }()
-	t.Cleanup(func() { _, _ = p.Stop() })
-	return p
+	return executortest.Output(t, w, cmd)
 }
 
 // inBusybox runs each command in a container, with the command's directory at the same place.
@@ -160,7 +135,7 @@ sed -n 's/^\(CapEff\|CapBnd\|NoNewPrivs\|Seccomp\):[^1-9]*/\1 /p' /proc/self/sta
 // A server has a loopback for itself, its client, and what runs within it.
 func TestAServerAndItsClientByApptainer(t *testing.T) {
 	w := newWorld(t)
-	server := w.start(t, w.shell("nc -ll -p 8000 -e echo hello & echo up; wait"))
+	server := executortest.Started(t, w, w.shell("nc -ll -p 8000 -e echo hello & echo up; wait"))
 	client := w.shell("nc 127.0.0.1 8000 </dev/null || echo refused")
 	if _, out := w.run(t, client); !strings.HasSuffix(out, "refused\n") {
 		t.Errorf("another container reaches it: %q", out)
@@ -177,7 +152,7 @@ func TestAServerAndItsClientByApptainer(t *testing.T) {
 		t.Errorf("within: %+v, %q", s, out)
 	}
 	within.Argv, within.Stdin = []string{"sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.02; done"}, nil
-	if s, err := w.start(t, within).Stop(); err != nil || s.Signal != "SIGKILL" {
+	if s, err := executortest.Started(t, w, within).Stop(); err != nil || s.Signal != "SIGKILL" {
 		t.Errorf("within, stopped: %+v, %v", s, err)
 	}
 	within.Argv = []string{"no-such-program"}
@@ -278,17 +253,11 @@ func published(t *testing.T) (repository string, img v1.Image, hostile *atomic.B
 	if img, err = mutate.AppendLayers(empty.Image, layer); err == nil {
 		img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin", "MODEL=large"}, WorkingDir: "/srv"})
 	}
-	repository = strings.TrimPrefix(server.URL, "http://") + "/some/image"
-	var ref name.Reference
-	if err == nil {
-		ref, err = name.ParseReference(repository, name.Insecure)
-	}
-	if err == nil {
-		err = remote.Write(ref, img)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	repository = strings.TrimPrefix(server.URL, "http://") + "/some/image"
+	containertest.Push(t, repository, img)
 	return repository, img, hostile
 }
 

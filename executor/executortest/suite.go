@@ -85,20 +85,35 @@ func start(t *testing.T, e executor.Executor, cmd executor.Command) executor.Pro
 	return p
 }
 
-func run(t *testing.T, e executor.Executor, cmd executor.Command) (executor.Status, string) {
+// Output runs a command to its end, and returns what it printed.
+func Output(t *testing.T, e executor.Executor, cmd executor.Command) (executor.Status, string) {
 	t.Helper()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	s, err := executor.Run(t.Context(), e, cmd)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, &out)
 	}
 	return s, out.String()
 }
 
+// Started starts a command, and waits until it has printed a line. It is stopped at the end of the test.
+func Started(t *testing.T, e executor.Executor, cmd executor.Command) executor.Process {
+	t.Helper()
+	r, out := io.Pipe()
+	cmd.Stdout = out
+	p := start(t, e, cmd)
+	if _, err := r.Read(make([]byte, 100)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	t.Cleanup(func() { _, _ = p.Stop() })
+	return p
+}
+
 func (x Traits) status(t *testing.T, e executor.Executor) {
 	for _, code := range []int{0, 1, 42, 255} {
-		s, _ := run(t, e, Shell(t, fmt.Sprintf("exit %d", code)))
+		s, _ := Output(t, e, Shell(t, fmt.Sprintf("exit %d", code)))
 		if s.Code != code || s.Signal != "" || s.Left != 0 || s.OK() != (code == 0) {
 			t.Errorf("exit %d: %+v", code, s)
 		}
@@ -106,7 +121,7 @@ func (x Traits) status(t *testing.T, e executor.Executor) {
 			t.Errorf("exit %d used nothing: %+v", code, s)
 		}
 	}
-	if s, _ := run(t, e, Shell(t, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")); s.User+s.System <= 0 &&
+	if s, _ := Output(t, e, Shell(t, "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")); s.User+s.System <= 0 &&
 		!x.NoUsage {
 		t.Errorf("a loop took no processor time: %+v", s)
 	}
@@ -114,7 +129,7 @@ func (x Traits) status(t *testing.T, e executor.Executor) {
 
 func signalled(t *testing.T, e executor.Executor) {
 	for _, name := range []string{"KILL", "TERM", "SEGV"} {
-		s, _ := run(t, e, Shell(t, "kill -"+name+" $$; sleep 1000"))
+		s, _ := Output(t, e, Shell(t, "kill -"+name+" $$; sleep 1000"))
 		if s.Signal != "SIG"+name || s.Code != -1 || s.OK() {
 			t.Errorf("kill -%s: %+v", name, s)
 		}
@@ -142,7 +157,7 @@ func (x Traits) order(t *testing.T, e executor.Executor) {
 	for i := range 200 {
 		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
 	}
-	_, got := run(t, e, Shell(t, "i=0; while [ $i -lt 200 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done"))
+	_, got := Output(t, e, Shell(t, "i=0; while [ $i -lt 200 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done"))
 	if x.Unordered {
 		if sorted(got) != sorted(want.String()) {
 			t.Errorf("lines changed places, or are missing:\n%s", got)
@@ -165,7 +180,7 @@ func (x Traits) environment(t *testing.T, e executor.Executor) {
 	cmd := Shell(t, "env")
 	cmd.Argv = []string{"env"}
 	cmd.Env = append(cmd.Env, "EMPTY=", "ODD=a b\n=c", "TWICE=1", "TWICE=2")
-	_, out := run(t, e, cmd)
+	_, out := Output(t, e, cmd)
 	out = strings.ReplaceAll(out, "a b\n=c", "a b =c")
 	var got []string
 	for line := range strings.Lines(out) {
@@ -183,7 +198,7 @@ func (x Traits) environment(t *testing.T, e executor.Executor) {
 func directoryAndInput(t *testing.T, e executor.Executor) {
 	cmd := Shell(t, "pwd -P; cat; echo made >file")
 	cmd.Stdin = strings.NewReader("from the test\n")
-	_, out := run(t, e, cmd)
+	_, out := Output(t, e, cmd)
 	dir, err := filepath.EvalSymlinks(cmd.Dir)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +209,7 @@ func directoryAndInput(t *testing.T, e executor.Executor) {
 	if text, err := os.ReadFile(filepath.Join(cmd.Dir, "file")); err != nil || string(text) != "made\n" {
 		t.Errorf("the file it made: %q, %v", text, err)
 	}
-	if _, out := run(t, e, Shell(t, "cat; echo end")); out != "end\n" {
+	if _, out := Output(t, e, Shell(t, "cat; echo end")); out != "end\n" {
 		t.Errorf("without input: %q", out)
 	}
 }
@@ -207,20 +222,20 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 func inputNotRead(t *testing.T, e executor.Executor) {
 	cmd := Shell(t, "head -c 5 >/dev/null; echo enough")
 	cmd.Stdin = endless{}
-	if s, out := run(t, e, cmd); !s.OK() || out != "enough\n" {
+	if s, out := Output(t, e, cmd); !s.OK() || out != "enough\n" {
 		t.Errorf("%+v, %q", s, out)
 	}
 	blocked, w := io.Pipe()
 	defer w.Close()
 	cmd = Shell(t, "echo no input needed")
 	cmd.Stdin = blocked
-	if s, out := run(t, e, cmd); !s.OK() || out != "no input needed\n" {
+	if s, out := Output(t, e, cmd); !s.OK() || out != "no input needed\n" {
 		t.Errorf("%+v, %q", s, out)
 	}
 }
 
 func notUTF8(t *testing.T, e executor.Executor) {
-	if _, out := run(t, e, Shell(t, `printf '\377\376\000x\200'`)); out != "\xff\xfe\x00x\x80" {
+	if _, out := Output(t, e, Shell(t, `printf '\377\376\000x\200'`)); out != "\xff\xfe\x00x\x80" {
 		t.Errorf("got %q", out)
 	}
 }
@@ -253,7 +268,7 @@ func (x Traits) secrets(t *testing.T, e executor.Executor) {
 	cmd.Env = append(cmd.Env, "TOKEN=hf_secret")
 	cmd.Secrets = []string{"", "hf_secret"}
 	if !x.Unordered {
-		if _, out := run(t, e, cmd); out != "token ***\nsplit *** ***\nhf_" {
+		if _, out := Output(t, e, cmd); out != "token ***\nsplit *** ***\nhf_" {
 			t.Errorf("got %q", out)
 		}
 	}
@@ -364,7 +379,7 @@ func earlyDeath(t *testing.T, e executor.Executor) {
 
 func (x Traits) backgroundChild(t *testing.T, e executor.Executor) {
 	cmd, alive := lasting(t, "sleep 1000 & exit 4")
-	if s, _ := run(t, e, cmd); s.Code != 4 || s.Left != 1 && !x.NoCount {
+	if s, _ := Output(t, e, cmd); s.Code != 4 || s.Left != 1 && !x.NoCount {
 		t.Errorf("%+v, want one that was left", s)
 	}
 	alive.mustNot(t)
@@ -377,7 +392,7 @@ while ! [ -e ready ]; do sleep 0.01; done; exit 5`
 func (x Traits) daemon(t *testing.T, e executor.Executor) {
 	cmd, alive := lasting(t, fmt.Sprintf(daemonScript, ">/dev/null 2>&1"))
 	cmd.Grace = 50 * time.Millisecond
-	if s, _ := run(t, e, cmd); s.Code != 5 || s.Left == 0 && !x.NoCount {
+	if s, _ := Output(t, e, cmd); s.Code != 5 || s.Left == 0 && !x.NoCount {
 		t.Errorf("%+v, want some that were left", s)
 	}
 	alive.mustNot(t)
@@ -386,7 +401,7 @@ func (x Traits) daemon(t *testing.T, e executor.Executor) {
 func daemonWithOutput(t *testing.T, e executor.Executor) {
 	cmd, alive := lasting(t, fmt.Sprintf(daemonScript, ""))
 	cmd.Grace = 50 * time.Millisecond
-	if s, out := run(t, e, cmd); s.Code != 5 || out != "daemon\n" {
+	if s, out := Output(t, e, cmd); s.Code != 5 || out != "daemon\n" {
 		t.Errorf("%+v, %q", s, out)
 	}
 	alive.mustNot(t)
