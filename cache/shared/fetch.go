@@ -123,9 +123,8 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	return cache.Entry{}, fmt.Errorf("entry %s: %w: %w", key.Short(), cache.ErrMiss, err)
 }
 
-// Lay brings the files of an entry, which is an object of another name than that of its key, into a directory that
-// takes the place of an empty one, and returns what the entry says of itself. The error wraps cache.ErrMiss if there is
-// no such object.
+// Lay unpacks the files of an entry from the object of a name into dir, an empty directory, and returns the entry's
+// description. The error wraps cache.ErrMiss if there is no such object. After an error, dir is empty.
 func (s *Store) Lay(ctx context.Context, key cache.Key, object, dir string) (cache.Meta, error) {
 	m, err := s.remote.lay(ctx, key, object, func() (string, error) { return dir, os.Remove(dir) })
 	switch {
@@ -137,7 +136,8 @@ func (s *Store) Lay(ctx context.Context, key cache.Key, object, dir string) (cac
 	return m, err
 }
 
-// lay reads an entry, and unpacks its files into a directory that place returns, and that is not there yet.
+// lay unpacks an entry from an object. It asks place for the directory, which must not exist yet, once the object has
+// turned out to be the entry of the key.
 func (r *remote) lay(ctx context.Context, key cache.Key, object string, place func() (string, error)) (m cache.Meta,
 	err error) {
 	body, err := r.Bucket.Open(ctx, object, 0)
