@@ -22,6 +22,13 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 		Unit: "req/s", Better: "higher"}}}
 	lasts := hclspec.Metrics{Primary: "elapsed", Custom: []hclspec.Metric{{Name: "elapsed",
 		Match: "^elapsed: ([0-9.]+)", Unit: "s", Better: "lower"}}}
+	latency := hclspec.Metrics{Primary: "latency", Custom: []hclspec.Metric{{Name: "latency",
+		Match: "^latency: ([0-9.]+)", Unit: "s", Better: "lower"}}}
+	processor := hclspec.Metrics{Primary: "cpu_time", Custom: []hclspec.Metric{{Name: "cpu_time",
+		Match: "^latency: ([0-9.]+)", Unit: "s", Better: "lower"}}}
+	says := func(latency float64) func(float64) string {
+		return func(n float64) string { return fmt.Sprintf("latency: %f\n", latency*(1+n/10)) }
+	}
 	table := func(tokens, duration float64) string {
 		return fmt.Sprintf("============ Serving Benchmark Result ============\nSuccessful requests:  "+
 			"100\nBenchmark duration (s):  %.2f\nTotal input tokens:  500\n"+
@@ -73,6 +80,12 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 		}, func(n float64) string {
 			return fmt.Sprintf("elapsed: %f\n", 5+n)
 		}, [2]float64{12, 12}, 0.1, "did the work 5 s faster"},
+		"a time that fills the command": {latency, says(4), says(1), [2]float64{12, 12}, 0.1,
+			"did the work 3 s faster"},
+		"such a time, and it is true":      {latency, says(4), says(1), [2]float64{12, 9}, 0.1, ""},
+		"the time of a request among many": {latency, says(2), says(1), [2]float64{12, 12}, 0.1, ""},
+		"more time than the command took":  {latency, says(20), says(10), [2]float64{12, 12}, 0.1, ""},
+		"a time of several threads":        {processor, says(8), says(4), [2]float64{12, 12}, 0.1, ""},
 		"nobody knows the work": {own, func(n float64) string {
 			return fmt.Sprintf("rate: %f\n", 10+n)
 		}, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 12}, 0.1, ""},

@@ -3,6 +3,7 @@ package shared
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"flag"
 	"io"
 	"net/url"
@@ -94,8 +95,17 @@ func BenchmarkTransfer(b *testing.B) {
 		}
 		return place.Replace(ctx, ObjectOf(put.Key), p, p.size)
 	})
-	moves("get/client", func() { _ = os.Remove(file) }, func() error {
-		return client.FGetObject(ctx, "team", "raw", file, minio.GetObjectOptions{})
+	get := func() error { return client.FGetObject(ctx, "team", "raw", file, minio.GetObjectOptions{}) }
+	moves("get/client", func() { _ = os.Remove(file) }, get)
+	moves("get/client-durable", func() { _ = os.Remove(file) }, func() error { // an entry is durable, too
+		if err := get(); err != nil {
+			return err
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Sync(), f.Close())
 	})
 	var m *machine
 	moves("get/entry", func() {

@@ -23,6 +23,8 @@ const (
 	clockConfidence = 0.95
 	// by which a command must take longer where no output says how long the work took
 	clockShare = 0.05
+	// of a command that a time takes if it is that of all the work, and not that of one request among many
+	workShare = 0.25
 	clockLeast = 500 * time.Millisecond // likewise: less is the start of processes
 )
 
@@ -32,7 +34,8 @@ func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		return nil
 	}
 	own, theirs := took(s), took(base)
-	work, otherWork := worked(s), worked(base)
+	whole := fills(base)
+	work, otherWork := worked(s, whole), worked(base, whole)
 	var saved, claimed, short, before []float64 // by block, in seconds
 	for _, block := range slices.Sorted(maps.Keys(own)) {
 		other, both := theirs[block]
@@ -101,13 +104,32 @@ func took(s *group.Standing) map[int]float64 {
 	return times
 }
 
-// worked is how long the measured work took as the output says, in seconds by block: by the primary metric and the
-// amount of work, or else by the duration that the output states. Blocks of which nothing is known are missing.
-func worked(s *group.Standing) map[int]float64 {
+// fills says whether the primary metric is a time that takes a good part of the command. A processor time may be that
+// of several threads.
+func fills(base *group.Standing) bool {
+	primary := base.Bench.Metrics.Primary
+	if strings.Contains(strings.ToLower(primary), "cpu") {
+		return false
+	}
+	took, share, blocks := took(base), 0.0, 0
+	for block, v := range base.Series[primary] {
+		v, ok := units.Convert(v, base.Units[primary], "s")
+		if !ok || v > took[block] {
+			return false
+		}
+		share, blocks = share+v/took[block], blocks+1
+	}
+	return blocks > 0 && share/float64(blocks) >= workShare
+}
+
+// worked is how long the measured work took as the output says, in seconds by block: by the primary metric, if that is
+// the time of the whole work, by it and the amount of work, or else by the duration that the output states. Blocks of
+// which nothing is known are missing.
+func worked(s *group.Standing, whole bool) map[int]float64 {
 	primary := s.Bench.Metrics.Primary
 	values, unit := s.Series[primary], s.Units[primary]
 	work := amount(s, primary, unit)
-	if lasts(primary) && unit != "" {
+	if (whole || lasts(primary)) && unit != "" {
 		work = map[int]float64{}
 		for block, v := range values {
 			if v, ok := units.Convert(v, unit, "s"); ok {
