@@ -206,7 +206,7 @@ func (o *importFlags) writable() error {
 	if o.out == "" || o.force {
 		return nil
 	}
-	if _, err := os.Lstat(o.out); err == nil {
+	if info, err := os.Stat(o.out); err == nil && info.Mode().IsRegular() {
 		return hint("Choose another name, or replace it with -force.", "import: %s is there already", o.out)
 	}
 	return nil

@@ -2,10 +2,13 @@ package fs_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -60,5 +63,57 @@ func TestFailuresLeaveTheOldFile(t *testing.T) {
 	}
 	if err := fs.Replace(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
 		t.Errorf("into no directory: %v", err)
+	}
+}
+
+// What is no regular file is written to and stays, also at the end of a link. A rename by root would replace /dev/null.
+func TestWhatIsNoFileStays(t *testing.T) {
+	dir := t.TempDir()
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink("pipe", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, link} {
+		got := make(chan string)
+		go func() {
+			text, _ := os.ReadFile(pipe)
+			got <- string(text)
+		}()
+		if err := fs.Replace(path, []byte("a"), []byte("b")); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+			t.Fatalf("%s: %v, %v", path, info.Mode(), err)
+		}
+		if text := <-got; text != "ab" {
+			t.Errorf("%s: %q was read", path, text)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 2 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// The file is written that a link leads to, and the link stays; a link that leads nowhere is replaced.
+func TestLinksAreFollowed(t *testing.T) {
+	dir := t.TempDir()
+	link, nowhere := filepath.Join(dir, "link"), filepath.Join(dir, "nowhere")
+	file := filepath.Join(dir, "below", "file")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("old"), 0o600),
+		os.Symlink("below/file", link), os.Symlink("none", nowhere)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(fs.Replace(link, []byte("new")), fs.Replace(nowhere, []byte("new"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, nowhere} {
+		info, err := os.Lstat(path)
+		text, _ := os.ReadFile(path)
+		if err != nil || !info.Mode().IsRegular() || string(text) != "new" {
+			t.Errorf("%s: %v, %q, %v", path, info.Mode(), text, err)
+		}
+	}
+	if at, err := os.Readlink(link); err != nil || at != "below/file" {
+		t.Errorf("the link: %q, %v", at, err)
 	}
 }
