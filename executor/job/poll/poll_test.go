@@ -1,7 +1,9 @@
 package poll
 
 import (
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -22,4 +24,30 @@ func TestInterval(t *testing.T) {
 		}
 		old = every
 	}
+}
+
+// However many jobs wait, each poll asks the scheduler once.
+func TestOneReadingServesAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const jobs, polls = 10_000, 5
+		reads := 0
+		p := New(time.Minute, func() (map[string]bool, error) {
+			reads++
+			return map[string]bool{"over": reads == polls}, nil
+		})
+		var all sync.WaitGroup
+		for range jobs {
+			all.Go(func() {
+				err := p.Each(t.Context(), func(l *Look[bool]) (bool, error) { return l.Jobs["over"], l.Err })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		synctest.Wait()
+		if reads != polls {
+			t.Errorf("%d readings for %d jobs, want %d", reads, jobs, polls)
+		}
+	})
 }
