@@ -188,7 +188,7 @@ func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 		limit        float64
 	}{
 		{3, 16, 1.1}, {6, 16, 1.15}, {6, 32, 1.1}, {12, 32, 1.15}, {24, 32, 1.1},
-		{24, 100, 1.1}, {94, 32, 1.2}, {94, 100, 1.6},
+		{24, 100, 1.1}, {94, 32, 1.4}, {94, 100, 1.7},
 	} {
 		cores := at.builds * buildCores
 		least := max(bound(jobs, cores, gpus), longest, buildTime+slices.Min(delays)+work)
