@@ -134,7 +134,7 @@ func (c *checkup) project() {
 	}
 	c.spec = spec
 	_, c.clusters, _ = checkMachines(spec)
-	c.ok("project", "%s, %d candidates", filepath.Join(c.dir, spec.Files[0]), len(spec.Candidates))
+	c.ok("project", "%s, %s", filepath.Join(c.dir, spec.Files[0]), view.Count(len(spec.Candidates), "candidate"))
 }
 
 // tools asks the programs that benchgraph itself runs for their versions.
@@ -259,9 +259,9 @@ func (c *checkup) gpus(ctx context.Context) {
 			"%d benchmarks can never be served here, such as %s (%s)", len(wanted), wanted[0],
 			cmp.Or(reason, "too few devices, or too small"))
 	case len(devices) == 0:
-		c.lacks("gpu", false, "", "none: %s; nothing here needs one", reason)
+		c.ok("gpu", "none, and nothing here needs one: %s", reason)
 	default:
-		c.ok("gpu", "%d devices by %s", len(devices), provider)
+		c.ok("gpu", "%s by %s", view.Count(len(devices), "device"), provider)
 	}
 	for _, warning := range gpu.Warnings(devices) {
 		c.lacks("gpu", false, "", "%s", warning)
