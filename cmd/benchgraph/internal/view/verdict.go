@@ -96,6 +96,14 @@ func remarks(row stats.Comparison) (text string) {
 	return text
 }
 
+// Probability writes a p-value with two digits. Smaller ones than 1e-12 are told apart by rounding alone.
+func Probability(p float64) string {
+	if p < 1e-12 {
+		return "<1e-12"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
 // Grounds say by which figures each row has its outcome.
 func Grounds(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
@@ -111,7 +119,7 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 				text += fmt.Sprintf(", look %d of %d", row.Look, len(row.Looks))
 			}
 			if p := row.TestP(); p > 0 {
-				text += fmt.Sprintf("; p = %.2g", p)
+				text += "; p " + strings.Replace("= "+Probability(p), "= <", "< ", 1)
 			}
 			if row.Tie > 0 && !row.NoRatio {
 				text += fmt.Sprintf("; a difference below %.3g %% counts as none", 100*row.Tie)

@@ -214,6 +214,11 @@ func TestVerdicts(t *testing.T) {
 	if strings.Contains(b.String(), " n ") {
 		t.Errorf("a secondary metric is shown:\n%s", &b)
 	}
+	b.Reset()
+	Grounds(&b, []stats.Comparison{{Blocks: 7, PT: 1e-15}, {Blocks: 7, PT: 0.00123}})
+	if got := b.String(); !strings.Contains(got, "; p < 1e-12\n") || !strings.Contains(got, "; p = 0.0012\n") {
+		t.Errorf("grounds without a p:\n%s", got)
+	}
 }
 
 func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
