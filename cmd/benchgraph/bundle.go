@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	files "github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -92,7 +93,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	if len(opened.reasons) > 0 {
 		return opened.refusal(to)
 	}
-	if err := os.Rename(f.Name(), to); err != nil {
+	if err := files.Rename(f.Name(), to); err != nil {
 		return hint(remedy, "bundle %s: %w", to, causeOf(err))
 	}
 	if b.lost > 0 {
@@ -114,9 +115,8 @@ func (b *bundling) gather(ctx context.Context, known *results.Known, found []fin
 	for _, r := range reports {
 		b.doc.Reports = append(b.doc.Reports, r.Address.Name)
 	}
-	steps := []func() error{b.given, b.projectFiles, func() error {
-		return b.results(ctx)
-	}, func() error { return b.logs(found) }}
+	steps := []func() error{b.given, b.projectFiles, func() error { return b.results(ctx) },
+		func() error { return b.logs(found) }}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return predicate, err
