@@ -126,8 +126,8 @@ func (l *loader) declare() {
 		// Commits and variants are named in strings alone, so their names need not be identifiers.
 		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant" || b.Schema.Kind == "model"; !named &&
 			!hclsyntax.ValidIdentifier(b.Name) {
-			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf("%q cannot be the name of a %s: a name has "+
-				"letters, digits, _ and -, and begins with a letter.", b.Name, b.Schema.Kind))
+			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf("%s %q: a name has letters, "+
+				"digits, _ and -, and begins with a letter.", b.Schema.Kind, b.Name))
 			continue
 		}
 		l.byName[d.address] = d

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -196,7 +197,7 @@ func (c *checker) fileScript(b *Benchmark, p *program) *argParser {
 	case s == isFile && tree.IsZero():
 		return nil
 	case s == unknown && tree.IsZero(), s == unknown && c.files.broken != "":
-		c.add(Script, Unverified, p.script+": "+cmpOr(c.files.broken, "it is made when the command runs"), "")
+		c.add(Script, Unverified, p.script+": "+cmp.Or(c.files.broken, "it is made when the command runs"), "")
 		return nil
 	case s == unknown:
 		c.add(Script, Unverified, p.script+" is changed by the patch", "")
@@ -375,11 +376,4 @@ func short(rev string) string { return rev[:min(len(rev), 12)] }
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line[:min(len(line), 120)]
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

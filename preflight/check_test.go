@@ -382,6 +382,22 @@ func TestHistoriesAreLookedAt(t *testing.T) {
 			}
 		})
 	}
+	for params, want := range map[string]int{"": 1, `{"model":"m"}`: 0} {
+		got := said(t, b, func(in *Input) {
+			again := in.Commits[0]
+			again.Name, again.Params = "again", params
+			in.Commits = append(in.Commits, again)
+		})
+		n := 0
+		for _, line := range got {
+			if strings.HasPrefix(line, `twice warn cccccccccccc is commit "`) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("of params %q: %q", params, got)
+		}
+	}
 }
 
 func TestProbesThatLookAtFilesAreAnsweredByTheTree(t *testing.T) {

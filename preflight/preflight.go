@@ -24,6 +24,7 @@ const (
 	Flag         Check = "flag"         // the options that the program knows
 	Path         Check = "path"         // files that a command names
 	Parent       Check = "parent"       // the declared parent is git's
+	Twice        Check = "twice"        // no other commit has the same revision, parent and params
 	Model        Check = "model"        // exists, and can be had
 	Gated        Check = "gated"        // needs a token
 	Memory       Check = "memory"       // fits the devices
@@ -83,6 +84,7 @@ type Commit struct {
 	Rev     string // 40 digits
 	Parent  string // as declared or found, 40 digits
 	Title   string
+	Params  string // as JSON
 	Place   string
 	Named   bool     // a benchmark is declared for it, though a mistake may have taken that out
 	Known   bool     // git was asked: the next fields count

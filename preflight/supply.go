@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,11 +11,19 @@ import (
 // commits checks what is known of a commit itself.
 func (c *checker) commits() {
 	c.of = ""
+	known := map[[4]string]*Commit{} // by all that makes samples
 	for i := range c.in.Commits {
 		commit := &c.in.Commits[i]
 		c.commit, c.place = commit.Name, commit.Place
 		if commit.Repo == "" {
 			continue
+		}
+		all := [4]string{commit.Repo, commit.Rev, commit.Parent, commit.Params}
+		if same := known[all]; same != nil {
+			c.add(Twice, Warn, fmt.Sprintf("%s is commit %q as well, at %s: both have the same samples, and each "+
+				"counts as a result of its own", short(commit.Rev), same.Name, same.Place), "leave one of them out")
+		} else {
+			known[all] = commit
 		}
 		if !commit.Known {
 			c.add(Parent, Unverified, "the history of "+short(commit.Rev)+" is not known", "")
@@ -31,7 +40,7 @@ func (c *checker) parent(commit *Commit) {
 		first = commit.Parents[0]
 	}
 	says := fmt.Sprintf("the declared parent is %s, git's first parent of %s is %s", short(commit.Parent),
-		short(commit.Rev), cmpOr(short(first), "none"))
+		short(commit.Rev), cmp.Or(short(first), "none"))
 	const remedy = "leave parent out: git knows it"
 	switch {
 	case commit.Parent == "":

@@ -34,9 +34,14 @@ func (x *Executor) ready() error {
 	if err != nil {
 		return err
 	}
-	if info.Mode()&os.ModeSticky == 0 && info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("others can write to %s (mode %04o), and replace the requests of jobs there", x.WorkDir,
-			info.Mode().Perm())
+	// Who is in a group cannot be told here: a node may ask another directory of users than this machine.
+	if perm := info.Mode().Perm(); info.Mode()&os.ModeSticky == 0 && perm&0o022 != 0 {
+		who := "others"
+		if perm&0o002 == 0 {
+			who = "its group"
+		}
+		return fmt.Errorf("%s can write to %s (mode %04o), and replace the requests of jobs there", who, x.WorkDir,
+			perm)
 	}
 	f, err := os.CreateTemp(x.WorkDir, ".writable-")
 	if err != nil {
@@ -68,8 +73,8 @@ func (x *Executor) Check(p *engine.Plan) *failure.Failure {
 	}
 	if err := x.ready(); err != nil {
 		return &failure.Failure{Message: fmt.Sprintf("executor %s: work_dir: %v", x.Name, err),
-			Remedy: "Name a directory in which this machine and all nodes can write, and no other user (chmod go-w, " +
-				"or +t)."}
+			Remedy: "Name a directory in which this machine and all nodes can write, and no other user or group " +
+				"(chmod go-w, or +t)."}
 	}
 	if !x.Store.Puts() {
 		return &failure.Failure{

@@ -30,7 +30,24 @@ func TestPageInABrowser(t *testing.T) {
 	if title == nil || !strings.Contains(title[1], "document.title") {
 		t.Errorf("the title is %q, not the text of the document", title)
 	}
+	if !strings.Contains(before, ` data-scrolled=""`) {
+		t.Errorf("tables of verdicts scroll sideways at these widths: %.300s", before)
+	}
 }
+
+// framed is a page that measures the report in a frame of several widths, and then takes its document.
+const framed = `<iframe src="report.html" height="900"></iframe><script>onload = () => {
+  const frame = document.querySelector("iframe"), page = frame.contentDocument, scrolled = [];
+  for (const width of [720, 800, 1100, 1600]) {
+    frame.width = width;
+    for (const table of page.querySelectorAll("section > .wide > table.verdicts")) {
+      const box = table.parentNode;
+      if (box.clientWidth < width / 2 || box.scrollWidth > box.clientWidth) scrolled.push(width);
+    }
+  }
+  page.documentElement.dataset.scrolled = scrolled;
+  document.replaceChild(document.importNode(page.documentElement, true), document.documentElement);
+}</script>`
 
 // dumped is the page's document as a browser has it after the script ran.
 func dumped(t *testing.T, doc Document) string {
@@ -41,12 +58,17 @@ func dumped(t *testing.T, doc Document) string {
 	if err := os.WriteFile(page, []byte(pageOf(t, doc)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	frame := filepath.Join(dir, "frame.html")
+	if err := os.WriteFile(frame, []byte(framed), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
 		"--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
-		"--user-data-dir="+filepath.Join(dir, "profile"), "--dump-dom", "file://"+page)
+		"--user-data-dir="+filepath.Join(dir, "profile"),
+		"--allow-file-access-from-files", "--dump-dom", "file://"+frame)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	if err := cmd.Run(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,21 @@ func TestPicturesWithLinksAreGroups(t *testing.T) {
 }
 
 // The page is the export: report.json is in it, whole.
+// A label of the forest plot is whole, and ends before the plot begins.
+func TestLabelsOfTheForestAreWhole(t *testing.T) {
+	row := stats.Comparison{Candidate: "0ec82edd/variant_with_long_name", Metric: "output_token_throughput",
+		Outcome: stats.Win, Effect: 0.05, Low: 0.04, High: 0.06}
+	label := sign(row.Outcome) + " " + row.Candidate + " " + row.Metric
+	picture := string(forest([]stats.Comparison{row}, []string{"row"}))
+	if !strings.Contains(picture, ">"+label+"</text>") {
+		t.Errorf("no label %q in %s", label, picture)
+	}
+	grid := regexp.MustCompile(`<line x1="([0-9.]+)"[^>]* class="grid"`).FindStringSubmatch(picture)
+	if left, err := strconv.ParseFloat(grid[1], 64); err != nil || left < 7*float64(len([]rune(label))) {
+		t.Errorf("the plot begins at %s, below a label of %d characters", grid[1], len([]rune(label)))
+	}
+}
+
 func TestPageHoldsTheDocument(t *testing.T) {
 	doc := campaign()
 	page := pageOf(t, doc)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -69,21 +70,17 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case rows[a].Effect > rows[b].Effect:
-			return -1
-		case rows[a].Effect < rows[b].Effect:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rows[b].Effect, rows[a].Effect) })
 	low, high, margin := -0.02, 0.02, 0.0
 	for _, c := range rows {
 		low, high, margin = math.Min(low, logRatio(c.Low)), math.Max(high, logRatio(c.High)), math.Max(margin, c.Tie)
 	}
-	const line, top, labels, figures = 22.0, 26.0, 330.0, 290.0
-	const width = 1000.0
+	const line, top, figures, width = 22.0, 26.0, 290.0, 1000.0
+	labels, texts := 0.0, make([]string, len(rows))
+	for i, c := range rows {
+		texts[i] = shortenTo(sign(c.Outcome)+" "+c.Candidate+" "+c.Metric, 64)
+		labels = math.Max(labels, 7.5*float64(len([]rune(texts[i]))))
+	}
 	height := top + line*float64(len(rows)) + 8
 	place := func(v float64) float64 { return labels + (width-labels-figures)*(v-low)/(high-low) }
 	var s picture
@@ -105,7 +102,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 		c := rows[i]
 		y := top + line*float64(at) + line/2
 		fmt.Fprintf(&s, `<a href="#%s">`, ids[i])
-		s.text(4, y+4, "label", shortenTo(sign(c.Outcome)+" "+c.Candidate+" "+c.Metric, 46))
+		s.text(4, y+4, "label", texts[i])
 		s.line(place(logRatio(c.Low)), y, place(logRatio(c.High)), y, "bar o-"+string(c.Outcome))
 		fmt.Fprintf(&s, `<circle cx="%.1f" cy="%.1f" r="4.5" class="o-%s"/>`, place(logRatio(c.Effect)), y, c.Outcome)
 		s.text(width-figures+8, y+4, "label", c.EffectText()+" ["+c.IntervalText()+"]")

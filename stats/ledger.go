@@ -253,7 +253,7 @@ func SetQ(rows []Comparison) {
 			}
 		}
 		for k, q := range inference.BenjaminiHochberg(ps) {
-			rows[indexes[k]].Q = max(q, math.SmallestNonzeroFloat64)
+			rows[indexes[k]].Q = q
 		}
 	}
 }

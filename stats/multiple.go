@@ -1,10 +1,6 @@
 package stats
 
-import (
-	"math"
-
-	"github.com/benchgraph/benchgraph/stats/inference"
-)
+import "github.com/benchgraph/benchgraph/stats/inference"
 
 // correct applies Holm to the testable contrasts, fills P and PT, and says which contrasts survive by the t test at the
 // look's level.
@@ -22,7 +18,7 @@ func correct(contrasts []contrast, rule Rule) []bool {
 	survives := make([]bool, len(contrasts))
 	for k, i := range members {
 		c := &contrasts[i]
-		c.P, c.PT = exact[k], max(normal[k], math.SmallestNonzeroFloat64)
+		c.P, c.PT = exact[k], normal[k]
 		survives[i] = normal[k] <= rule.level(c.Blocks)+1e-12
 	}
 	return survives

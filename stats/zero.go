@@ -2,7 +2,6 @@ package stats
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/stats/inference"
@@ -40,7 +39,7 @@ func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
 		c.estimate = inference.Estimate{Mean: mean, Error: stat.StdErr(deviation, float64(c.Blocks)),
 			Freedom: float64(c.Blocks - 1)}
 		c.RawP, _ = inference.SignFlip(differences)
-		c.P, c.PT = c.RawP, max(c.estimate.P(), math.SmallestNonzeroFloat64)
+		c.P, c.PT = c.RawP, c.estimate.P()
 	}
 	if !c.reached(rule) {
 		return c

@@ -29,6 +29,9 @@ func TestZerosAreNumbers(t *testing.T) {
 		if v.Outcome != tt.want || v.NoRatio == tt.ratio {
 			t.Errorf("%s: %q, no ratio %v: %s", name, v.Outcome, v.NoRatio, v.Reason)
 		}
+		if p := v.PT; p > 0 && p < 1e-15 {
+			t.Errorf("%s: p_t is %v, and no blocks can show that", name, p)
+		}
 		row := v.Into(Comparison{Compare: "x", Primary: true})
 		if figure := badFigure(row); figure != "" {
 			t.Errorf("%s: %s", name, figure)

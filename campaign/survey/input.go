@@ -35,7 +35,7 @@ func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
 				parent = "" // a mistake that is reported where the file names the parent
 			}
 			in.Commits = append(in.Commits, preflight.Commit{Name: c.Name, Repo: c.Repo.Name, Rev: c.Rev,
-				Parent: parent, Title: c.Title, Place: rangeText(c.Range)})
+				Parent: parent, Title: c.Title, Params: string(c.Params), Place: rangeText(c.Range)})
 		}
 	}
 	excluded, skips := p.declaredOut()

@@ -80,9 +80,6 @@ func causeOf(err error) error {
 	if e := (*os.PathError)(nil); errors.As(err, &e) {
 		return e.Err
 	}
-	if e := (*os.LinkError)(nil); errors.As(err, &e) {
-		return e.Err
-	}
 	return err
 }
 

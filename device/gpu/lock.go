@@ -47,19 +47,30 @@ func (d *Driver) cannotReach(dev Device, mhz int) string {
 	return ""
 }
 
-// LocksClocks says whether there is a way to lock and to reset the clocks of devices.
-func (d *Driver) LocksClocks() bool {
-	_, ok := d.opened().(locker)
-	return ok
+// locker is the source of the driver, if it can lock and reset the clocks of devices.
+func (d *Driver) locker() (locker, error) {
+	if l, ok := d.opened().(locker); ok {
+		return l, nil
+	}
+	return nil, fmt.Errorf("NVML is needed: %s", d.Reason)
 }
 
 // LockClock locks the SM clock of a device, where nothing is known against it.
-func (d *Driver) LockClock(of Device, mhz int) error { return d.opened().(locker).lock(of, mhz) }
+func (d *Driver) LockClock(of Device, mhz int) error {
+	l, err := d.locker()
+	if err != nil {
+		return err
+	}
+	return l.lock(of, mhz)
+}
 
 // ResetClock gives a device its own clock back, where that can be done. A device that is gone, or whose clock cannot be
 // locked at all, has its own.
 func (d *Driver) ResetClock(uuid string) error {
-	err := d.opened().(locker).reset(Device{UUID: uuid})
+	l, err := d.locker()
+	if err == nil {
+		err = l.reset(Device{UUID: uuid})
+	}
 	if errors.Is(err, ErrGone) || errors.Is(err, errNoLock) {
 		return nil
 	}

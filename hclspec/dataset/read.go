@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -89,7 +90,12 @@ func readCSV(file string, data []byte) ([]Row, []Problem, error) {
 	}
 	names := make([]string, len(first))
 	for i, name := range first {
-		names[i] = clean(strings.TrimSpace(name))
+		name = clean(strings.TrimSpace(name))
+		if same := slices.Index(names, name); same >= 0 && name != "" {
+			return nil, nil, fmt.Errorf("its heading has the column %q twice, as columns %d and %d: rename one, or "+
+				"remove it", name, same+1, i+1)
+		}
+		names[i] = name
 	}
 	if len(names) == 1 && !plausible(names[0]) {
 		return nil, nil, errors.New("it is neither JSON nor CSV nor Parquet")

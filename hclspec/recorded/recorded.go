@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Line is one line of a file of recorded results: a measurement or an outcome of one side of a commit or, when Claim,
@@ -97,11 +99,16 @@ func Read(text []byte) ([]Line, error) {
 	return lines, nil
 }
 
-// Check reports fields that no line can have: a value that is no number, or a line without a record.
+// positive are the units of durations and rates.
+var positive = lazyregexp.New(`^([nuµμm]?s|sec(onds)?|min|h|.*/s)$`)
+
+// Check reports fields that no line can have: a value that is no number or no measurement, or a line without a record.
 func (l *Line) Check() error {
 	switch {
 	case l.Value != nil && (math.IsNaN(*l.Value) || math.IsInf(*l.Value, 0)):
 		return fmt.Errorf("the value is no number")
+	case l.Value != nil && *l.Value < 0 && positive().MatchString(l.Unit):
+		return fmt.Errorf("%v %s is no measurement: a duration or a rate is at least 0", *l.Value, l.Unit)
 	case l.Claim != "" && l.Count == nil && l.Percent == nil:
 		return fmt.Errorf("the claim %q has neither count nor percent", l.Claim)
 	case l.Claim == "" && (l.Commit == "" || l.Side == "" && l.Fixable == nil):

@@ -35,7 +35,7 @@ type Draft struct {
 func Begin(path string) (*Draft, error) {
 	d := &Draft{path: path}
 	dir, name := filepath.Dir(path), "."+filepath.Base(path)+"-*"
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		// The kernel refuses links that others have laid in a directory like /tmp.
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		switch {

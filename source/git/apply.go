@@ -37,26 +37,18 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 	if err != nil {
 		return "", err
 	}
-	err = m.patched(ctx, baseCommit, readings, func(patchedID string, env []string) error {
-		if err := m.export(ctx, patchedID, env, dir); err != nil {
-			return fmt.Errorf("checkout of %s with a patch: %w", baseCommit[:12], err)
-		}
+	err = m.patched(ctx, baseCommit, readings, func(patchedID string, l listing, env []string) error {
 		id = patchedID
-		return nil
+		return m.export(ctx, l, env, dir)
 	})
-	if out, ok := errors.AsType[*Escapes](err); ok && slices.ContainsFunc(readings[0].Parts, func(p patch.Part) bool {
-		return p.Name() == out.Path
-	}) {
-		return "", &PatchError{File: out.Path, Reason: out.Error()}
-	}
 	return id, err
 }
 
 // patched creates the tree of a commit with a patch, from the first of the readings that applies, and calls use with
-// the environment in which git finds the tree. If none applies, the error is that of the first reading. The objects of
-// the patch stay outside the mirror: no other caller needs them.
+// what the tree holds and the environment in which git finds it. If none applies, the error is that of the first
+// reading. The objects of the patch stay outside the mirror: no other caller needs them.
 func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading,
-	use func(id string, env []string) error) error {
+	use func(id string, l listing, env []string) error) error {
 	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
 		return err
 	}
@@ -78,7 +70,17 @@ func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Re
 	for _, r := range readings {
 		id, err := m.patchedTree(ctx, commit, r, env)
 		if err == nil {
-			return use(id, env)
+			var l listing
+			if l, err = m.listing(ctx, id, env); err == nil {
+				err = use(id, l, env)
+			}
+			out, ok := errors.AsType[*Escapes](err)
+			if ok && slices.ContainsFunc(r.Parts, func(p patch.Part) bool { return p.Name() == out.Path }) {
+				return &PatchError{File: out.Path, Reason: out.Error()}
+			} else if err != nil {
+				return fmt.Errorf("checkout of %s with a patch: %w", commit[:12], err)
+			}
+			return nil
 		}
 		if first == nil {
 			first = err

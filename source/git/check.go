@@ -7,7 +7,6 @@ import (
 	"io"
 	"path"
 	"runtime"
-	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 	"golang.org/x/sync/errgroup"
@@ -25,8 +24,8 @@ type Patching struct {
 	Text   []byte
 }
 
-// CheckPatches reports for each patch why it does not apply, as a *PatchError, or nil. It lays out no file. The answers
-// are those of Apply: a patch that does not plainly apply in memory is decided by git.
+// CheckPatches reports for each patch why it does not apply, as a *PatchError or an *Escapes, or nil. It lays out no
+// file. The answers are those of Apply: a patch that does not plainly apply in memory is decided by git.
 func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, error) {
 	answers := make([]error, len(all))
 	tries := make([]try, len(all))
@@ -39,7 +38,7 @@ func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, err
 		}
 		tries[i] = try{readings: readings, plain: plain(readings[0].Parts)}
 		for _, part := range readings[0].Parts {
-			places = append(places, Place{p.Commit, parent(part.Name())})
+			places = append(places, Place{p.Commit, part.Name()}.dir())
 		}
 	}
 	dirs, err := m.Dirs(ctx, places)
@@ -61,10 +60,11 @@ func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, err
 			continue
 		}
 		g.Go(func() error {
-			err := m.patched(ctx, all[i].Commit, tries[i].readings, func(string, []string) error { return nil })
-			if _, refused := errors.AsType[*PatchError](err); refused {
-				answers[i] = err
-				return nil
+			err := m.patched(ctx, all[i].Commit, tries[i].readings,
+				func(string, listing, []string) error { return nil })
+			_, refused := errors.AsType[*PatchError](err)
+			if _, out := errors.AsType[*Escapes](err); refused || out {
+				answers[i], err = err, nil
 			}
 			return err
 		})
@@ -84,9 +84,8 @@ func plain(parts []patch.Part) bool {
 	seen := map[string]bool{}
 	for _, p := range parts {
 		name := p.Name()
-		if p.File.IsRename || p.File.IsCopy || p.File.IsBinary || p.File.NewMode != 0 && !p.File.IsNew || seen[name] ||
-			!tree.Inside(name) ||
-			len(p.File.TextFragments) == 0 {
+		if p.File.IsRename || p.File.IsCopy || p.File.IsBinary || p.File.NewMode != 0 && !p.File.IsNew ||
+			p.File.NewMode&^0o100755 != 0 || seen[name] || !tree.Inside(name) || len(p.File.TextFragments) == 0 {
 			return false
 		}
 		seen[name] = true
@@ -101,7 +100,7 @@ func (t *try) find(commit string, dirs map[Place][]Entry) []string {
 	}
 	var wanted []string
 	for _, p := range t.readings[0].Parts {
-		entries, id := dirs[Place{commit, parent(p.Name())}], ""
+		entries, id := dirs[Place{commit, p.Name()}.dir()], ""
 		for _, e := range entries {
 			if e.Name != path.Base(p.Name()) {
 				continue
@@ -136,10 +135,4 @@ func (t *try) applies(contents map[string][]byte) bool {
 		}
 	}
 	return true
-}
-
-// parent is the directory of a path, empty for the root of the tree.
-func parent(name string) string {
-	dir, _ := path.Split(name)
-	return strings.TrimSuffix(dir, "/")
 }

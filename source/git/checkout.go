@@ -34,7 +34,11 @@ func (m *Mirror) Checkout(ctx context.Context, commit, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.export(ctx, trees[0], nil, dir); err != nil {
+	l, err := m.listing(ctx, trees[0], nil)
+	if err == nil {
+		err = m.export(ctx, l, nil, dir)
+	}
+	if err != nil {
 		return fmt.Errorf("checkout of %s: %w", commit[:12], err)
 	}
 	return nil
@@ -56,40 +60,46 @@ func (m *Mirror) Files(ctx context.Context, commit string) (map[string]string, e
 	return files, err
 }
 
-// export lays out a tree in dir.
-func (m *Mirror) export(ctx context.Context, id string, env []string, dir string) error {
-	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
-		return fmt.Errorf("directory %s: not empty", dir)
-	}
-	var files, links []entry
-	submodules := []string{}
-	err := m.list(ctx, []string{id}, env, func(_ int, e entry) error {
+// listing is what a tree holds.
+type listing struct {
+	files, links []entry
+	submodules   []string
+	targets      map[string]string // of the links
+}
+
+// listing lists a tree. One with something that leads out of it is an *Escapes.
+func (m *Mirror) listing(ctx context.Context, id string, env []string) (l listing, err error) {
+	err = m.list(ctx, []string{id}, env, func(_ int, e entry) error {
 		if !tree.Inside(e.path) {
 			return &Escapes{Path: e.path}
 		}
 		switch e.mode {
 		case modeLink:
-			links = append(links, e)
+			l.links = append(l.links, e)
 		case modeSubmodule:
-			submodules = append(submodules, e.path)
+			l.submodules = append(l.submodules, e.path)
 		default:
-			files = append(files, e)
+			l.files = append(l.files, e)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		l.targets, err = m.linkTargets(ctx, l.links, env)
 	}
-	targets, err := m.linkTargets(ctx, links, env)
-	if err != nil {
-		return err
+	return l, err
+}
+
+// export lays out a tree in dir, which must be empty or missing.
+func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string) error {
+	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
+		return fmt.Errorf("directory %s: not empty", dir)
 	}
 	w, err := tree.NewWriter(dir)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	err = m.read(ctx, files, env, func(e entry, size int64, r io.Reader) error {
+	err = m.read(ctx, l.files, env, func(e entry, size int64, r io.Reader) error {
 		perm, ok := permission(e.mode)
 		if !ok {
 			return fmt.Errorf("path %q: mode %s is not one of git's", e.path, e.mode)
@@ -99,14 +109,14 @@ func (m *Mirror) export(ctx context.Context, id string, env []string, dir string
 	if err != nil {
 		return err
 	}
-	for _, s := range submodules {
+	for _, s := range l.submodules {
 		if err := w.Dir(s); err != nil {
 			return err
 		}
 	}
 	// Last, so that nothing can be written through one.
-	for _, l := range links {
-		if err := w.Link(l.path, targets[l.path]); err != nil {
+	for _, e := range l.links {
+		if err := w.Link(e.path, l.targets[e.path]); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,7 @@ const maxChanged = 100_000
 func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) {
 	var revs []string
 	for _, s := range steps {
-		revs = append(revs, s.To)
-		if s.From != "" {
-			revs = append(revs, s.From)
-		} else {
-			revs = append(revs, s.To+"^")
-		}
+		revs = append(revs, s.To, cmp.Or(s.From, s.To+"^"))
 	}
 	found, err := m.Resolve(ctx, revs)
 	if err := m.onlyRoots(err, found); err != nil {
@@ -38,14 +34,8 @@ func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) 
 	}
 	pairs := make([][2]string, len(steps))
 	for i, s := range steps {
-		from := found[s.From].Tree
-		if s.From == "" {
-			from = found[s.To+"^"].Tree
-		}
-		if from == "" {
-			from = emptyTree
-		}
-		pairs[i] = [2]string{from, found[s.To].Tree}
+		from := found[cmp.Or(s.From, s.To+"^")]
+		pairs[i] = [2]string{cmp.Or(from.Tree, emptyTree), found[s.To].Tree}
 	}
 	all := make([][]string, len(steps))
 	err = m.differences(ctx, pairs, nil, func(i int, c change) error {

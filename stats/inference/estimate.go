@@ -39,15 +39,19 @@ func MeanInterval(values []float64, confidence float64) (mean, low, high float64
 	return mean, low, high
 }
 
-// P is the two-sided t test of a mean of 0.
+// leastP bounds P from below. Values without any spread would have a P of 0, which no number of values can show, and
+// rounding decides about the spread of those that are nearly equal.
+const leastP = 1e-15
+
+// P is the two-sided t test of a mean of 0; leastP stands for all that is less.
 func (e Estimate) P() float64 {
 	switch {
 	case e.Mean == 0:
 		return 1
 	case e.Error == 0:
-		return 0
+		return leastP
 	}
-	return 2 * distuv.StudentsT{Sigma: 1, Nu: e.Freedom}.CDF(-math.Abs(e.Mean)/e.Error)
+	return max(leastP, 2*distuv.StudentsT{Sigma: 1, Nu: e.Freedom}.CDF(-math.Abs(e.Mean)/e.Error))
 }
 
 // Regress fits values by least squares to a mean and a multiple of each column, which are as long as values. It

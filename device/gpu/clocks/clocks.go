@@ -146,9 +146,6 @@ func resetRecord(d *gpu.Driver, record string) error {
 	if err != nil {
 		return err
 	}
-	if !d.LocksClocks() {
-		return stillLocked(d, strings.Fields(string(text)), fmt.Errorf("NVML is needed: %s", d.Reason))
-	}
 	for _, uuid := range strings.Fields(string(text)) {
 		if resetErr := d.ResetClock(uuid); resetErr != nil {
 			err = errors.Join(err, stillLocked(d, []string{uuid}, resetErr))

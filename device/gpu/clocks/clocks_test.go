@@ -140,6 +140,9 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 		1200); why != "the clocks of devices can only be locked through NVML, and this is nvidia-smi" {
 		t.Error(why)
 	}
+	if d.LockClock(devices[0], 1200) == nil || d.ResetClock(devices[0].UUID) == nil {
+		t.Error("a driver that cannot lock clocks has locked and reset one")
+	}
 	w := newClockWorld(t, strings.Replace(nvmltest.TwoH100, "ecc=0", "ecc=0 mig=1",
 		1)+"part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_3g.40gb mib=40448 used=0\n", false)
 	if why := w.driver.CannotLock(w.driver.Devices()[:1], 1200); !strings.Contains(why, "partitioned") {

@@ -49,6 +49,10 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 			if s := byKind[b.Type]; s == nil {
 				f.lost = append(f.lost, b.Labels...)
 			} else if s.Label && s.Open && len(b.Labels) == 2 { // a type and a name
+				// Diagnostics name the block by the labels that the file has.
+				defer func(labels []string, ranges []hcl.Range) {
+					b.Labels, b.LabelRanges = labels, ranges
+				}(b.Labels, b.LabelRanges)
 				b.Labels, b.LabelRanges = []string{strings.Join(b.Labels, "-")}, b.LabelRanges[:1]
 			}
 		}

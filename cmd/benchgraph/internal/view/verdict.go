@@ -33,28 +33,60 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 			}
 		}
 		delete(benchmarks, "") // of a candidate that no benchmark measures
-		without := func(column int) {
-			for i, row := range table {
-				table[i] = slices.Delete(row, column, column+1)
-			}
-		}
-		const benchmark, better, value = 2, 4, 5
-		if narrow := s.Columns > 0 && tableWidth(table) > s.Columns; narrow && values {
-			for i, row := range table[1:] {
-				if notes[i+1] = strings.TrimLeft(notes[i+1], ": "); row[value] != "-" {
-					notes[i+1] = strings.TrimSuffix(": "+row[value]+"; "+notes[i+1], "; ")
-				}
-				row[better], _, _ = strings.Cut(row[better], " ") // the arrow
-			}
-			table[0][better] = ""
-			without(value)
-		} else if !values {
-			without(value)
-		}
 		if len(benchmarks) < 2 {
-			without(benchmark) // it would say the same in every line
+			without(table, "benchmark") // it would say the same in every line
 		}
+		if !values {
+			without(table, "value")
+		}
+		s.fit(table, notes)
 		s.tableWithNotes(w, "  ", table, notes)
+	}
+}
+
+// without removes a column from a table.
+func without(table [][]string, name string) {
+	column := slices.Index(table[0], name)
+	for i, row := range table {
+		table[i] = slices.Delete(row, column, column+1)
+	}
+}
+
+// fit makes a table of verdicts as narrow as the terminal, if it can: of directions the arrow stays, and cells and
+// intervals move into the notes.
+func (s Style) fit(table [][]string, notes []string) {
+	moved := make([][]string, len(table))
+	for _, name := range []string{"better", "value", "effect", "metric", "benchmark"} {
+		column := slices.Index(table[0], name)
+		if s.Columns == 0 || column < 0 || tableWidth(table) <= s.Columns {
+			continue
+		}
+		for i, row := range table[1:] {
+			cell, stays := row[column], ""
+			switch name {
+			case "better":
+				stays, _, _ = strings.Cut(cell, " ")
+				cell = ""
+			case "effect":
+				stays, _, _ = strings.Cut(cell, " [")
+				cell = strings.TrimSpace(cell[len(stays):])
+			}
+			if row[column] = stays; cell != "" && cell != "-" {
+				moved[i+1] = append(moved[i+1], cell)
+			}
+		}
+		switch name {
+		case "better":
+			table[0][column] = ""
+		case "effect":
+		default:
+			without(table, name)
+		}
+	}
+	for i, cells := range moved {
+		if len(cells) > 0 {
+			notes[i] = strings.TrimSuffix(": "+strings.Join(cells, "; ")+"; "+strings.TrimLeft(notes[i], ": "), "; ")
+		}
 	}
 }
 
@@ -96,6 +128,14 @@ func remarks(row stats.Comparison) (text string) {
 	return text
 }
 
+// Probability writes a p-value with two digits. Smaller ones than 1e-12 are told apart by rounding alone.
+func Probability(p float64) string {
+	if p < 1e-12 {
+		return "<1e-12"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
 // Grounds say by which figures each row has its outcome.
 func Grounds(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
@@ -111,7 +151,7 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 				text += fmt.Sprintf(", look %d of %d", row.Look, len(row.Looks))
 			}
 			if p := row.TestP(); p > 0 {
-				text += fmt.Sprintf("; p = %.2g", p)
+				text += "; p " + strings.Replace("= "+Probability(p), "= <", "< ", 1)
 			}
 			if row.Tie > 0 && !row.NoRatio {
 				text += fmt.Sprintf("; a difference below %.3g %% counts as none", 100*row.Tie)

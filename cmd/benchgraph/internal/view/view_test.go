@@ -175,16 +175,40 @@ func TestVerdictsOnATerminal(t *testing.T) {
   commit  candidate  metric                   better    value                 effect                      outcome
   c1      human      output_token_throughput  ↑ higher  99.5 → 104,200 tok/s  +5.20 % [+4.10 %, +6.30 %]  win (the fix f may change speed, and both sides have it)
 `,
-		80: `compare.x: 1 candidate = 1 win
+		90: `compare.x: 1 candidate = 1 win
   commit  candidate  metric                      effect                      outcome
   c1      human      output_token_throughput  ↑  +5.20 % [+4.10 %, +6.30 %]  win
     99.5 → 104,200 tok/s; (the fix f may change speed, and both sides have it)
+`,
+		80: `compare.x: 1 candidate = 1 win
+  commit  candidate  metric                      effect   outcome
+  c1      human      output_token_throughput  ↑  +5.20 %  win
+    99.5 → 104,200 tok/s; [+4.10 %, +6.30 %]; (the fix f may change speed, and
+    both sides have it)
 `,
 	} {
 		var b bytes.Buffer
 		Verdicts(&b, Style{Columns: columns}, rows, false)
 		if got := b.String(); got != want {
 			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
+		}
+	}
+	rows = append(rows, rows[0], stats.Comparison{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true,
+		Outcome: stats.NotRun, Reason: "nobody measures it"})
+	rows[0].Benchmark, rows[1].Benchmark = "latency_of_the_first_token", "throughput"
+	for columns := 70; columns <= 130; columns += 10 {
+		var b bytes.Buffer
+		Verdicts(&b, Style{Columns: columns}, rows, false)
+		for line := range strings.Lines(b.String()) {
+			if Cells(strings.TrimSuffix(line, "\n")) > columns {
+				t.Errorf("a line is wider than %d columns:\n%s", columns, &b)
+			}
+		}
+		for _, part := range []string{"latency_of_the_first_token", "output_token_throughput", "[+4.10 %, +6.30 %]",
+			"99.5 → 104,200 tok/s", "nobody measures it"} {
+			if !strings.Contains(b.String(), part) {
+				t.Errorf("%d columns have no %q:\n%s", columns, part, &b)
+			}
 		}
 	}
 	for _, line := range wrap("the "+strings.Repeat("x", 30)+" end of 日本語日本語日本語", 12) {
@@ -213,6 +237,11 @@ func TestVerdicts(t *testing.T) {
 	}
 	if strings.Contains(b.String(), " n ") {
 		t.Errorf("a secondary metric is shown:\n%s", &b)
+	}
+	b.Reset()
+	Grounds(&b, []stats.Comparison{{Blocks: 7, PT: 1e-15}, {Blocks: 7, PT: 0.00123}})
+	if got := b.String(); !strings.Contains(got, "; p < 1e-12\n") || !strings.Contains(got, "; p = 0.0012\n") {
+		t.Errorf("grounds without a p:\n%s", got)
 	}
 }
 
