@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -92,7 +92,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	if len(opened.reasons) > 0 {
 		return opened.refusal(to)
 	}
-	if err := os.Rename(f.Name(), to); err != nil {
+	if err := fs.Rename(f.Name(), to); err != nil {
 		return hint(remedy, "bundle %s: %w", to, causeOf(err))
 	}
 	if b.lost > 0 {
@@ -293,7 +293,7 @@ func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error
 		return b.addFile(name, from)
 	}
 	target, err := os.OpenInRoot(entry.Dir, filepath.FromSlash(f.Path))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -323,7 +323,7 @@ func (b *bundling) logs(found []findings.Findings) error {
 	for _, attempt := range slices.Compact(attempts) {
 		if name := logsPart + attempt + ".log"; attempt != "" && bundle.Fits(name) {
 			err := b.addFile(name, b.logOf(attempt))
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, os.ErrNotExist) {
 				b.lost++
 			} else if err != nil {
 				return err

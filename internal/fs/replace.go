@@ -21,13 +21,24 @@ func Replace(path string, parts ...[]byte) error {
 		}
 	}
 	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return Sync(dir)
 }
+
+// Rename gives a new file its name, in place of a regular file or of a link to one. What else has the name stays: as
+// root, os.Rename would make a regular file of /dev/null, or of the link /dev/stdout.
+func Rename(from, to string) error {
+	if info, err := os.Stat(to); err == nil && !info.Mode().IsRegular() {
+		return &os.PathError{Op: "replace", Path: to, Err: errNotRegular}
+	}
+	return os.Rename(from, to)
+}
+
+var errNotRegular = errors.New("it is there, and is no regular file")
 
 // Sync writes the content of a file, or the names in a directory, to the disk.
 func Sync(path string) error {

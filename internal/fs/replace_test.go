@@ -2,9 +2,11 @@ package fs_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -55,7 +57,18 @@ func TestFailuresLeaveTheOldFile(t *testing.T) {
 	if err := fs.Replace(place, []byte("x")); err == nil {
 		t.Error("a directory was replaced")
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link") // as /dev/stdout is one
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, link} {
+		before, _ := os.Lstat(name)
+		err := fs.Replace(name, []byte("x"))
+		if after, _ := os.Lstat(name); err == nil || !os.SameFile(before, after) {
+			t.Errorf("%s was replaced (%v)", name, err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 3 {
 		t.Errorf("left: %v", left)
 	}
 	if err := fs.Replace(filepath.Join(dir, "none", "file"), nil); !os.IsNotExist(err) {
