@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,19 +81,15 @@ func eachDocument(src []byte, found func(any)) (document any, cut bool) {
 			cut = true
 			break
 		}
-		next := bytes.IndexByte(src[at:], '\n')
-		line := src[at:]
-		if next >= 0 {
-			line = src[at : at+next]
-		}
+		line, _, more := bytes.Cut(src[at:], []byte("\n"))
 		if inside := bytes.Index(line, []byte(`{"`)); src[at] == '[' && inside > 0 {
 			at += inside // [rank0]: {"a": 1}
 			continue
 		}
-		if next < 0 {
+		if !more {
 			break
 		}
-		at += next + 1
+		at += len(line) + 1
 	}
 	return document, cut
 }
@@ -100,11 +97,7 @@ func eachDocument(src []byte, found func(any)) (document any, cut bool) {
 // documentStart finds where a document may begin: at a bracket that begins a line, or at {" anywhere in it.
 func documentStart(src []byte) int {
 	for at := 0; at < len(src); {
-		end := bytes.IndexByte(src[at:], '\n')
-		line := src[at:]
-		if end >= 0 {
-			line = src[at : at+end]
-		}
+		line, _, more := bytes.Cut(src[at:], []byte("\n"))
 		text := bytes.TrimLeft(line, " \t\r\ufeff")
 		if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
 			return at + len(line) - len(text)
@@ -112,10 +105,10 @@ func documentStart(src []byte) int {
 		if inside := bytes.Index(line, []byte(`{"`)); inside >= 0 {
 			return at + inside
 		}
-		if end < 0 {
+		if !more {
 			break
 		}
-		at += end + 1
+		at += len(line) + 1
 	}
 	return -1
 }
@@ -226,12 +219,7 @@ func leaves(v any, path string, to []leaf, limit int) []leaf {
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if len(to) < limit {
 				to = leaves(v[key], join(key), to, limit)
 			}
