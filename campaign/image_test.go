@@ -243,29 +243,40 @@ func TestAnImageIsMadeInStepsThatAreFoundAgain(t *testing.T) {
 // Labels are inherited by whatever somebody makes from an image of ours, so that they alone do not make it one.
 func TestAnImageIsNotKnownByItsLabelAlone(t *testing.T) {
 	t.Parallel()
-	s := picture(t, map[string]string{"benchmarks.hcl": steps})
-	node := "image." + s.word
-	s.apply()
-	first := s.image(node)
-	img, err := s.engine.Image(t.Context(), first.ID)
-	must(t, err)
-	labels := maps.Clone(img.Labels)
-	s.clear()
-	var root bytes.Buffer
-	w := tar.NewWriter(&root)
-	const text = "hello forger"
-	must(t, w.WriteHeader(&tar.Header{Name: "etc/greeting", Size: int64(len(text)), Mode: 0o644}))
-	_, err = io.WriteString(w, text)
-	must(t, errors.Join(err, w.Close()))
-	forged, err := s.engine.Import(t.Context(), &root, labels)
-	must(t, err)
-	must(t, fs.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
-	if r := s.apply(); r.Result.Done != 1 {
-		t.Fatalf("%+v\n%s", r.Result, s.log(node))
-	}
-	again := s.image(node)
-	if got := s.inside(again.ID, "cat", "/etc/greeting"); again.ID == forged.ID || got != "hello world" {
-		t.Errorf("%s is %s with the label of %s: %q\n%s", again.ID, forged.ID, first.ID, got, s.log(node))
+	for name, file := range map[string]string{"steps": steps, "a Dockerfile": `image "WORD" {
+  build { context = "docker" }
+}
+`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := picture(t, map[string]string{"benchmarks.hcl": file,
+				"docker/Dockerfile": "FROM BASE\nRUN echo -n hello world >/etc/greeting; echo WORD >/etc/word\n"})
+			node := "image." + s.word
+			s.apply()
+			first := s.image(node)
+			img, err := s.engine.Image(t.Context(), first.ID)
+			must(t, err)
+			labels := maps.Clone(img.Labels)
+			s.clear()
+			var root bytes.Buffer
+			w := tar.NewWriter(&root)
+			const text = "hello forger"
+			must(t, w.WriteHeader(&tar.Header{Name: "etc/greeting", Size: int64(len(text)), Mode: 0o644}))
+			_, err = io.WriteString(w, text)
+			must(t, errors.Join(err, w.Close()))
+			forged, err := s.engine.Import(t.Context(), &root, labels)
+			must(t, err)
+			containertest.Tag(t, s.engine, forged.ID, "forger.example/"+s.word)
+			t.Cleanup(func() { containertest.RemoveImage(t, s.engine, "forger.example/"+s.word) })
+			must(t, fs.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
+			if r := s.apply(); r.Result.Done != 1 {
+				t.Fatalf("%+v\n%s", r.Result, s.log(node))
+			}
+			again := s.image(node)
+			if got := s.inside(again.ID, "cat", "/etc/greeting"); again.ID == forged.ID || got != "hello world" {
+				t.Errorf("%s is %s with the label of %s: %q\n%s", again.ID, forged.ID, first.ID, got, s.log(node))
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ package findings
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -200,10 +201,11 @@ func unmade(s *group.Standing) bool {
 	return s.Absent != "" && s.Absent != stats.NotRun && s.Absent != stats.Tie
 }
 
-// Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence.
+// Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence unless the
+// message has it.
 func Explain(f *failure.Failure) string {
 	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
-	if f.Evidence != "" {
+	if !strings.Contains(f.Message, f.Evidence) {
 		text += ": " + f.Evidence
 	}
 	return text

@@ -180,6 +180,13 @@ func TestWhatABlockSaysOfItsMembers(t *testing.T) {
 	}
 }
 
+func TestAFailureIsExplainedOnce(t *testing.T) {
+	f := failure.Failure{Message: "no sample: printed twice", Rule: "metric_repeated", Evidence: "printed twice"}
+	if got := Explain(&f); got != "no sample: printed twice [metric_repeated]" {
+		t.Error(got)
+	}
+}
+
 func TestWhatMayDifferIsLabelled(t *testing.T) {
 	c := contest()
 	ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n1000 tokens\n",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -60,7 +61,12 @@ func (l *loader) variants() *variantSet {
 	values := map[string]cty.Value{}
 	for _, d := range l.of("variant") {
 		r := reader{Reader: l.scope.Reader(d.Block, d.Expressions(), variantEach()), l: l, owner: d.address}
-		if detail := badName(d.Name); detail != "" {
+		detail := badName(d.Name)
+		if detail == "" && (slices.Contains([]string{".", "..", "record.json"}, d.Name) ||
+			strings.HasPrefix(d.Name, "canary.")) {
+			detail = "a block stores something else under that name"
+		}
+		if detail != "" {
 			r.Fail(d.Label, "Invalid name", "%q cannot name a variant: %s.", d.Name, detail)
 			continue
 		}

@@ -96,7 +96,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 		return false, nil
 	}
 	files := slices.Sorted(maps.Keys(now))
-	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil, nil)
+	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil)
 	if err != nil {
 		return true, nil // an image that cannot tell gets the benefit of the doubt
 	}

@@ -24,7 +24,7 @@ import (
 
 // python finds out where the image as it is so far keeps its packages.
 func (m *making) python(ctx context.Context) (python.Layout, error) {
-	text, err := m.look(ctx, "build", []string{"sh", "-c", python.Find}, nil, nil)
+	text, err := m.look(ctx, "build", []string{"sh", "-c", python.Find}, nil)
 	if err != nil {
 		return python.Layout{}, err
 	}

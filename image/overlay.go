@@ -168,7 +168,7 @@ func (o *overlay) prepare(ctx context.Context, m *making) error {
 			}
 		}
 	}
-	text, err := m.look(ctx, "build", argv, nil, nil)
+	text, err := m.look(ctx, "build", argv, nil)
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
@@ -175,8 +176,7 @@ func (m *making) nodeLabel() map[string]string {
 
 // look runs a command in a container that is thrown away, hardened and without a network unless the block says
 // otherwise, and returns what it prints on standard output.
-func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount, env []string) (string,
-	error) {
+func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount) (string, error) {
 	dir, err := os.MkdirTemp(m.env.Work, "look-")
 	if err == nil {
 		err = os.Chmod(dir, 0o777) // the image says which user it is
@@ -187,10 +187,10 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	out := m.sh.Capture()
 	defer out.Close()
 	m.say("$ %s\n", strings.Join(argv, " "))
-	var stdout strings.Builder
+	stdout := head.Buffer{Most: shell.MostSaid} // it may run what a candidate installed, which may print without end
 	// But for a verify, a command only looks, and changes nothing.
 	status, err := executor.Run(ctx, m.ran.ExecutorIf(stage == "verify", m.t.Shells.Containers), executor.Command{
-		Argv: argv, Dir: shell.InsideWork, Env: env, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
+		Argv: argv, Dir: shell.InsideWork, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: append(slices.Clip(mounts),
 				executor.Mount{Host: dir, Inside: shell.InsideWork, Writable: true}),
@@ -203,7 +203,7 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	case !status.OK():
 		return "", m.sh.Failure(stage, out, diagnosis.Ended(status))
 	}
-	return stdout.String(), nil
+	return string(stdout.Bytes()), nil
 }
 
 // verify runs a command that must pass in the image.
@@ -212,7 +212,7 @@ func (m *making) verify(ctx context.Context, c hclspec.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.look(ctx, "verify", argv, mounts, nil)
+	_, err = m.look(ctx, "verify", argv, mounts)
 	var f *engine.Failure
 	if errors.As(err, &f) && f.Rule == "" && f.Stage == "verify" {
 		f.Rule = verifyFailed

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
@@ -174,6 +176,14 @@ func (c custom) line(to *collector, file string, l *lines) {
 				to.warn(l.number, "%s: matched, but not the group with the number", d.Name)
 			default:
 				e.take(to, d, l, m[2], m[3])
+			}
+		}
+		for _, m := range e.re.FindAllSubmatch(scrubbed(printable.Covered(l.scanner.Bytes())), maxMatches) {
+			if _, err := number.Divided(string(m[1])); err == nil && !slices.ContainsFunc(matches, func(of []int) bool {
+				return of[2] >= 0 && bytes.Equal(l.bytes()[of[2]:of[3]], m[1])
+			}) {
+				to.refuse(d.Name, l.number,
+					fmt.Sprintf("a terminal sequence hides %q", clip(string(m[0]), maxLabel)))
 			}
 		}
 		e.unlike(l.bytes(), starts, func(end int, text string, other bool) {

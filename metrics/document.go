@@ -1,15 +1,15 @@
 package metrics
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -35,144 +35,6 @@ func (t *tail) trim() {
 		t.buf = append(t.buf[:0], t.buf[extra:]...)
 		t.dropped = true
 	}
-}
-
-// notFinite stands where a document says NaN or Infinity, which encoding/json refuses although Python writes it.
-// No document holds this control character by accident.
-const notFinite = "\x7f"
-
-// lastDocument returns the last whole JSON object or array in src, which may stand among other text: JSON lines,
-// documents one after the other, a document after a log. Nil: there is none.
-func lastDocument(src []byte) (document any, cut bool) {
-	return eachDocument(src, func(any) {})
-}
-
-// eachDocument calls found for every whole document in src, and returns the last one. Cut says that another one begins
-// behind it, and has no end.
-func eachDocument(src []byte, found func(any)) (document any, cut bool) {
-	// What failed attempts may read in all; without a bound, hostile input would make this quadratic.
-	spare := 4*len(src) + 64<<10
-	for at := 0; at < len(src); {
-		begin := documentStart(src[at:])
-		if begin < 0 {
-			break
-		}
-		at += begin
-		decoder := json.NewDecoder(&finite{src: src[at:]})
-		decoder.UseNumber()
-		var whole any
-		err := decoder.Decode(&whole)
-		if err == nil && (src[at] == '{' || restBlank(src[at+int(decoder.InputOffset()):])) {
-			document, cut = whole, false
-			found(whole)
-			at += int(decoder.InputOffset())
-			continue
-		}
-		var syntax *json.SyntaxError
-		switch {
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			cut = true
-			spare -= len(src) - at
-		case errors.As(err, &syntax):
-			spare -= int(syntax.Offset)
-		}
-		if spare < 0 {
-			cut = true
-			break
-		}
-		next := bytes.IndexByte(src[at:], '\n')
-		line := src[at:]
-		if next >= 0 {
-			line = src[at : at+next]
-		}
-		if inside := bytes.Index(line, []byte(`{"`)); src[at] == '[' && inside > 0 {
-			at += inside // [rank0]: {"a": 1}
-			continue
-		}
-		if next < 0 {
-			break
-		}
-		at += next + 1
-	}
-	return document, cut
-}
-
-// documentStart finds where a document may begin: at a bracket that begins a line, or at {" anywhere in it.
-func documentStart(src []byte) int {
-	for at := 0; at < len(src); {
-		end := bytes.IndexByte(src[at:], '\n')
-		line := src[at:]
-		if end >= 0 {
-			line = src[at : at+end]
-		}
-		text := bytes.TrimLeft(line, " \t\r\ufeff")
-		if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
-			return at + len(line) - len(text)
-		}
-		if inside := bytes.Index(line, []byte(`{"`)); inside >= 0 {
-			return at + inside
-		}
-		if end < 0 {
-			break
-		}
-		at += end + 1
-	}
-	return -1
-}
-
-// restBlank says whether nothing more follows on the line.
-func restBlank(src []byte) bool {
-	line, _, _ := bytes.Cut(src, []byte("\n"))
-	return len(bytes.TrimSpace(line)) == 0
-}
-
-// finite reads JSON with NaN, Infinity and -Infinity replaced by notFinite, at their length, so that offsets stay.
-type finite struct {
-	src     []byte
-	quoted  bool
-	escaped bool
-}
-
-func (f *finite) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) && len(f.src) > 0 {
-		c := f.src[0]
-		if !f.quoted && (c == 'N' || c == 'I' || c == '-') {
-			for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-				if !bytes.HasPrefix(f.src, []byte(word)) {
-					continue
-				}
-				if len(p)-n < len(word) {
-					if n > 0 {
-						return n, nil
-					}
-					return 0, io.ErrShortBuffer
-				}
-				n += copy(p[n:], `"`+notFinite+`"`+strings.Repeat(" ", len(word)-3))
-				f.src = f.src[len(word):]
-				c = 0
-				break
-			}
-			if c == 0 {
-				continue
-			}
-		}
-		switch {
-		case f.escaped:
-			f.escaped = false
-		case f.quoted && c == '\\':
-			f.escaped = true
-		case c == '"':
-			f.quoted = !f.quoted
-		}
-		p[n] = c
-		n++
-		f.src = f.src[1:]
-	}
-	if n == 0 && len(p) > 0 {
-		return 0, io.EOF
-	}
-	return n, nil
 }
 
 // pathParts splits a path: a.b.0.c, a.b[0].c and $.a["b"] are the same kind of thing.
@@ -226,12 +88,7 @@ func leaves(v any, path string, to []leaf, limit int) []leaf {
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if len(to) < limit {
 				to = leaves(v[key], join(key), to, limit)
 			}
@@ -256,7 +113,7 @@ func digits(v any) (text, remark string, err error) {
 	case json.Number:
 		return v.String(), "", nil
 	case string:
-		if v == notFinite {
+		if v == jsondoc.NotFinite {
 			return "", "", number.ErrInfinite
 		}
 		if _, err := number.Parse(v); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -108,7 +109,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 	var last *toolReading
 	documents := 0
 	before := newEarlier()
-	_, cut := eachDocument(t.buf, func(document any) {
+	_, cut := jsondoc.Each(t.buf, func(document any) {
 		d, ok := document.(map[string]any)
 		if !ok {
 			return

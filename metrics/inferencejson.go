@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -160,7 +161,7 @@ func (r *inferenceReading) dictionary(text string, n int) bool {
 		return false
 	}
 	text = strings.NewReplacer("'", `"`, ": None", ": null", ": True", ": true", ": False", ": false").Replace(text)
-	d, _ := lastDocument([]byte(text))
+	d, _ := jsondoc.Last([]byte(text))
 	document, ok := d.(map[string]any)
 	if !ok {
 		return false
@@ -231,7 +232,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 		}
 		found.document(tool, mode, d)
 	}
-	_, cut := eachDocument(src, func(document any) {
+	_, cut := jsondoc.Each(src, func(document any) {
 		for _, item := range list(document, maxSamples) {
 			take(item)
 		}
@@ -303,7 +304,7 @@ func (r *inferenceReading) take(metric, unit string, v any) {
 	}
 	text, _, err := digits(v)
 	if printed, ok := v.(string); ok && err != nil {
-		if text = printed; printed == notFinite {
+		if text = printed; printed == jsondoc.NotFinite {
 			text = "NaN"
 		}
 	} else if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -71,7 +72,7 @@ func (e *earlier) note(metric string, value any) {
 	case string:
 		if err == nil {
 			v, _ = number.Parse(text)
-		} else if text = value; value == notFinite {
+		} else if text = value; value == jsondoc.NotFinite {
 			text = "NaN"
 		}
 	default:
@@ -99,7 +100,7 @@ func (t *tail) each(c *collector, found func(any)) any {
 	if t.dropped {
 		c.warn(0, "longer than %d MiB: only its end was searched for a document", maxDocument>>20)
 	}
-	document, cut := eachDocument(t.buf, found)
+	document, cut := jsondoc.Each(t.buf, found)
 	if document != nil && (cut || t.dropped) {
 		c.partly = "not all documents of the output were read"
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -48,7 +49,7 @@ func ReadStated(r io.Reader) (Stated, error) {
 	}
 	t.trim()
 	if s.keyed(t.buf) {
-		eachDocument(t.buf, func(document any) {
+		jsondoc.Each(t.buf, func(document any) {
 			for _, item := range list(document, maxSamples) {
 				s.document(object(item))
 			}
@@ -339,7 +340,7 @@ func (s *statedReading) value(setting string, v any) {
 func scalar(v any) string {
 	switch v := v.(type) {
 	case string:
-		if v == notFinite {
+		if v == jsondoc.NotFinite {
 			return "inf"
 		}
 		return v

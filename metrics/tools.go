@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
@@ -185,7 +186,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 	add := func(name, part, unit string, v any) {
 		text, _, err := digits(v)
 		if printed, ok := v.(string); ok && err != nil {
-			text = strings.Replace(printed, notFinite, "NaN", 1)
+			text = strings.Replace(printed, jsondoc.NotFinite, "NaN", 1)
 		} else if err != nil {
 			return
 		}

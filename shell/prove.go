@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
@@ -28,8 +28,14 @@ import (
 //go:embed prove.py
 var proveScript string
 
-// provePatience bounds the look into a container.
-const provePatience = 5 * time.Minute
+// Bounds on the look into a container, where what answers may be hostile.
+const (
+	provePatience = 5 * time.Minute
+	MostSaid      = 16 << 20 // bytes of an answer
+)
+
+// errTalks is the cause with which a look ends that says more than MostSaid.
+var errTalks = errors.New("too long an answer")
 
 // Proof is what a command was found to run.
 type Proof struct {
@@ -128,7 +134,9 @@ func (s *Shell) modules(ctx context.Context, srv *Server, from []string) (map[st
 func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, provePatience, errTimeout)
 	defer cancel()
-	var stdout bytes.Buffer
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	stdout := head.Buffer{Most: MostSaid, Over: func() { stop(errTalks) }}
 	out := s.Capture()
 	defer out.Close()
 	cmd := s.command(argv, &stdout, out)
@@ -137,6 +145,9 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	}
 	status, err := executor.Run(ctx, transcript.Of(s.env).ExecutorIf(false, s.runner()), cmd)
 	switch {
+	case errors.Is(context.Cause(ctx), errTalks): // also where it has ended before it was stopped
+		return nil, mismatch("an answer of Python in the container",
+			fmt.Sprintf("one of more than %d MiB", MostSaid>>20))
 	case errors.Is(err, errTimeout):
 		return nil, mismatch("an answer of Python in the container", "none within "+provePatience.String())
 	case ctx.Err() != nil:

@@ -256,3 +256,21 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 		})
 	}
 }
+
+// What proves which packages run in a container may be the candidate's own, and print without end.
+func TestAProofIsBounded(t *testing.T) {
+	fake := executortest.NewFake().On("python3", func(executor.Command) executortest.FakeRun {
+		return executortest.FakeRun{Stdout: "{}" + strings.Repeat(" ", shell.MostSaid), Takes: time.Hour}
+	})
+	c, env, _, at := world(t, fake)
+	at.Image = &shell.Image{ID: "sha256:1", Packages: []shell.Package{{Name: "app"}}}
+	sh, err := c.Open(env, nil, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sh.Prove(t.Context(), words("app"))
+	if f, ok := errors.AsType[*engine.Failure](err); !ok || f.Rule != "artefact_mismatch" ||
+		!strings.HasSuffix(f.Message, "found one of more than 16 MiB") {
+		t.Errorf("%v", err)
+	}
+}

@@ -263,10 +263,8 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 
 // size writes a relative effect: +5.20 %, or ×1.052 where less is better, since 434 % of a time reads as slower.
 func (r Rule) size(effect float64) string {
-	if r.Better == Lower {
-		return factor(effect)
-	}
-	return fmt.Sprintf("%+.2f %%", 100*effect)
+	c := Comparison{Better: r.Better}
+	return c.ratioText(effect, false)
 }
 
 // span writes an interval of ln ratios as relative effects.

@@ -46,6 +46,7 @@ func TestVerdicts(t *testing.T) {
 		{"practically equal", blocks(1.001, 0.999, 1.002, 0.998, 1, 1.001, 1), adaptive, Tie, 0, "lies inside ±2 %"},
 		{"identical", repeated(1, 7), adaptive, Tie, 0, "lies inside"},
 		{"identical gain at the margin", repeated(1.02, 7), adaptive, Win, 0, "better by"},
+		{"a thousandfold gain is no percentage", repeated(1000, 7), adaptive, Win, 0, "better by ×1000"},
 		{"identical gain below the margin", repeated(1.0199, 7), adaptive, Tie, 0, "lies inside"},
 		{"identical loss at the margin", repeated(1/1.02, 7), adaptive, Loss, 0, "worse"},
 		{"noise wants more", noisy, adaptive, Inconclusive, 2, "open after 7 of at most 15 blocks"},

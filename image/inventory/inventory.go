@@ -118,11 +118,11 @@ func (l *List) With(
 
 // follows reports whether an image has one layer more than the image before, as each commit adds one. The label alone
 // is no proof: an image that somebody makes from one of ours inherits its labels. The layers of a Dockerfile are not
-// known.
+// known, but what somebody makes has a name, and an image that we build has none but ours.
 func follows(img, before container.Image) bool {
 	n := len(before.Layers)
 	if before.ID == "" {
-		return true
+		return len(img.Tags)+len(img.Digests) == 0
 	}
 	return len(img.Layers) == n+1 && slices.Equal(img.Layers[:n], before.Layers)
 }

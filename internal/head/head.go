@@ -6,11 +6,17 @@ package head
 // through ReadFrom, past Write.
 type Buffer struct {
 	Most int
+	Over func() // called by each Write that discards something; may be nil
+
 	text []byte
 }
 
 func (b *Buffer) Write(p []byte) (int, error) {
-	b.text = append(b.text, p[:min(len(p), b.Most-len(b.text))]...)
+	kept := min(len(p), b.Most-len(b.text))
+	b.text = append(b.text, p[:kept]...)
+	if kept < len(p) && b.Over != nil {
+		b.Over()
+	}
 	return len(p), nil
 }
 

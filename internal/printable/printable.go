@@ -103,6 +103,24 @@ func Sequence(b []byte) int {
 	return 1
 }
 
+// Covered returns a line with the text that its terminal sequences hide; nil: it has none. Of a sequence of colours or
+// cursors, the last letter stays: an escape character in front of somebody else's text takes the first letter of it.
+func Covered(line []byte) []byte {
+	if bytes.IndexByte(line, '\x1b') < 0 {
+		return nil
+	}
+	parts := bytes.Split(line, []byte("\x1b"))
+	out := bytes.Clone(parts[0])
+	for _, part := range parts[1:] {
+		rest := bytes.TrimLeft(bytes.TrimPrefix(part, []byte("[")), "0123456789;?")
+		if len(rest) > 0 && part[0] == '[' && unicode.IsLetter(rune(rest[0])) {
+			part = rest
+		}
+		out = append(out, part...)
+	}
+	return out
+}
+
 // longestSequence bounds the search for the end of a string sequence: without it, a text of nothing but their
 // beginnings would cost the square of its length.
 const longestSequence = 2 << 10

@@ -17,6 +17,10 @@ var (
 	ErrTooLarge = errors.New("is too large")
 )
 
+// largest is the largest number that is read. No tool measures as much, and a larger one has no finite square, or none
+// in another unit: its figures would be infinite, and a compare with such a row is refused for all of its candidates.
+const largest = 1e150
+
 // divided is a number with a comma between groups of three digits; plainly: one that has no other reading.
 var (
 	divided = lazyregexp.New(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$`)
@@ -36,12 +40,12 @@ func Parse(text string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return 0, ErrTooLarge
-	case err != nil:
+	case err != nil && !errors.Is(err, strconv.ErrRange):
 		return 0, ErrNone
-	case math.IsNaN(v) || math.IsInf(v, 0):
+	case err == nil && (math.IsNaN(v) || math.IsInf(v, 0)):
 		return 0, ErrInfinite
+	case math.Abs(v) > largest:
+		return 0, ErrTooLarge
 	}
 	return v, nil
 }

@@ -14,6 +14,7 @@ func TestParse(t *testing.T) {
 		"1 037": "is not a number", "1_000": "is not a number", "0x1": "is not a number", "0x1p3": "is not a number",
 		"30k": "is not a number", "": "is not a number", "1.2.3": "is not a number", "١٢": "is not a number",
 		"nan": "is not finite", "-Inf": "is not finite", "infinity": "is not finite", "1e400": "is too large",
+		"1e150": "1" + strings.Repeat("0", 150), "1.1e150": "is too large", "-1.7e308": "is too large",
 		"1e-400": "0",
 	} {
 		v, err := Parse(text)
