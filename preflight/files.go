@@ -2,7 +2,9 @@ package preflight
 
 import (
 	"context"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -19,10 +21,8 @@ type files struct {
 }
 
 func newFiles(r Reader) *files {
-	return &files{
-		r: r, dirs: map[Place]map[string]Entry{}, blobs: map[string][]byte{}, modules: map[string]*module{},
-		wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{},
-	}
+	return &files{r: r, dirs: map[Place]map[string]Entry{}, blobs: map[string][]byte{}, modules: map[string]*module{},
+		wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{}}
 }
 
 // state is what is known of a path.
@@ -123,10 +123,7 @@ func (f *files) load(ctx context.Context) (bool, error) {
 	if f.broken != "" || len(f.wantDirs) == 0 && len(f.wantBlobs) == 0 {
 		return false, nil
 	}
-	at := make([]Place, 0, len(f.wantDirs))
-	for p := range f.wantDirs {
-		at = append(at, p)
-	}
+	at := slices.Collect(maps.Keys(f.wantDirs))
 	listed, err := f.r.Dirs(ctx, at)
 	if err != nil {
 		return false, err
@@ -142,10 +139,7 @@ func (f *files) load(ctx context.Context) (bool, error) {
 		f.dirs[p] = entries
 	}
 	for repo, ids := range f.wantBlobs {
-		list := make([]string, 0, len(ids))
-		for id := range ids {
-			list = append(list, id)
-		}
+		list := slices.Collect(maps.Keys(ids))
 		contents, err := f.r.Files(ctx, repo, list)
 		if err != nil {
 			return false, err

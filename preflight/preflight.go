@@ -20,6 +20,7 @@ const (
 	Image        Check = "image"        // the base image
 	Patch        Check = "patch"        // applies to its exact tree
 	Protect      Check = "protect"      // leaves the files alone that the variant protects
+	LFS          Check = "lfs"          // no file of the tree is a pointer of Git LFS
 	Script       Check = "script"       // the program that a command starts
 	Flag         Check = "flag"         // the options that the program knows
 	Path         Check = "path"         // files that a command names
@@ -72,6 +73,7 @@ type Input struct {
 	Issues     []Issue
 	Patches    map[string]string  // by candidate: why its patch is refused; empty: it applies
 	Trespasses map[string]Refusal // by candidate: its revision or its patch changes protected files
+	Pointers   map[string]string  // by revision: which of its files are pointers of Git LFS
 	Devices    []Device           // of the machine that is planned for; nil: not known
 	FreeDisk   int64              // bytes where results are kept; 0: not known
 	Models     func() []ModelSpec `json:"-"` // the project's last; read for a command that names one

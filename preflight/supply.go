@@ -31,6 +31,9 @@ func (c *checker) commits() {
 		}
 		c.parent(commit)
 		c.hardware(commit)
+		if why := cmp.Or(c.in.Pointers[commit.Rev], c.in.Pointers[commit.Parent]); why != "" {
+			c.add(LFS, Warn, why, "declare the files that a command reads in data, as a fetch or a task")
+		}
 	}
 }
 
