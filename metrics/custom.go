@@ -54,8 +54,8 @@ func NewCustom(definitions []Definition) (Parser, error) {
 	return c, nil
 }
 
-// Format is json when all definitions are paths, else regex.
-func (c custom) Format() string {
+// format is json when all definitions are paths, else regex.
+func (c custom) format() string {
 	if slices.ContainsFunc(c.expressions, func(e *expression) bool { return e != nil }) {
 		return "regex"
 	}
@@ -63,7 +63,7 @@ func (c custom) Format() string {
 }
 
 func (c custom) Parse(out Output) (Result, error) {
-	to := newCollector(c.Format())
+	to := newCollector(c.format())
 	var files []string
 	for _, d := range c.definitions {
 		if !slices.Contains(files, d.File) {

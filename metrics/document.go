@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,13 +42,8 @@ func (t *tail) trim() {
 // No document holds this control character by accident.
 const notFinite = "\x7f"
 
-// lastDocument returns the last whole JSON object or array in src, which may stand among other text: JSON lines,
-// documents one after the other, a document after a log. Nil: there is none.
-func lastDocument(src []byte) (document any, cut bool) {
-	return eachDocument(src, func(any) {})
-}
-
-// eachDocument calls found for every whole document in src, and returns the last one. Cut says that another one begins
+// eachDocument calls found for every whole JSON object or array in src, and returns the last one; nil: there is none.
+// They may stand among other text: JSON lines, documents one after the other, a document after a log. Cut says that another one begins
 // behind it, and has no end.
 func eachDocument(src []byte, found func(any)) (document any, cut bool) {
 	// What failed attempts may read in all; without a bound, hostile input would make this quadratic.
@@ -226,12 +222,7 @@ func leaves(v any, path string, to []leaf, limit int) []leaf {
 	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
 	switch v := v.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if len(to) < limit {
 				to = leaves(v[key], join(key), to, limit)
 			}

@@ -13,8 +13,6 @@ import (
 // memtier_benchmark.
 type redis struct{}
 
-func (redis) Format() string { return "redis" }
-
 func (redis) Parse(out Output) (Result, error) {
 	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
 		parts: map[string]string{}}
