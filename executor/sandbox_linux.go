@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,11 +225,8 @@ func specOf(cmd Command) (first.Spec, error) {
 		s.Binds = append(s.Binds, first.Bind{From: cmd.Dir, To: filepath.Clean(cmd.Dir), Writable: true})
 	}
 	for _, m := range o.Shown {
-		to := m.Inside
-		if to == "" {
-			to = m.Host
-		}
-		s.Binds = append(s.Binds, first.Bind{From: m.Host, To: filepath.Clean(to), Writable: m.Writable})
+		to := filepath.Clean(cmp.Or(m.Inside, m.Host))
+		s.Binds = append(s.Binds, first.Bind{From: m.Host, To: to, Writable: m.Writable})
 	}
 	if names, err := filepath.EvalSymlinks("/etc/resolv.conf"); o.Network && err == nil && names != "/etc/resolv.conf" {
 		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
@@ -301,11 +299,7 @@ func giveHome(s *first.Spec, o *Sandbox) {
 		s.Env = lastOf(append(s.Env, "HOME=/tmp"))
 		return
 	}
-	from := o.Home
-	if from == "" {
-		from = o.Tmp
-	}
-	s.Binds = append(s.Binds, first.Bind{From: from, To: filepath.Clean(home), Writable: true})
+	s.Binds = append(s.Binds, first.Bind{From: cmp.Or(o.Home, o.Tmp), To: filepath.Clean(home), Writable: true})
 }
 
 // CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy.

@@ -213,8 +213,7 @@ func (m *making) verify(ctx context.Context, c hclspec.Command) error {
 		return err
 	}
 	_, err = m.look(ctx, "verify", argv, mounts, nil)
-	var f *engine.Failure
-	if errors.As(err, &f) && f.Rule == "" && f.Stage == "verify" {
+	if f, ok := errors.AsType[*engine.Failure](err); ok && f.Rule == "" && f.Stage == "verify" {
 		f.Rule = verifyFailed
 	}
 	return err

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -232,10 +233,6 @@ func (c custom) paths(to *collector, file string, document any) {
 		if remark != "" {
 			to.warn(0, "%s: %s", d.Name, remark)
 		}
-		unit := d.Unit
-		if unit == "" {
-			unit = pathUnit(d.JSON)
-		}
-		to.add(d.Name, text, units.Canonical(unit), 0)
+		to.add(d.Name, text, units.Canonical(cmp.Or(d.Unit, pathUnit(d.JSON))), 0)
 	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"strings"
@@ -216,10 +217,7 @@ func memtierMetric(column string) (part, unit string) {
 		if strings.Contains(stat, ".") {
 			stat = strings.TrimRight(strings.TrimRight(stat, "0"), ".")
 		}
-		if stat == "" {
-			stat = "avg"
-		}
-		return "latency_" + stat, "ms"
+		return "latency_" + cmp.Or(stat, "avg"), "ms"
 	}
 	if amount, ok := strings.CutSuffix(column, "/sec"); ok {
 		if amount != "KB" {

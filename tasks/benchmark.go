@@ -56,8 +56,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 				Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
 		rows, evidence, err := rec.Read(in.Entry, t.m.Bench, t.m.Name)
-		var missing *engine.Failure
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*engine.Failure](err); ok {
 			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
 		}
 		if err != nil {

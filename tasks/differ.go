@@ -133,12 +133,9 @@ func (p *Drawing) declared(m Member) []methodology.Field {
 
 // isJudged says whether a compare judges a member.
 func (p *Drawing) isJudged(m Member) bool {
-	for i := range p.Spec.Compares {
-		if p.Of[p.Spec.Compares[i].Address][m.Bench.Address] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Spec.Compares, func(c hclspec.Compare) bool {
+		return p.Of[c.Address][m.Bench.Address]
+	})
 }
 
 // placedAt names a member with the place of its variant.

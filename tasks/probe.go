@@ -44,8 +44,7 @@ func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 		return err
 	}
 	err = sh.Run(ctx, "verify", t.spec.Probe, 0, nil)
-	var f *engine.Failure
-	if errors.As(err, &f) && !f.Class.Retried() {
+	if f, ok := errors.AsType[*engine.Failure](err); ok && !f.Class.Retried() {
 		f.Rule, f.Message = knownIssueRule, "known issue "+t.spec.Address.Name+": "+t.spec.Reason
 	}
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -81,11 +82,7 @@ func (a *app) rules() ([]metrics.Rule, error) {
 }
 
 func (a *app) parseText(log metrics.Log) {
-	detected := log.Detected
-	if detected == "" {
-		detected = "no format that is known"
-	}
-	fmt.Fprintf(a.stdout, "%s, %d samples\n", detected, len(log.Samples))
+	fmt.Fprintf(a.stdout, "%s, %d samples\n", cmp.Or(log.Detected, "no format that is known"), len(log.Samples))
 	var rows [][]string
 	for _, s := range log.Samples {
 		rows = append(rows, []string{view.Clean(s.Metric), fmt.Sprint(s.Value), view.Clean(s.Unit)})

@@ -250,10 +250,6 @@ func clean(pattern string) string { return path.Clean(pattern) }
 
 // private says whether a name leads into what git or benchgraph keep for themselves.
 func private(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == ".git" || part == ".benchgraph" {
-			return true
-		}
-	}
-	return false
+	parts := strings.Split(name, "/")
+	return slices.Contains(parts, ".git") || slices.Contains(parts, ".benchgraph")
 }
