@@ -43,8 +43,8 @@ func (t *tail) trim() {
 const notFinite = "\x7f"
 
 // eachDocument calls found for every whole JSON object or array in src, and returns the last one; nil: there is none.
-// They may stand among other text: JSON lines, documents one after the other, a document after a log. Cut says that another one begins
-// behind it, and has no end.
+// They may stand among other text: JSON lines, documents one after the other, a document after a log. Cut says that
+// another one begins behind the last one, and has no end.
 func eachDocument(src []byte, found func(any)) (document any, cut bool) {
 	// What failed attempts may read in all; without a bound, hostile input would make this quadratic.
 	spare := 4*len(src) + 64<<10

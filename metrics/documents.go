@@ -18,9 +18,10 @@ import (
 // documentFormat is the JSON file of one tool.
 type documentFormat struct {
 	name string
-	mode string                                      // of a tool that inference reads
-	keys []string                                    // that stand in it, by which it is recognised; not all of them at its top
-	read func(r *toolReading, d map[string]any) bool // of other tools
+	mode string // what it measures, of a tool that inference reads
+	// those that stand in it, by which it is recognised; not all of them at its top
+	keys []string
+	read func(r *toolReading, d map[string]any) bool // of the other tools
 }
 
 // documentFormats is the table of the JSON files that are read. Of several rows that fit, the first one counts.

@@ -250,7 +250,7 @@ func (r *inferenceReading) total(ended float64) (total float64, source string) {
 	}{
 		{r.asked.command, "the command asks for them"},
 		{r.asked.declared, "num_prompts"},
-		// the last bar before the table; where the standard error stands behind the standard output, the bars come after
+		// the last one before the table; where the standard error stands behind the standard output, bars come after it
 		{cmp.Or(r.asked.bar, r.asked.after), "the progress bar"},
 	} {
 		// then the client knows better than a bar, which may be of something else
