@@ -172,7 +172,6 @@ func (p *process) onThread(launch func() error) error {
 	return <-started
 }
 
-// start starts the program by launch.
 func (p *process) start(stdin io.Reader, launch func() error) error {
 	theirs, err := p.openStdin(stdin)
 	if err != nil {

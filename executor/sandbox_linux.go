@@ -42,7 +42,6 @@ type sandboxed struct {
 	rest    *first.Gone
 }
 
-// startSandboxed starts a command that has a Sandbox.
 func (h *Host) startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 	if err := checkWords(cmd); err != nil {
 		return nil, err

@@ -144,7 +144,6 @@ func (m *making) committed(c changing, labels map[string]string) api.CommitOptio
 	return api.CommitOptions{Config: config}
 }
 
-// start starts a changing command.
 func (m *making) start(ctx context.Context, c changing) (executor.Process, *output.Kept, error) {
 	out := m.sh.Capture()
 	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))

@@ -250,7 +250,6 @@ func (c *collector) ending(l *lines) {
 	}
 }
 
-// finish returns the Result.
 func (c *collector) finish() Result {
 	for _, s := range c.Samples {
 		first, differs := c.firsts[s.Metric]

@@ -26,7 +26,6 @@ func Rules() []string {
 	return []string{ruleFailed, ruleNone, ruleEmpty, ruleIncomplete, ruleAmbiguous, ruleUnit, ruleForeign}
 }
 
-// remedyOf is the remedy of a rule.
 func remedyOf(rule string) string {
 	switch rule {
 	case ruleFailed:

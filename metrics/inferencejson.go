@@ -235,7 +235,6 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 	return found
 }
 
-// document reads one document.
 func (r *inferenceReading) document(tool, mode string, d map[string]any) {
 	r.tool, r.mode, r.marked = tool, mode, true
 	if overall, ok := d["overall"].(map[string]any); ok && d["mode"] == "multi_turn" {

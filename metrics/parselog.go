@@ -62,7 +62,6 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 	return log, err
 }
 
-// parseAs parses one format.
 func parseAs(format string, f io.Reader) (Result, error) {
 	p, err := Lookup(format)
 	if err != nil {

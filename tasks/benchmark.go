@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -29,7 +28,7 @@ func (t *benchmarkTask) Describe(d *cache.Description) {
 	d.Add("member", t.m.Name)
 	d.Add("metrics", m.Format, m.Primary, m.File)
 	for _, c := range m.Custom {
-		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, strconv.FormatFloat(c.Tie, 'g', -1, 64))
+		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie))
 	}
 	describeRequired(d, m)
 }

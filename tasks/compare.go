@@ -29,7 +29,6 @@ type compareTask struct {
 }
 
 func (t *compareTask) Describe(d *cache.Description) {
-	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	d.Add("reader", sample.ReaderVersion)
 	d.Add("compare", t.spec.Address.Instance())
 	d.Add("account", accountVersion)
@@ -104,6 +103,8 @@ func verdictData(c *stats.Comparison) map[string]any {
 	return data
 }
 
+func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -158,7 +159,7 @@ func (t *reportTask) Describe(d *cache.Description) {
 		d.Add("commit", commits[i].Name, commits[i].Title)
 	}
 	for _, device := range sortedKeys(t.p.Spec.GPUHour) {
-		d.Add("gpu_hour", device, strconv.FormatFloat(t.p.Spec.GPUHour[device], 'g', -1, 64))
+		d.Add("gpu_hour", device, float(t.p.Spec.GPUHour[device]))
 	}
 }
 

@@ -63,8 +63,8 @@ func (p *Drawing) indexFixes() {
 
 // onHost is eligible for what is no image: fixes for images alone are not among those that nothing in the file lists.
 func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
-	if all := slices.Concat(listed...); len(all) > 0 {
-		return all
+	if len(slices.Concat(listed...)) > 0 {
+		return p.eligible(listed...)
 	}
 	return slices.DeleteFunc(slices.Clone(p.unlisted), func(a hclspec.Address) bool { return p.fixes[a].InImage })
 }

@@ -152,7 +152,6 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 	return unknown, nil
 }
 
-// addPush adds the node that pushes an image.
 func (b *builder) addPush(s *hclspec.Image) {
 	at := s.Address
 	at.Kind = "push"

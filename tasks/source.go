@@ -135,7 +135,6 @@ func Trespass(s *hclspec.Source, differs []string, patch []byte) *failure.Failur
 	return f
 }
 
-// matches says whether a path matches one of the patterns.
 func matches(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
 }

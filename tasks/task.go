@@ -44,7 +44,6 @@ type commandTask struct {
 	built []fix.Due // that its image was made with
 }
 
-// read are the files of the project that a task reads.
 func (t *commandTask) read() []File { return t.files }
 
 // describeFiles writes files into a key.

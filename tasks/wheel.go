@@ -148,7 +148,6 @@ func (b *builder) addWheels(ctx context.Context) error {
 	return nil
 }
 
-// addWheel adds the nodes of one wheel.
 func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 	if w.Out != nil {
 		b.addOut(w.Block)
@@ -179,7 +178,6 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 	return nil
 }
 
-// addPrebuilt adds the node of a wheel that is fetched.
 func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by Served) *engine.Node {
 	t := &prebuiltTask{downloadTask: downloadTask{p: b.Drawing, url: by.URL, expected: b.Lock.Fetches[by.URL].SHA256,
 		most: hclspec.MaxDownload}, wheel: w}
