@@ -35,11 +35,10 @@ func (t *probeTask) Describe(d *cache.Description) {
 }
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
-	sh, err := t.p.enter(env, t.refs, t.image, shell.Place{
+	sh, err := t.p.enter(ctx, env, t.refs, &hclspec.Work{Image: t.image, Sandbox: t.spec.Sandbox}, shell.Place{
 		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
-		Hidden: t.p.hides(t.spec.Sandbox, t.image, false),
-		InOut:  true, // which is empty: the tree would be taken for what is installed
-	}, nil, nil)
+		InOut: true, // which is empty: the tree would be taken for what is installed
+	}, false, nil, nil)
 	if err != nil {
 		return err
 	}
