@@ -108,7 +108,8 @@ func (b *builder) groupBenchmarks() {
 		at := hclspec.Address{Kind: "trial", Name: s.Address.Name, Key: s.Address.Key, Keyed: s.Address.Keyed}
 		m := Member{Name: "run", Bench: s}
 		if len(s.Caches) > 0 {
-			m.Fill = fillOf(s)
+			m.Fill = s.Address
+			m.Fill.Kind = "fill"
 		}
 		if c != nil {
 			m.Name, m.Candidate, m.Baseline = c.Variant, c.Key, c.Baseline

@@ -221,7 +221,8 @@ func (b *builder) addAll(ctx context.Context) error {
 		b.addCompare(&s.Compares[i])
 	}
 	for i := range s.Reports {
-		b.addReport(&s.Reports[i])
+		r := &s.Reports[i]
+		b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, input.Refs(r.Of)).Reads = true
 	}
 	return nil
 }

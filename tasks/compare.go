@@ -16,7 +16,6 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -186,8 +185,4 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 		}
 	}
 	return nil
-}
-
-func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, input.Refs(r.Of)).Reads = true
 }

@@ -159,10 +159,11 @@ func (o *opened) judge() error {
 	}
 	o.spec = spec
 	found, err := o.doc.Judge(spec, func(n *results.KnownNode) string {
-		if dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String()); dirExists(dir) {
-			return dir
+		dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String())
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return ""
 		}
-		return ""
+		return dir
 	})
 	if err != nil {
 		return err
@@ -319,11 +320,6 @@ func (o *opened) hold() error {
 		}
 	}
 	return nil
-}
-
-func dirExists(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // ofAll are the findings of the compares of reports.

@@ -27,16 +27,13 @@ func (a *app) parse() cli.Command {
 		Name: "parse", Args: "FILE", Min: 1, Max: 1,
 		Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(parsed(), ", "))
+			// a regex needs the definitions of a file
+			formats := slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
+			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(formats, ", "))
 			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runParse(ctx, o, args[0]) },
 	}
-}
-
-// parsed are the formats that can be read without the definitions of a file.
-func parsed() []string {
-	return slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
 }
 
 func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
