@@ -91,7 +91,6 @@ func (s *sandboxed) launch(h *starter, cmd Command, spec first.Spec, beside *nam
 	if s.bound, err = bind(cmd); err != nil {
 		return err
 	}
-	s.begun = time.Now()
 	if s.first, err = h.Start(s.network, beside); err != nil {
 		return refused("make namespaces", err)
 	}
@@ -139,7 +138,6 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 func (s *sandboxed) follow(h *starter) {
 	_, _ = groups() // none could be made where a spare is
 	s.rest = h.Await(s.first, func(e *first.Ended) { s.end = e; close(s.done) })
-	s.ended = time.Now()
 	if s.end == nil {
 		close(s.done)
 	}
@@ -160,7 +158,7 @@ func (s *sandboxed) supervise() {
 		s.err = err
 	}
 	if s.err != nil {
-		s.status = Status{Code: -1, Wall: time.Since(s.begun)}
+		s.status = Status{Code: -1}
 		return
 	}
 	s.first.Drain(drainTime)
@@ -189,15 +187,15 @@ func (s *sandboxed) bringDown() error {
 // report fills the status in after the end.
 func (s *sandboxed) report() {
 	// Without a message, the first process was killed, and with it everything.
-	s.status.Code, s.status.Signal, s.status.Wall = -1, "SIGKILL", s.ended.Sub(s.begun)
+	s.status.Code, s.status.Signal = -1, "SIGKILL"
 	if s.end != nil {
-		s.status.Code, s.status.Signal, s.status.Wall = s.end.Code, "", s.end.Wall
+		s.status.Code, s.status.Signal = s.end.Code, ""
 		if s.end.Signal != 0 {
 			s.status.Signal = signalName(syscall.Signal(s.end.Signal))
 		}
 	}
 	if g := s.rest; g != nil {
-		s.status.Left, s.status.User, s.status.System, s.status.MaxRSS = g.Left, g.User, g.System, g.MaxRSS*maxRSSUnit
+		s.status.Left = g.Left
 	}
 }
 

@@ -42,7 +42,8 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *e
 	}
 	f := planFile{
 		Format: view.Format, Type: planFileType, Version: version, Select: *sel, Allow: allow,
-		Project: filepath.Join(s.dir, s.project.Spec.Files[0]), Upgrade: s.project.Upgrade, Vars: s.vars, Sandbox: s.project.Sandbox,
+		Project: filepath.Join(s.dir, s.project.Spec.Files[0]), Upgrade: s.project.Upgrade, Vars: s.vars,
+		Sandbox: s.project.Sandbox,
 		Outline: outline,
 	}
 	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines,
