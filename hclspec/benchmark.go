@@ -324,7 +324,6 @@ func (r reader) metrics() Metrics {
 	m := Metrics{
 		Format:  r.Choice("format", "auto", Formats()...),
 		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0),
-		Range: b.Range,
 	}
 	var names []string
 	for _, custom := range b.Blocks("metric") {
@@ -358,7 +357,7 @@ func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json"
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {
 	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Path("json"), File: r.Inside("file", ""),
-		Unit: r.Str("unit"), Range: r.Block.Range}
+		Unit: r.Str("unit")}
 	if r.Has("match") == r.Has("json") && !r.Block.Misspelt() {
 		r.Fail(r.Block.Range, "How is the metric read?",
 			"%s needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", r.Title())

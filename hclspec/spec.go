@@ -151,8 +151,8 @@ type Source struct {
 	Protect []string // as in Variant
 	Copies  bool     // likewise
 	// with Protect: the revision of the commit's baseline, whose files are the protected ones
-	Against              string
-	RevRange, PatchRange hcl.Range
+	Against  string
+	RevRange hcl.Range
 }
 
 // Limits are what a node may use. The zero value means: not declared.
@@ -182,7 +182,6 @@ type Work struct {
 type Build struct {
 	Work
 	Inputs []string // files of the project that are laid into the tree, by their paths in the project
-	Range  hcl.Range
 }
 
 // Wheel is something built once from a source tree.
@@ -243,8 +242,7 @@ type Fix struct {
 	Caveat      string
 	After       []Address
 	// by candidate key, or by the address of a block without one; "" where it is the same everywhere
-	Cases       map[string]FixCase
-	DetectRange hcl.Range
+	Cases map[string]FixCase
 }
 
 // Case returns the fix as evaluated for a block: for its candidate, or for its address if it has none. It is false if
@@ -389,7 +387,6 @@ type Metrics struct {
 	Custom         []Metric
 	TokenTolerance float64 // largest relative difference of total tokens; 0: the default of 0.5 %
 	Require        []Required
-	Range          hcl.Range
 }
 
 // Metric is one number that a benchmark of one's own prints.
@@ -401,7 +398,6 @@ type Metric struct {
 	Unit   string
 	Better string  // higher or lower; empty: by the metric's name
 	Tie    float64 // 0: the compare's
-	Range  hcl.Range
 }
 
 // Compare judges candidates against their baselines.

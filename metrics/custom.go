@@ -15,12 +15,11 @@ import (
 
 // Definition says where one metric of one's own is printed. Exactly one of Match and JSON is set.
 type Definition struct {
-	Name   string
-	Match  string // RE2, tried on every line; its first group is the number
-	JSON   string // path into the last JSON document, as in results.0.p99
-	File   string // below $OUT; empty: the standard output
-	Unit   string // empty: what follows the number, or what the path says
-	Better string // higher or lower; empty: as Better says. It is not the parser's business, only carried along
+	Name  string
+	Match string // RE2, tried on every line; its first group is the number
+	JSON  string // path into the last JSON document, as in results.0.p99
+	File  string // below $OUT; empty: the standard output
+	Unit  string // empty: what follows the number, or what the path says
 }
 
 // custom reads metrics of one's own.

@@ -85,7 +85,6 @@ type opened struct {
 	dir      string
 	contents *bundle.Contents
 	doc      bundleDoc
-	spec     *hclspec.Spec
 	// the files of its reports, made anew; nil: its files are not those that it says, so that nothing was judged
 	judged  map[string][]byte
 	rows    []stats.Comparison
@@ -157,7 +156,6 @@ func (o *opened) judge() error {
 	if diags.HasErrors() {
 		return &diagError{diags, files}
 	}
-	o.spec = spec
 	found, err := o.doc.Judge(spec, func(n *results.KnownNode) string {
 		dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String())
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {

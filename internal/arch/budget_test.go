@@ -25,24 +25,24 @@ const (
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
 	"cache":          3112,
-	"cmd/benchgraph": 8974,
+	"cmd/benchgraph": 8965,
 	"container":      2448,
 	"engine":         3250,
-	"executor":       3439,
+	"executor":       3411,
 
-	"hclspec": 5942,
+	"hclspec": 5940,
 
 	"image":      2039,
 	"metrics":    4970,
 	"preflight":  3379,
 	"report":     3558,
 	"source/git": 2646,
-	"tasks":      6188,
+	"tasks":      6181,
 
-	"hclspec/benchmark.go":      408,
+	"hclspec/benchmark.go":      402,
 	"campaign/memo/file.go":     421,
-	"cmd/benchgraph/session.go": 499,
-	"hclspec/spec.go":           483,
+	"cmd/benchgraph/session.go": 484,
+	"hclspec/spec.go":           464,
 	"preflight/module.go":       434,
 }
 
