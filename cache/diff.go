@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -145,7 +146,8 @@ func (c Change) String() string {
 		common++
 	}
 	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common]))
-	return name + " " + orNothing(words(c.Old[common:])) + " → " + orNothing(words(c.New[common:]))
+	return name + " " + cmp.Or(words(c.Old[common:]), "nothing") + " → " +
+		cmp.Or(words(c.New[common:]), "nothing")
 }
 
 // title is a label as a text shows it: quoted unless it is plain.
@@ -154,13 +156,6 @@ func title(label string) string {
 		return label
 	}
 	return strconv.Quote(label)
-}
-
-func orNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
 }
 
 // words are values for people: quoted, digests and long values shortened.

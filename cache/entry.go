@@ -66,8 +66,7 @@ func (d *Disk) get(ctx context.Context, key Key, check func(Entry) error) (Entry
 	if err == nil {
 		err = check(entry)
 	}
-	var broken damage
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[damage](err); ok {
 		return Entry{}, fmt.Errorf("entry %s: %w: %w; %s", key.Short(), ErrMiss, broken, d.quarantine(key, broken))
 	}
 	if err != nil {

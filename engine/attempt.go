@@ -161,7 +161,10 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 		Created: time.Now(), Duration: a.took(s.Node), Log: a.ID}
 	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
 		a.lease.Yield()
-		r.send(func() { r.store(s, a) })
+		r.send(func() {
+			r.set(s, storing)
+			r.forget(a)
+		})
 	}})
 }
 

@@ -17,12 +17,6 @@ import (
 // Interrupted is the reason of a NodeFailed whose attempt was ended with the apply. The node itself has not failed.
 const Interrupted = "interrupted"
 
-// store notes that an attempt waits only for the disk.
-func (r *run) store(s *Step, a *attempt) {
-	r.set(s, storing)
-	r.forget(a)
-}
-
 // end takes back the lease of an attempt, leaves the gates, and concludes the attempt.
 func (r *run) end(s *Step, a *attempt) {
 	r.forget(a)

@@ -101,7 +101,6 @@ func (r *run) send(f func()) {
 	}
 }
 
-// set changes the state of a step.
 func (r *run) set(s *Step, to state) {
 	r.counts[s.state]--
 	r.counts[to]++

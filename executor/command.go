@@ -60,7 +60,6 @@ func resolve(cmd Command) (string, error) {
 	return lookPath(name, cmd)
 }
 
-// checkWords checks what a command is made of.
 func checkWords(cmd Command) error {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return &StartError{Program: "command", Reason: "is empty", Remedy: "name a program", Err: syscall.EINVAL}

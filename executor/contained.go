@@ -159,12 +159,10 @@ func (c *contained) explain(err error) error {
 func (c *contained) supervise() {
 	defer close(c.gone)
 	defer c.unwatch()
-	begun := time.Now()
 	end := c.follow(func() exit {
 		code, err := c.await()
 		return exit{code, err}
 	}, func(name string) error { return c.docker.engine.Signal(c.ctx, c.name, "SIG"+name) })
-	wall := time.Since(begun)
 	close(c.done)
 	c.status = exitStatus(end.code)
 	err := end.err
@@ -177,7 +175,6 @@ func (c *contained) supervise() {
 	if err != nil {
 		c.status = Status{Code: -1}
 	}
-	c.status.Wall = wall
 	c.stream.Close()
 	c.err = cmp.Or(err, c.output.close(), c.failure())
 	c.once.Do(func() {}) // what it was stopped for is now known

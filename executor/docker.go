@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,9 +142,7 @@ func (d *Docker) Own(pid int) bool {
 func (d *Docker) config(cmd Command) *api.Config {
 	c := cmd.Container
 	labels := d.Labels()
-	for name, value := range c.Labels {
-		labels[name] = value
-	}
+	maps.Copy(labels, c.Labels)
 	config := &api.Config{
 		Image:        c.Image,
 		Entrypoint:   cmd.Argv,

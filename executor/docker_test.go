@@ -46,7 +46,7 @@ func TestDockerPassesTheSuite(t *testing.T) {
 	e := containertest.Engine(t)
 	image := containertest.Busybox(t, e)
 	// The last two are Podman's, which resets the connection of input that is not read.
-	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME", "TERM", "container"}, NoUsage: true, NoCount: true,
+	traits := executortest.Traits{Adds: []string{"HOSTNAME", "HOME", "TERM", "container"}, NoCount: true,
 		Unordered: true, LateStart: true, ReadsAll: containertest.IsPodman(t, e)}
 	t.Run("suite", func(t *testing.T) {
 		executortest.Run(t, traits, func(*testing.T) executor.Executor { return inBusybox{newDocker(e), image} })

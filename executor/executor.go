@@ -105,18 +105,12 @@ type Mount struct {
 	Writable bool
 }
 
-// Status is how a program ended. A status is data, never an error. A container engine knows neither of processor time,
-// nor of memory, nor of what was left: there these are 0.
+// Status is how a program ended. A status is data, never an error.
 type Status struct {
-	Code   int           // exit status; -1 when a signal ended it
-	Signal string        // "SIGKILL"; empty: it exited
-	Wall   time.Duration // from start to end of the program itself
-	User   time.Duration // processor time in user mode, descendants included
-	System time.Duration // processor time in the kernel, descendants included
-	// bytes, of the largest process; the kernel never says less than the starting process had itself
-	MaxRSS int64
-	Left   int  // processes that outlived it and had to be ended
-	OOM    bool // it was ended because it used more memory than it may
+	Code   int    // exit status; -1 when a signal ended it
+	Signal string // "SIGKILL"; empty: it exited
+	Left   int    // processes that outlived it and had to be ended; 0 in a container, whose engine does not know
+	OOM    bool   // it was ended because it used more memory than it may
 }
 
 // OK says whether the program exited with status 0.

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-const maxRSSUnit = 1 // ru_maxrss is in bytes on darwin
 
 func programAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
@@ -40,10 +37,7 @@ func kqueueWait(pid int) error {
 }
 
 // family is a program and its process group. Descendants that leave the group are not known on this system.
-type family struct {
-	leader       procID
-	user, system time.Duration
-}
+type family struct{ leader procID }
 
 func newFamily(leader int, _ string, _ adoption) (*family, error) {
 	return &family{leader: procID{pid: leader}}, nil

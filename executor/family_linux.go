@@ -5,14 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 )
-
-const maxRSSUnit = 1024 // ru_maxrss is in KiB
 
 func programAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
@@ -64,8 +61,6 @@ type family struct {
 	thread  int // that started the leader
 	orphans adoption
 	known   map[procID]bool
-	user    time.Duration // of orphans that were reaped here
-	system  time.Duration
 }
 
 // newFamily is called by the thread that started the leader.
@@ -175,7 +170,7 @@ func (f *family) strays(all []proc) []proc {
 			return true
 		}
 		if p.state == 'Z' {
-			f.reap(p)
+			_, _ = unix.Wait4(p.pid, nil, unix.WNOHANG, nil) // reaps it
 			return true
 		}
 		if self == 1 || f.orphans.foreign[p.session] {
@@ -188,16 +183,6 @@ func (f *family) strays(all []proc) []proc {
 			return o.state != 'Z' && o.born <= p.born || o.pid == p.session
 		})
 	})
-}
-
-// reap takes the status of an adopted zombie, and its processor time if it is known to be of this family.
-func (f *family) reap(p proc) {
-	var usage unix.Rusage
-	pid, err := unix.Wait4(p.pid, nil, unix.WNOHANG, &usage)
-	if err == nil && pid == p.pid && (f.known[p.id()] || p.session == f.leader.pid) {
-		f.user += time.Duration(usage.Utime.Nano())
-		f.system += time.Duration(usage.Stime.Nano())
-	}
 }
 
 // send sends sig to the leader's group at once, so that a shell does not see its commands end before itself, and to

@@ -115,8 +115,6 @@ type process struct {
 	sinks    mask.Sinks
 	stdin    *os.File // our end of the pipe, if there is one
 	family   *family
-	begun    time.Time
-	ended    time.Time
 	unwatch  func() bool
 	bound    *bound
 
@@ -160,19 +158,16 @@ func sameWriter(a, b io.Writer) bool {
 func (p *process) onThread(launch func() error) error {
 	started := make(chan error, 1)
 	thread.Go(func() {
-		p.begun = time.Now()
 		err := launch()
 		started <- err
 		if err == nil {
 			awaitExit(p.cmd.Process)
-			p.ended = time.Now()
 			close(p.done)
 		}
 	})
 	return <-started
 }
 
-// start starts the program by launch.
 func (p *process) start(stdin io.Reader, launch func() error) error {
 	theirs, err := p.openStdin(stdin)
 	if err != nil {
@@ -251,7 +246,7 @@ func (p *process) supervise() {
 		p.err = err
 	}
 	if p.err != nil {
-		p.status = Status{Code: -1, Wall: time.Since(p.begun)}
+		p.status = Status{Code: -1}
 		return
 	}
 	<-p.done
@@ -297,17 +292,11 @@ func (p *process) end(stopped bool) error {
 // report fills the status in after the program was waited for.
 func (p *process) report() {
 	state := p.cmd.ProcessState
-	p.status.Wall = p.ended.Sub(p.begun)
 	if state == nil {
 		p.status.Code = -1
 		return
 	}
 	p.status.Code = state.ExitCode()
-	p.status.User = state.UserTime() + p.family.user
-	p.status.System = state.SystemTime() + p.family.system
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		p.status.MaxRSS = usage.Maxrss * maxRSSUnit
-	}
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		p.status.Signal = signalName(ws.Signal())
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,6 @@ type sandboxed struct {
 	rest    *first.Gone
 }
 
-// startSandboxed starts a command that has a Sandbox.
 func (h *Host) startSandboxed(ctx context.Context, cmd Command) (Process, error) {
 	if err := checkWords(cmd); err != nil {
 		return nil, err
@@ -91,7 +91,6 @@ func (s *sandboxed) launch(h *starter, cmd Command, spec first.Spec, beside *nam
 	if s.bound, err = bind(cmd); err != nil {
 		return err
 	}
-	s.begun = time.Now()
 	if s.first, err = h.Start(s.network, beside); err != nil {
 		return refused("make namespaces", err)
 	}
@@ -139,7 +138,6 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 func (s *sandboxed) follow(h *starter) {
 	_, _ = groups() // none could be made where a spare is
 	s.rest = h.Await(s.first, func(e *first.Ended) { s.end = e; close(s.done) })
-	s.ended = time.Now()
 	if s.end == nil {
 		close(s.done)
 	}
@@ -160,7 +158,7 @@ func (s *sandboxed) supervise() {
 		s.err = err
 	}
 	if s.err != nil {
-		s.status = Status{Code: -1, Wall: time.Since(s.begun)}
+		s.status = Status{Code: -1}
 		return
 	}
 	s.first.Drain(drainTime)
@@ -189,15 +187,15 @@ func (s *sandboxed) bringDown() error {
 // report fills the status in after the end.
 func (s *sandboxed) report() {
 	// Without a message, the first process was killed, and with it everything.
-	s.status.Code, s.status.Signal, s.status.Wall = -1, "SIGKILL", s.ended.Sub(s.begun)
+	s.status.Code, s.status.Signal = -1, "SIGKILL"
 	if s.end != nil {
-		s.status.Code, s.status.Signal, s.status.Wall = s.end.Code, "", s.end.Wall
+		s.status.Code, s.status.Signal = s.end.Code, ""
 		if s.end.Signal != 0 {
 			s.status.Signal = signalName(syscall.Signal(s.end.Signal))
 		}
 	}
 	if g := s.rest; g != nil {
-		s.status.Left, s.status.User, s.status.System, s.status.MaxRSS = g.Left, g.User, g.System, g.MaxRSS*maxRSSUnit
+		s.status.Left = g.Left
 	}
 }
 
@@ -224,11 +222,8 @@ func specOf(cmd Command) (first.Spec, error) {
 		s.Binds = append(s.Binds, first.Bind{From: cmd.Dir, To: filepath.Clean(cmd.Dir), Writable: true})
 	}
 	for _, m := range o.Shown {
-		to := m.Inside
-		if to == "" {
-			to = m.Host
-		}
-		s.Binds = append(s.Binds, first.Bind{From: m.Host, To: filepath.Clean(to), Writable: m.Writable})
+		to := filepath.Clean(cmp.Or(m.Inside, m.Host))
+		s.Binds = append(s.Binds, first.Bind{From: m.Host, To: to, Writable: m.Writable})
 	}
 	if names, err := filepath.EvalSymlinks("/etc/resolv.conf"); o.Network && err == nil && names != "/etc/resolv.conf" {
 		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
@@ -301,11 +296,7 @@ func giveHome(s *first.Spec, o *Sandbox) {
 		s.Env = lastOf(append(s.Env, "HOME=/tmp"))
 		return
 	}
-	from := o.Home
-	if from == "" {
-		from = o.Tmp
-	}
-	s.Binds = append(s.Binds, first.Bind{From: from, To: filepath.Clean(home), Writable: true})
+	s.Binds = append(s.Binds, first.Bind{From: cmp.Or(o.Home, o.Tmp), To: filepath.Clean(home), Writable: true})
 }
 
 // CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy.

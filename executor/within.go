@@ -51,13 +51,11 @@ func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) 
 func (w *within) supervise() {
 	defer close(w.gone)
 	defer w.unwatch()
-	begun := time.Now()
 	end := w.follow(w.await, w.signal)
 	w.status = exitStatus(end.code)
 	if end.err != nil {
 		w.status = Status{Code: -1}
 	}
-	w.status.Wall = time.Since(begun)
 	close(w.done)
 	w.stream.Close()
 	w.err = cmp.Or(end.err, w.output.close(), w.failure())

@@ -63,7 +63,6 @@ func attempts(s, base *group.Standing) *stats.Attempts {
 	return a
 }
 
-// variantOf is the variant of a candidate.
 func variantOf(candidate string) string {
 	return candidate[strings.Index(candidate, "/")+1:]
 }

@@ -47,12 +47,9 @@ func benchmarkSchema() *eval.Schema {
 func decodeBenchmark(r reader, b Block) {
 	r.Need("command", "what is run and prints the numbers")
 	bench := Benchmark{
-		Block: b, Image: r.ref("image", "image"), Data: r.data(), Env: r.env(), Secrets: r.secrets(),
-		Command: r.filledIn("command"),
-		Client:  r.client("client", b), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"),
-		Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
-		GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b), Design: r.design(),
-		Metrics: r.metrics(),
+		Block: b, Work: r.work(r.filledIn("command")), Data: r.data(), Client: r.client("client", b),
+		Quiet: r.Bool("quiet"), GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b),
+		Design: r.design(), Metrics: r.metrics(),
 	}
 	r.caches(&bench)
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
@@ -60,7 +57,6 @@ func decodeBenchmark(r reader, b Block) {
 			"%s runs in %s, and a fix changes what is installed there: list it in the fixes of that image.", r.Title(),
 			bench.Image)
 	}
-	r.arguments(bench.Command, bench.Secrets)
 	if bench.Server != nil {
 		r.arguments(bench.Server.Command, bench.Secrets)
 	}
@@ -328,7 +324,6 @@ func (r reader) metrics() Metrics {
 	m := Metrics{
 		Format:  r.Choice("format", "auto", Formats()...),
 		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0),
-		Range: b.Range,
 	}
 	var names []string
 	for _, custom := range b.Blocks("metric") {
@@ -362,7 +357,7 @@ func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json"
 // reading says where in the output of a command a number of that name stands.
 func (r reader) reading(name string) Metric {
 	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Path("json"), File: r.Inside("file", ""),
-		Unit: r.Str("unit"), Range: r.Block.Range}
+		Unit: r.Str("unit")}
 	if r.Has("match") == r.Has("json") && !r.Block.Misspelt() {
 		r.Fail(r.Block.Range, "How is the metric read?",
 			"%s needs exactly one of match = \"regexp with a group\" and json = \"path.to.value\".", r.Title())

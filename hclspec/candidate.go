@@ -123,7 +123,7 @@ func (l *loader) candidates() *candidateSet {
 				l.spec.Sources = append(l.spec.Sources, Source{
 					Block: Block{Address: candidate.Source, Candidate: key, Range: v.Range, Out: candidate.Out},
 					Repo:  c.Repo, Rev: candidate.Rev, Patch: candidate.Patch, Protect: v.Protect, Copies: v.Copies,
-					RevRange: candidate.RevRange, PatchRange: candidate.PatchRange,
+					RevRange: candidate.RevRange,
 				})
 			}
 			if candidate.Baseline {

@@ -2,11 +2,13 @@ package hclspec
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 )
 
 // edge is one reference that a node has to another.
@@ -210,11 +212,7 @@ func (l *loader) checkCycles() {
 		node Address
 		next int
 	}
-	starts := make([]Address, 0, len(l.edges))
-	for a := range l.edges {
-		starts = append(starts, a)
-	}
-	slices.SortFunc(starts, Address.Compare)
+	starts := slices.SortedFunc(maps.Keys(l.edges), Address.Compare)
 	reported := map[string]bool{}
 	for _, start := range starts {
 		if state[start] != 0 {

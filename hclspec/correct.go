@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
@@ -18,7 +17,6 @@ type Check struct {
 	Source  Address // zero: an empty directory
 	Same    []Same
 	Timeout time.Duration
-	Range   hcl.Range
 }
 
 // Same says which files must agree.
@@ -41,7 +39,7 @@ func (r reader) check(owner Block) *Check {
 	}
 	r = r.nested(b)
 	c := &Check{Command: r.filledIn("command"), Source: r.client("source", owner), Same: r.same(),
-		Timeout: r.Duration("timeout", time.Hour), Range: b.Range}
+		Timeout: r.Duration("timeout", time.Hour)}
 	if !r.Has("command") && !r.Has("same") && !b.Misspelt() {
 		r.Fail(b.Range, "Check without anything to check",
 			"A check block needs a command that fails when something is wrong, files that must be the same, or both.")

@@ -340,7 +340,7 @@ func (l *loader) decode() {
 	l.exclude()
 	for _, k := range kinds() {
 		for i, d := range l.of(k.schema.Kind) {
-			if k.decode != nil && !excludes(d) {
+			if k.decode != nil && !excluding(d.address.Kind) {
 				l.decodeAll(k, d, len(l.of(k.schema.Kind))-i)
 			}
 		}

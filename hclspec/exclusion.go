@@ -22,9 +22,6 @@ func knownIssueSchema() *eval.Schema {
 // excluding says whether blocks of the kind take rows out.
 func excluding(kind string) bool { return kind == "skip" || kind == "known_issue" }
 
-// excludes is excluding of a block.
-func excludes(d *declaration) bool { return excluding(d.address.Kind) }
-
 // exclude finds out which rows are skipped, before anything else of them is evaluated.
 func (l *loader) exclude() {
 	for _, kind := range []string{"skip", "known_issue"} {
@@ -46,7 +43,7 @@ func (l *loader) exclude() {
 // withFaulty adds to the instances of a skip that goes over all commits, or all candidates, those that have a mistake:
 // the skip may be about it.
 func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
-	if !excludes(d) || len(l.rows.list) == 0 || d.Attrs["for_each"] == nil {
+	if !excluding(d.address.Kind) || len(l.rows.list) == 0 || d.Attrs["for_each"] == nil {
 		return instances
 	}
 	t, diags := hcl.AbsTraversalForExpr(d.Attrs["for_each"].Expr)

@@ -45,7 +45,7 @@ func (l *loader) decodeFix(d *declaration) {
 		Detect: r.Pattern("detect", 0),
 		Effect: r.Choice("effect", "unknown", "neutral", "perf", "unknown"), Caveat: r.Str("caveat"),
 		After: r.refs("after", "fix"),
-		Cases: map[string]FixCase{}, DetectRange: r.At("detect"), Patches: r.Bool("patches"),
+		Cases: map[string]FixCase{}, Patches: r.Bool("patches"),
 	}
 	exprs := d.Expressions(staticOfFix()...)
 	r.Reader = l.scope.Reader(d.Block, exprs, eachNames())

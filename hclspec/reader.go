@@ -284,6 +284,16 @@ func (s *Spec) Sandboxed() iter.Seq2[string, Address] {
 	}
 }
 
+// work is what a block runs, and what its commands have.
+func (r reader) work(command Command) Work {
+	w := Work{
+		Image: r.ref("image", "image"), Command: command, Env: r.env(), Secrets: r.secrets(), Mounts: r.mounts(),
+		Fixes: r.refs("fixes", "fix"), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
+	}
+	r.arguments(w.Command, w.Secrets)
+	return w
+}
+
 // sandbox is the word of a block; empty: it has none. In an image it says nothing.
 func (r reader) sandbox() string { return r.Choice("sandbox", "", Sandboxes...) }
 

@@ -151,8 +151,8 @@ type Source struct {
 	Protect []string // as in Variant
 	Copies  bool     // likewise
 	// with Protect: the revision of the commit's baseline, whose files are the protected ones
-	Against              string
-	RevRange, PatchRange hcl.Range
+	Against  string
+	RevRange hcl.Range
 }
 
 // Limits are what a node may use. The zero value means: not declared.
@@ -164,19 +164,24 @@ type Limits struct {
 	Estimate time.Duration `json:",omitzero"` // of one run, for forecasts and the schedule, until one was measured
 }
 
+// Work is what a build, a task or a benchmark runs, and what the commands have.
+type Work struct {
+	Image   Address `json:",omitzero"` // zero: on the host
+	Command Command
+	Env     map[string]Text `json:",omitzero"`
+	Secrets []string        `json:",omitzero"`
+	Mounts  []Address       `json:",omitzero"`
+	Fixes   []Address       `json:",omitzero"`
+	// the commands may reach beyond this machine; on the host, nothing but a sandbox keeps them from it
+	Network bool   `json:",omitzero"`
+	Sandbox string `json:",omitzero"` // one of Sandboxes; empty: what Spec.Sandbox says
+	Limits
+}
+
 // Build says how something is made.
 type Build struct {
-	Inputs  []string // files of the project that are laid into the tree, by their paths in the project
-	Image   Address  // zero: on the host
-	Command Command
-	Env     map[string]Text
-	Fixes   []Address
-	Mounts  []Address
-	Secrets []string
-	Network bool   // as in Benchmark
-	Sandbox string // as in Benchmark
-	Limits
-	Range hcl.Range
+	Work
+	Inputs []string // files of the project that are laid into the tree, by their paths in the project
 }
 
 // Wheel is something built once from a source tree.
@@ -237,8 +242,7 @@ type Fix struct {
 	Caveat      string
 	After       []Address
 	// by candidate key, or by the address of a block without one; "" where it is the same everywhere
-	Cases       map[string]FixCase
-	DetectRange hcl.Range
+	Cases map[string]FixCase
 }
 
 // Case returns the fix as evaluated for a block: for its candidate, or for its address if it has none. It is false if
@@ -301,26 +305,18 @@ type Fetch struct {
 // Benchmark is one instance of a benchmark block: the commands to run and the metrics to read.
 type Benchmark struct {
 	Block
-	Image   Address // zero: on the host
+	Work
 	Data    []Data
-	Env     map[string]Text
-	Secrets []string
 	GPUs    *GPUs
 	Server  *Server
 	Canary  *Canary
 	Check   *Check
-	Command Command
-	Mounts  []Address
 	Caches  []Address
 	Fill    Command // what a fill of the caches runs: Command where the file has no other
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
-	Fixes   []Address
 	Quiet   bool
-	Network bool   // the commands may reach beyond this machine; on the host, nothing but a sandbox keeps them from it
-	Sandbox string // one of Sandboxes; empty: what Spec.Sandbox says
 	Design  Design
 	Metrics Metrics
-	Limits
 }
 
 // Data lays the output of a node into the working directory under a name: the one file of the output, or the whole of
@@ -391,7 +387,6 @@ type Metrics struct {
 	Custom         []Metric
 	TokenTolerance float64 // largest relative difference of total tokens; 0: the default of 0.5 %
 	Require        []Required
-	Range          hcl.Range
 }
 
 // Metric is one number that a benchmark of one's own prints.
@@ -403,7 +398,6 @@ type Metric struct {
 	Unit   string
 	Better string  // higher or lower; empty: by the metric's name
 	Tie    float64 // 0: the compare's
-	Range  hcl.Range
 }
 
 // Compare judges candidates against their baselines.
@@ -428,23 +422,15 @@ type Report struct {
 // Task is anything else one would put in a Makefile.
 type Task struct {
 	Block
-	Inputs  []string // files below the project's directory, slash-separated, sorted: the globs expanded
-	Command Command
-	Env     map[string]Text `json:",omitzero"`
-	Data    []Data          `json:",omitzero"`
-	Secrets []string        `json:",omitzero"`
-	Image   Address         `json:",omitzero"`
-	Source  Address         `json:",omitzero"`
-	Needs   []Address       `json:",omitzero"`
-	Mounts  []Address       `json:",omitzero"`
-	Outputs []string        `json:",omitzero"`
-	Fixes   []Address       `json:",omitzero"`
-	Quiet   bool            `json:",omitzero"`
-	Network bool            `json:",omitzero"` // as in Benchmark
-	Sandbox string          `json:",omitzero"` // as in Benchmark
+	Work
+	Inputs  []string  // files below the project's directory, slash-separated, sorted: the globs expanded
+	Data    []Data    `json:",omitzero"`
+	Source  Address   `json:",omitzero"`
+	Needs   []Address `json:",omitzero"`
+	Outputs []string  `json:",omitzero"`
+	Quiet   bool      `json:",omitzero"`
 	// Artefact says that the result is measured, so that it may differ between variants as a wheel does.
 	Artefact bool `json:",omitzero"`
-	Limits
 }
 
 // Model is the published properties of a model. It extends or corrects the built-in table.

@@ -27,14 +27,11 @@ func decodeTask(r reader, b Block) {
 	r.Need("command", "what is run, for instance command = \"make\"")
 	r.Str("description")
 	t := Task{
-		Block: b, Inputs: r.inputs(), Command: r.command("command"), Env: r.env(), Data: r.data(), Secrets: r.secrets(),
-		Image: r.ref("image", "image"), Source: r.ref("source", "source"),
+		Block: b, Work: r.work(r.command("command")), Inputs: r.inputs(), Data: r.data(),
+		Source:  r.ref("source", "source"),
 		Needs:   r.refs("needs", "wheel", "image", "fetch", "task", "source", "benchmark", "compare", "report"),
-		Outputs: r.Globs("outputs"), Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(), Quiet: r.Bool("quiet"),
-		Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
-		Artefact: r.Bool("artefact"),
+		Outputs: r.Globs("outputs"), Quiet: r.Bool("quiet"), Artefact: r.Bool("artefact"),
 	}
-	r.arguments(t.Command, t.Secrets)
 	r.smuggled(t.Command, t.Env)
 	r.l.spec.Tasks = append(r.l.spec.Tasks, t)
 }

@@ -41,7 +41,7 @@ func (l *loader) addTry(set *candidateSet, c Commit, variants []variantReader, c
 		source = token(out.Source)
 		tree := Source{
 			Block: Block{Address: out.Source, Candidate: out.Key, Range: like.Range, Out: out.Out}, Repo: c.Repo,
-			Rev: out.Rev, Patch: out.Patch, Copies: true, RevRange: out.RevRange, PatchRange: out.PatchRange,
+			Rev: out.Rev, Patch: out.Patch, Copies: true, RevRange: out.RevRange,
 		}
 		for _, v := range variants {
 			tree.Protect = append(tree.Protect, v.Protect...)

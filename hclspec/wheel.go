@@ -27,13 +27,7 @@ func decodeWheel(r reader, b Block) {
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
 		r.Need("command", "what builds it and leaves the result in $OUT")
-		w.Build = &Build{
-			Inputs: r.inputs(), Image: r.ref("image", "image"), Command: r.command("command"), Env: r.env(),
-			Fixes: r.refs("fixes", "fix"), Mounts: r.mounts(),
-			Secrets: r.secrets(), Network: r.Bool("network"), Sandbox: r.sandbox(), Limits: r.limits(),
-			Range: build.Range,
-		}
-		r.arguments(w.Build.Command, w.Build.Secrets)
+		w.Build = &Build{Work: r.work(r.command("command")), Inputs: r.inputs()}
 		r.smuggled(w.Build.Command, w.Build.Env)
 	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {
 		r.Fail(b.Range, "No way to get the wheel",

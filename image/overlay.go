@@ -88,7 +88,6 @@ func overlayFailure(rule, message, remedy string) error {
 		Message: message, Remedy: remedy}}
 }
 
-// matched returns the files that the patterns match, by path.
 func matched(files []cache.File, patterns []string) map[string]cache.File {
 	found := map[string]cache.File{}
 	for _, f := range files {

@@ -145,7 +145,6 @@ func (m *making) committed(c changing, labels map[string]string) api.CommitOptio
 	return api.CommitOptions{Config: config}
 }
 
-// start starts a changing command.
 func (m *making) start(ctx context.Context, c changing) (executor.Process, *output.Kept, error) {
 	out := m.sh.Capture()
 	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
@@ -213,8 +212,7 @@ func (m *making) verify(ctx context.Context, c hclspec.Command) error {
 		return err
 	}
 	_, err = m.look(ctx, "verify", argv, mounts)
-	var f *engine.Failure
-	if errors.As(err, &f) && f.Rule == "" && f.Stage == "verify" {
+	if f, ok := errors.AsType[*engine.Failure](err); ok && f.Rule == "" && f.Stage == "verify" {
 		f.Rule = verifyFailed
 	}
 	return err

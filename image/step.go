@@ -204,7 +204,6 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	return nil
 }
 
-// note records a step.
 func (m *making) note(s stepRecord) {
 	s.Chain, s.ID = m.chain, m.at.ID
 	m.steps = append(m.steps, s)

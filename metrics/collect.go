@@ -104,6 +104,15 @@ func (c *collector) put(s Sample) {
 	c.Samples = append(c.Samples, s)
 }
 
+// number returns the value of a metric.
+func (c *collector) number(metric string) (v float64, ok bool) {
+	i, ok := c.index[metric]
+	if !ok {
+		return 0, false
+	}
+	return c.Samples[i].Value, true
+}
+
 // again notes the metrics of documents of which an earlier document of the output has another value, or may have one.
 func (c *collector) again(before earlier) {
 	for _, s := range c.Samples {
@@ -241,7 +250,6 @@ func (c *collector) ending(l *lines) {
 	}
 }
 
-// finish returns the Result.
 func (c *collector) finish() Result {
 	for _, s := range c.Samples {
 		first, differs := c.firsts[s.Metric]

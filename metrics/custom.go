@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +17,11 @@ import (
 
 // Definition says where one metric of one's own is printed. Exactly one of Match and JSON is set.
 type Definition struct {
-	Name   string
-	Match  string // RE2, tried on every line; its first group is the number
-	JSON   string // path into the last JSON document, as in results.0.p99
-	File   string // below $OUT; empty: the standard output
-	Unit   string // empty: what follows the number, or what the path says
-	Better string // higher or lower; empty: as Better says. It is not the parser's business, only carried along
+	Name  string
+	Match string // RE2, tried on every line; its first group is the number
+	JSON  string // path into the last JSON document, as in results.0.p99
+	File  string // below $OUT; empty: the standard output
+	Unit  string // empty: what follows the number, or what the path says
 }
 
 // custom reads metrics of one's own.
@@ -56,8 +56,8 @@ func NewCustom(definitions []Definition) (Parser, error) {
 	return c, nil
 }
 
-// Format is json when all definitions are paths, else regex.
-func (c custom) Format() string {
+// format is json when all definitions are paths, else regex.
+func (c custom) format() string {
 	if slices.ContainsFunc(c.expressions, func(e *expression) bool { return e != nil }) {
 		return "regex"
 	}
@@ -65,7 +65,7 @@ func (c custom) Format() string {
 }
 
 func (c custom) Parse(out Output) (Result, error) {
-	to := newCollector(c.Format())
+	to := newCollector(c.format())
 	var files []string
 	for _, d := range c.definitions {
 		if !slices.Contains(files, d.File) {
@@ -242,10 +242,6 @@ func (c custom) paths(to *collector, file string, document any) {
 		if remark != "" {
 			to.warn(0, "%s: %s", d.Name, remark)
 		}
-		unit := d.Unit
-		if unit == "" {
-			unit = pathUnit(d.JSON)
-		}
-		to.add(d.Name, text, units.Canonical(unit), 0)
+		to.add(d.Name, text, units.Canonical(cmp.Or(d.Unit, pathUnit(d.JSON))), 0)
 	}
 }

@@ -79,8 +79,6 @@ func serving(l *lines) string {
 // auto reads an output with the parser of the format that Detect finds.
 type auto struct{}
 
-func (auto) Format() string { return "auto" }
-
 func (auto) Parse(out Output) (Result, error) {
 	format, again, err := detectAgain(out.Stdout)
 	if err != nil {

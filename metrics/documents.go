@@ -19,38 +19,35 @@ import (
 // documentFormat is the JSON file of one tool.
 type documentFormat struct {
 	name string
-	keys []string // that stand in it, by which it is recognised; not all of them at its top
-	read func(r *toolReading, d map[string]any) bool
+	mode string // what it measures, of a tool that inference reads
+	// those that stand in it, by which it is recognised; not all of them at its top
+	keys []string
+	read func(r *toolReading, d map[string]any) bool // of the other tools
 }
 
-// documentFormats is the table of the tools whose JSON files are read.
+// documentFormats is the table of the JSON files that are read. Of several rows that fit, the first one counts.
 func documentFormats() []documentFormat {
 	return []documentFormat{
-		{"aiperf", []string{"input_config", "unit", "avg"}, readAIPerf},
-		{"aiperf", []string{"aiperf_version", "unit", "avg"}, readAIPerf},
-		{"hyperfine", []string{"results", "command", "mean", "user", "system"}, readHyperfine},
-		{"pytest", []string{"machine_info", "benchmarks"}, readPytest},
-		{"pyperf", []string{"benchmarks", "metadata", "runs"}, readPyperf},
-		{"googlebench", []string{"benchmarks", "real_time", "time_unit"}, readGoogle},
-	}
-}
+		{name: "sglang", mode: "serving", keys: []string{"sharegpt_output_len", "request_rate"}},
+		{name: "sglang", mode: "serving", keys: []string{"dataset_name", "completed", "request_rate"}},
+		{name: "vllm", mode: "serving", keys: []string{"completed", "num_prompts"}},
+		{name: "vllm", mode: "serving", keys: []string{"completed", "duration", "model_id"}},
+		{name: "vllm", mode: "throughput", keys: []string{"elapsed_time", "requests_per_second"}},
+		{name: "vllm", mode: "latency", keys: []string{"avg_latency", "latencies"}},
+		{name: "vllm", mode: "latency", keys: []string{"avg_latency", "percentiles"}},
+		{name: "vllm", mode: "startup", keys: []string{"cold_startup_percentiles"}},
+		{name: "vllm", mode: "startup", keys: []string{"avg_cold_startup_time"}},
+		{name: "sglang", mode: "one_batch", keys: []string{"prefill_latency", "overall_throughput"}},
+		{name: "sglang", mode: "one_batch_server", keys: []string{"batch_size", "overall_throughput"}},
+		{name: "sglang", mode: "one_batch_server", keys: []string{"batch_size", "latency", "output_throughput"}},
+		{name: "sglang", mode: "offline_throughput", keys: []string{"total_latency", "total_output_tokens"}},
 
-// inferenceFormats are the keys by which the JSON files of vLLM and SGLang are recognised.
-func inferenceFormats() []documentFormat {
-	return []documentFormat{
-		{name: "sglang", keys: []string{"sharegpt_output_len", "request_rate"}},
-		{name: "sglang", keys: []string{"dataset_name", "completed", "request_rate"}},
-		{name: "vllm", keys: []string{"completed", "num_prompts"}},
-		{name: "vllm", keys: []string{"completed", "duration", "model_id"}},
-		{name: "vllm", keys: []string{"elapsed_time", "requests_per_second"}},
-		{name: "vllm", keys: []string{"avg_latency", "latencies"}},
-		{name: "vllm", keys: []string{"avg_latency", "percentiles"}},
-		{name: "vllm", keys: []string{"cold_startup_percentiles"}},
-		{name: "vllm", keys: []string{"avg_cold_startup_time"}},
-		{name: "sglang", keys: []string{"prefill_latency", "overall_throughput"}},
-		{name: "sglang", keys: []string{"batch_size", "overall_throughput"}},
-		{name: "sglang", keys: []string{"batch_size", "latency", "output_throughput"}},
-		{name: "sglang", keys: []string{"total_latency", "total_output_tokens"}},
+		{name: "aiperf", keys: []string{"input_config", "unit", "avg"}, read: readAIPerf},
+		{name: "aiperf", keys: []string{"aiperf_version", "unit", "avg"}, read: readAIPerf},
+		{name: "hyperfine", keys: []string{"results", "command", "mean", "user", "system"}, read: readHyperfine},
+		{name: "pytest", keys: []string{"machine_info", "benchmarks"}, read: readPytest},
+		{name: "pyperf", keys: []string{"benchmarks", "metadata", "runs"}, read: readPyperf},
+		{name: "googlebench", keys: []string{"benchmarks", "real_time", "time_unit"}, read: readGoogle},
 	}
 }
 
@@ -61,7 +58,7 @@ type keySearch struct {
 }
 
 func newKeySearch() *keySearch {
-	s := &keySearch{formats: append(inferenceFormats(), documentFormats()...), seen: map[string]bool{}}
+	s := &keySearch{formats: documentFormats(), seen: map[string]bool{}}
 	for _, f := range s.formats {
 		for _, key := range f.keys {
 			s.seen[key] = false
@@ -97,8 +94,6 @@ var spread = lazyregexp.New(`_(std|min|max|user|system)$`)
 
 // documentParser reads the JSON file of one tool.
 type documentParser struct{ name string }
-
-func (p documentParser) Format() string { return p.name }
 
 func (p documentParser) Parse(out Output) (Result, error) {
 	var t tail

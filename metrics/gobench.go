@@ -16,8 +16,6 @@ import (
 // gobench reads what go test -bench prints.
 type gobench struct{}
 
-func (gobench) Format() string { return "gobench" }
-
 func (gobench) Parse(out Output) (Result, error) {
 	c := newCollector("gobench")
 	feed := &benchLines{lines: newLines(out.Stdout), collector: c}

@@ -15,8 +15,6 @@ import (
 // parser serves both. tool is the declared one; the output may name the other.
 type inference struct{ tool string }
 
-func (p inference) Format() string { return p.tool }
-
 func (p inference) Parse(out Output) (Result, error) {
 	r := newInferenceReading(p.tool)
 	var t tail
@@ -184,7 +182,7 @@ func (r *inferenceReading) read(text string, n int) bool {
 		r.vague = true
 		return true
 	}
-	if r.dictionary(text, n) || r.startup(text, n) || r.statistics(text, n) {
+	if r.dictionary(text) || r.startup(text, n) || r.statistics(text, n) {
 		return true
 	}
 	label, rest, ok := strings.Cut(text, ":")
@@ -369,13 +367,4 @@ func (r *inferenceReading) bar(total int) {
 	} else {
 		r.asked.after = total
 	}
-}
-
-// lastBar is the total of the client's progress bar: the last bar before the table. Where the standard error stands
-// behind the standard output, the bars come after the table.
-func (a asked) lastBar() int {
-	if a.bar > 0 {
-		return a.bar
-	}
-	return a.after
 }

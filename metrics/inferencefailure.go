@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,7 +26,6 @@ func Rules() []string {
 	return []string{ruleFailed, ruleNone, ruleEmpty, ruleIncomplete, ruleAmbiguous, ruleUnit, ruleForeign}
 }
 
-// remedyOf is the remedy of a rule.
 func remedyOf(rule string) string {
 	switch rule {
 	case ruleFailed:
@@ -249,7 +249,8 @@ func (r *inferenceReading) total(ended float64) (total float64, source string) {
 	}{
 		{r.asked.command, "the command asks for them"},
 		{r.asked.declared, "num_prompts"},
-		{r.asked.lastBar(), "the progress bar"},
+		// the last one before the table; where the standard error stands behind the standard output, bars come after it
+		{cmp.Or(r.asked.bar, r.asked.after), "the progress bar"},
 	} {
 		// then the client knows better than a bar, which may be of something else
 		counted := r.lineOf("failed_requests") > 0
@@ -267,14 +268,6 @@ func (r *inferenceReading) total(ended float64) (total float64, source string) {
 		}
 	}
 	return 0, ""
-}
-
-func (r *inferenceReading) number(metric string) (float64, bool) {
-	i, ok := r.index[metric]
-	if !ok {
-		return 0, false
-	}
-	return r.Samples[i].Value, true
 }
 
 func (r *inferenceReading) lineOf(metric string) int {

@@ -156,7 +156,7 @@ func (r *inferenceReading) fragment() {
 }
 
 // dictionary reads the Python dictionary that the first bench_offline_throughput printed.
-func (r *inferenceReading) dictionary(text string, n int) bool {
+func (r *inferenceReading) dictionary(text string) bool {
 	if !strings.HasPrefix(text, "{'") || !strings.HasSuffix(text, "}") {
 		return false
 	}
@@ -174,29 +174,18 @@ func (r *inferenceReading) dictionary(text string, n int) bool {
 	return true
 }
 
-// inferenceDocument says which tool wrote a document, empty when neither did.
+// inferenceDocument says which tool wrote a document, and what it measured; empty when neither vLLM nor SGLang did.
 func inferenceDocument(d map[string]any) (tool, mode string) {
-	has := func(keys ...string) bool {
+	has := func(keys []string) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool { _, ok := d[key]; return !ok })
 	}
-	switch {
-	case has("sharegpt_output_len", "request_rate"), has("dataset_name", "completed", "request_rate"):
-		return "sglang", "serving"
-	case has("completed", "num_prompts"), has("completed", "duration", "model_id"),
-		has("mode", "overall", "num_prompts"):
+	for _, f := range documentFormats() {
+		if f.mode != "" && has(f.keys) {
+			return f.name, f.mode
+		}
+	}
+	if has([]string{"mode", "overall", "num_prompts"}) {
 		return "vllm", "serving"
-	case has("elapsed_time", "requests_per_second"):
-		return "vllm", "throughput"
-	case has("avg_latency", "latencies"), has("avg_latency", "percentiles"):
-		return "vllm", "latency"
-	case has("cold_startup_percentiles"), has("avg_cold_startup_time"):
-		return "vllm", "startup"
-	case has("prefill_latency", "overall_throughput"):
-		return "sglang", "one_batch"
-	case has("batch_size", "overall_throughput"), has("batch_size", "latency", "output_throughput"):
-		return "sglang", "one_batch_server"
-	case has("total_latency", "total_output_tokens"):
-		return "sglang", "offline_throughput"
 	}
 	return "", ""
 }
@@ -247,7 +236,6 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 	return found
 }
 
-// document reads one document.
 func (r *inferenceReading) document(tool, mode string, d map[string]any) {
 	r.tool, r.mode, r.marked = tool, mode, true
 	if overall, ok := d["overall"].(map[string]any); ok && d["mode"] == "multi_turn" {

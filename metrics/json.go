@@ -13,8 +13,6 @@ import (
 // jsonLeaves reads every number of the last JSON document, named by its path.
 type jsonLeaves struct{}
 
-func (jsonLeaves) Format() string { return "json" }
-
 func (jsonLeaves) Parse(out Output) (Result, error) {
 	var t tail
 	if _, err := io.Copy(&t, out.Stdout); err != nil {

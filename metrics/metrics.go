@@ -89,7 +89,6 @@ type Output struct {
 // Parser reads one output format. A bad line is a Warning with its position; an error means that nothing could be read.
 // Output without any number is a Result without samples.
 type Parser interface {
-	Format() string
 	Parse(out Output) (Result, error)
 }
 

@@ -307,7 +307,7 @@ func TestAuto(t *testing.T) {
 	for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{},
 		custom1(t, Definition{Name: "a", Match: "(a)"})} {
 		if _, err := p.Parse(Output{Stdout: iotest.ErrReader(broken)}); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", p.Format(), err)
+			t.Errorf("%T: %v", p, err)
 		}
 	}
 }
@@ -366,17 +366,17 @@ func FuzzParse(f *testing.F) {
 
 func checkParse(t *testing.T, p Parser, b []byte) {
 	r, err := p.Parse(Output{Stdout: bytes.NewReader(b)})
-	if err != nil && p.Format() != "auto" {
-		t.Fatalf("%s: %v", p.Format(), err)
+	if err != nil && p != (auto{}) {
+		t.Fatalf("%T: %v", p, err)
 	}
 	for _, s := range r.Samples {
 		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || s.Metric == "" ||
 			strings.ContainsFunc(s.Metric, unicode.IsControl) {
-			t.Fatalf("%s: %+v", p.Format(), s)
+			t.Fatalf("%T: %+v", p, s)
 		}
 	}
 	if len(r.Labels) > maxLabels || len(r.Warnings) > maxWarnings+1 || len(r.Samples) > 2*maxSamples {
-		t.Fatalf("%s: bounds exceeded", p.Format())
+		t.Fatalf("%T: bounds exceeded", p)
 	}
 }
 

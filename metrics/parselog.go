@@ -28,7 +28,11 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 		format = found
 	}
 	if format != "" {
-		r, err := pass(open, func(f io.Reader) (Result, error) { return parseAs(format, f) })
+		p, err := Lookup(format)
+		if err != nil {
+			return log, err
+		}
+		r, err := pass(open, func(f io.Reader) (Result, error) { return p.Parse(Output{Stdout: f}) })
 		if err != nil {
 			return log, err
 		}
@@ -60,15 +64,6 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 		return ok, err
 	})
 	return log, err
-}
-
-// parseAs parses one format.
-func parseAs(format string, f io.Reader) (Result, error) {
-	p, err := Lookup(format)
-	if err != nil {
-		return Result{}, err
-	}
-	return p.Parse(Output{Stdout: f})
 }
 
 // pass reads the file once.

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"strings"
@@ -12,8 +13,6 @@ import (
 // redis reads what redis-benchmark prints (its report, the lines of -q and the table of --csv) and the table of
 // memtier_benchmark.
 type redis struct{}
-
-func (redis) Format() string { return "redis" }
 
 func (redis) Parse(out Output) (Result, error) {
 	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
@@ -218,10 +217,7 @@ func memtierMetric(column string) (part, unit string) {
 		if strings.Contains(stat, ".") {
 			stat = strings.TrimRight(strings.TrimRight(stat, "0"), ".")
 		}
-		if stat == "" {
-			stat = "avg"
-		}
-		return "latency_" + stat, "ms"
+		return "latency_" + cmp.Or(stat, "avg"), "ms"
 	}
 	if amount, ok := strings.CutSuffix(column, "/sec"); ok {
 		if amount != "KB" {

@@ -112,7 +112,6 @@ var (
 	statedBenchN = lazyregexp.New(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
 )
 
-// line reads one line.
 func (s *statedReading) line(b []byte) {
 	if complains(b) {
 		s.complaints = complain(s.complaints, strings.TrimSpace(string(b[:min(len(b), maxStated)])))

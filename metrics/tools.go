@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -47,13 +48,8 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	if !found {
 		return false
 	}
-	value := func(metric string) float64 {
-		if i, ok := r.index[metric]; ok {
-			return r.Samples[i].Value
-		}
-		return 0
-	}
-	done, failed := value("successful_requests"), value("failed_requests")
+	done, counted := r.number("successful_requests")
+	failed, _ := r.number("failed_requests")
 	asked := 0.0
 	if n, ok := follow(d, []string{"input_config", "loadgen", "request_count"}); ok {
 		if count, _, err := digits(n); err == nil {
@@ -61,7 +57,6 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 		}
 	}
 	asked = max(asked, float64(askedBy(text(object(d["run_info"])["cli_command"]))), float64(r.command))
-	_, counted := r.index["successful_requests"]
 	switch {
 	case d["was_cancelled"] == true:
 		r.fail(ruleFailed, "was_cancelled is true: the run was ended early")
@@ -118,10 +113,7 @@ func readPytest(r *toolReading, d map[string]any) bool {
 	benchmarks, found := list(d["benchmarks"], maxSamples), false
 	for _, item := range benchmarks {
 		of := object(item)
-		stats, name := object(of["stats"]), text(of["fullname"])
-		if short := text(of["name"]); short != "" {
-			name = short
-		}
+		stats, name := object(of["stats"]), cmp.Or(text(of["name"]), text(of["fullname"]))
 		if stats == nil {
 			continue
 		}
@@ -150,13 +142,8 @@ func readPyperf(r *toolReading, d map[string]any) bool {
 			continue
 		}
 		found = true
-		name, unit := text(common["name"]), text(common["unit"])
-		if s := text(own["name"]); s != "" {
-			name = s
-		}
-		if s := text(own["unit"]); s != "" {
-			unit = s
-		}
+		name := cmp.Or(text(own["name"]), text(common["name"]))
+		unit := cmp.Or(text(own["unit"]), text(common["unit"]))
 		part := "time"
 		switch unit {
 		case "byte":
@@ -239,9 +226,4 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 }
 
 // runName is the name of a benchmark without that of its aggregate.
-func runName(of map[string]any) string {
-	if name := text(of["run_name"]); name != "" {
-		return name
-	}
-	return text(of["name"])
-}
+func runName(of map[string]any) string { return cmp.Or(text(of["run_name"]), text(of["name"])) }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -148,9 +149,7 @@ func (r Rule) withDefaults() Rule {
 	if r.Tie == 0 {
 		r.Tie = usualTie
 	}
-	if r.Confidence == 0 {
-		r.Confidence = 0.95
-	}
+	r.Confidence = cmp.Or(r.Confidence, 0.95)
 	return r
 }
 

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -96,14 +97,8 @@ func (a *Attempts) Text() string {
 	}
 	var causes []string
 	for _, c := range a.Causes {
-		variant, rule := c.Variant, c.Rule
-		if variant == "" {
-			variant = "machine"
-		}
-		if rule == "" {
-			rule = "undiagnosed"
-		}
-		causes = append(causes, fmt.Sprintf("%s: %s [%s] × %d", variant, c.Class, rule, c.Count))
+		causes = append(causes, fmt.Sprintf("%s: %s [%s] × %d", cmp.Or(c.Variant, "machine"), c.Class,
+			cmp.Or(c.Rule, "undiagnosed"), c.Count))
 	}
 	if len(causes) > 0 {
 		text += " (" + strings.Join(causes, ", ") + ")"

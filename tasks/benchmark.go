@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -29,7 +28,7 @@ func (t *benchmarkTask) Describe(d *cache.Description) {
 	d.Add("member", t.m.Name)
 	d.Add("metrics", m.Format, m.Primary, m.File)
 	for _, c := range m.Custom {
-		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, strconv.FormatFloat(c.Tie, 'g', -1, 64))
+		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie))
 	}
 	describeRequired(d, m)
 }
@@ -56,8 +55,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 				Stage: "run", Message: "not measured: " + own.Skipped}}
 		}
 		rows, evidence, err := rec.Read(in.Entry, t.m.Bench, t.m.Name)
-		var missing *engine.Failure
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*engine.Failure](err); ok {
 			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
 		}
 		if err != nil {
@@ -110,7 +108,8 @@ func (b *builder) groupBenchmarks() {
 		at := hclspec.Address{Kind: "trial", Name: s.Address.Name, Key: s.Address.Key, Keyed: s.Address.Keyed}
 		m := Member{Name: "run", Bench: s}
 		if len(s.Caches) > 0 {
-			m.Fill = fillOf(s)
+			m.Fill = s.Address
+			m.Fill.Kind = "fill"
 		}
 		if c != nil {
 			m.Name, m.Candidate, m.Baseline = c.Variant, c.Key, c.Baseline

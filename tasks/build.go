@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -219,12 +221,12 @@ func (b *builder) addAll(ctx context.Context) error {
 		b.addCompare(&s.Compares[i])
 	}
 	for i := range s.Reports {
-		b.addReport(&s.Reports[i])
+		r := &s.Reports[i]
+		b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, input.Refs(r.Of)).Reads = true
 	}
 	return nil
 }
 
-// add makes the node of a block.
 func (b *builder) add(block hclspec.Block, t engine.Task, r input.Refs, order ...hclspec.Address) *engine.Node {
 	return b.addAt(block.Address, block, t, r, order...)
 }
@@ -232,7 +234,7 @@ func (b *builder) add(block hclspec.Block, t engine.Task, r input.Refs, order ..
 // addAt makes a node of a block at an address of its own. A node that belongs to an excluded candidate is excluded.
 func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r input.Refs,
 	order ...hclspec.Address) *engine.Node {
-	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block)}
+	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block.Range)}
 	if gap, out := b.Excluded[block.Candidate]; out && block.Candidate != "" && at.Kind != "trial" {
 		n.Exclude = gap.exclude()
 	} else if block.Out != nil {
@@ -249,9 +251,7 @@ func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, 
 	return n
 }
 
-func place(block hclspec.Block) string {
-	return fmt.Sprintf("%s:%d", block.Range.Filename, block.Range.Start.Line)
-}
+func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
 // link notes an edge from n to an address, to be made in one of n's lists.
 func (b *builder) link(n *engine.Node, list *[]*engine.Node, to hclspec.Address) {

@@ -57,8 +57,10 @@ func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 }
 
 // trusted is the member in whose place a canary runs: the baseline, which no patch has changed.
-func (t *trialTask) trusted() Member {
-	return t.members[max(0, slices.IndexFunc(t.members, func(m Member) bool { return m.Baseline }))]
+func (t *trialTask) trusted() Member { return trusted(t.members) }
+
+func trusted(members []Member) Member {
+	return members[max(0, slices.IndexFunc(members, func(m Member) bool { return m.Baseline }))]
 }
 
 // before runs the canary ahead of a member. There is nothing to be measured when it is not as fast as it was before the

@@ -168,12 +168,7 @@ func (p *Drawing) Told(g *Group) *group.Group {
 
 // groupsOf are the groups with members among the compare's benchmarks, by name: the order of the file is in no key.
 func (p *Drawing) groupsOf(c *hclspec.Compare) []*Group {
-	var groups []*Group
-	for _, g := range p.Groups {
-		if p.IsAbout(c, g) {
-			groups = append(groups, g)
-		}
-	}
+	groups := slices.DeleteFunc(slices.Clone(p.Groups), func(g *Group) bool { return !p.IsAbout(c, g) })
 	slices.SortFunc(groups, func(a, b *Group) int { return strings.Compare(a.Name, b.Name) })
 	return groups
 }

@@ -47,7 +47,7 @@ func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
 		d.Add("check source", t.refs.Label(c.Source))
 	}
 	for _, s := range c.Same {
-		d.Add("same", s.Pattern, strconv.FormatFloat(s.Tolerance, 'g', -1, 64))
+		d.Add("same", s.Pattern, float(s.Tolerance))
 	}
 }
 

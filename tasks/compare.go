@@ -16,7 +16,6 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -29,7 +28,6 @@ type compareTask struct {
 }
 
 func (t *compareTask) Describe(d *cache.Description) {
-	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 	d.Add("reader", sample.ReaderVersion)
 	d.Add("compare", t.spec.Address.Instance())
 	d.Add("account", accountVersion)
@@ -104,6 +102,8 @@ func verdictData(c *stats.Comparison) map[string]any {
 	return data
 }
 
+func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *reportTask) Describe(d *cache.Description) {
 		d.Add("commit", commits[i].Name, commits[i].Title)
 	}
 	for _, device := range sortedKeys(t.p.Spec.GPUHour) {
-		d.Add("gpu_hour", device, strconv.FormatFloat(t.p.Spec.GPUHour[device], 'g', -1, 64))
+		d.Add("gpu_hour", device, float(t.p.Spec.GPUHour[device]))
 	}
 }
 
@@ -185,8 +185,4 @@ func (t *reportTask) Run(_ context.Context, env *engine.Env) error {
 		}
 	}
 	return nil
-}
-
-func (b *builder) addReport(r *hclspec.Report) {
-	b.add(r.Block, &reportTask{p: b.Drawing, spec: r}, input.Refs(r.Of)).Reads = true
 }

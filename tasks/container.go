@@ -32,7 +32,7 @@ func (b *builder) granted(n *engine.Node, members []Member) {
 			continue
 		}
 		grants := shell.GrantsOf(s)
-		lacks, _ := b.grants.LoadOrStore(fmt.Sprint(grants), b.askEngine("what the server at "+place(m.Bench.Block)+
+		lacks, _ := b.grants.LoadOrStore(fmt.Sprint(grants), b.askEngine("what the server at "+place(m.Bench.Range)+
 			" asks for", func(ctx context.Context, e *container.Engine) error {
 			return executor.CheckGrants(ctx, e, grants)
 		}))

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
@@ -80,7 +78,7 @@ func (p *Drawing) Differ(measured func(*Group) bool) error {
 				a, b := d.Sides()
 				refused.Reasons = append(refused.Reasons, fmt.Sprintf("%s: %s is %s for %s and %s for %s (%s, %s)",
 					m.Candidate, d.Name, a, placedAt(p.Spec, m), b, placedAt(p.Spec, base), m.Bench.Address,
-					placeText(m.Bench.Range)))
+					place(m.Bench.Range)))
 			}
 		}
 	}
@@ -126,32 +124,26 @@ func (p *Drawing) declared(m Member) []methodology.Field {
 		add("check", fmt.Sprint(expandCommand(c.Command, name), " in ", c.Source, ": ", c.Same))
 	}
 	for _, r := range b.Metrics.Require {
-		add("require "+r.Metric, strconv.FormatFloat(r.Value, 'g', -1, 64))
+		add("require "+r.Metric, float(r.Value))
 	}
 	return fields
 }
 
-// isJudged says whether a compare judges a member.
 func (p *Drawing) isJudged(m Member) bool {
-	for i := range p.Spec.Compares {
-		if p.Of[p.Spec.Compares[i].Address][m.Bench.Address] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Spec.Compares, func(c hclspec.Compare) bool {
+		return p.Of[c.Address][m.Bench.Address]
+	})
 }
 
 // placedAt names a member with the place of its variant.
 func placedAt(s *hclspec.Spec, m Member) string {
 	for i := range s.Variants {
 		if v := &s.Variants[i]; v.Name == m.Name {
-			return fmt.Sprintf("%s (%s, %s)", m.Candidate, v.Address, placeText(v.Range))
+			return fmt.Sprintf("%s (%s, %s)", m.Candidate, v.Address, place(v.Range))
 		}
 	}
 	return m.Candidate
 }
-
-func placeText(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
 // A candidate whose artefacts are those of its baseline byte by byte, and that is measured in the same way, is a tie:
 // what a measurement would find is noise. A plan leaves out a candidate whose artefacts are made from the same inputs;

@@ -115,33 +115,32 @@ func (t *trialTask) places(env *engine.Env, m Member) []methodology.Field {
 // rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and
 // each block records it, so that a change after the first block can be told.
 func (p *Drawing) rule(g *Group) []methodology.Field {
-	float := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	fields := []methodology.Field{
-		{Name: "samples", Value: strconv.Itoa(g.Design.Samples)}, {Name: "max", Value: strconv.Itoa(g.Design.Max)},
-		{Name: "looks", Value: strings.Join(numbers(findings.LooksOf(g.Design)), " ")},
-		{Name: "pairing", Value: g.Design.Pairing},
-	}
+	var fields []methodology.Field
+	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
+	add("samples", strconv.Itoa(g.Design.Samples))
+	add("max", strconv.Itoa(g.Design.Max))
+	add("looks", strings.Join(numbers(findings.LooksOf(g.Design)), " "))
+	add("pairing", g.Design.Pairing)
 	if g.Design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
-		fields = append(fields, methodology.Field{Name: "burn_in", Value: strconv.Itoa(g.Design.BurnIn)})
+		add("burn_in", strconv.Itoa(g.Design.BurnIn))
 	}
 	m := g.trusted().Bench.Metrics
-	fields = append(fields, methodology.Field{Name: "primary", Value: m.Primary},
-		methodology.Field{Name: "format", Value: m.Format},
-		methodology.Field{Name: "file", Value: m.File},
-		methodology.Field{Name: "token_tolerance", Value: float(m.TokenTolerance)})
+	add("primary", m.Primary)
+	add("format", m.Format)
+	add("file", m.File)
+	add("token_tolerance", float(m.TokenTolerance))
 	for _, c := range m.Custom {
-		fields = append(fields, methodology.Field{Name: "metric " + c.Name,
-			Value: strings.Join([]string{c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie)}, " ")})
+		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie)}, " "))
 	}
 	for _, r := range m.Require {
-		fields = append(fields, methodology.Field{Name: "require " + r.Metric, Value: float(r.Value)})
+		add("require "+r.Metric, float(r.Value))
 	}
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.IsAbout(c, g) {
 			own := "compare." + c.Address.Instance() + " "
-			fields = append(fields, methodology.Field{Name: own + "tie", Value: float(c.Tie)},
-				methodology.Field{Name: own + "confidence", Value: float(c.Confidence)},
-				methodology.Field{Name: own + "metrics", Value: strings.Join(c.Metrics, " ")})
+			add(own+"tie", float(c.Tie))
+			add(own+"confidence", float(c.Confidence))
+			add(own+"metrics", strings.Join(c.Metrics, " "))
 		}
 	}
 	return fields
@@ -149,17 +148,12 @@ func (p *Drawing) rule(g *Group) []methodology.Field {
 
 // trusted is the member whose definitions stand for the group's: the baseline, or the first.
 func (g *Group) trusted() Member {
-	for _, m := range g.Members {
-		if m.Baseline {
-			return m
-		}
-	}
-	return g.Members[0]
+	return trusted(g.Members)
 }
 
 func describeRequired(d *cache.Description, m hclspec.Metrics) {
 	for _, r := range m.Require {
-		d.Add("require", r.Metric, strconv.FormatFloat(r.Value, 'g', -1, 64))
+		d.Add("require", r.Metric, float(r.Value))
 	}
 }
 

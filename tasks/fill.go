@@ -23,13 +23,6 @@ import (
 // candidate compiles. Each start that is measured gets a copy. The fill has the key of all that the candidate runs
 // with, so that only candidates with the same artefacts share one.
 
-// fillOf is the address of the fill of a benchmark's candidate.
-func fillOf(b *hclspec.Benchmark) hclspec.Address {
-	at := b.Address
-	at.Kind = "fill"
-	return at
-}
-
 // fillTask fills the caches of the only member of a block that nothing is measured in.
 type fillTask struct{ trialTask }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
-	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/input"
 )
@@ -63,8 +62,8 @@ func (p *Drawing) indexFixes() {
 
 // onHost is eligible for what is no image: fixes for images alone are not among those that nothing in the file lists.
 func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
-	if all := slices.Concat(listed...); len(all) > 0 {
-		return all
+	if len(slices.Concat(listed...)) > 0 {
+		return p.eligible(listed...)
 	}
 	return slices.DeleteFunc(slices.Clone(p.unlisted), func(a hclspec.Address) bool { return p.fixes[a].InImage })
 }
@@ -145,20 +144,6 @@ func blockOf(a hclspec.Address) string {
 	return a.Kind + "." + a.Name
 }
 
-// enter opens a shell in the image of a block, or on the host when block is the zero Address. From its failures those
-// of the cures may be learnt that are not applied yet.
-func (p *Facts) enter(env *engine.Env, r input.Refs, block hclspec.Address, at shell.Place, cures []Cure,
-	applied []fix.Due) (*fix.Shell, error) {
-	if block != (hclspec.Address{}) {
-		rec, err := image.Read(r.Input(env, block).Entry)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", block, err)
-		}
-		at.Image = rec.ForShell()
-	}
-	return fix.Open(p.shells, env, r, at, p.Spec.Dir, FixesOf(cures), applied)
-}
-
 // gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's
 // fix made faster must not be held against a build without it.
 func (b *builder) gatherFixes() {
@@ -174,10 +159,8 @@ func (b *builder) gatherFixes() {
 		under[n] = nil // a cycle is told when the graph is made
 		var list []fix.Due
 		switch t := n.Task.(type) {
-		case *buildTask:
-			list = slices.Clone(t.fixes)
-		case *commandTask:
-			list = slices.Clone(t.fixes)
+		case worker:
+			list = slices.Clone(t.own().fixes)
 		case *image.Task:
 			list = slices.Clone(t.Fixes)
 		}
@@ -238,10 +221,9 @@ func FixesOf(cures []Cure) []*hclspec.Fix {
 // CuresOf are the cures of a node, or of a member of a block, and the fixes that are applied there.
 func CuresOf(n *engine.Node, candidate string) (cures []Cure, applied []fix.Due) {
 	switch t := n.Task.(type) {
-	case *buildTask:
-		return t.cures, fix.Merge(slices.Clone(t.fixes), t.built)
-	case *commandTask:
-		return t.cures, fix.Merge(slices.Clone(t.fixes), t.built)
+	case worker:
+		w := t.own()
+		return w.cures, fix.Merge(slices.Clone(w.fixes), w.built)
 	case *image.Task:
 		for _, f := range t.Allowed {
 			cures = append(cures, Cure{f, blockOf(t.Spec.Address)})

@@ -69,7 +69,9 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		n.Exclude = blocked("%s", unknown.Why)
 	}
 	if s.Push != "" {
-		b.addPush(s)
+		at := s.Address
+		at.Kind = "push"
+		b.addAt(at, s.Block, &image.Push{Maker: b.Maker, To: s.Push}, input.Refs{s.Address}).Lacks = b.Lacks[false]
 	}
 	return nil
 }
@@ -150,11 +152,4 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 		}
 	}
 	return unknown, nil
-}
-
-// addPush adds the node that pushes an image.
-func (b *builder) addPush(s *hclspec.Image) {
-	at := s.Address
-	at.Kind = "push"
-	b.addAt(at, s.Block, &image.Push{Maker: b.Maker, To: s.Push}, input.Refs{s.Address}).Lacks = b.Lacks[false]
 }

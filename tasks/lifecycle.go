@@ -85,16 +85,11 @@ func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
 // enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result
 // for what they write to $OUT.
 func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
-	b := l.m.Bench
-	mounts, err := l.t.p.openMounts(ctx, b.Mounts, image != hclspec.Address{})
-	if err != nil {
-		return nil, err
-	}
-	return l.t.p.enter(l.env, l.t.refs, image, shell.Place{
-		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: b.Address, Limits: b.Limits, Keyed: true,
-		Network: b.Network, Env: b.Env, Secrets: b.Secrets, Mounts: mounts,
-		Hidden: l.t.p.hides(b.Sandbox, b.Image, true),
-	}, l.m.cures, l.m.built)
+	of := l.m.Bench.Work
+	of.Image = image
+	return l.t.p.enter(ctx, l.env, l.t.refs, &of, shell.Place{
+		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: l.m.Bench.Address, Keyed: true,
+	}, true, l.m.cures, l.m.built)
 }
 
 // admit looks at what the lifecycle left.

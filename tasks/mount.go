@@ -67,22 +67,22 @@ func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
 		return fmt.Sprintf("needs %s, and there is no directory %s: create it, or change its source (%s)", m.Address,
-			source, place(m.Block))
+			source, place(m.Range))
 	}
 	for _, own := range []string{p.StateDir, p.StoreDir} {
 		if own != "" && (reaches(source, own) || reaches(own, source)) {
 			return fmt.Sprintf("needs %s, and %s holds, or is held by, the state of benchgraph in %s: mount another "+
-				"directory (%s)", m.Address, source, own, place(m.Block))
+				"directory (%s)", m.Address, source, own, place(m.Range))
 		}
 	}
 	if why := trial.Unmountable(p.Engine, source, m.Target); contained && why != "" {
-		return fmt.Sprintf("needs %s, and its source is %s. %s: rename it (%s)", m.Address, source, why, place(m.Block))
+		return fmt.Sprintf("needs %s, and its source is %s. %s: rename it (%s)", m.Address, source, why, place(m.Range))
 	}
 	for _, f := range m.Digests {
 		if info, err := os.Stat(filepath.Join(source, filepath.FromSlash(f.Path))); err != nil ||
 			!info.Mode().IsRegular() {
 			return fmt.Sprintf("needs %s, and %s has no file %s, whose digest is declared (%s)", m.Address, source,
-				f.Path, place(m.Block))
+				f.Path, place(m.Range))
 		}
 	}
 	return ""

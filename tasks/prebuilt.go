@@ -49,8 +49,7 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	name := filepath.Join(env.Out, FileName(t.url))
 	if filepath.Ext(name) == ".whl" {
 		compared, err := wheel.Prove(name, t.tree.rev, files)
-		var refusal *wheel.Refusal
-		if errors.As(err, &refusal) {
+		if refusal, ok := errors.AsType[*wheel.Refusal](err); ok {
 			return &engine.Failure{Err: err, Failure: failure.Failure{
 				Class: failure.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
 				Message: fmt.Sprintf("%s is no wheel of %s: %s", WithoutPassword(t.url), ShortRev(t.tree.rev),

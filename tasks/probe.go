@@ -35,17 +35,15 @@ func (t *probeTask) Describe(d *cache.Description) {
 }
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
-	sh, err := t.p.enter(env, t.refs, t.image, shell.Place{
+	sh, err := t.p.enter(ctx, env, t.refs, &hclspec.Work{Image: t.image, Sandbox: t.spec.Sandbox}, shell.Place{
 		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
-		Hidden: t.p.hides(t.spec.Sandbox, t.image, false),
-		InOut:  true, // which is empty: the tree would be taken for what is installed
-	}, nil, nil)
+		InOut: true, // which is empty: the tree would be taken for what is installed
+	}, false, nil, nil)
 	if err != nil {
 		return err
 	}
 	err = sh.Run(ctx, "verify", t.spec.Probe, 0, nil)
-	var f *engine.Failure
-	if errors.As(err, &f) && !f.Class.Retried() {
+	if f, ok := errors.AsType[*engine.Failure](err); ok && !f.Class.Retried() {
 		f.Rule, f.Message = knownIssueRule, "known issue "+t.spec.Address.Name+": "+t.spec.Reason
 	}
 	return err

@@ -135,7 +135,6 @@ func Trespass(s *hclspec.Source, differs []string, patch []byte) *failure.Failur
 	return f
 }
 
-// matches says whether a path matches one of the patterns.
 func matches(patterns []string, path string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
 }
@@ -180,8 +179,7 @@ func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (st
 		return t.p.Trees[t.rev], gitFailure(mirror.Checkout(ctx, t.rev, dir))
 	}
 	id, err := mirror.Apply(ctx, t.rev, t.bytes, dir)
-	var refused *git.PatchError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*git.PatchError](err); ok {
 		return "", &engine.Failure{Err: err, Failure: failure.Failure{
 			Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout",
 			Message: fmt.Sprintf("%s does not apply to %s", t.patch, ShortRev(t.rev)), Evidence: refused.Error(),

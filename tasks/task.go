@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,8 +20,6 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
-	"github.com/benchgraph/benchgraph/shell/fix"
-	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -35,38 +32,16 @@ type File struct {
 
 // commandTask is a task block: anything else one would put in a Makefile.
 type commandTask struct {
-	p     *Drawing
-	refs  input.Refs
-	spec  *hclspec.Task
-	files []File
-	cures []Cure
-	fixes []fix.Due
-	built []fix.Due // that its image was made with
-}
-
-// read are the files of the project that a task reads.
-func (t *commandTask) read() []File { return t.files }
-
-// describeFiles writes files into a key.
-func describeFiles(d *cache.Description, files []File) {
-	for _, f := range files {
-		d.Add("file", f.Path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
-	}
+	work
+	spec *hclspec.Task
 }
 
 func (t *commandTask) Describe(d *cache.Description) {
-	describeFiles(d, t.files)
+	t.describeFiles(d)
 	if t.spec.Source != (hclspec.Address{}) {
 		d.Add("source", t.refs.Label(t.spec.Source))
 	}
-	t.refs.DescribeCommand(d, "command", t.spec.Command)
-	t.refs.DescribeEnv(d, t.spec.Env)
-	t.refs.DescribeData(d, t.spec.Data)
-	t.refs.DescribeImage(d, t.spec.Image, t.spec.Network)
-	t.p.describeMounts(d, t.spec.Mounts)
-	t.p.describeSandbox(d, t.spec.Sandbox, t.spec.Image, false)
-	fix.Describe(d, t.refs, t.fixes)
-	d.Add("outputs", t.spec.Outputs...)
+	t.describe(d, t.spec.Data, t.spec.Outputs)
 }
 
 func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
@@ -74,15 +49,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	if len(t.spec.Outputs) > 0 { // only a part of what it makes is kept
 		dir, made = filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
 	}
-	mounts, err := t.p.openMounts(ctx, t.spec.Mounts, t.spec.Image != hclspec.Address{})
-	if err != nil {
-		return err
-	}
-	sh, err := t.p.enter(env, t.refs, t.spec.Image, shell.Place{
-		Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address, Limits: t.spec.Limits, Network: t.spec.Network,
-		Env: t.spec.Env, Secrets: t.spec.Secrets, Mounts: mounts,
-		Hidden: t.p.hides(t.spec.Sandbox, t.spec.Image, false),
-	}, t.cures, t.built)
+	sh, err := t.enter(ctx, env, shell.Place{Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address})
 	if err != nil {
 		return err
 	}
@@ -188,29 +155,18 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &commandTask{p: b.Drawing, spec: s}
+	needs := make([]hclspec.Address, len(s.Data), len(s.Data)+len(s.Needs))
+	for i, item := range s.Data {
+		needs[i] = item.Ref
+	}
+	t := &commandTask{b.newWork(s.Block, &s.Work, s.Source, append(needs, s.Needs...), b.onHost(s.Fixes)), s}
 	var err error
 	if t.files, err = b.inputFiles(ctx, s.Address, inputs); err != nil {
 		return err
 	}
-	eligible := b.onHost(s.Fixes)
-	t.cures, t.fixes = b.cures(eligible, s.Address, s.Candidate), b.due(eligible, s.Address, s.Candidate)
-	t.refs.Add(s.Source)
-	t.refs.AddCommand(s.Command)
-	t.refs.AddEnv(s.Env)
-	for _, item := range s.Data {
-		t.refs.Add(item.Ref)
-	}
-	t.refs.Add(s.Needs...)
-	fix.Refer(&t.refs, t.fixes)
-	t.cures, t.built = b.withImage(t.cures, s.Image, s.Candidate)
-	t.refs.Add(s.Image)
 	n := b.add(s.Block, t, t.refs)
-	n.Resources, n.Estimate = request(s.Limits), s.Estimate
+	b.hold(n, &s.Work)
 	n.Resources.Quiet = s.Quiet
-	b.inImage(n, s.Image)
-	b.needMounts(n, s.Mounts, s.Image)
-	b.needSandbox(n, s.Sandbox, s.Image)
 	if why := b.Misfits[n.Address]; why != "" {
 		n.Exclude = blocked("%s", why)
 	}
@@ -281,8 +237,8 @@ func (b *builder) isFile(name string) bool {
 
 // FilesOf are the files of the project that a node reads, each as it was when the first graph was made.
 func FilesOf(n *engine.Node) []File {
-	if t, ok := n.Task.(interface{ read() []File }); ok {
-		return t.read()
+	if t, ok := n.Task.(worker); ok {
+		return t.own().files
 	}
 	return nil
 }

@@ -17,13 +17,13 @@ const pretendVersion = "SETUPTOOLS_SCM_PRETEND_VERSION"
 // versioned is the environment of a build with the version of its revision, unless the file declares one. It is no part
 // of the key: candidates that share a build have different versions, and the one that builds gives its own.
 func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hclspec.Text {
-	for name := range t.build.Env {
+	for name := range t.of.Env {
 		if strings.HasPrefix(name, pretendVersion) {
-			return t.build.Env
+			return t.of.Env
 		}
 	}
 	if t.rev == "" {
-		return t.build.Env
+		return t.of.Env
 	}
 	version := ""
 	mirror, err := t.p.Mirror(ctx, t.repo)
@@ -37,9 +37,9 @@ func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hcl
 		fmt.Fprintf(log, "no version of %s is known: %v\n", ShortRev(t.rev), err)
 	}
 	if version == "" {
-		return t.build.Env
+		return t.of.Env
 	}
 	env := map[string]hclspec.Text{pretendVersion: {{Literal: version}}}
-	maps.Copy(env, t.build.Env)
+	maps.Copy(env, t.of.Env)
 	return env
 }

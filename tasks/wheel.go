@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
-	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/git"
@@ -26,21 +25,15 @@ import (
 
 // buildTask makes something by running a command in a source tree.
 type buildTask struct {
-	p       *Drawing
+	work
 	at      hclspec.Address
-	refs    input.Refs
 	source  hclspec.Address // its input; zero when tree is set, or there is none
 	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
 	outside string          // digest of the part of tree that is
 	overlay []string        // patterns of the part that is not
 	repo    hclspec.Address // of the source, whose tags say its version
 	rev     string          // of the source, 40 digits; empty: there is none
-	build   *hclspec.Build
-	files   []File // of the project, which are laid into the tree
 	outputs []string
-	cures   []Cure
-	fixes   []fix.Due
-	built   []fix.Due // that its image was made with
 
 	system, arch string // that it is built for, as Go names them
 }
@@ -53,29 +46,14 @@ func (t *buildTask) Describe(d *cache.Description) {
 	if t.source != (hclspec.Address{}) {
 		d.Add("source", t.refs.Label(t.source))
 	}
-	describeFiles(d, t.files)
-	t.refs.DescribeCommand(d, "command", t.build.Command)
-	t.refs.DescribeEnv(d, t.build.Env)
-	t.refs.DescribeImage(d, t.build.Image, t.build.Network)
-	t.p.describeMounts(d, t.build.Mounts)
-	t.p.describeSandbox(d, t.build.Sandbox, t.build.Image, false)
-	fix.Describe(d, t.refs, t.fixes)
-	d.Add("outputs", t.outputs...)
+	t.describeFiles(d)
+	t.describe(d, nil, t.outputs)
 }
-
-func (t *buildTask) read() []File { return t.files }
 
 func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	src, made := filepath.Join(env.Work, "src"), filepath.Join(env.Work, "out")
-	mounts, err := t.p.openMounts(ctx, t.build.Mounts, t.build.Image != hclspec.Address{})
-	if err != nil {
-		return err
-	}
-	sh, err := t.p.enter(env, t.refs, t.build.Image, shell.Place{
-		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Limits: t.build.Limits, Network: t.build.Network,
-		Env: t.versioned(ctx, env.Log), Secrets: t.build.Secrets, Mounts: mounts,
-		Hidden: t.p.hides(t.build.Sandbox, t.build.Image, false),
-	}, t.cures, t.built)
+	sh, err := t.enter(ctx, env, shell.Place{
+		Dir: src, Out: made, Tree: t.source, InTree: true, Node: t.at, Env: t.versioned(ctx, env.Log)})
 	if err != nil {
 		return err
 	}
@@ -97,7 +75,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 		return err
 	}
 	env.Emit(engine.Event{Type: engine.NodeProgress, Phase: "build"})
-	if err := sh.Run(ctx, "build", t.build.Command, t.build.Timeout, nil); err != nil {
+	if err := sh.Run(ctx, "build", t.of.Command, t.of.Timeout, nil); err != nil {
 		return err
 	}
 	return workdir.Keep(ctx, env, made, t.outputs, sh.Secrets)
@@ -148,7 +126,6 @@ func (b *builder) addWheels(ctx context.Context) error {
 	return nil
 }
 
-// addWheel adds the nodes of one wheel.
 func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 	if w.Out != nil {
 		b.addOut(w.Block)
@@ -179,7 +156,6 @@ func (b *builder) addWheel(ctx context.Context, w *hclspec.Wheel) error {
 	return nil
 }
 
-// addPrebuilt adds the node of a wheel that is fetched.
 func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec.Source, by Served) *engine.Node {
 	t := &prebuiltTask{downloadTask: downloadTask{p: b.Drawing, url: by.URL, expected: b.Lock.Fetches[by.URL].SHA256,
 		most: hclspec.MaxDownload}, wheel: w}
@@ -249,37 +225,29 @@ func onlyTouches(patch []byte, patterns []string) bool {
 
 func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel,
 	src *hclspec.Source) (*engine.Node, error) {
-	t := &buildTask{p: b.Drawing, at: at, build: w.Build, outputs: w.Outputs}
+	source := w.Source
+	if at.Kind == "build" {
+		source = hclspec.Address{}
+	}
+	t := &buildTask{work: b.newWork(w.Block, &w.Build.Work, source, nil, b.onHost(w.Fixes, w.Build.Fixes)), at: at,
+		source: source, outputs: w.Outputs}
 	t.system, t.arch = b.platform()
 	var err error
 	if t.files, err = b.inputFiles(ctx, w.Address, w.Build.Inputs); err != nil {
 		return nil, err
 	}
-	var order []hclspec.Address
-	problem := ""
 	if src != nil {
 		t.repo, t.rev = src.Repo, src.Rev
 	}
+	var order []hclspec.Address
+	problem := ""
 	if at.Kind == "build" {
 		t.overlay = w.Overlay
 		t.tree, t.outside, problem = b.outsideOf(w, src)
 		order = append(order, src.Repo)
-	} else {
-		t.source = w.Source
-		t.refs.Add(w.Source)
 	}
-	eligible := b.onHost(w.Fixes, w.Build.Fixes)
-	t.cures, t.fixes = b.cures(eligible, w.Address, w.Candidate), b.due(eligible, w.Address, w.Candidate)
-	t.refs.AddCommand(w.Build.Command)
-	t.refs.AddEnv(w.Build.Env)
-	fix.Refer(&t.refs, t.fixes)
-	t.cures, t.built = b.withImage(t.cures, w.Build.Image, w.Candidate)
-	t.refs.Add(w.Build.Image)
 	n := b.addAt(at, w.Block, t, t.refs, order...)
-	n.Resources, n.Estimate = request(w.Build.Limits), w.Build.Estimate
-	b.inImage(n, w.Build.Image)
-	b.needMounts(n, w.Build.Mounts, w.Build.Image)
-	b.needSandbox(n, w.Build.Sandbox, w.Build.Image)
+	b.hold(n, &w.Build.Work)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}

@@ -132,7 +132,6 @@ func (c *checker) same(ctx context.Context, t *thing) bool {
 	return true
 }
 
-// fileThing is a file as it was hashed.
 func fileThing(path string, h cache.Hashed) thing {
 	t := thing{Path: path, Is: file, SHA256: h.SHA256, Exec: cache.Executable(h.Mode)}
 	if h.Settled {

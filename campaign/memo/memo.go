@@ -107,7 +107,6 @@ func (m *memo) addBlocks(texts [][]byte) {
 	}
 }
 
-// add keeps the text of a block.
 func (m *memo) add(text []byte) block {
 	b := block{len(m.blocks), len(text), crc32.Checksum(text, table)}
 	m.blocks = append(m.blocks, text...)

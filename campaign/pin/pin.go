@@ -216,8 +216,7 @@ func (p *Resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wan
 	}
 	var diags hcl.Diagnostics
 	for _, e := range unjoin(err) {
-		var unknown *git.UnknownRev
-		if errors.As(e, &unknown) {
+		if unknown, ok := errors.AsType[*git.UnknownRev](e); ok {
 			found[unknown.Rev] = lockfile.Rev{Unknown: unknownText(repo, unknown)}
 			continue
 		}
@@ -275,8 +274,7 @@ func Revision(ctx context.Context, c tasks.Config, spec *hclspec.Spec, repo hcls
 		return "", err
 	}
 	found, err := mirror.Resolve(ctx, []string{rev})
-	var unknown *git.UnknownRev
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*git.UnknownRev](err); ok {
 		return "", errors.New(strings.TrimSuffix(unknownText(tasks.RepoOf(p.Spec, repo), unknown), "."))
 	}
 	return found[rev].Commit, err

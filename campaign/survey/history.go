@@ -212,7 +212,6 @@ func (r treeReader) Files(ctx context.Context, repo string, ids []string) (map[s
 	return mirror.Blobs(ctx, ids, largestRead)
 }
 
-// locationOf is where a repo is.
 func (p *survey) locationOf(repo hclspec.Address) string {
 	if r := tasks.RepoOf(p.Spec, repo); r != nil {
 		return r.URL + r.Path

@@ -37,10 +37,7 @@ type survey struct {
 // candidates and benchmarks are refused. Text for people goes to Progress of the facts. The error is that of the
 // context, of the packs or of data that has no JSON.
 func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding, error) {
-	return (&survey{f, basis}).run(ctx)
-}
-
-func (p *survey) run(ctx context.Context) ([]preflight.Finding, error) {
+	p := &survey{f, basis}
 	p.Refused = tasks.Refusals{}
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
 		return p.mistakes(), nil

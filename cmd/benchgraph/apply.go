@@ -79,6 +79,14 @@ func (o *applyFlags) check() error {
 	return nil
 }
 
+// some are the flags of an apply that a command has which chooses the nodes itself.
+func (o *applyFlags) some(fs *flag.FlagSet) {
+	o.here(fs)
+	o.retryFlag(fs)
+	o.sandboxFlag(fs)
+	o.limits(fs)
+}
+
 // limits are the flags that say how much may be run at once, and for how long.
 func (o *applyFlags) limits(fs *flag.FlagSet) {
 	fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")

@@ -23,7 +23,6 @@ func (a *app) engine(p place, own *apptainer.Engine) *container.Engine {
 		Away: away})
 }
 
-// ownEngine is the engine of the session's commands.
 func (s *session) ownEngine() *container.Engine {
 	if s.apptainer == nil {
 		s.apptainer = apptainer.Instead(s.env, s.place.store, s.host, s.note)

@@ -61,19 +61,17 @@ func (e *budgetError) Error() string { return e.message }
 
 func hint(remedy, format string, args ...any) error { return cli.Hint(remedy, format, args...) }
 
+// is reports whether an error is, or wraps, one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // exitCode maps an error to the exit code; no other code does. An outcome that -fail-on names wins, since the user
 // asked for it. A failure wins over a refusal: comparisons with failed nodes are incomplete anyway. A blocked node
 // counts as a failure of the whole.
 func exitCode(ctx context.Context, err error) int {
-	var (
-		failed     *failedError
-		refused    *stats.RefusedError
-		held       *applylock.HeldError
-		budget     *budgetError
-		gated      *gateError
-		infeasible *infeasibleError
-		blocked    *blockedError
-	)
+	blocked, isBlocked := errors.AsType[*blockedError](err)
 	switch {
 	case err == nil:
 		return 0
@@ -81,19 +79,19 @@ func exitCode(ctx context.Context, err error) int {
 		return 130
 	case errors.Is(err, pendingError{}):
 		return 2
-	case errors.As(err, &gated):
+	case is[*gateError](err):
 		return 8
-	case errors.As(err, &failed):
+	case is[*failedError](err):
 		return 3
-	case errors.As(err, &refused):
+	case is[*stats.RefusedError](err):
 		return 4
-	case errors.As(err, &held), errors.Is(err, cache.ErrBusy):
+	case is[*applylock.HeldError](err), errors.Is(err, cache.ErrBusy):
 		return 5
-	case errors.As(err, &budget):
+	case is[*budgetError](err):
 		return 6
-	case errors.As(err, &infeasible), errors.As(err, &blocked) && blocked.never:
+	case is[*infeasibleError](err), isBlocked && blocked.never:
 		return 7
-	case blocked != nil:
+	case isBlocked:
 		return 3
 	}
 	return 1
@@ -121,31 +119,24 @@ func (a *app) explain(ctx context.Context, err error) {
 
 // shown reports whether the subject of an error was printed before, node by node.
 func shown(err error) bool {
-	var failed *failedError
-	var blocked *blockedError
-	return errors.As(err, &failed) || errors.As(err, &blocked)
+	return is[*failedError](err) || is[*blockedError](err)
 }
 
 func remedyOf(err error) string {
-	var (
-		hinted  *cli.HintError
-		usage   *cli.UsageError
-		held    *applylock.HeldError
-		stale   *stalePlanError
-		refused *stats.RefusedError
-	)
+	hinted, isHinted := errors.AsType[*cli.HintError](err)
+	usage, isUsage := errors.AsType[*cli.UsageError](err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // whatever was to be written
 		return "Free some space (benchgraph cache gc), then run the command again: what is finished is kept."
-	case errors.As(err, &hinted):
+	case isHinted:
 		return hinted.Remedy
-	case errors.As(err, &usage):
+	case isUsage:
 		return usage.Remedy
-	case errors.As(err, &held):
+	case is[*applylock.HeldError](err):
 		return "Wait for it to end, or end it: what it has finished is kept."
-	case errors.As(err, &stale):
+	case is[*stalePlanError](err):
 		return "Make a new one: benchgraph plan -out=FILE."
-	case errors.As(err, &refused):
+	case is[*stats.RefusedError](err):
 		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: " +
 			"every figure is then labelled."
 	case errors.Is(err, syscall.EROFS):

@@ -231,7 +231,6 @@ func (a *app) deliver(o *importFlags, text []byte) error {
 	return nil
 }
 
-// readTables reads the rows of all files.
 func (a *app) readTables(names []string, from string) (rows []dataset.Row, problems []dataset.Problem, err error) {
 	const remedy = "A table is a JSON array, an object that holds one, JSON lines, CSV with a heading, or Parquet."
 	for _, name := range names {

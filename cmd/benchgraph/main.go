@@ -91,7 +91,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %v", out.err) // not %w
 	}
 	a.explain(ctx, err)
-	if a.asksJSON() && !out.used {
+	if asked := func(json *bool) bool { return *json }; slices.ContainsFunc(a.json, asked) && !out.used {
 		a.explainJSON(err)
 	}
 	return exitCode(ctx, err)
@@ -153,10 +153,6 @@ func (a *app) globals(fs *flag.FlagSet) {
 func (a *app) jsonFlag(fs *flag.FlagSet, to *bool) {
 	fs.BoolVar(to, "json", false, "write JSON to stdout")
 	a.json = append(a.json, to)
-}
-
-func (a *app) asksJSON() bool {
-	return slices.ContainsFunc(a.json, func(asked *bool) bool { return *asked })
 }
 
 // commands is the table of all commands: help and completion come from it, too.

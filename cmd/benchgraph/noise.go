@@ -34,12 +34,7 @@ func (a *app) noise() cli.Command {
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
-			fs.BoolVar(&o.offline, "offline", false, "reach no network")
-			fs.StringVar(&o.devices, "devices", "",
-				"use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
-			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
-			o.sandboxFlag(fs)
-			o.limits(fs)
+			o.some(fs)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runNoise(ctx, o, args) },
 	}

@@ -85,7 +85,6 @@ type opened struct {
 	dir      string
 	contents *bundle.Contents
 	doc      bundleDoc
-	spec     *hclspec.Spec
 	// the files of its reports, made anew; nil: its files are not those that it says, so that nothing was judged
 	judged  map[string][]byte
 	rows    []stats.Comparison
@@ -157,12 +156,12 @@ func (o *opened) judge() error {
 	if diags.HasErrors() {
 		return &diagError{diags, files}
 	}
-	o.spec = spec
 	found, err := o.doc.Judge(spec, func(n *results.KnownNode) string {
-		if dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String()); dirExists(dir) {
-			return dir
+		dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String())
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return ""
 		}
-		return ""
+		return dir
 	})
 	if err != nil {
 		return err
@@ -319,11 +318,6 @@ func (o *opened) hold() error {
 		}
 	}
 	return nil
-}
-
-func dirExists(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // ofAll are the findings of the compares of reports.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -26,16 +27,13 @@ func (a *app) parse() cli.Command {
 		Name: "parse", Args: "FILE", Min: 1, Max: 1,
 		Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
-			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(parsed(), ", "))
+			// a regex needs the definitions of a file
+			formats := slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
+			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(formats, ", "))
 			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runParse(ctx, o, args[0]) },
 	}
-}
-
-// parsed are the formats that can be read without the definitions of a file.
-func parsed() []string {
-	return slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
 }
 
 func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
@@ -81,11 +79,7 @@ func (a *app) rules() ([]metrics.Rule, error) {
 }
 
 func (a *app) parseText(log metrics.Log) {
-	detected := log.Detected
-	if detected == "" {
-		detected = "no format that is known"
-	}
-	fmt.Fprintf(a.stdout, "%s, %d samples\n", detected, len(log.Samples))
+	fmt.Fprintf(a.stdout, "%s, %d samples\n", cmp.Or(log.Detected, "no format that is known"), len(log.Samples))
 	var rows [][]string
 	for _, s := range log.Samples {
 		rows = append(rows, []string{view.Clean(s.Metric), fmt.Sprint(s.Value), view.Clean(s.Unit)})

@@ -161,8 +161,5 @@ func (p place) hostOptions() executor.HostOptions {
 	return executor.HostOptions{Owner: p.state, Guarded: p.home != ""}
 }
 
-// logDir is where the complete logs of attempts are.
-func (p place) logDir() string { return filepath.Join(p.state, "logs") }
-
 // logOf is the path of an attempt's log.
-func (p place) logOf(attempt string) string { return filepath.Join(p.logDir(), attempt+".log") }
+func (p place) logOf(attempt string) string { return filepath.Join(p.state, "logs", attempt+".log") }

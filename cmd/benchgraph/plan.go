@@ -34,8 +34,7 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	fs.BoolVar(&o.verbose, "verbose", false, "show every node")
 	fs.BoolVar(&o.upgrade, "upgrade", false, "look up branches, tags and HEAD again and change their pins")
 	fs.BoolVar(&o.locked, "locked", false, "refuse to change benchgraph.lock.hcl")
-	fs.BoolVar(&o.offline, "offline", false, "reach no network")
-	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
+	o.here(fs)
 	fs.StringVar(&o.machine, "machine", "",
 		"plan for another `MACHINE`: a machine block, or the output of benchgraph devices -json there")
 	o.sandboxFlag(fs)
@@ -48,6 +47,12 @@ func (o *access) check() error {
 		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
 	}
 	return nil
+}
+
+// here are the flags that say what may be used from here.
+func (o *access) here(fs *flag.FlagSet) {
+	fs.BoolVar(&o.offline, "offline", false, "reach no network")
+	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
 }
 
 func (o *access) sandboxFlag(fs *flag.FlagSet) {

@@ -35,16 +35,15 @@ type planFile struct {
 
 const planFileType = "plan"
 
-func (s *session) rootFile() string { return filepath.Join(s.dir, s.project.Spec.Files[0]) }
-
 func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *engine.Plan,
 	outline view.Outline) error {
 	for i := range p.Steps { // in the order of the outline
 		outline.Nodes[i].Follows = s.outcome(&p.Steps[i])
 	}
 	f := planFile{
-		Format: view.Format, Type: planFileType, Version: version, Project: s.rootFile(), Select: *sel, Allow: allow,
-		Upgrade: s.project.Upgrade, Vars: s.vars, Sandbox: s.project.Sandbox,
+		Format: view.Format, Type: planFileType, Version: version, Select: *sel, Allow: allow,
+		Project: filepath.Join(s.dir, s.project.Spec.Files[0]), Upgrade: s.project.Upgrade, Vars: s.vars,
+		Sandbox: s.project.Sandbox,
 		Outline: outline,
 	}
 	if f.Machine = s.machine; f.Machine != "" && !slices.ContainsFunc(s.project.Spec.Machines,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,9 +33,7 @@ func (p place) render(found []findings.Findings, spec *hclspec.Spec, r *hclspec.
 		if err != nil {
 			return nil, fmt.Errorf("report %s as %s: %w", r.Address.Name, format, err)
 		}
-		for file, text := range made {
-			files[file] = text
-		}
+		maps.Copy(files, made)
 	}
 	return files, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -17,10 +16,7 @@ import (
 )
 
 // runLog keeps the events of an apply in a file, so that other processes see what runs: status and logs read it.
-type runLog struct {
-	file *os.File
-	err  error
-}
+type runLog struct{ file *os.File }
 
 func (p place) runDir() string { return filepath.Join(p.state, "runs") }
 
@@ -43,7 +39,7 @@ func (p place) createRunLog(run string) (*runLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run log: %w", err)
 	}
-	return &runLog{file: f}, nil
+	return &runLog{f}, nil
 }
 
 // Event appends an event. Nodes that were up to date beforehand are left out: they would be most of the file.
@@ -51,11 +47,9 @@ func (l *runLog) Event(e engine.Event) {
 	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
 		return
 	}
-	text, err := watch.MarshalEvent(e)
-	if err == nil {
-		_, err = l.file.Write(append(text, '\n'))
+	if text, err := watch.MarshalEvent(e); err == nil {
+		_, _ = l.file.Write(append(text, '\n')) // an apply goes on without its log
 	}
-	l.err = cmp.Or(l.err, err)
 }
 
 // Close closes the file.

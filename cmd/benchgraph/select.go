@@ -29,6 +29,10 @@ func (s *selection) flags(fs *flag.FlagSet) {
 	fs.Var(&s.Targets, "target", "plan only `ADDRESS` and the nodes that it needs; globs and repetition are allowed")
 	fs.Var(&s.Excludes, "exclude", "leave out `ADDRESS` and the nodes that need it")
 	fs.Var(&s.Replaces, "replace", "run `ADDRESS` even if it is up to date")
+	s.retryFlag(fs)
+}
+
+func (s *selection) retryFlag(fs *flag.FlagSet) {
 	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 }
 

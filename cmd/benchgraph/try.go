@@ -43,12 +43,7 @@ func (a *app) try() cli.Command {
 			fs.StringVar(&o.benchmark, "benchmark", "", "measure with `BENCHMARK` of the file")
 			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of `COMMIT`")
 			o.bench.flags(fs)
-			fs.BoolVar(&o.offline, "offline", false, "reach no network")
-			fs.StringVar(&o.devices, "devices", "",
-				"use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
-			fs.BoolVar(&o.RetryFailed, "retry-failed", false, "run nodes again that failed before")
-			o.sandboxFlag(fs)
-			o.limits(fs)
+			o.some(fs)
 			failOnFlag(fs, &o.failOn)
 		},
 		Run: func(ctx context.Context, args []string) error {

@@ -104,11 +104,8 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		Head: []string{"Written by benchgraph try -bench, anew each time."}, Repo: w.Top,
 		Commits: []draft.Commit{{Name: base[:12], Rev: base}}, Bench: bench,
 	}
-	state := a.env["BENCHGRAPH_STATE_DIR"]
-	if state == "" {
-		state = filepath.Join(w.Top, ".benchgraph")
-	}
-	if state, err = filepath.Abs(state); err != nil {
+	state, err := filepath.Abs(cmp.Or(a.env["BENCHGRAPH_STATE_DIR"], filepath.Join(w.Top, ".benchgraph")))
+	if err != nil {
 		return err
 	}
 	if err := (place{state: state}).prepare(); err != nil {

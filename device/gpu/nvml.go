@@ -176,7 +176,6 @@ func (s *nvmlSource) find(ctx context.Context, index int, patience time.Duration
 	return a.found, cmp.Or(err, a.err)
 }
 
-// describe says what a device is.
 func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
 	dev := Device{Index: index, NUMA: -1}
 	var ret nvml.Return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/device/gpu/xid"
@@ -62,9 +63,7 @@ func (d *Driver) Quarantined() []Quarantine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := []Quarantine{}
-	for _, q := range d.left {
-		all = append(all, q)
-	}
+	all = slices.AppendSeq(all, maps.Values(d.left))
 	slices.SortFunc(all, func(a, b Quarantine) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
 	})

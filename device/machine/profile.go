@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ func ParseProfile(document []byte) (*Profile, error) {
 			return nil, fmt.Errorf("device %d has no name, no memory or no UUID of its own", i)
 		}
 		seen[d.UUID] = true
-		if d.Driver == "" {
-			d.Driver = doc.Driver
-		}
+		d.Driver = cmp.Or(d.Driver, doc.Driver)
 		if d.Driver == "" && !slices.Contains(p.Lacks, "the driver") {
 			p.Lacks = append(p.Lacks, "the driver")
 		}

@@ -86,7 +86,7 @@ func (b inBusybox) Start(ctx context.Context, cmd executor.Command) (executor.Pr
 
 func TestApptainerPassesTheSuite(t *testing.T) {
 	w := newWorld(t)
-	traits := executortest.Traits{NoUsage: true, NoCount: true, Unordered: true, LateStart: true, Adds: []string{
+	traits := executortest.Traits{NoCount: true, Unordered: true, LateStart: true, Adds: []string{
 		"HOME", "LANG", "PS1", "PROMPT_COMMAND", "PWD", "SHLVL", "APPTAINER_APPNAME", "APPTAINER_BIND",
 		"APPTAINER_COMMAND", "APPTAINER_CONTAINER", "APPTAINER_ENVIRONMENT", "APPTAINER_NAME", "APPTAINER_NO_EVAL",
 		"SINGULARITY_BIND", "SINGULARITY_CONTAINER", "SINGULARITY_ENVIRONMENT", "SINGULARITY_NAME",

@@ -28,6 +28,7 @@ func TestFakePlaysItsRules(t *testing.T) {
 			On("server", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Serves: true} }).
 			On("refused", func(executor.Command) executortest.FakeRun { return executortest.FakeRun{Err: refused} })
 		var out bytes.Buffer
+		begun := time.Now()
 		s, err := executor.Run(
 			t.Context(),
 			f,
@@ -38,7 +39,7 @@ func TestFakePlaysItsRules(t *testing.T) {
 				Secrets: []string{"abc"},
 			},
 		)
-		if err != nil || s.Code != 2 || s.Wall != time.Hour || out.String() != "token ***\nwarning\n" {
+		if err != nil || s.Code != 2 || time.Since(begun) != time.Hour || out.String() != "token ***\nwarning\n" {
 			t.Errorf("%+v, %v, %q", s, err, &out)
 		}
 
@@ -52,7 +53,7 @@ func TestFakePlaysItsRules(t *testing.T) {
 			t.Error("the server ended by itself")
 		default:
 		}
-		if s, err := server.Stop(); err != nil || s.Signal != "SIGTERM" || s.Wall != time.Minute {
+		if s, err := server.Stop(); err != nil || s.Signal != "SIGTERM" {
 			t.Errorf("%+v, %v", s, err)
 		}
 

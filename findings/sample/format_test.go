@@ -59,12 +59,13 @@ func TestAPartOfTheRequests(t *testing.T) {
 	command := hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}},
 		{{Literal: "90"}}}}
 	dir := raw(t, table, "")
-	if s, err := Primary(&hclspec.Benchmark{Metrics: spec, Command: command}, dir); err != nil || s.Value != 13.97 ||
+	asked := &hclspec.Benchmark{Metrics: spec, Work: hclspec.Work{Command: command}}
+	if s, err := Primary(asked, dir); err != nil || s.Value != 13.97 ||
 		s.Unit != "req/s" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	command = hclspec.Command{Shell: hclspec.Text{{Literal: "bench --num-prompts 100 && echo done"}}}
-	_, err := Primary(&hclspec.Benchmark{Metrics: spec, Command: command}, dir)
+	asked.Command = hclspec.Command{Shell: hclspec.Text{{Literal: "bench --num-prompts 100 && echo done"}}}
+	_, err := Primary(asked, dir)
 	f, ok := errors.AsType[*engine.Failure](err)
 	if !ok {
 		t.Fatal(err)

@@ -58,8 +58,8 @@ func TestTheMeanOfPasses(t *testing.T) {
 			b := &hclspec.Benchmark{
 				Metrics: hclspec.Metrics{Format: "vllm", Primary: "request_throughput"},
 				Design:  hclspec.Design{Repeat: 3},
-				Command: hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}}, {{Literal: "--num-prompts"}},
-					{{Literal: "100"}}}},
+				Work: hclspec.Work{Command: hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}},
+					{{Literal: "--num-prompts"}}, {{Literal: "100"}}}}},
 			}
 			if tt.own.Name != "" {
 				b.Metrics = hclspec.Metrics{Custom: []hclspec.Metric{tt.own}, Primary: tt.own.Name}

@@ -131,8 +131,7 @@ func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	}
 	defs := make([]metrics.Definition, len(spec.Custom))
 	for i, c := range spec.Custom {
-		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit,
-			Better: c.Better}
+		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
 	}
 	p, err := metrics.NewCustom(defs)
 	return append(parsers, p), err

@@ -48,7 +48,7 @@ func find(rows []Row, o Options) (columns, error) {
 	found := columns{}
 	for _, f := range fields {
 		for _, name := range f.usual {
-			found[f.name] = append(found[f.name], sorted(have[name])...)
+			found[f.name] = append(found[f.name], slices.Sorted(slices.Values(have[name]))...)
 		}
 	}
 	for _, name := range sortedKeys(o.Columns) {
@@ -123,10 +123,4 @@ func listNames(have map[string][]string) string {
 		all = all[:mostNames]
 	}
 	return strings.Join(all, ", ") + more
-}
-
-func sorted(s []string) []string {
-	s = slices.Clone(s)
-	slices.Sort(s)
-	return s
 }

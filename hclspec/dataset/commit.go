@@ -22,7 +22,6 @@ type Options struct {
 
 // Commit is a commit under study, as a row describes it.
 type Commit struct {
-	Row    Row
 	Name   string // label of its block
 	Rev    string // all digits
 	Parent string // empty: the first parent
@@ -86,7 +85,7 @@ func (t *table) add(row Row) {
 		return
 	}
 	t.seen[rev] = row
-	c := Commit{Row: row, Rev: rev, Title: t.cols.text(row, "title"), Repo: t.cols.text(row, "repo")}
+	c := Commit{Rev: rev, Title: t.cols.text(row, "title"), Repo: t.cols.text(row, "repo")}
 	c.Title, _, _ = strings.Cut(c.Title, "\n\n") // a message begins with its subject
 	if parent, err := t.hash(row, "parent"); err == nil && parent == rev {
 		t.note(row, "the parent is left to git: the table names the commit itself")

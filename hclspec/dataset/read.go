@@ -185,7 +185,6 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// rowsOf returns the rows of a whole JSON file.
 func rowsOf(file string, whole any) ([]Row, []Problem, error) {
 	switch v := whole.(type) {
 	case []any:

@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -175,12 +176,7 @@ func near(percent float64, n, of int) bool {
 }
 
 func names(counts map[string]int) []string {
-	all := make([]string, 0, len(counts))
-	for name := range counts {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(maps.Keys(counts))
 }
 
 // noVerdict says why no winner is told from records of two sides.

@@ -24,25 +24,25 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cache":          3112,
-	"cmd/benchgraph": 8974,
+	"cache":          3105,
+	"cmd/benchgraph": 8918,
 	"container":      2448,
-	"engine":         3250,
-	"executor":       3439,
+	"engine":         3246,
+	"executor":       3385,
 
-	"hclspec": 5942,
+	"hclspec": 5907,
 
-	"image":      2039,
-	"metrics":    4904,
+	"image":      2034,
+	"metrics":    4838,
 	"preflight":  3379,
 	"report":     3558,
-	"source/git": 2646,
-	"tasks":      6188,
+	"source/git": 2640,
+	"tasks":      6150,
 
-	"hclspec/benchmark.go":      408,
+	"hclspec/benchmark.go":      401,
 	"campaign/memo/file.go":     421,
-	"cmd/benchgraph/session.go": 499,
-	"hclspec/spec.go":           483,
+	"cmd/benchgraph/session.go": 483,
+	"hclspec/spec.go":           463,
 	"preflight/module.go":       434,
 }
 

@@ -17,7 +17,6 @@ import (
 // remover removes one tree. It works with descriptors and names in them, so that no link is followed, and enters no
 // directory of another mount. The kernel refuses to remove a mount point.
 type remover struct {
-	top    string // path of the tree, for messages
 	parent int    // descriptor of the directory that holds the tree
 	name   string // of the tree in parent
 	moved  int    // directories that were moved up
@@ -54,7 +53,7 @@ func removeTree(dir string) error {
 		return &os.PathError{Op: "open", Path: filepath.Dir(dir), Err: err}
 	}
 	defer unix.Close(parent)
-	r := &remover{top: dir, parent: parent, name: filepath.Base(dir)}
+	r := &remover{parent: parent, name: filepath.Base(dir)}
 	r.remove(parent, r.name, dir, 0)
 	var errs []error
 	for _, l := range r.left {

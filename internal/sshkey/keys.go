@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
+	"slices"
 )
 
 // Keys sign what other machines are to believe, and tell what is believed here. The zero Keys sign nothing and believe
@@ -48,12 +49,7 @@ func (k Keys) Believes(text []byte, signature string) bool {
 	if err != nil || len(raw) != ed25519.SignatureSize {
 		return false
 	}
-	for _, key := range k.Trust {
-		if ed25519.Verify(key, text, raw) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.Trust, func(key ed25519.PublicKey) bool { return ed25519.Verify(key, text, raw) })
 }
 
 // Convinces reports whether whoever has the same Trust believes what these keys sign.

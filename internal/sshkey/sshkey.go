@@ -31,8 +31,7 @@ func ReadPrivate(path string) (ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	raw, err := ssh.ParseRawPrivateKey(text)
-	var locked *ssh.PassphraseMissingError
-	if errors.As(err, &locked) {
+	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
 		return nil, errors.New("it has a passphrase: make a key for signing alone, with ssh-keygen -t ed25519 -N ''")
 	}
 	key, ok := raw.(*ed25519.PrivateKey)

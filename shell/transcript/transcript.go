@@ -218,7 +218,6 @@ func hide(cmd executor.Command) func(string) string {
 	return all.Mask
 }
 
-// placeOf is the place of a command.
 func placeOf(cmd executor.Command) Place {
 	hidden := hide(cmd)
 	p := Place{Dir: cmd.Dir}

@@ -240,8 +240,8 @@ var diskFull = lazyregexp.New(`(?i)` + noSpace)
 
 // DiskFull reports whether a git command failed because a disk is full.
 func DiskFull(err error) bool {
-	var e *command.ExitError
-	return errors.As(err, &e) && diskFull().MatchString(e.Stderr)
+	e, ok := errors.AsType[*command.ExitError](err)
+	return ok && diskFull().MatchString(e.Stderr)
 }
 
 // classify says what a failed fetch means.

@@ -31,7 +31,6 @@ type local struct {
 	dir     string // of the repository (.git or bare), absolute
 	objects string // of its objects, absolute
 	shallow bool
-	partial bool
 }
 
 var (
@@ -139,8 +138,6 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	if _, err := os.Stat(filepath.Join(common, "shallow")); err == nil {
 		l.shallow = true
 	}
-	promisor, _ := filepath.Glob(filepath.Join(l.objects, "pack", "*.promisor"))
-	l.partial = len(promisor) > 0
 	return l, nil
 }
 

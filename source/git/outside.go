@@ -96,7 +96,6 @@ func OutsidePatched(base, commit string, text []byte, overlay []string) (string,
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// matcher says of a path whether one of the patterns matches it.
 func matcher(patterns []string) (func(path string) bool, error) {
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {

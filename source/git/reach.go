@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/url"
@@ -45,10 +46,7 @@ func (m *Mirror) address() string {
 	if port == "" || u.Hostname() == "" || slices.ContainsFunc(m.git.Env, proxy) {
 		return ""
 	}
-	if u.Port() != "" {
-		port = u.Port()
-	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
 }
 
 // proxy reports whether a variable of the environment names a proxy.

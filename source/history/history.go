@@ -64,7 +64,6 @@ func (c *Cache) Ask(q hclspec.Question) (hclspec.Answer, bool) {
 	return hclspec.Answer{}, false
 }
 
-// known is the answer to a question.
 func (c *Cache) known(q hclspec.Question) (hclspec.Answer, bool) {
 	if a, ok := c.passing[q]; ok {
 		return a, true

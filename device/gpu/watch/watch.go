@@ -33,12 +33,7 @@ func (l Limits) of(d gpu.Device) Limits {
 	if l.Used == 0 {
 		l.Used = max(1<<30, d.Memory/50)
 	}
-	if l.Utilization == 0 {
-		l.Utilization = 5
-	}
-	if l.Temperature == 0 {
-		l.Temperature = 70
-	}
+	l.Utilization, l.Temperature = cmp.Or(l.Utilization, 5), cmp.Or(l.Temperature, 70)
 	return l
 }
 

@@ -73,15 +73,12 @@ type Refusal struct {
 type Ended struct {
 	Code   int // exit status; -1 when a signal ended it
 	Signal int
-	Wall   time.Duration
 }
 
-// Gone is what all in the namespaces used, and what the program left.
+// Gone is what the program left in the namespaces.
 type Gone struct {
-	Alone        bool // nothing is there any more but the first process; else what is there ends with that
-	Left         int
-	User, System time.Duration
-	MaxRSS       int64 // KiB
+	Alone bool // nothing is there any more but the first process; else what is there ends with that
+	Left  int
 }
 
 // Dialled is how a connection came about.

@@ -33,9 +33,8 @@ func init() {
 // process is the first process at work.
 type process struct {
 	spec    Spec
-	files   []int // the program's streams, and the control group that it starts in, if it has one
-	program int   // its number
-	begun   time.Time
+	files   []int         // the program's streams, and the control group that it starts in, if it has one
+	program int           // its number
 	stop    chan struct{} // closed: all is to be ended
 	over    chan struct{} // closed: the program has ended
 
@@ -156,7 +155,6 @@ func (p *process) start() error {
 	if len(p.files) > 3 {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, p.files[3]
 	}
-	p.begun = time.Now()
 	p.program, err = syscall.ForkExec(path, p.spec.Argv, attr)
 	for _, fd := range p.files {
 		syscall.Close(fd) // so that the output ends with the program
@@ -204,7 +202,7 @@ func (p *process) reap() {
 		case err != nil:
 			p.leave(err == syscall.ECHILD)
 		case pid == p.program:
-			e := Ended{Code: status.ExitStatus(), Wall: time.Since(p.begun)}
+			e := Ended{Code: status.ExitStatus()}
 			if status.Signaled() {
 				e.Code, e.Signal = -1, int(status.Signal())
 			}
@@ -215,15 +213,11 @@ func (p *process) reap() {
 	}
 }
 
-// leave says what was used and left, and ends this process, and with it whatever may still be there. Who hears that
+// leave says what was left, and ends this process, and with it whatever may still be there. Who hears that
 // there is nothing need not wait for the rest: the kernel takes milliseconds to remove the namespaces.
 func (p *process) leave(alone bool) {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage) // what is not known is 0
 	p.mu.Lock()
-	g := Gone{Alone: alone, Left: len(p.left), User: time.Duration(usage.Utime.Nano()),
-		System: time.Duration(usage.Stime.Nano()), MaxRSS: usage.Maxrss}
-	os.Exit(send(Message{Gone: &g}))
+	os.Exit(send(Message{Gone: &Gone{alone, len(p.left)}}))
 }
 
 // finish ends what is left when the program has ended, or all when it is to be ended: first it asks.

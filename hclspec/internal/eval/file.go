@@ -14,7 +14,6 @@ import (
 
 // File is one parsed file.
 type File struct {
-	Name   string
 	Syntax *hcl.File
 	scope  *Scope
 	broken []hcl.Range
@@ -24,7 +23,7 @@ type File struct {
 // Parse reads a file in native syntax, or in JSON when its name ends in ".json". The file is usable even when the
 // diagnostics have errors: blocks that they do not touch are intact.
 func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
-	f := &File{Name: name, scope: s}
+	f := &File{scope: s}
 	var diags hcl.Diagnostics
 	f.Syntax, f.broken, diags = s.source.File(src, name)
 	return f, diags

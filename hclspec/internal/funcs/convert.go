@@ -2,6 +2,8 @@ package funcs
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -36,16 +38,9 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	if element.HasDynamicTypes() {
 		if element != cty.DynamicPseudoType {
 			// Each element says by itself what stands for "any" in it.
-			parts := make([]cty.Value, 0, v.LengthInt())
-			keyed := make(map[string]cty.Value)
-			for key, part := range v.Elements() {
-				converted, err := Convert(part, element)
-				if err != nil {
-					return cty.NilVal, err
-				}
-				if parts = append(parts, converted); ty.IsObjectType() {
-					keyed[key.AsString()] = converted
-				}
+			parts, keyed, err := elements(v, element)
+			if err != nil {
+				return cty.NilVal, err
 			}
 			if v = cty.TupleVal(parts); ty.IsObjectType() {
 				v = cty.ObjectVal(keyed)
@@ -56,29 +51,31 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 			return cty.NilVal, err
 		}
 	}
-	if want.IsMapType() {
-		parts := make(map[string]cty.Value, v.LengthInt())
-		for key, part := range v.Elements() {
-			converted, err := Convert(part, element)
-			if err != nil {
-				return cty.NilVal, err
-			}
-			parts[key.AsString()] = converted
-		}
-		return cty.MapVal(parts), nil
-	}
-	parts := make([]cty.Value, 0, v.LengthInt())
-	for _, part := range v.Elements() {
-		converted, err := Convert(part, element)
-		if err != nil {
-			return cty.NilVal, err
-		}
-		parts = append(parts, converted)
-	}
-	if want.IsListType() {
+	parts, keyed, err := elements(v, element)
+	switch {
+	case err != nil:
+		return cty.NilVal, err
+	case want.IsMapType():
+		return cty.MapVal(keyed), nil
+	case want.IsListType():
 		return cty.ListVal(parts), nil
 	}
 	return cty.SetVal(parts), nil
+}
+
+// elements converts the elements of a tuple or an object; keyed has those of an object by their names.
+func elements(v cty.Value, want cty.Type) (parts []cty.Value, keyed map[string]cty.Value, err error) {
+	parts, keyed = make([]cty.Value, 0, v.LengthInt()), map[string]cty.Value{}
+	for key, part := range v.Elements() {
+		converted, err := Convert(part, want)
+		if err != nil {
+			return nil, nil, err
+		}
+		if parts = append(parts, converted); v.Type().IsObjectType() {
+			keyed[key.AsString()] = converted
+		}
+	}
+	return parts, keyed, nil
 }
 
 // attributes converts those attributes of an object that the wanted type has.
@@ -115,24 +112,15 @@ func extent(v cty.Value, enough int) int {
 // uniform says whether a tuple or an object has nothing but elements of the wanted type, so that the conversion only
 // puts them together.
 func uniform(ty, want cty.Type) bool {
-	element := want.ElementType()
-	if !element.IsPrimitiveType() {
-		return false
-	}
+	var parts []cty.Type
 	if ty.IsObjectType() {
-		for _, part := range ty.AttributeTypes() {
-			if part != element {
-				return false
-			}
-		}
-		return true
+		parts = slices.Collect(maps.Values(ty.AttributeTypes()))
+	} else {
+		parts = ty.TupleElementTypes()
 	}
-	for _, part := range ty.TupleElementTypes() {
-		if part != element {
-			return false
-		}
-	}
-	return true
+	element := want.ElementType()
+	return element.IsPrimitiveType() &&
+		!slices.ContainsFunc(parts, func(part cty.Type) bool { return part != element })
 }
 
 // unified is the type that all elements of a tuple or an object can be converted to.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"hash"
 	"io/fs"
@@ -48,9 +47,7 @@ func files(dir *project.Dir) map[string]function.Function {
 func hashOf(dir *project.Dir, algorithm func() hash.Hash) function.Function {
 	return ofString("path", func(name string) (string, error) {
 		raw, err := dir.Read(name)
-		h := algorithm()
-		h.Write(raw)
-		return hex.EncodeToString(h.Sum(nil)), err
+		return hashed(algorithm)(string(raw)), err
 	})
 }
 

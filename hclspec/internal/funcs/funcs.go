@@ -5,7 +5,14 @@
 package funcs
 
 import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
 	"maps"
+	"net/url"
+	"path"
 	"strings"
 	"sync"
 
@@ -44,10 +51,8 @@ var common = sync.OnceValue(func() map[string]function.Function {
 	for name, f := range structural() {
 		table[name] = callable(name, f, false)
 	}
-	for _, group := range []map[string]function.Function{numeric(), textual(), encoding()} {
-		for name, f := range group {
-			table[name] = callable(name, f, true)
-		}
+	for name, f := range plain() {
+		table[name] = callable(name, f, true)
 	}
 	return table
 })
@@ -73,35 +78,35 @@ func structural() map[string]function.Function {
 	}
 }
 
-func numeric() map[string]function.Function {
+// plain are the functions that compute with numbers and texts, and so take no references.
+func plain() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
-		"max": stdlib.MaxFunc,
-		"min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc, "range": sequence,
-		"signum": stdlib.SignumFunc, "sum": sum,
-	}
-}
+		"max": stdlib.MaxFunc, "min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc,
+		"range": sequence, "signum": stdlib.SignumFunc, "sum": sum,
 
-func textual() map[string]function.Function {
-	return map[string]function.Function{
-		"basename": basename, "chomp": stdlib.ChompFunc, "dirname": dirname, "endswith": endsWith,
+		"basename": ofText(path.Base), "chomp": stdlib.ChompFunc, "dirname": ofText(path.Dir), "endswith": endsWith,
 		"formatdate": stdlib.FormatDateFunc, "indent": indent, "lower": stdlib.LowerFunc, "pep440_match": pep440Match,
-		"pep440_version": ofText(pep440Version),
-		"regex":          stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc, "regexreplace": stdlib.RegexReplaceFunc,
-		"replace": replace,
-		"split":   stdlib.SplitFunc, "startswith": startsWith, "strcontains": strContains, "strrev": stdlib.ReverseFunc,
+		"pep440_version": ofString("text", pep440Version), "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc,
+		"regexreplace": stdlib.RegexReplaceFunc, "replace": replace, "split": stdlib.SplitFunc,
+		"startswith": startsWith, "strcontains": strContains, "strrev": stdlib.ReverseFunc,
 		"substr": stdlib.SubstrFunc, "timeadd": stdlib.TimeAddFunc, "title": stdlib.TitleFunc, "trim": stdlib.TrimFunc,
 		"trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc, "trimsuffix": stdlib.TrimSuffixFunc,
 		"upper": stdlib.UpperFunc,
-	}
-}
 
-func encoding() map[string]function.Function {
-	return map[string]function.Function{
-		"base64decode": base64Decode, "base64encode": base64Encode, "csvdecode": stdlib.CSVDecodeFunc,
-		"jsondecode": decoder(stdlib.JSONDecodeFunc, checkJSON), "jsonencode": stdlib.JSONEncodeFunc, "md5": md5Sum,
-		"sha1": sha1Sum, "sha256": sha256Sum, "sha512": sha512Sum, "urlencode": urlEncode,
-		"yamldecode": decoder(yaml.YAMLDecodeFunc, checkYAML), "yamlencode": yaml.YAMLEncodeFunc,
+		"base64decode": ofString("text", func(s string) (string, error) {
+			raw, err := base64.StdEncoding.DecodeString(s)
+			if err != nil {
+				return "", err
+			}
+			return text(raw)
+		}),
+		"base64encode": ofText(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+		"csvdecode":    stdlib.CSVDecodeFunc, "jsonencode": stdlib.JSONEncodeFunc, "yamlencode": yaml.YAMLEncodeFunc,
+		"jsondecode": decoder(stdlib.JSONDecodeFunc, checkJSON),
+		"yamldecode": decoder(yaml.YAMLDecodeFunc, checkYAML), "urlencode": ofText(url.QueryEscape),
+		"md5": ofText(hashed(md5.New)), "sha1": ofText(hashed(sha1.New)), "sha256": ofText(hashed(sha256.New)),
+		"sha512": ofText(hashed(sha512.New)),
 	}
 }
 

@@ -2,16 +2,10 @@ package funcs
 
 import (
 	"bytes"
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
-	"path"
+	"hash"
 	"strings"
 	"unicode/utf8"
 
@@ -35,9 +29,12 @@ var (
 	yamlDash  = lazyregexp.New(`(?m)^[ ]*(?:- *){50,}`)
 )
 
-// ofText makes a function of one string.
-func ofText(f func(string) (string, error)) function.Function { return ofString("text", f) }
+// ofText makes a function of one text that has a result for every text.
+func ofText(f func(string) string) function.Function {
+	return ofString("text", func(s string) (string, error) { return f(s), nil })
+}
 
+// ofString makes a function of one string.
 func ofString(parameter string, f func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: parameter, Type: cty.String}},
@@ -67,34 +64,16 @@ var (
 	startsWith  = comparison(strings.HasPrefix)
 	endsWith    = comparison(strings.HasSuffix)
 	strContains = comparison(strings.Contains)
-
-	basename = ofText(func(s string) (string, error) { return path.Base(s), nil })
-	dirname  = ofText(func(s string) (string, error) { return path.Dir(s), nil })
-
-	urlEncode    = ofText(func(s string) (string, error) { return url.QueryEscape(s), nil })
-	base64Encode = ofText(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil })
-	base64Decode = ofText(func(s string) (string, error) {
-		raw, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
-			return "", err
-		}
-		return text(raw)
-	})
-
-	md5Sum  = ofText(func(s string) (string, error) { h := md5.Sum([]byte(s)); return hex.EncodeToString(h[:]), nil })
-	sha1Sum = ofText(func(s string) (string, error) {
-		h := sha1.Sum([]byte(s))
-		return hex.EncodeToString(h[:]), nil
-	})
-	sha256Sum = ofText(func(s string) (string, error) {
-		h := sha256.Sum256([]byte(s))
-		return hex.EncodeToString(h[:]), nil
-	})
-	sha512Sum = ofText(func(s string) (string, error) {
-		h := sha512.Sum512([]byte(s))
-		return hex.EncodeToString(h[:]), nil
-	})
 )
+
+// hashed makes the hexadecimal hash of a text.
+func hashed(algorithm func() hash.Hash) func(string) string {
+	return func(s string) string {
+		h := algorithm()
+		h.Write([]byte(s))
+		return hex.EncodeToString(h.Sum(nil))
+	}
+}
 
 // text turns bytes from outside into a string of the language.
 func text(raw []byte) (string, error) {

@@ -39,7 +39,7 @@ func (d *Dir) Select(patterns []string) (Selection, error) {
 			if err := CheckPattern(not); err != nil {
 				return s, err
 			}
-			p, err := ParsePattern(clean(not))
+			p, err := ParsePattern(path.Clean(not))
 			if err == nil {
 				err = d.matching(p, len(chosen))
 			}
@@ -83,16 +83,16 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 		return nil, err
 	}
 	if !strings.ContainsAny(pattern, `*?[{\`) {
-		return d.single(clean(pattern))
+		return d.single(path.Clean(pattern))
 	}
 	if err := d.walk(); err != nil {
 		return nil, err
 	}
-	p, err := ParsePattern(clean(pattern))
+	p, err := ParsePattern(path.Clean(pattern))
 	if err != nil {
 		return nil, err
 	}
-	names := d.below(clean(pattern))
+	names := d.below(path.Clean(pattern))
 	if err := d.matching(p, len(names)); err != nil {
 		return nil, err
 	}
@@ -246,14 +246,8 @@ func (d *Dir) entries(name string, f func(fs.DirEntry) error) error {
 	}
 }
 
-func clean(pattern string) string { return path.Clean(pattern) }
-
 // private says whether a name leads into what git or benchgraph keep for themselves.
 func private(name string) bool {
-	for part := range strings.SplitSeq(name, "/") {
-		if part == ".git" || part == ".benchgraph" {
-			return true
-		}
-	}
-	return false
+	parts := strings.Split(name, "/")
+	return slices.Contains(parts, ".git") || slices.Contains(parts, ".benchgraph")
 }

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -54,12 +55,7 @@ func ParsePattern(pattern string) (Pattern, error) {
 
 // Match says whether the pattern matches the whole of a slash-separated name.
 func (p Pattern) Match(name string) bool {
-	for _, choice := range p {
-		if doublestar.MatchUnvalidated(choice, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p, func(choice string) bool { return doublestar.MatchUnvalidated(choice, name) })
 }
 
 // braces are the offsets of the first pair of braces that holds alternatives; -1 when there is none.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -106,12 +107,7 @@ func Inside(p string) bool {
 	if !fs.ValidPath(p) || p == "." || strings.ContainsRune(p, 0) {
 		return false
 	}
-	for part := range strings.SplitSeq(p, "/") {
-		if isGit(part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(p, "/"), isGit)
 }
 
 // isGit reports whether some file system treats a name as .git: one that ignores case, invisible characters, or a

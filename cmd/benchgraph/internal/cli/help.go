@@ -26,7 +26,6 @@ func (t *Table) help(w io.Writer) error {
 	return err
 }
 
-// helpOf tells of one command.
 func (t *Table) helpOf(w io.Writer, c *Command) error {
 	line := strings.TrimRight(fmt.Sprintf("%s %s [flags] %s", t.Program, c.Name, c.Args), " ")
 	fmt.Fprintf(w, "%s: %s\n\nUsage: %s\n", c.Name, c.Summary, line)

@@ -2,6 +2,7 @@
 package forecast
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -117,10 +118,7 @@ func price(q device.GPUs, devices []gpu.Device, prices Prices) float64 {
 			anywhere = max(anywhere, p)
 		}
 	}
-	if here > 0 {
-		return here
-	}
-	return anywhere
+	return cmp.Or(here, anywhere)
 }
 
 // CriticalPath is the longest chain of steps to run, by their estimates; a step of unknown duration counts a second, as

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -138,10 +139,7 @@ func tell(b *strings.Builder, s Style, title string, list []preflight.Finding) {
 	}
 	fmt.Fprintf(b, "  %s\n", s.Bold(title))
 	for _, k := range order {
-		name := strings.Join(who[k], ", ")
-		if name == "" {
-			name = "project"
-		}
+		name := cmp.Or(strings.Join(who[k], ", "), "project")
 		fmt.Fprintf(b, "    %s  %s: %s\n", Clean(name), k.check, Clean(k.evidence))
 		if r := remedies[k]; r != "" {
 			fmt.Fprintf(b, "      → %s\n", Clean(r))

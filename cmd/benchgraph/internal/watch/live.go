@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -127,10 +128,7 @@ func (l *Live) draw(text string) {
 
 // table is at most so many lines, each of so many columns at most.
 func (l *Live) table(columns, rows int) []string {
-	nodes := make([]*runningNode, 0, len(l.running))
-	for _, n := range l.running {
-		nodes = append(nodes, n)
-	}
+	nodes := slices.Collect(maps.Values(l.running))
 	slices.SortFunc(nodes, func(a, b *runningNode) int {
 		if c := a.since.Compare(b.since); c != 0 {
 			return c

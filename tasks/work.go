@@ -1,0 +1,102 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/input"
+)
+
+// work is what the tasks of builds and of task blocks have in common: they run one command.
+type work struct {
+	p     *Drawing
+	refs  input.Refs
+	of    *hclspec.Work
+	files []File // of the project
+	cures []Cure
+	fixes []fix.Due
+	built []fix.Due // that its image was made with
+}
+
+// worker is a task that has work.
+type worker interface{ own() *work }
+
+func (w *work) own() *work { return w }
+
+// newWork returns the work of a block, with what it needs: its source, then what its command names and what needs
+// lists. The fixes are those that may be applied to it.
+func (b *builder) newWork(block hclspec.Block, of *hclspec.Work, source hclspec.Address,
+	needs, fixes []hclspec.Address) work {
+	w := work{p: b.Drawing, of: of, cures: b.cures(fixes, block.Address, block.Candidate),
+		fixes: b.due(fixes, block.Address, block.Candidate)}
+	w.refs.Add(source)
+	w.refs.AddCommand(of.Command)
+	w.refs.AddEnv(of.Env)
+	w.refs.Add(needs...)
+	fix.Refer(&w.refs, w.fixes)
+	w.cures, w.built = b.withImage(w.cures, of.Image, block.Candidate)
+	w.refs.Add(of.Image)
+	return w
+}
+
+// hold lets the node of a work ask for what the command needs of the machine.
+func (b *builder) hold(n *engine.Node, of *hclspec.Work) {
+	n.Resources, n.Estimate = request(of.Limits), of.Estimate
+	b.inImage(n, of.Image)
+	b.needMounts(n, of.Mounts, of.Image)
+	b.needSandbox(n, of.Sandbox, of.Image)
+}
+
+// describeFiles writes the files of the project into a key.
+func (w *work) describeFiles(d *cache.Description) {
+	for _, f := range w.files {
+		d.Add("file", f.Path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
+	}
+}
+
+// describe writes into a key what the command runs with.
+func (w *work) describe(d *cache.Description, data []hclspec.Data, outputs []string) {
+	w.refs.DescribeCommand(d, "command", w.of.Command)
+	w.refs.DescribeEnv(d, w.of.Env)
+	w.refs.DescribeData(d, data)
+	w.refs.DescribeImage(d, w.of.Image, w.of.Network)
+	w.p.describeMounts(d, w.of.Mounts)
+	w.p.describeSandbox(d, w.of.Sandbox, w.of.Image, false)
+	fix.Describe(d, w.refs, w.fixes)
+	d.Add("outputs", outputs...)
+}
+
+// enter opens a shell for the command.
+func (w *work) enter(ctx context.Context, env *engine.Env, at shell.Place) (*fix.Shell, error) {
+	return w.p.enter(ctx, env, w.refs, w.of, at, false, w.cures, w.built)
+}
+
+// enter opens a shell at a place for commands that run like those of a block: in its image, or on the host. From its
+// failures those of the cures may be learnt that are not applied yet.
+func (p *Facts) enter(ctx context.Context, env *engine.Env, r input.Refs, of *hclspec.Work, at shell.Place,
+	measured bool, cures []Cure, applied []fix.Due) (*fix.Shell, error) {
+	var err error
+	if at.Mounts, err = p.openMounts(ctx, of.Mounts, of.Image != hclspec.Address{}); err != nil {
+		return nil, err
+	}
+	if at.Env == nil {
+		at.Env = of.Env
+	}
+	at.Limits, at.Network, at.Secrets = of.Limits, of.Network, of.Secrets
+	at.Hidden = p.hides(of.Sandbox, of.Image, measured)
+	if of.Image != (hclspec.Address{}) {
+		rec, err := image.Read(r.Input(env, of.Image).Entry)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", of.Image, err)
+		}
+		at.Image = rec.ForShell()
+	}
+	return fix.Open(p.shells, env, r, at, p.Spec.Dir, FixesOf(cures), applied)
+}
