@@ -289,7 +289,7 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 		return nil, err
 	}
 	owner, _ := j.owner()
-	r := Request{j.Project, host(), owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
+	r := Request{j.Project, owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
 		j.named, j.names}
 	return json.MarshalIndent(r, "", "  ")
 }
@@ -332,8 +332,10 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 
 func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
+	project, _ := json.Marshal(home{host(), j.Project.State}) // texts have no errors
 	return job.Job{
-		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address), Request: request,
+		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
+		Request: request, Project: project,
 		Script: script(j.Setup) + "exec " + sh.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
 		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}

@@ -274,15 +274,15 @@ func TestLeftoversOfJobs(t *testing.T) {
 	if len(running) != 1 {
 		t.Fatalf("directories %v of one job", running)
 	}
-	request, err := os.ReadFile(filepath.Join(running[0], "request"))
+	project, err := os.ReadFile(filepath.Join(running[0], "project"))
 	check(t, err)
 	yesterday := time.Now().Add(-25 * time.Hour)
 	// leave makes the directory of a job of another project.
 	leave := func(name, state string, at time.Time) string {
 		t.Helper()
 		dir := filepath.Join(c.work, name)
-		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "request"),
-			[]byte(strings.ReplaceAll(string(request), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
+		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "project"),
+			[]byte(strings.ReplaceAll(string(project), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
 		return dir
 	}
 	_, owner, _ := strings.Cut(filepath.Base(running[0]), ":") // with the end of the name

@@ -45,7 +45,7 @@ type workerJob struct {
 func (a *app) runWorker(ctx context.Context, file string) error {
 	begun := time.Now()
 	file = a.below(file)
-	request, err := worker.TakeRequest(file)
+	request, err := worker.TakeRequest(file, a.env[job.RequestKeyVariable])
 	if err != nil {
 		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w",
 			view.Clean(file), err)
