@@ -112,7 +112,8 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits, counted: x.countOf(env.Key), named: x.named(spec, n), names: map[cache.Key]string{}}
+			limits: limits, counted: x.countOf(env.Key), names: map[cache.Key]string{}}
+		j.named, j.literal = x.named(spec, n)
 		if err := j.begin(owner); err != nil {
 			return 0, err
 		}
@@ -171,6 +172,7 @@ type attempt struct {
 	quiet      bool // no other job may run on the node
 	limits     *limits
 	named      []string                   // see Request
+	literal    []string                   // see Request
 	names      map[cache.Key]string       // see Request
 	done       bool                       // the result is laid out
 	unsigned   bool                       // the job has left an outcome that is not believed
@@ -290,7 +292,7 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	}
 	owner, _ := j.owner()
 	r := Request{j.Project, owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
-		j.named, j.names}
+		j.named, j.literal, j.names}
 	return json.MarshalIndent(r, "", "  ")
 }
 

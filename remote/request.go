@@ -72,6 +72,7 @@ type Request struct {
 	Choice   json.RawMessage `json:"choice"`   // from which the graph was made, see campaign.Project.Part
 	Login    *bucket.Login   `json:"login"`    // for the shared store; nil: the worker has its own
 	Named    []string        `json:"named"`    // paths that must be there: commands of the node name them by abspath
+	Literal  []string        `json:"literal"`  // other absolute paths that they name, and that are there
 	// of objects that stand for entries, by key: the result that is made again, and inputs of which the shared store
 	// has other results
 	Names map[cache.Key]string `json:"names"`
