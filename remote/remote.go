@@ -100,7 +100,7 @@ func (x *Executor) Pool(of device.Pool) device.Pool { return pool.New(of, x.Name
 // graph of the node.
 func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.Context) (Drawn, error)) {
 	asks := n.Resources
-	limits := &limits{declared: declaredTime(spec, n.Address)}
+	limits := &limits{declared: declared.Timeouts(spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks = nil, nil                         // those are of this machine
 	if !x.Kind.Alike && spec.Absolute.Some() {
@@ -286,7 +286,8 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
-	login, err := j.lend(ctx)
+	login, err := j.lend(ctx, "benchgraph-"+j.env.Key.Short(),
+		cmp.Or(j.names[j.env.Key], shared.ObjectOf(j.env.Key)), outcomeOf(j.key))
 	if err != nil {
 		return nil, err
 	}
