@@ -233,6 +233,8 @@ func noKubeconfig(p *podded) {
 	if _, n := p.objects(); n != 0 {
 		t.Errorf("%d Jobs", n)
 	}
+	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "admin", "nowhere"))
+	p.must(1, "apply").says(t, `namespaces "nowhere" not found; correct namespace in the executor block`)
 	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "nobody", p.namespace))
 	p.must(1, "apply").says(t, `User "nobody" cannot list resource "jobs"`, "have the user given the verbs")
 }
