@@ -1,12 +1,14 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/docker/go-units"
 
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -63,7 +65,7 @@ func (x *Executor) Exceeds(node machine.Host) string {
 }
 
 // Check returns why the jobs of a plan cannot be submitted, and the remedy; nil if they can.
-func (x *Executor) Check(p *engine.Plan) *failure.Failure {
+func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
 	if Jobs(p) == 0 {
 		return nil
 	}
@@ -90,5 +92,22 @@ func (x *Executor) Check(p *engine.Plan) *failure.Failure {
 			Remedy: "Lower time, or remove job_role from the store and give the nodes credentials of their own.",
 		}
 	}
-	return nil
+	return x.probe(ctx)
+}
+
+// probe returns why jobs could not use the shared store, without which what is built for them would be in vain.
+func (x *Executor) probe(ctx context.Context) *failure.Failure {
+	owner, _ := x.owner() // what is wrong is told where a job is to be submitted
+	name := jobs + owner + "/probe"
+	err := bucket.Probe(ctx, x.Bucket, name)
+	if err == nil {
+		_, err = x.lend(ctx, "benchgraph-probe", name)
+	}
+	if f, ok := errors.AsType[*engine.Failure](err); ok {
+		return &f.Failure
+	} else if err == nil {
+		return nil
+	}
+	return &failure.Failure{Remedy: bucket.Remedy(err), Message: fmt.Sprintf(
+		"executor %s: its jobs need the shared store %s: %v", x.Name, x.Project.Shared.URL, err)}
 }

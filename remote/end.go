@@ -254,6 +254,12 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 		}
 	}
 	f.Evidence = j.printed.lastLine()
+	if strings.Contains(f.Evidence, outcomeLost) {
+		f.Rule = "store_unusable"
+		f.Message = fmt.Sprintf("job %s could not write to the shared store%s", id.Name(), where)
+		f.Remedy = "give nodes credentials for the store and a way to it: by job_role in the store, by setup in the " +
+			"executor block " + j.Name + ", or by files on the nodes, such as ~/.aws"
+	}
 	if status, ok := strings.CutPrefix(f.Evidence, setupEnded); ok {
 		f.Rule, f.Evidence = "setup", j.printed.before(setupEnded)
 		f.Message = fmt.Sprintf("job %s: a line of setup ended with exit status %s%s", id.Name(), status, where)

@@ -1,12 +1,10 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -16,16 +14,15 @@ import (
 // server lends for longer.
 const lentFor = 12 * time.Hour
 
-// lend returns credentials for the shared store that can write what the worker of the node puts there: the result and
-// the outcome. It is nil where the worker has credentials of its own.
-func (j *attempt) lend(ctx context.Context) (*bucket.Login, error) {
-	role := j.Project.Shared.JobRole
-	lender, ok := j.Bucket.(bucket.Lender)
+// lend returns credentials for the shared store that can write some objects. It is nil where workers have credentials
+// of their own.
+func (x *Executor) lend(ctx context.Context, name string, writes ...string) (*bucket.Login, error) {
+	role := x.Project.Shared.JobRole
+	lender, ok := x.Bucket.(bucket.Lender)
 	if role == "" || !ok {
 		return nil, nil
 	}
-	login, err := lender.Lend(ctx, bucket.Loan{Role: role, Name: "benchgraph-" + j.env.Key.Short(), For: lentFor,
-		Writes: []string{cmp.Or(j.names[j.env.Key], shared.ObjectOf(j.env.Key)), outcomeOf(j.key)}})
+	login, err := lender.Lend(ctx, bucket.Loan{Role: role, Name: name, For: lentFor, Writes: writes})
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
-	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 const (
@@ -65,36 +64,3 @@ func (j *attempt) timedOut(f *engine.Failure, id job.ID, where string) {
 
 // inMinutes is a limit for people: 1h25m.
 func inMinutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
-
-// declaredTime returns the timeouts of all commands that a node of a benchmark runs; 0 if not all have one.
-func declaredTime(spec *hclspec.Spec, address string) (all time.Duration) {
-	at, err := hclspec.ParseAddress(address)
-	if err != nil || spec == nil {
-		return 0
-	}
-	of := at.Key // commit, or candidate
-	if at.Kind == "trial" {
-		of, _ = at.Trial()
-	}
-	for i := range spec.Benchmarks {
-		b := &spec.Benchmarks[i]
-		commit, _, _ := strings.Cut(b.Candidate, "/")
-		if b.Address.Name != at.Name || b.Out != nil || of != commit && of != b.Address.Key {
-			continue
-		}
-		if b.Timeout == 0 {
-			return 0
-		}
-		all += b.Timeout * time.Duration(b.Design.Warmup+b.Design.Passes())
-		if b.Server != nil {
-			all += b.Server.Timeout
-		}
-		if b.Check != nil {
-			all += b.Check.Timeout
-		}
-		if b.Canary != nil {
-			all += 2 * b.Canary.Timeout
-		}
-	}
-	return all
-}

@@ -13,12 +13,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// named are the files and directories of this machine that commands of a node read by paths that abspath made; sorted.
-// Commands in an image see none of them.
-func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (all []string) {
-	contained := slices.ContainsFunc(n.Needs, func(dep *engine.Node) bool { return dep.Kind == "image" })
-	if contained || !spec.Absolute.Some() {
-		return nil
+// named returns the files and directories of this machine that commands of a node read by absolute paths, sorted: by
+// paths that abspath made, and by paths that stand in the file as they are. Commands in an image see none of them.
+func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (made, literal []string) {
+	if slices.ContainsFunc(n.Needs, func(dep *engine.Node) bool { return dep.Kind == "image" }) {
+		return nil, nil
 	}
 	d := cache.Describe(n.Kind)
 	n.Task.Describe(d)
@@ -28,19 +27,24 @@ func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (all []string) {
 			continue
 		}
 		for _, text := range l.Values {
-			all = append(all, spec.Absolute.Named(text)...)
+			some, others := spec.Absolute.Named(text)
+			made, literal = append(made, some...), append(literal, others...)
 		}
 	}
-	slices.Sort(all)
-	return slices.DeleteFunc(slices.Compact(all), func(path string) bool {
-		_, err := os.Stat(path)
-		return err != nil || fs.Below(path, x.Project.State) || fs.Below(path, x.Project.Store)
-	})
+	there := func(all []string) []string {
+		slices.Sort(all)
+		return slices.DeleteFunc(slices.Compact(all), func(path string) bool {
+			_, err := os.Stat(path)
+			return err != nil || fs.Below(path, x.Project.State) || fs.Below(path, x.Project.Store)
+		})
+	}
+	return there(made), there(literal)
 }
 
 // lacks says which of the files that a node names no machine of the executor has; "": none is known.
 func (x *Executor) lacks(spec *hclspec.Spec, n *engine.Node) string {
-	for _, path := range x.named(spec, n) {
+	made, _ := x.named(spec, n)
+	for _, path := range made {
 		if fs.Below(path, x.Project.Dir) && !x.HasVolume(path) {
 			return fmt.Sprintf("names %s by abspath, and machines of executor %s do not have it: %s", path, x.Name,
 				namedRemedy)

@@ -27,6 +27,9 @@ func statement(name string, text []byte) []byte {
 	return fmt.Appendf(nil, "benchgraph outcome 1\n%s\n%s", name, text)
 }
 
+// outcomeLost begins the last line of a worker that cannot put its outcome into the bucket; the reason follows.
+const outcomeLost = "outcome of the job: "
+
 // Leave puts the outcome of a request's job into the bucket: a line of JSON, and one with the signature if there is a
 // key for that.
 func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, o Outcome) error {
@@ -39,7 +42,7 @@ func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, 
 		err = b.Replace(ctx, name, bytes.NewReader(text), int64(len(text)))
 	}
 	if err != nil {
-		return fmt.Errorf("outcome of the job: %w", err)
+		return fmt.Errorf(outcomeLost+"%w", err)
 	}
 	return nil
 }

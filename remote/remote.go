@@ -100,7 +100,7 @@ func (x *Executor) Pool(of device.Pool) device.Pool { return pool.New(of, x.Name
 // graph of the node.
 func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.Context) (Drawn, error)) {
 	asks := n.Resources
-	limits := &limits{declared: declaredTime(spec, n.Address)}
+	limits := &limits{declared: declared.Timeouts(spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks = nil, nil                         // those are of this machine
 	if !x.Kind.Alike && spec.Absolute.Some() {
@@ -112,7 +112,8 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits, counted: x.countOf(env.Key), named: x.named(spec, n), names: map[cache.Key]string{}}
+			limits: limits, counted: x.countOf(env.Key), names: map[cache.Key]string{}}
+		j.named, j.literal = x.named(spec, n)
 		if err := j.begin(owner); err != nil {
 			return 0, err
 		}
@@ -171,6 +172,7 @@ type attempt struct {
 	quiet      bool // no other job may run on the node
 	limits     *limits
 	named      []string                   // see Request
+	literal    []string                   // see Request
 	names      map[cache.Key]string       // see Request
 	done       bool                       // the result is laid out
 	unsigned   bool                       // the job has left an outcome that is not believed
@@ -284,13 +286,14 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	if err != nil {
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
-	login, err := j.lend(ctx)
+	login, err := j.lend(ctx, "benchgraph-"+j.env.Key.Short(),
+		cmp.Or(j.names[j.env.Key], shared.ObjectOf(j.env.Key)), outcomeOf(j.key))
 	if err != nil {
 		return nil, err
 	}
 	owner, _ := j.owner()
-	r := Request{j.Project, host(), owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
-		j.named, j.names}
+	r := Request{j.Project, owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
+		j.named, j.literal, j.names}
 	return json.MarshalIndent(r, "", "  ")
 }
 
@@ -332,8 +335,10 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 
 func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
+	project, _ := json.Marshal(home{host(), j.Project.State}) // texts have no errors
 	return job.Job{
-		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address), Request: request,
+		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
+		Request: request, Project: project,
 		Script: script(j.Setup) + "exec " + sh.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
 		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
 	}

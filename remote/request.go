@@ -2,7 +2,6 @@ package remote
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -64,7 +63,6 @@ func Chosen(environ map[string]string, prefix string, listed []string) (all []st
 // Request is one node that a worker is to run. Variables may be secret, so that a request goes to the worker alone.
 type Request struct {
 	Project
-	Host     string          `json:"host"`  // name of the machine that submitted the job
 	Owner    string          `json:"owner"` // name of the project among those that share the store
 	Round    string          `json:"round"` // in which the result is made again; "": there is none
 	Run      string          `json:"run"`   // ID of the apply that submitted the job
@@ -74,28 +72,14 @@ type Request struct {
 	Choice   json.RawMessage `json:"choice"`   // from which the graph was made, see campaign.Project.Part
 	Login    *bucket.Login   `json:"login"`    // for the shared store; nil: the worker has its own
 	Named    []string        `json:"named"`    // paths that must be there: commands of the node name them by abspath
+	Literal  []string        `json:"literal"`  // other absolute paths that they name, and that are there
 	// of objects that stand for entries, by key: the result that is made again, and inputs of which the shared store
 	// has other results
 	Names map[cache.Key]string `json:"names"`
 }
 
-// maxFile bounds the requests and outcomes that are read, in bytes.
+// maxFile bounds the counts and outcomes that are read, in bytes.
 const maxFile = 64 << 20
-
-// ReadRequest reads what a job is to run from a file.
-func ReadRequest(path string) (*Request, error) {
-	r := &Request{}
-	if err := readJSON(path, r); err != nil {
-		return nil, err
-	}
-	if r.Address == "" || r.Dir == "" || r.Owner == "" || r.Key.IsZero() || r.Snapshot.IsZero() {
-		return nil, errors.New("the request names no project, node, key or snapshot")
-	}
-	return r, nil
-}
-
-// Write writes a request into a file, as ReadRequest reads it.
-func (r *Request) Write(path string) error { return writeJSON(path, r) }
 
 func writeJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -44,7 +44,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	}
 	scheduler, failure := x.Open() // why none can be opened is told where a job is to be submitted
 	if keeper, ok := scheduler.(job.Keeper); ok && failure == nil {
-		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, request []byte) bool {
+		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, project []byte) bool {
 			_, of, _ := strings.Cut(key, ":")
 			of, _, _ = strings.Cut(of, ":")
 			old := time.Since(changed) > sweepAge
@@ -54,7 +54,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 			case !isOwner(of) || !old:
 				return true
 			}
-			return !gone(request)
+			return !gone(project)
 		}))
 	}
 	return errors.Join(errs...)
@@ -112,13 +112,19 @@ func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[s
 	return failed, x.Bucket.Remove(ctx, remove)
 }
 
-// gone reports whether a request is of a project on this machine that is not there any more.
-func gone(request []byte) bool {
-	var r Request
-	if json.Unmarshal(request, &r) != nil || r.Host != host() {
+// home says where the project of a job is.
+type home struct {
+	Host  string `json:"host"`
+	State string `json:"state"` // directory
+}
+
+// gone reports whether a project was on this machine and is not there any more.
+func gone(project []byte) bool {
+	var of home
+	if json.Unmarshal(project, &of) != nil || of.Host != host() {
 		return false
 	}
-	_, err := os.Stat(r.State)
+	_, err := os.Stat(of.State)
 	return errors.Is(err, iofs.ErrNotExist)
 }
 

@@ -189,7 +189,9 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 		return err
 	case ok:
 		f.Class, f.Rule, f.Evidence, f.Remedy = match.Class, match.Rule, match.Evidence, match.Remedy
-		f.Retry = rules.Retry(match.Rule)
+		if f.Retry = rules.Retry(match.Rule); match.Rule == diagnosis.PathMissing {
+			f.Err = nil // the machine was looked at
+		}
 	default:
 		f.Evidence = o.LastLine()
 	}

@@ -61,7 +61,7 @@ func world(t *testing.T, fake *executortest.Fake) (c shell.Config, env *engine.E
 			return diagnosis.NewRules([]hclspec.FailureRule{{
 				Block: hclspec.Block{Address: hclspec.Address{Kind: "failure", Name: "flaky"}},
 				Rule:  failure.Rule{Name: "flaky", Match: "flaky", Class: failure.Transient, Attempts: 5},
-			}})
+			}}, []string{"/nonexistent/model", "/"})
 		},
 	}
 	env = &engine.Env{
@@ -165,6 +165,12 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 			"run: exit status 1", "no header", 0},
 		"what a rule knows": {says("first\nit is flaky here\nlast\n", 3), failure.Transient, "flaky",
 			"run: exit status 3", "it is flaky here", 5},
+		"what the machine lacks": {says("cannot open /nonexistent/model/a.json: ENOENT\n", 1), failure.Infra,
+			"path_missing", "run: exit status 1", "cannot open /nonexistent/model/a.json: ENOENT", 1},
+		"what others lack": {says("cannot open /nonexistent/models: No such file or directory\n", 1), failure.Permanent,
+			"file_missing", "run: exit status 1", "cannot open /nonexistent/models: No such file or directory", 0},
+		"what is only named": {says("+ run /nonexistent/model\nlast\n", 1), failure.Permanent, "", "run: exit status 1",
+			"last", 0},
 		"what nobody knows": {says("first\nlast\n", 1), failure.Permanent, "", "run: exit status 1", "last", 0},
 		"what takes too long": {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, failure.Permanent,
 			"out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},

@@ -98,7 +98,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	}}
 	s.shells = shell.Config{
 		Host: s.Host, Containers: s.Containers, Engine: s.Engine, HTTP: s.HTTP, Environ: s.Environ, Secret: s.Secret,
-		Rules: sync.OnceValues(func() (diagnosis.Rules, error) { return diagnosis.NewRules(f.Spec.Failures) }),
+		Rules: sync.OnceValues(func() (diagnosis.Rules, error) { return diagnosis.NewRules(f.Spec.Failures, c.Named) }),
 	}
 	s.Maker = &image.Maker{Shells: s.shells, Room: s.Room, Offline: s.Offline}
 	return f
@@ -213,6 +213,7 @@ type Config struct {
 	StateDir   string   // absolute; holds mirrors and logs
 	StoreDir   string   // absolute; of the store: nothing of it is mounted
 	Hidden     []string // absolute: what else commands in a sandbox must not see
+	Named      []string // absolute: what a failure of a command is put down to where it is missing here
 	Store      Store
 	Journal    *journal.Journal
 	Stat       *cache.StatCache

@@ -132,7 +132,7 @@ func (r *remote) look(ctx context.Context) (*index.Table, error) {
 func reach(err error) error {
 	switch {
 	case errors.Is(err, bucket.ErrDenied):
-		return fmt.Errorf("%w: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", err)
+		return fmt.Errorf("%w; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("it did not answer within %s", lookWithin)
 	}

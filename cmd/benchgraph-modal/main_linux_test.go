@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/executor/modal/modaltest"
+	"github.com/benchgraph/benchgraph/remote/againtest"
 )
 
 // TestMain is benchgraph-modal, too, where it is called so.
@@ -298,6 +300,36 @@ func TestAnInterruptEndsSandboxes(t *testing.T) {
 			t.Errorf("sandboxes: %s", c.states())
 		}
 	}
+}
+
+// A block with a result is measured again in a sandbox, see againtest.
+func TestABlockIsMeasuredAgain(t *testing.T) {
+	t.Parallel()
+	c := newCampaign(t)
+	files := againtest.Files{Hold: c.hold, Bad: c.path("bad"), Ran: c.path("ran")}
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err, os.WriteFile(c.path("benchmarks.hcl"), []byte(strings.Replace(string(text), "    echo \"work done",
+		"    "+files.Lines()+"\n    echo \"work done", 1)), 0o644))
+	s := &againtest.Site{Files: files, State: c.path(".benchgraph"), Running: func() { c.runs() },
+		Jobs: func() int { return len(c.Sandboxes()) }}
+	s.Command = func(args ...string) *exec.Cmd {
+		cmd, _ := c.command(args...)
+		return cmd
+	}
+	s.Over = func() {
+		for slices.Contains(c.states(), "RUNNING") {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	s.Left = func() (left string) {
+		c.eachObject(func(name, _ string) {
+			if strings.HasPrefix(name, "store/jobs/") {
+				left += name
+			}
+		})
+		return left
+	}
+	s.Test(t)
 }
 
 // A sandbox that Modal ends is followed by another one; without a token, nothing is started at all.

@@ -136,6 +136,7 @@ func TestKubernetes(t *testing.T) {
 	t.Run("no request", func(t *testing.T) { requestOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("killed", func(t *testing.T) { killedOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("interrupted", func(t *testing.T) { interruptedOnKubernetes(newPodded(t, c, bin)) })
+	t.Run("again", func(t *testing.T) { againOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("no kubeconfig", func(t *testing.T) { noKubeconfig(newPodded(t, c, bin)) })
 }
 
@@ -188,6 +189,23 @@ func killedOnKubernetes(p *podded) {
 	}
 }
 
+// A block with a result is measured again as a Job, see againtest.
+func againOnKubernetes(p *podded) {
+	s := p.again(p.shared)
+	s.Running = p.running
+	s.Jobs = func() int {
+		_, n := p.objects()
+		return n
+	}
+	s.Over = func() {
+		until(p.t, "no Pod runs", func() bool {
+			text, _ := p.objects()
+			return !strings.Contains(text, `"phase":"Running"`)
+		})
+	}
+	s.Test(p.t)
+}
+
 // An interrupt deletes the Jobs of an apply, and waits until their Pods are gone.
 func interruptedOnKubernetes(p *podded) {
 	t := p.t
@@ -215,6 +233,8 @@ func noKubeconfig(p *podded) {
 	if _, n := p.objects(); n != 0 {
 		t.Errorf("%d Jobs", n)
 	}
+	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "admin", "nowhere"))
+	p.must(1, "apply").says(t, `namespaces "nowhere" not found; correct namespace in the executor block`)
 	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "nobody", p.namespace))
 	p.must(1, "apply").says(t, `User "nobody" cannot list resource "jobs"`, "have the user given the verbs")
 }

@@ -63,7 +63,7 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 func (a *app) rules() ([]metrics.Rule, error) {
 	p, err := a.place()
 	if err != nil {
-		rules, err := diagnosis.NewRules(nil)
+		rules, err := diagnosis.NewRules(nil, nil)
 		return rules.List, err
 	}
 	options, err := a.options(p, nil)
@@ -74,7 +74,7 @@ func (a *app) rules() ([]metrics.Rule, error) {
 	if spec, _, _ := hclspec.Load(options); spec != nil {
 		own = spec.Failures
 	}
-	rules, err := diagnosis.NewRules(own)
+	rules, err := diagnosis.NewRules(own, nil)
 	return rules.List, err
 }
 

@@ -65,7 +65,7 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if s.project.Remote == nil {
 		return nil
 	}
-	if f := snapshot.Check(s.project.Drawing, p); f != nil {
+	if f := snapshot.Check(ctx, s.project.Drawing, p); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
 	if err := s.project.Remote.Sweep(ctx, p); err != nil {

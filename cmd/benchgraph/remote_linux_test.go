@@ -274,15 +274,15 @@ func TestLeftoversOfJobs(t *testing.T) {
 	if len(running) != 1 {
 		t.Fatalf("directories %v of one job", running)
 	}
-	request, err := os.ReadFile(filepath.Join(running[0], "request"))
+	project, err := os.ReadFile(filepath.Join(running[0], "project"))
 	check(t, err)
 	yesterday := time.Now().Add(-25 * time.Hour)
 	// leave makes the directory of a job of another project.
 	leave := func(name, state string, at time.Time) string {
 		t.Helper()
 		dir := filepath.Join(c.work, name)
-		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "request"),
-			[]byte(strings.ReplaceAll(string(request), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
+		check(t, os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "project"),
+			[]byte(strings.ReplaceAll(string(project), c.path(".benchgraph"), state)), 0o600), os.Chtimes(dir, at, at))
 		return dir
 	}
 	_, owner, _ := strings.Cut(filepath.Base(running[0]), ":") // with the end of the name
@@ -441,7 +441,8 @@ func TestAFailingSetup(t *testing.T) {
 	c.must(0, "plan").says(t, "4 of these nodes run as jobs") // the block works on a cluster that has the module
 }
 
-// What jobs ask for and no node has, and a directory of jobs that cannot be made, are told before anything is built.
+// What jobs ask for and no node has, and a directory of jobs or a store that cannot be used, are told before anything
+// is built.
 func TestJobsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.NewReplacer("cpus     = 1", "cpus     = 4000", `work_dir = "WORK"`,
@@ -454,6 +455,10 @@ func TestJobsThatCannotBe(t *testing.T) {
 	c.must(1, "apply").says(t, "others can write to "+c.work+" (mode 0777)", "or group (chmod go-w, or +t)")
 	check(t, os.Chmod(c.work, 0o775))
 	c.must(1, "apply").says(t, "its group can write to "+c.work+" (mode 0775)", "(chmod go-w, or +t)")
+	check(t, os.Chmod(c.work, 0o700))
+	c.write("benchmarks.hcl", strings.NewReplacer("/proc/nope", c.work, "file://", "file:///proc/nope").
+		Replace(string(text)))
+	c.must(1, "apply").says(t, "executor gpu: its jobs need the shared store file:///proc/nope", "Correct url")
 	if n := len(c.attempts()); n != 0 {
 		t.Errorf("%d nodes ran", n)
 	}

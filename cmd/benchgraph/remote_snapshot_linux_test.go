@@ -120,12 +120,22 @@ func TestAFileThatANodeLacks(t *testing.T) {
 			Candidates []struct{ Outcome string }
 		}
 	}
-	c.json(&status, "status", "-json")
-	for _, candidate := range status.Commits[0].Candidates {
-		if candidate.Outcome != "infra" {
-			t.Errorf("the outcome of a candidate is %q", candidate.Outcome)
+	lost := func(which int) {
+		t.Helper()
+		c.json(&status, "status", "-json")
+		for i, candidate := range status.Commits[0].Candidates {
+			if i >= which && candidate.Outcome != "infra" {
+				t.Errorf("the outcome of candidate %d is %q", i, candidate.Outcome)
+			}
 		}
 	}
+	lost(0)
+	// A path that stands there as it is may be one that the command does without. The failure of a command that does
+	// not is that of the node, too, also where the baseline passes.
+	c.write("benchmarks.hcl", strings.NewReplacer("touch RAN; . ${abspath(\"FILE\")}", "cat in",
+		"*fast) echo 200", "*fast) cat "+c.path("rate.sh")+" || kill $$; echo 200").Replace(string(text)))
+	c.must(3, "apply").says(t, "infra", c.path("rate.sh")+" is on the machine of the project, and not here")
+	lost(1)
 	named(there)
 	c.must(0, "apply").says(t, "Apply: ")
 	if _, err := os.Stat(ran); err != nil {

@@ -238,7 +238,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	config := s.config(ctx, o, load)
 	config.Elsewhere, config.Remote, config.Known = elsewhere, s.newExecutor(x, spec, o), known
 	if o.job != nil {
-		config.Hidden, config.Found = o.job.hides, o.job.found
+		config.Hidden, config.Found, config.Named = o.job.hides, o.job.found, o.job.request.Literal
 	}
 	project, diags := campaign.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {

@@ -45,7 +45,7 @@ type workerJob struct {
 func (a *app) runWorker(ctx context.Context, file string) error {
 	begun := time.Now()
 	file = a.below(file)
-	request, err := worker.TakeRequest(file)
+	request, err := worker.TakeRequest(file, a.env[job.RequestKeyVariable])
 	if err != nil {
 		return hint("apply hands the request to the job, which starts the worker.", "request %s: %w",
 			view.Clean(file), err)
@@ -72,10 +72,10 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
 func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
-	dir, err := os.MkdirTemp("", "benchgraph-job-")
+	dir, err := fs.NewTemporary("", "benchgraph-job-")
 	if err == nil {
-		defer func() { _ = fs.RemoveTree(dir) }()
-		err = a.workBelow(ctx, j, dir)
+		defer func() { _ = dir.Remove() }()
+		err = a.workBelow(ctx, j, dir.Path)
 	}
 	if err == nil {
 		return nil

@@ -45,7 +45,8 @@ type Engine struct {
 	options Options
 	program string // Apptainer
 	images  images.Store
-	scratch string // of this engine: its socket, and what each container can write to
+	own     *fs.Temporary
+	scratch string // path of own: the socket, and what each container can write to
 	server  http.Server
 	about   func() (version string, err error)
 
@@ -96,11 +97,12 @@ func Open(o Options) (*Engine, error) {
 	if len(dir) > longestDir {
 		dir = "/tmp"
 	}
-	scratch, err := os.MkdirTemp(dir, "benchgraph-apptainer-")
+	own, err := fs.NewTemporary(dir, "benchgraph-apptainer-")
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{options: o, program: Find(o.Environ), scratch: scratch, boxes: map[string]*box{},
+	scratch := own.Path
+	e := &Engine{options: o, program: Find(o.Environ), scratch: scratch, own: own, boxes: map[string]*box{},
 		execs: map[string]*box{}}
 	e.images = images.Store{Dir: o.Dir, Host: o.Host, Environ: e.environ()}
 	e.about = sync.OnceValues(e.try)
@@ -114,7 +116,7 @@ func Open(o Options) (*Engine, error) {
 		l, err = net.Listen("unix", filepath.Join(scratch, "sock"))
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(scratch))
+		return nil, errors.Join(err, own.Remove())
 	}
 	go func() { _ = e.server.Serve(l) }() // until Close
 	return e, nil
@@ -158,7 +160,7 @@ func (e *Engine) Close() error {
 	for _, b := range boxes {
 		b.kill()
 	}
-	return errors.Join(e.server.Close(), fs.RemoveTree(e.scratch))
+	return errors.Join(e.server.Close(), e.own.Remove())
 }
 
 // hosts is /etc/hosts of containers: torch.distributed and ray ask for the name of the machine.

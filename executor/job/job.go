@@ -18,6 +18,7 @@ type Job struct {
 	// for the script alone, in the file that RequestVariable names. A request may hold secrets: it is in no listing of
 	// jobs, and only the user can read it.
 	Request []byte
+	Project []byte // whose job it is, for a Keeper; holds no secret
 
 	GPUs, CPUs int           // 0: not asked for
 	Memory     int64         // bytes; 0: not asked for
@@ -28,8 +29,9 @@ type Job struct {
 
 // Variables that a scheduler sets in the environment of a script.
 const (
-	RequestVariable = "BENCHGRAPH_REQUEST" // the path of the file with the request
-	NameVariable    = "BENCHGRAPH_JOB"     // the name of the job, see ID; unset: the script cannot know it
+	RequestVariable    = "BENCHGRAPH_REQUEST"     // the path of the file with the request
+	RequestKeyVariable = "BENCHGRAPH_REQUEST_KEY" // by which Decrypt reads that file; unset: it is not encrypted
+	NameVariable       = "BENCHGRAPH_JOB"         // the name of the job, see ID; unset: the script cannot know it
 )
 
 // ID is the name by which the scheduler knows a job, with the key of the job: a scheduler that was killed may give the

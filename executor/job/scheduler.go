@@ -30,6 +30,6 @@ type Keeper interface {
 	// Forget removes all that is left of a job that is over.
 	Forget(ctx context.Context, key string) error
 	// Sweep forgets jobs that are neither queued nor running, unless they are to stay. Stays is given the key of a job,
-	// the time at which what is kept was changed last, and the request; nil if that cannot be read.
-	Sweep(ctx context.Context, stays func(key string, changed time.Time, request []byte) bool) error
+	// the time at which what is kept was changed last, and Project of the job; nil if that cannot be read.
+	Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) error
 }

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	iofs "io/fs"
@@ -17,8 +18,9 @@ import (
 
 // Names of the files in the directory of a job.
 const (
-	requestFile = "request"
-	outputFile  = "output" // standard output and error, to which another run of the job appends
+	projectFile = "project"
+	requestFile = "request-" // begins the name; each submission has a request of its own, encrypted
+	outputFile  = "output"   // standard output and error, to which another run of the job appends
 )
 
 // ofJob ends the names of the directories of jobs, which begin with the keys.
@@ -26,22 +28,42 @@ const ofJob = ".job"
 
 func (o *Options) dirOf(key string) string { return filepath.Join(o.WorkDir, key+ofJob) }
 
-func (o *Options) requestOf(key string) string { return filepath.Join(o.dirOf(key), requestFile) }
+// kept is what the directory of a job has for one submission.
+type kept struct {
+	dir              string
+	project, request []byte // the request is encrypted
+	name, key        string // of the file with the request; the encryption key, which the job's environment alone has
+}
 
-// keep makes the directory of a job with its request, which only the user can read.
-func (c *Cluster) keep(j job.Job) error {
-	dir := c.o.dirOf(j.Key)
-	err := os.MkdirAll(dir, 0o700)
+// keep returns what is to be kept of a job. An sbatch that nobody waits for any more may still make its job, so that
+// another submission must not replace the request of that job.
+func (o *Options) keep(j job.Job) kept {
+	k := kept{dir: o.dirOf(j.Key), project: j.Project, name: requestFile + rand.Text()[:8]}
+	k.request, k.key = job.Encrypt(j.Request)
+	return k
+}
+
+// environ is what the job has in its environment to find its request.
+func (k *kept) environ() []string {
+	return []string{job.RequestVariable + "=" + filepath.Join(k.dir, k.name), job.RequestKeyVariable + "=" + k.key}
+}
+
+// write makes the directory of the job, which only the user can read.
+func (k *kept) write() error {
+	err := os.MkdirAll(k.dir, 0o700)
 	if err == nil {
-		err = cache.CheckOwner(dir)
+		err = cache.CheckOwner(k.dir)
 	}
 	if err == nil {
-		err = os.Chmod(dir, 0o700)
+		err = os.Chmod(k.dir, 0o700)
+	}
+	if err == nil {
+		err = fs.Replace(filepath.Join(k.dir, projectFile), k.project)
 	}
 	if err != nil {
 		return err
 	}
-	return fs.Replace(c.o.requestOf(j.Key), j.Request)
+	return fs.Replace(filepath.Join(k.dir, k.name), k.request)
 }
 
 // Log writes what a job has printed; nothing if the job never ran.
@@ -70,12 +92,12 @@ func (c *Cluster) Forget(_ context.Context, key string) error {
 	return fs.RemoveTree(c.o.dirOf(key))
 }
 
-// maxRequest bounds the bytes of a request that is read.
-const maxRequest = 64 << 20
+// maxProject bounds the bytes that are read of whose job it was.
+const maxProject = 1 << 20
 
 // Sweep removes the directories of jobs that are neither queued nor running, unless they are to stay. Stays is given
-// the key, the time at which the directory was changed last, and the request; nil if that cannot be read.
-func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time.Time, request []byte) bool) error {
+// the key, the time at which the directory was changed last, and Project of the job; nil if that cannot be read.
+func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) error {
 	entries, err := os.ReadDir(c.o.WorkDir)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
@@ -88,7 +110,7 @@ func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time
 			continue
 		}
 		info, err := os.Lstat(dir)
-		if err != nil || stays(key, info.ModTime(), readRequest(dir)) {
+		if err != nil || stays(key, info.ModTime(), readProject(dir)) {
 			continue
 		}
 		_, found, err := c.Find(ctx, key)
@@ -102,16 +124,13 @@ func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time
 	return errors.Join(errs...)
 }
 
-func readRequest(dir string) []byte {
-	f, info, err := fs.OpenRegular(filepath.Join(dir, requestFile))
+func readProject(dir string) []byte {
+	f, _, err := fs.OpenRegular(filepath.Join(dir, projectFile))
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info.Size() > maxRequest {
-		return nil
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxRequest))
+	text, err := io.ReadAll(io.LimitReader(f, maxProject))
 	if err != nil {
 		return nil
 	}

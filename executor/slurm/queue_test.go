@@ -47,6 +47,29 @@ func TestJobLine(t *testing.T) {
 	}
 }
 
+// Reasons are told in Slurm's words, and what they mean.
+func TestReasonsAreExplained(t *testing.T) {
+	for reason, want := range map[string]string{
+		"JobHeldAdmin":                           "it is held; scontrol release 7 lets it start",
+		"ReqNodeNotAvail, UnavailableNodes:n[1]": "sinfo -R says why nodes are out of use",
+		"Resources":                              "other jobs have what it needs",
+		"Priority":                               "other jobs come before it",
+		"PartitionDown":                          "the partition starts no jobs now",
+		"QOSMaxJobsPerUserLimit":                 "a limit of your account; other jobs have to end before",
+		"Licenses":                               "",
+	} {
+		if want = reason + " (" + want + ")"; strings.HasSuffix(want, "()") {
+			want = reason
+		}
+		if got := explained(job.Status{State: job.Pending, Reason: reason}, "7").Reason; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if s := (job.Status{State: job.Running, Reason: "Priority"}); explained(s, "7") != s {
+		t.Error("a job that runs waits for nothing")
+	}
+}
+
 // A person may hold a job and let it go again; nobody lets go one that Slurm held.
 func TestWhatComesByItself(t *testing.T) {
 	for status, want := range map[job.Status]stuck{

@@ -152,11 +152,10 @@ func TestJobGetsWhatItAsksFor(t *testing.T) {
 		"SBATCH_ARRAY_INX=1-3", "SBATCH_TIMELIMIT=never", "SQUEUE_FORMAT=%i", "SQUEUE_STATES=RUNNING"),
 		slurm.Asks{Partition: "gpu"})
 	j := s.job("all", "")
-	j.Key, j.Request = "a.B_c:d-1", []byte("a request\n")
+	j.Key = "a.B_c:d-1"
 	dir := filepath.Join(s.dir, "100%j", j.Key+".job")
 	j.Script = `#SBATCH --gpus=4
 echo "$A|$WHERE|$SECRET|$CUDA_VISIBLE_DEVICES|$(pwd)|$BENCHGRAPH_JOB"
-cat "$BENCHGRAPH_REQUEST"
 env -0 >` + s.dir + "/environ"
 	j.Environ = append(j.Environ, "A=1,2\nb='\"$c", "EMPTY=")
 	j.GPUs, j.CPUs, j.Memory, j.Time = 2, 3, 100<<20+1, 61*time.Second
@@ -180,7 +179,7 @@ env -0 >` + s.dir + "/environ"
 	if err := client.Log(t.Context(), id, &log); err != nil {
 		t.Error(err)
 	}
-	want := "before\n1,2\nb='\"$c|on n1||0,1|" + dir + "|" + id.Name() + "\na request\n"
+	want := "before\n1,2\nb='\"$c|on n1||0,1|" + dir + "|" + id.Name() + "\n"
 	if got := log.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -192,7 +191,7 @@ env -0 >` + s.dir + "/environ"
 		switch name {
 		case "", "PATH", "A", "EMPTY", "WHERE", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ROCR_VISIBLE_DEVICES",
 			"ZE_AFFINITY_MASK", "ENVIRONMENT", "HOSTNAME", "PWD", "TMPDIR", "SLURMD_NODENAME", "BENCHGRAPH_JOB",
-			"BENCHGRAPH_REQUEST":
+			"BENCHGRAPH_REQUEST", "BENCHGRAPH_REQUEST_KEY":
 		default:
 			if !strings.HasPrefix(name, "SLURM_") {
 				t.Errorf("the job has %s", v)
@@ -217,7 +216,8 @@ env -0 >` + s.dir + "/environ"
 func TestOneKeyIsOneJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{})
-	j := s.job("one", "echo once >>runs; while [ ! -e go ]; do sleep 0.1; done")
+	j := s.job("one", take+"echo once >>runs; while [ ! -e go ]; do sleep 0.1; done")
+	j.Request = []byte("lent to the job\n")
 	other := func() *slurm.Cluster { return s.open(t, s.Environ(), slurm.Asks{}) }
 	clients := []*slurm.Cluster{s.client, other(), other(), other()}
 	ids := make([]job.ID, 2*len(clients))
@@ -243,6 +243,7 @@ func TestOneKeyIsOneJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wait(t, ids[0])
+	s.took(t, string(j.Request)) // and not that of a job that was cancelled
 	next := s.submit(t, j)
 	if s.wait(t, next); next == ids[0] || s.lines(t, "runs") != 2 {
 		t.Errorf("jobs %s and %s ran %d times", ids[0], next, s.lines(t, "runs"))
@@ -357,24 +358,55 @@ PATH=${PATH#*:} exec %[1]s "$@"
 	}
 }
 
-// A job that is there keeps its request as its worker left it: what was lent to the job is not written there again.
-func TestTheRequestOfARunningJobStays(t *testing.T) {
+// take are lines of a job that take its request, as a worker does.
+const take = `mv "$BENCHGRAPH_REQUEST" took; printf %s "$BENCHGRAPH_REQUEST_KEY" >took.key` + "\n"
+
+// took fails the test unless a job has taken a request. It returns the encryption key.
+func (s *site) took(t *testing.T, want string) (key string) {
+	t.Helper()
+	key = s.text(t, "took.key")
+	if got, err := job.Decrypt([]byte(s.text(t, "took")), key); err != nil || string(got) != want {
+		t.Errorf("the request of the job is %q, %v", got, err)
+	}
+	return key
+}
+
+// A job alone can read its request. While the job is queued, neither the files of the user nor Slurm's words about the
+// job have both the request and the encryption key. When the job has taken its request, none is written again.
+func TestARequestIsForItsJob(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{})
-	j := s.job("taken", "echo taken >\"$BENCHGRAPH_REQUEST\"; touch runs; while [ ! -e over ]; do sleep 0.05; done\n"+
-		"cat \"$BENCHGRAPH_REQUEST\"")
-	j.Request = []byte("lent\n")
+	s.Drain("n1")
+	j := s.job("taken", take+"touch runs; while [ ! -e over ]; do sleep 0.05; done")
+	j.Request = []byte("lent to the job\n")
 	id := s.submit(t, j)
+	s.reach(t, id, job.Pending)
+	seen := s.Command("scontrol", "-dd", "show", "job", id.Name()) + s.Command("squeue", "-O", "ALL") +
+		s.Command("scontrol", "write", "batch_script", id.Name(), "-")
+	if err := filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var text []byte
+			text, err = os.ReadFile(path)
+			seen += string(text)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.Resume("n1")
 	s.appears(t, "runs")
+	if key := s.took(t, string(j.Request)); strings.Contains(seen, key) || strings.Contains(seen, "lent") {
+		t.Errorf("others could read the request while the job was queued: %s", seen)
+	}
 	j.Request = []byte("lent once more\n")
 	if again, found, err := s.client.Submit(t.Context(), j); err != nil || !found || again != id {
 		t.Errorf("job %s: found %v, %v", again, found, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(s.dir, "*", "*", "request*")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, "over"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.wait(t, id)
-	if got := s.text(t, "taken"); got != "taken\n" {
-		t.Errorf("the request is %q", got)
-	}
 }

@@ -16,6 +16,32 @@ func ended(s job.State) bool {
 	return false
 }
 
+// explained adds to the reason why a job is pending what it means, for those who do not know Slurm's names.
+func explained(s job.Status, number string) job.Status {
+	reason := strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(s.Reason))
+	has := func(part string) bool { return strings.Contains(reason, part) }
+	means := ""
+	switch {
+	case s.State != job.Pending || reason == "":
+	case has("jobheld"):
+		means = "it is held; scontrol release " + number + " lets it start"
+	case has("reqnodenotavail"), has("nodesrequiredforjobare"):
+		means = "sinfo -R says why nodes are out of use"
+	case reason == "resources":
+		means = "other jobs have what it needs"
+	case reason == "priority":
+		means = "other jobs come before it"
+	case has("partitiondown"), has("partitioninactive"):
+		means = "the partition starts no jobs now"
+	case strings.HasPrefix(reason, "qos"), strings.HasPrefix(reason, "assoc"):
+		means = "a limit of your account; other jobs have to end before"
+	}
+	if means != "" {
+		s.Reason += " (" + means + ")"
+	}
+	return s
+}
+
 // stuck says that a job waits for something that does not come by itself: a person would have to act.
 type stuck int
 

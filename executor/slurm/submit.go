@@ -64,8 +64,9 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 		return "", false, err
 	}
 	defer end()
-	s := submission{c: c, job: j, call: call{name: "sbatch", args: args, stdin: script,
-		environ: append(slices.Clone(j.Environ), job.RequestVariable+"="+c.o.requestOf(j.Key))}}
+	kept := c.o.keep(j)
+	s := submission{c: c, job: j, kept: kept, call: call{name: "sbatch", args: args, stdin: script,
+		environ: slices.Concat(j.Environ, kept.environ())}}
 	for try := 0; ; try++ {
 		id, found, done, err := s.try(ctx)
 		if done || err != nil {
@@ -81,6 +82,7 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 type submission struct {
 	c       *Cluster
 	job     job.Job
+	kept    kept
 	call    call
 	known   map[string]bool // jobs of the key that had ended before; nil: the queue was not read
 	doubted time.Time       // when sbatch last left open whether there is a job; zero: it did not
@@ -118,9 +120,8 @@ func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err 
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
 		return "", false, false, nil // the controller may still have it before it
 	}
-	// The request of a job that is there already stays as it is: the job's worker may have taken from it what other
-	// processes on the node must not read.
-	if err := s.c.keep(s.job); err != nil {
+	// Nothing is kept for a job that is there already: that job has its own request, or has removed it.
+	if err := s.kept.write(); err != nil {
 		return "", false, true, err
 	}
 	id, err = s.sbatch(ctx)

@@ -92,7 +92,7 @@ func (f *follower) tell(s job.Status) {
 	before := f.status
 	f.status = s
 	if f.told != nil && (before.State != s.State || before.Reason != s.Reason || before.Node != s.Node) {
-		f.told(s)
+		f.told(explained(s, f.id.Name()))
 	}
 }
 

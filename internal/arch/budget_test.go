@@ -37,7 +37,7 @@ var overBudget = map[string]int{
 	"preflight":  3379,
 	"report":     3558,
 	"source/git": 2640,
-	"tasks":      6150,
+	"tasks":      6151,
 
 	"hclspec/benchmark.go":      401,
 	"campaign/memo/file.go":     421,

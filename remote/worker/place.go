@@ -1,13 +1,16 @@
 package worker
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 )
@@ -46,22 +49,42 @@ func Hides(r *remote.Request, file string) []string {
 }
 
 // TakeRequest reads what a job is to run from a file, and removes the file, before anything else runs that could read
-// it. The file stays in the directory of jobs, where the machine with the project and another run of the job read it,
-// but without the credentials that were lent to this job.
-func TakeRequest(path string) (*remote.Request, error) {
-	r, err := remote.ReadRequest(path)
+// it. Key is the encryption key of the file; "": it has none.
+func TakeRequest(path, key string) (*remote.Request, error) {
+	r, err := readRequest(path, key)
+	if errors.Is(err, iofs.ErrNotExist) {
+		err = fmt.Errorf("%w; the first run of a job removes its request", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if fs.Below(path, r.WorkDir) {
-		if r.Login == nil {
-			return r, nil
-		}
-		kept := *r
-		kept.Login = nil
-		return r, kept.Write(path)
-	}
 	return r, os.Remove(path)
+}
+
+// maxRequest bounds a request, in bytes.
+const maxRequest = 64 << 20
+
+func readRequest(path, key string) (*remote.Request, error) {
+	f, _, err := fs.OpenOwn(path) // what somebody else has put there would be run
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxRequest))
+	if err == nil && key != "" {
+		text, err = job.Decrypt(text, key)
+	}
+	r := &remote.Request{}
+	if err == nil {
+		err = json.Unmarshal(text, r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.Address == "" || r.Dir == "" || r.Owner == "" || r.Key.IsZero() || r.Snapshot.IsZero() {
+		return nil, errors.New("the request names no project, node, key or snapshot")
+	}
+	return r, nil
 }
 
 // StoreDir returns the directory of the store of a worker, which its environment may give.

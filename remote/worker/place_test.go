@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,39 +10,58 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/worker"
 )
 
-// A request that nobody reads again is gone when its job runs; one in the directory of jobs stays, without what was
-// lent.
+// A request is gone when its job runs. One that waited in the directory of jobs is read with the encryption key of its
+// job alone, and only as it was written.
 func TestARequestIsTaken(t *testing.T) {
-	work := t.TempDir()
-	for path, stays := range map[string]bool{filepath.Join(t.TempDir(), "request"): false,
-		filepath.Join(work, "key.job", "request"): true} {
-		r := remote.Request{Project: remote.Project{Dir: "/project", WorkDir: work}, Owner: "o", Address: "trial.x",
-			Key: cache.Key{1}, Snapshot: cache.Key{2}, Login: &bucket.Login{Secret: "lent"}}
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
+	r := remote.Request{Project: remote.Project{Dir: "/project"}, Owner: "o", Address: "trial.x", Key: cache.Key{1},
+		Snapshot: cache.Key{2}, Login: &bucket.Login{Secret: "lent"}}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted, key := job.Encrypt(text)
+	_, other := job.Encrypt(text)
+	for name, of := range map[string]struct {
+		text  []byte
+		key   string
+		wrong string // begins the error
+	}{
+		"plain":        {text, "", ""},
+		"encrypted":    {encrypted, key, ""},
+		"of another":   {encrypted, other, "the file is not as it was when the job was submitted"},
+		"no key":       {encrypted, "", "invalid character"},
+		"broken key":   {encrypted, "?", "BENCHGRAPH_REQUEST_KEY: "},
+		"exchanged":    {text, key, "the file is not as it was when the job was submitted"},
+		"cut":          {encrypted[:5], key, "the file is not as it was when the job was submitted"},
+		"a second run": {nil, key, "open "},
+	} {
+		path := filepath.Join(t.TempDir(), "request")
+		if of.text != nil {
+			if err := os.WriteFile(path, of.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
+		got, err := worker.TakeRequest(path, of.key)
+		if of.wrong != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), of.wrong) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
 		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := worker.TakeRequest(path)
 		if err != nil || got.Address != r.Address || got.Login.Secret != "lent" {
-			t.Fatalf("%+v, %v", got, err)
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		left, err := os.ReadFile(path)
-		if err == nil != stays || strings.Contains(string(left), "lent") {
-			t.Errorf("%s stays: %v; it has %s", path, !stays, left)
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the request is left", name)
 		}
-		if again, err := remote.ReadRequest(path); stays && (err != nil || again.Key != r.Key) {
-			t.Errorf("what stays cannot be read: %v", err)
-		}
+	}
+	if strings.Contains(string(encrypted), "trial.x") {
+		t.Error("the request is not encrypted")
 	}
 }
 
@@ -60,7 +80,7 @@ func TestARequestOfSomebodyElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := worker.TakeRequest(path); err == nil || !strings.Contains(err.Error(), "others can write to it") {
+	if _, err := worker.TakeRequest(path, ""); err == nil || !strings.Contains(err.Error(), "others can write to it") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,6 +2,7 @@
 package diagnosis
 
 import (
+	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
@@ -18,8 +19,8 @@ type Rules struct {
 }
 
 // NewRules compiles the rules of a project and those of the packs: what a log means, also for whoever reads one by
-// itself.
-func NewRules(own []hclspec.FailureRule) (Rules, error) {
+// itself. See missing for the paths.
+func NewRules(own []hclspec.FailureRule, named []string) (Rules, error) {
 	r := Rules{retries: map[string]engine.Retry{}}
 	var all []failure.Rule
 	for _, f := range own {
@@ -29,7 +30,7 @@ func NewRules(own []hclspec.FailureRule) (Rules, error) {
 	if err != nil {
 		return r, err
 	}
-	for _, f := range append(all, builtin...) {
+	for _, f := range slices.Concat(all, missing(named), builtin) {
 		pattern, err := f.Pattern()
 		if err != nil {
 			return r, err

@@ -91,16 +91,20 @@ func usualCredentials() *credentials.Credentials {
 func failure(name string, err error) error {
 	var response minio.ErrorResponse
 	if !errors.As(err, &response) {
-		return err
+		return unreached(err)
 	}
+	said := strings.TrimSuffix(response.Message, ".")
 	switch {
+	case response.Code == minio.NoSuchBucket:
+		return ErrNoBucket
 	case response.Code == minio.NoSuchKey:
 		return notExist(name)
 	case response.StatusCode == http.StatusPreconditionFailed, response.StatusCode == http.StatusConflict:
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	case response.StatusCode == http.StatusForbidden, response.StatusCode == http.StatusUnauthorized,
-		response.Code == minio.AccessDenied: // of one of many objects
-		return fmt.Errorf("%w: %s", ErrDenied, response.Message)
+		response.Code == minio.AccessDenied,                              // of one of many objects
+		response.Code == "ExpiredToken", response.Code == "InvalidToken": // for which Amazon says 400
+		return fmt.Errorf("%w: %s", ErrDenied, said)
 	}
 	return err
 }

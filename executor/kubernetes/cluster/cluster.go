@@ -95,8 +95,17 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("kubernetes: the API server %s does not answer as one: %s; see to it that "+
 			"kubectl get jobs works here", config.Host, words(err))
 	}
+	// Jobs of a namespace that is not there are listed as none. A user who may not read the namespace learns of that
+	// when a Job is made.
+	err = c.core.Get().Resource("namespaces").Name(namespace).Do(ctx).Error()
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("kubernetes: %s; %s", words(err), wrongNamespace)
+	}
 	return c, nil
 }
+
+// wrongNamespace is the remedy for a namespace that is not there.
+const wrongNamespace = "correct namespace in the executor block, or have the namespace made"
 
 // configure reads the kubeconfig as kubectl does; in a Pod without one, the account of the Pod counts.
 func configure(context string) (*rest.Config, string, error) {

@@ -185,7 +185,7 @@ func (s *submission) judge(err error) error {
 	case over:
 		return s.refused(text, "ask for less, or have the quota of the namespace raised")
 	case apierrors.IsNotFound(err):
-		return s.refused(text, "correct namespace in the executor block, or have the namespace made")
+		return s.refused(text, wrongNamespace)
 	case apierrors.IsForbidden(err) && strings.Contains(text, "User "):
 		return s.refused(text, "have the user given that right in the namespace "+s.c.namespace)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):

@@ -374,8 +374,6 @@ func refused(t *testing.T, c *kubetest.Cluster) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	refusal(s.open(kubernetes.Asks{Image: "x", Namespace: "nowhere"}), s.job("a", "true"),
-		`namespaces "nowhere" not found`)
 	refusal(s.open(kubernetes.Asks{Image: "x", Namespace: s.namespace, NodeSelector: map[string]string{"a b": "c"}}),
 		s.job("b", "true"), "a b")
 	large := s.job("c", "true")
@@ -387,9 +385,14 @@ func refused(t *testing.T, c *kubetest.Cluster) {
 	if all := s.jobs(); len(all) != 0 {
 		t.Errorf("a Job is left that was refused: %v", all[0].Name)
 	}
-	_, err := cluster.Open(t.Context(), cluster.Options{Asks: kubernetes.Asks{Context: "elsewhere"}})
-	if err == nil || !strings.Contains(err.Error(), `no context "elsewhere", but test`) {
-		t.Error(err)
+	for want, asks := range map[string]kubernetes.Asks{
+		`no context "elsewhere", but test`:                                    {Context: "elsewhere"},
+		`namespaces "nowhere" not found; correct namespace in the executor b`: {Namespace: "nowhere"},
+	} {
+		_, err := cluster.Open(t.Context(), cluster.Options{Asks: asks})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
 	}
 	if _, _, err := s.client.Submit(t.Context(), job.Job{Key: "a b"}); err == nil {
 		t.Error("a key with a space")

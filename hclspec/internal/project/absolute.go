@@ -26,9 +26,9 @@ func (d *Dir) Absolute(name string) string {
 // Some reports whether there are any.
 func (a Absolute) Some() bool { return len(a.Made) > 0 }
 
-// Named returns the absolute paths that a text names to be read, as far as Absolute made them or a directory above
-// them. Whether there is anything at a path is not asked.
-func (a Absolute) Named(text string) (all []string) {
+// Named returns the absolute paths that a text names to be read: those that Absolute made, or a directory above which
+// Absolute made, and those that stand in the text as they are. Whether there is anything at a path is not asked.
+func (a Absolute) Named(text string) (made, literal []string) {
 	const home = "/\x00" // stands for the project's directory, in whose path there may be signs at which paths end
 	if len(a.Home) > 1 {
 		text = strings.ReplaceAll(text, a.Home, home)
@@ -46,12 +46,14 @@ func (a Absolute) Named(text string) (all []string) {
 				name = a.Home + rest
 			}
 			if a.has(name) {
-				all = append(all, name)
+				made = append(made, name)
+			} else {
+				literal = append(literal, name)
 			}
 		}
 		at += len(word) + 1
 	}
-	return all
+	return made, literal
 }
 
 // has reports whether Absolute made a path, or that of a directory above it.

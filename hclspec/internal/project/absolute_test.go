@@ -39,4 +39,10 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%s: %q, not %q", text, got, want)
 		}
 	}
+	// Those that stand there as they are.
+	text := "cat " + home + "/out.csv " + in + " >/tmp/x; rm /y -I/usr/include a=/b:/c//d ./e"
+	if _, got := d.MadeAbsolute().Named(text); !slices.Equal(got, []string{home + "/out.csv", "/usr/include", "/b",
+		"/c/d"}) {
+		t.Errorf("%q", got)
+	}
 }

@@ -109,8 +109,11 @@ func (d *Dir) look(clean string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// Named is that of the paths that were made absolute so far.
-func (d *Dir) Named(text string) []string { return d.absolute.Named(text) }
+// Named returns the paths that a text names to be read and that were made absolute so far.
+func (d *Dir) Named(text string) []string {
+	made, _ := d.absolute.Named(text)
+	return made
+}
 
 // MadeAbsolute knows the paths that were made absolute so far.
 func (d *Dir) MadeAbsolute() Absolute { return Absolute{d.home, maps.Clone(d.absolute.Made)} }

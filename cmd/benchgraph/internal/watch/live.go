@@ -201,13 +201,8 @@ func (l *Live) bar(columns int) string {
 	if l.failed > 0 {
 		text += fmt.Sprintf("  %s failed", view.Number(l.failed))
 	}
-	queued := 0
-	for _, n := range l.running {
-		if n.queued {
-			queued++
-		}
-	}
-	text += fmt.Sprintf("  %d running", len(l.running)-queued)
+	running, queued := l.busy()
+	text += fmt.Sprintf("  %d running", running)
 	if queued > 0 {
 		text += fmt.Sprintf("  %d queued", queued)
 	}

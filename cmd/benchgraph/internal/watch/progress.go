@@ -172,7 +172,11 @@ func (l *progress) left() string {
 		if estimate == 0 && !momentary(address) {
 			word = "at least "
 		}
-		if n := l.running[address]; n != nil && !n.queued {
+		switch n := l.running[address]; {
+		case n == nil:
+		case n.queued: // for how long nobody knows
+			word = "at least "
+		default:
 			estimate = max(0, estimate-time.Since(n.since))
 		}
 		sum += estimate
@@ -182,6 +186,16 @@ func (l *progress) left() string {
 		return ""
 	}
 	return word + view.Duration(view.Roughly(max(longest, sum/time.Duration(max(1, len(l.running)))))) + " left"
+}
+
+// busy returns how many nodes run, and how many are queued.
+func (l *progress) busy() (running, queued int) {
+	for _, n := range l.running {
+		if n.queued {
+			queued++
+		}
+	}
+	return len(l.running) - queued, queued
 }
 
 // momentary says whether a node only reads what is there.

@@ -55,7 +55,11 @@ func (t *Terse) Event(e engine.Event) {
 		return
 	}
 	t.told = time.Now()
-	text := fmt.Sprintf("progress %d/%d ended, %d failed, %d running", len(t.ended), t.total, t.failed, len(t.running))
+	running, queued := t.busy()
+	text := fmt.Sprintf("progress %d/%d ended, %d failed, %d running", len(t.ended), t.total, t.failed, running)
+	if queued > 0 {
+		text += fmt.Sprintf(", %d queued", queued)
+	}
 	if left := t.left(); left != "" {
 		text += ", " + left
 	}

@@ -217,6 +217,14 @@ func TestProgress(t *testing.T) {
 	if got := l.left(); got != "about 20 s left" {
 		t.Errorf("after one block: %q", got)
 	}
+	l.note(engine.Event{Type: engine.NodeStart, Address: all[2].Node.Address, Time: time.Now()})
+	l.note(engine.Event{Type: engine.Note, Address: all[2].Node.Address, Reason: engine.Waiting + "job 7 to start"})
+	if got := l.left(); got != "at least 20 s left" {
+		t.Errorf("while a job is queued: %q", got)
+	}
+	if running, queued := l.busy(); running != 0 || queued != 1 {
+		t.Errorf("%d running, %d queued", running, queued)
+	}
 	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x",
 		"candidate": "c/human", "outcome": stats.Inconclusive}})
 	l.note(engine.Event{Type: engine.VerdictMade, Data: map[string]any{"compare": "k", "benchmark": "x",

@@ -1,0 +1,57 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// probeWithin bounds a probe.
+const probeWithin = 30 * time.Second
+
+// Probe returns why objects cannot be written to a bucket and read from there; nil if they can. An object of a name is
+// made for that, and removed.
+func Probe(ctx context.Context, b Bucket, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	defer cancel()
+	const text = "benchgraph looks whether the store can be used\n"
+	if err := b.Replace(ctx, name, strings.NewReader(text), int64(len(text))); err != nil {
+		return err
+	}
+	body, err := b.Open(ctx, name, 0)
+	if err == nil {
+		_, err = io.ReadAll(body)
+		body.Close()
+	}
+	_ = b.Remove(ctx, []string{name}) // who may not remove objects may use the store all the same
+	return err
+}
+
+// ErrNoBucket is wrapped by the error of a request for a bucket that is not there.
+var ErrNoBucket = errors.New("there is no such bucket")
+
+// Remedy is what the user can do about an error of a bucket.
+func Remedy(err error) string {
+	switch {
+	case errors.Is(err, ErrDenied):
+		return "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to credentials that are valid and " +
+			"may list, read and write the store."
+	case errors.Is(err, ErrNoBucket):
+		return "Make the bucket, or correct url and endpoint of the store."
+	}
+	return "Correct url, endpoint and region of the store, or try again when it can be reached."
+}
+
+// unreached is the error of a request that reached no server, without the request: nobody needs its query.
+func unreached(err error) error {
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		at, parsed := url.Parse(of.URL)
+		if parsed == nil {
+			return errors.New(at.Scheme + "://" + at.Host + " does not answer: " + of.Err.Error())
+		}
+	}
+	return err
+}
