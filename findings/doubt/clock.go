@@ -24,7 +24,7 @@ const (
 	// by which a command must take longer where no output says how long the work took
 	clockShare = 0.05
 	// of a command that a time takes if it is that of all the work, and not that of one request among many
-	workShare = 0.25
+	workShare  = 0.25
 	clockLeast = 500 * time.Millisecond // likewise: less is the start of processes
 )
 
