@@ -48,8 +48,7 @@ func Remedy(err error) string {
 // unreached is the error of a request that reached no server, without the request: nobody needs its query.
 func unreached(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
-		at, parsed := url.Parse(of.URL)
-		if parsed == nil {
+		if at, invalid := url.Parse(of.URL); invalid == nil {
 			return errors.New(at.Scheme + "://" + at.Host + " does not answer: " + of.Err.Error())
 		}
 	}
