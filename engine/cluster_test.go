@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/needtest"
+	"github.com/benchgraph/benchgraph/remote/pool"
 )
 
 const clusterNodes, clusterNodeGPUs = 8, 4
@@ -128,44 +129,6 @@ func (c *cluster) earliest(j *clusterJob) time.Time {
 	return time.Now()
 }
 
-// places is a pool that grants so many jobs of a cluster at once, as that of an executor does.
-type places struct {
-	device.Pool
-	mu   sync.Mutex
-	left int
-}
-
-func (p *places) Fits(q device.Request) error {
-	if q.Queue != "" {
-		return nil
-	}
-	return p.Pool.Fits(q)
-}
-
-func (p *places) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
-	if q.Queue == "" {
-		return p.Pool.TryAcquire(q)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.left == 0 {
-		return nil, &device.Refusal{WaitsFor: "a job"}
-	}
-	p.left--
-	return device.Granted(sync.OnceFunc(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.left++
-	})), nil
-}
-
-func (p *places) Free(q device.Request) device.Amounts {
-	if q.Queue != "" {
-		return device.Amounts{CPUs: math.MaxInt32, Memory: math.MaxInt64, Disk: math.MaxInt64, GPUs: math.MaxInt32}
-	}
-	return p.Pool.Free(q)
-}
-
 // The campaign on the 32 devices of a cluster, with wheels that this machine builds, ends within a tenth of what no
 // schedule can beat, where builds are not all at once and the executor has a job for each device. A job waits for 2
 // minutes in the median, and for an hour at most, before the cluster considers it.
@@ -224,11 +187,11 @@ func replayOnCluster(t *testing.T, jobs []job, delays []time.Duration, cores, mo
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
-		pool, err := device.NewPool(device.Options{CPUs: cores})
+		machine, err := device.NewPool(device.Options{CPUs: cores})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.pool = &places{Pool: pool, left: most}
+		w.pool = pool.New(machine, "cluster", most)
 		begin := time.Now()
 		if r := w.apply(nodes...); r.Done != len(nodes) {
 			t.Fatalf("%+v", r)
