@@ -100,7 +100,7 @@ func missing(t stats.Totals) string {
 	if len(parts) == 0 {
 		return "none is missing"
 	}
-	return fmt.Sprintf("%d have none: %s", t.Universe-t.Measured(), strings.Join(parts, ", "))
+	return fmt.Sprintf("%d without: %s", t.Universe-t.Measured(), strings.Join(parts, ", "))
 }
 
 func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {

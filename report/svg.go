@@ -75,11 +75,14 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	for _, c := range rows {
 		low, high, margin = math.Min(low, logRatio(c.Low)), math.Max(high, logRatio(c.High)), math.Max(margin, c.Tie)
 	}
-	const line, top, figures, width = 22.0, 26.0, 290.0, 1000.0
-	labels, texts := 0.0, make([]string, len(rows))
+	const line, top, width = 22.0, 26.0, 1000.0
+	room := func(text string) float64 { return 7.5 * float64(len([]rune(text))) } // at most, whatever the font
+	labels, names := 0.0, make([]string, len(rows))
+	figures, effects := 0.0, make([]string, len(rows))
 	for i, c := range rows {
-		texts[i] = shortenTo(sign(c.Outcome)+" "+c.Candidate+" "+c.Metric, 64)
-		labels = math.Max(labels, 7.5*float64(len([]rune(texts[i]))))
+		names[i] = shortenTo(sign(c.Outcome)+" "+c.Candidate+" "+c.Metric, 64)
+		effects[i] = c.EffectText() + " [" + c.IntervalText() + "]"
+		labels, figures = math.Max(labels, room(names[i])), math.Max(figures, room(effects[i]))
 	}
 	height := top + line*float64(len(rows)) + 8
 	place := func(v float64) float64 { return labels + (width-labels-figures)*(v-low)/(high-low) }
@@ -102,10 +105,10 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 		c := rows[i]
 		y := top + line*float64(at) + line/2
 		fmt.Fprintf(&s, `<a href="#%s">`, ids[i])
-		s.text(4, y+4, "label", texts[i])
+		s.text(4, y+4, "label", names[i])
 		s.line(place(logRatio(c.Low)), y, place(logRatio(c.High)), y, "bar o-"+string(c.Outcome))
 		fmt.Fprintf(&s, `<circle cx="%.1f" cy="%.1f" r="4.5" class="o-%s"/>`, place(logRatio(c.Effect)), y, c.Outcome)
-		s.text(width-figures+8, y+4, "label", c.EffectText()+" ["+c.IntervalText()+"]")
+		s.text(width-figures+8, y+4, "label", effects[i])
 		s.WriteString("</a>")
 	}
 	return s.end()
