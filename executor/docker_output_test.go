@@ -66,6 +66,16 @@ func (w world) before(t *testing.T, pass func(client *net.TCPConn, engine io.Rea
 		Environ: map[string]string{"DOCKER_HOST": "tcp://" + l.Addr().String()}})), w.engine, w.image}
 }
 
+// newLoggedWorld is newWorld on an engine that keeps logs, which Podman does not.
+func newLoggedWorld(t *testing.T) world {
+	t.Helper()
+	w := newWorld(t)
+	if info, err := w.engine.Info(t.Context()); err != nil || !info.Logs {
+		t.Skipf("the engine keeps no log: %v", err)
+	}
+	return w
+}
+
 // A busy engine tells of the end of a program before it passes on what the program printed.
 func TestOutputThatComesLate(t *testing.T) {
 	w := newWorld(t)
@@ -95,10 +105,7 @@ func TestOutputThatComesLate(t *testing.T) {
 // Docker closes the streams of a container that has ended, whether or not all has reached its clients. The end of the
 // output is where benchmarks print their numbers.
 func TestTheEngineClosesTheStreamsEarly(t *testing.T) {
-	w := newWorld(t)
-	if info, err := w.engine.Info(t.Context()); err != nil || !info.Logs {
-		t.Skipf("the engine keeps no log: %v", err)
-	}
+	w := newLoggedWorld(t)
 	lines := "i=0; while [ $i -lt 2000 ]; do echo line $i of 2000; i=$((i+1)); done; "
 	for _, tt := range []struct {
 		name, script string
@@ -161,7 +168,7 @@ func TestTheEngineClosesTheStreamsEarly(t *testing.T) {
 
 // A secret of which a part came is in no output, as in that which comes as a whole.
 func TestASecretAtTheCut(t *testing.T) {
-	w := newWorld(t)
+	w := newLoggedWorld(t)
 	cut := w.before(t, func(client *net.TCPConn, engine io.Reader) {
 		_, _ = io.CopyN(client, engine, 8+5)
 		client.Close()
@@ -176,7 +183,7 @@ func TestASecretAtTheCut(t *testing.T) {
 
 // The log of a container has a bound: a benchmark may print gigabytes.
 func TestTheEngineKeepsTheEndOfTheOutput(t *testing.T) {
-	w := newWorld(t)
+	w := newLoggedWorld(t)
 	p := w.start(t, w.shell("yes much | head -c 5000000; "+serve))
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		log, err := w.engine.Log(t.Context(), p.Container())
