@@ -245,6 +245,7 @@ func TestAnImageIsNotKnownByItsLabelAlone(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{"steps": steps, "a Dockerfile": `image "WORD" {
   build { context = "docker" }
+  network = true # Podman builds nothing without
 }
 `} {
 		t.Run(name, func(t *testing.T) {
