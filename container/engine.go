@@ -173,10 +173,13 @@ func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, prob
 // it tells that of what it has unpacked, too.
 func inspectImage(ctx context.Context, a *api, ref string) (image.InspectResponse, error) {
 	r, err := a.ImageInspect(ctx, ref)
-	if err == nil && r.Descriptor != nil {
-		return a.ImageInspect(ctx, ref, client.ImageInspectWithManifests(true))
+	switch {
+	case err != nil || r.Descriptor == nil:
+		return r, err
+	case r.Os == "": // of what containerd's store cannot read, and runs all the same
+		return r, errors.New("the engine does not say for which platform the image is, nor as whom it runs")
 	}
-	return r, err
+	return a.ImageInspect(ctx, ref, client.ImageInspectWithManifests(true))
 }
 
 // Ping reports whether the engine answers. The error is *Unavailable if it does not.

@@ -3,6 +3,7 @@ package container_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/container/containertest"
@@ -41,5 +42,16 @@ func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
 	real := containertest.Engine(t)
 	if info, err := real.Info(t.Context()); err != nil || !info.Seccomp {
 		t.Errorf("the engine of this machine: %+v, %v", info, err)
+	}
+}
+
+// What an engine cannot describe is not taken for an image of root's without variables.
+func TestAnImageThatTheEngineDoesNotDescribe(t *testing.T) {
+	e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"Id": "sha256:1", "RootFS": {}, "Os": "", "Config": {"User": ""},
+			"Descriptor": {"digest": "sha256:1"}}`))
+	})
+	if img, err := e.Image(t.Context(), "box"); err == nil || !strings.Contains(err.Error(), "as whom it runs") {
+		t.Errorf("%+v, %v", img, err)
 	}
 }

@@ -35,7 +35,6 @@ type Image struct {
 	Volumes             []string // directories that are not part of the image in a container; sorted
 	Shell               []string // of its Dockerfile's commands
 	Health              *container.HealthConfig
-	OS, Arch            string // as Go names them
 }
 
 // NoImage says that the engine does not have an image.
@@ -92,7 +91,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	case err != nil:
 		return Image{}, err
 	}
-	out := Image{ID: r.ID, Size: r.Size, Layers: r.RootFS.Layers, OS: r.Os, Arch: r.Architecture}
+	out := Image{ID: r.ID, Size: r.Size, Layers: r.RootFS.Layers}
 	for i, m := range r.Manifests {
 		if i == 0 {
 			out.Size = 0

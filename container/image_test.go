@@ -85,7 +85,7 @@ func TestImport(t *testing.T) {
 	if d := cmp.Diff(img, again) + cmp.Diff(labels, img.Labels); d != "" {
 		t.Error(d)
 	}
-	if img.OS != "linux" || img.Arch == "" || len(img.Layers) != 1 || img.Size < 10 ||
+	if len(img.Layers) != 1 || img.Size < 10 ||
 		time.Since(img.Created) > time.Hour {
 		t.Errorf("%+v", img)
 	}

@@ -24,10 +24,8 @@ import (
 // Progress says how far an image has come.
 type Progress struct {
 	Phase string // "waiting", "fetching", "unpacking", "sending"
-	Layer string // short ID of the one of which something was heard
 	Bytes int64  // of all layers: what is there; compressed, but when it is sent
 	Total int64  // of all layers of which something is known; 0: of none
-	Cause error  // of waiting
 }
 
 // Pull pulls an image by its digest and verifies that the engine has it. ref names the repository; its tag is ignored.
@@ -80,7 +78,7 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 			err = brokeOff("pull image", io.ErrUnexpectedEOF)
 		}
 		return w.moved, err
-	}, func(cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
+	}, func(error) { progress(Progress{Phase: "waiting"}) })
 	return img, err
 }
 
@@ -157,7 +155,7 @@ func (w *pulling) hear(m message) {
 		return
 	}
 	size := w.size(m.ID)
-	p := Progress{Layer: m.ID, Phase: "fetching", Total: w.total}
+	p := Progress{Phase: "fetching", Total: w.total}
 	switch {
 	case strings.HasPrefix(m.Status, "Downloading"):
 		w.has[m.ID] = m.Detail.Current

@@ -48,7 +48,7 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 		}
 		dgst = w.digest
 		return w.moved, err
-	}, func(cause error) { progress(Progress{Phase: "waiting", Cause: cause}) })
+	}, func(error) { progress(Progress{Phase: "waiting"}) })
 	return dgst, err
 }
 
@@ -134,7 +134,7 @@ func (w *pushing) hear(m message) {
 	default:
 		return
 	}
-	p := Progress{Layer: m.ID, Phase: "sending"}
+	p := Progress{Phase: "sending"}
 	for id := range w.all {
 		p.Bytes += w.has[id]
 		p.Total += w.all[id]
