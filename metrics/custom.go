@@ -212,7 +212,10 @@ func (e *expression) take(to *collector, d Definition, l *lines, from, end int) 
 		to.warnOf(Unread, d.Name, l.number, "%s: three digits stand behind %s, which may belong to the number", d.Name,
 			clip(digits, maxLabel))
 	}
-	unit := units.Canonical(units.At(d.Unit, line, from, end))
+	unit, printed := units.Canonical(units.At(d.Unit, line, from, end)), units.Canonical(units.At("", line, from, end))
+	if unit != printed && units.Quantity(unit) != "" && units.Quantity(printed) != "" {
+		to.warnOf("", d.Name, l.number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
+	}
 	if v, err := number.Divided(digits); e.commas && err == nil {
 		to.put(Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.number})
 		return
