@@ -257,7 +257,7 @@ func (c *collector) finish() Result {
 		text := ""
 		switch {
 		case differs:
-			text = fmt.Sprintf("%s was printed more than once, first as %s in %s: the last value, %s, counts",
+			text = fmt.Sprintf("%s was printed more than once, first as %s in %s and last as %s",
 				s.Metric, first.Printed, place(first.Line), s.Printed)
 		case other:
 			text = fmt.Sprintf("%s was printed more than once, as %s, and in %s %s", s.Metric,
