@@ -169,8 +169,10 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 	unread := slices.IndexFunc(result.Warnings, func(w metrics.Warning) bool {
 		return w.Kind == metrics.Unread && w.Metric == spec.Primary
 	})
+	remedy := "correct metrics.primary or the metric's match"
 	if unread >= 0 {
 		message = "metric " + result.Warnings[unread].Text
+		remedy = "let the command print a number there"
 	} else if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
 		if near[0] == spec.Primary {
@@ -190,7 +192,7 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 	}
 	return metrics.Sample{}, &engine.Failure{Err: err, Failure: failure.Failure{
 		Class: failure.Invalid, Rule: MetricMissing, Stage: "parse", Message: message,
-		Remedy: "correct metrics.primary or the metric's match; benchgraph parse FILE shows what is read",
+		Remedy: remedy + "; benchgraph parse FILE shows what is read",
 	}}
 }
 
