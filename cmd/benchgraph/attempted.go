@@ -79,10 +79,8 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		}
 	}
 	if len(all) == 0 {
-		return nil, "",
-			hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one variant is the "+
-				"baseline.",
-				"no benchmark measures a baseline that has code")
+		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one "+
+			"variant is the baseline.", "no benchmark measures a baseline that has code")
 	}
 	names := func(of func(pair) string) (list []string) {
 		for _, p := range all {
@@ -221,6 +219,9 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 			w.Top, rev[:12], base.Key)
 	}
 	own := s.ownFiles(spec)
+	if s.app.file != "" { // the directory may have another project
+		own = slices.Concat(own, s.ownFilesIn(s.chdir), s.ownFilesIn(w.Top))
+	}
 	files, err := w.Changes(ctx, own)
 	if err == nil && len(files) == 0 {
 		return "", hint("Change something, name a patch, or measure what is committed with -rev HEAD.",
@@ -240,8 +241,7 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 	also := ""
 	if w.Head != rev {
 		also = fmt.Sprintf(" Its last commit, %s, is not the revision of the baseline, %s: all that lies between is "+
-			"measured, too.",
-			w.Head[:12], rev[:12])
+			"measured, too.", w.Head[:12], rev[:12])
 	}
 	s.note("Trying the work tree %s with uncommitted changes in %s (%s) against %s by benchmark.%s.%s",
 		w.Top, view.Count(len(files), "file"), several(files), base.Key, benchmark, also)
@@ -249,8 +249,8 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 }
 
 // ownFiles lists the files of the project, as opposed to the measured files.
-func (s *session) ownFiles(spec *hclspec.Spec) []string {
-	own := []string{s.lock, s.state, s.place.store}
+func (p place) ownFiles(spec *hclspec.Spec) []string {
+	own := []string{p.lock, p.state, p.store}
 	for _, name := range spec.Files {
 		own = append(own, spec.Path(name))
 	}
@@ -263,4 +263,20 @@ func (s *session) ownFiles(spec *hclspec.Spec) []string {
 		}
 	}
 	return own
+}
+
+// ownFilesIn lists the files of the project in a directory. Reports are known only of a file without mistakes.
+func (a app) ownFilesIn(dir string) []string {
+	a.chdir, a.file = dir, ""
+	p, err := a.place()
+	if err != nil || p.absent() {
+		return nil
+	}
+	spec := &hclspec.Spec{Dir: p.dir, Files: hclspec.RootFiles[:]}
+	if options, err := a.pinned(p); err == nil {
+		if read, _, _ := hclspec.Load(options); read != nil {
+			spec = read
+		}
+	}
+	return p.ownFiles(spec)
 }
