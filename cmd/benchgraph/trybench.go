@@ -41,10 +41,8 @@ func (o *benchFlags) flags(fs *flag.FlagSet) {
 func (o *tryFlags) checkBench(a *app) error {
 	if o.bench.command == "" {
 		if o.bench.base != "HEAD" || o.bench.Reading != (draft.Reading{}) || len(o.bench.protect) > 0 {
-			return &cli.UsageError{
-				Message: "-base, -metric, -match, -better and -protect go with -bench",
-				Remedy:  "a file says all that itself",
-			}
+			return &cli.UsageError{Message: "-base, -metric, -match, -better and -protect go with -bench",
+				Remedy: "a file says all that itself"}
 		}
 		return nil
 	}
