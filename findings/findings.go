@@ -177,7 +177,7 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	case base.Failure != nil:
 		return stats.NoBaseline, "the baseline failed: " + Explain(base.Failure), true
 	case base.Infra != nil && base.Infra.Subject != "":
-		return stats.NoBaseline, "the baseline could not be measured: " + base.Infra.Message, true
+		return stats.NoBaseline, "the baseline could not be measured: " + base.Infra.Text(), true
 	case unmade(base) && (s.Absent == stats.BuildFailed || s.Absent == stats.Tie):
 		return stats.NoBaseline, "the baseline is missing: " + base.Why, true
 	case s.Absent != "":

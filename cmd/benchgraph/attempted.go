@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -79,10 +79,8 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		}
 	}
 	if len(all) == 0 {
-		return nil, "",
-			hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one variant is the "+
-				"baseline.",
-				"no benchmark measures a baseline that has code")
+		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one "+
+			"variant is the baseline.", "no benchmark measures a baseline that has code")
 	}
 	names := func(of func(pair) string) (list []string) {
 		for _, p := range all {
@@ -159,10 +157,7 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 		"Without either, the work tree is measured."
 	if name == "-" {
 		text, err := io.ReadAll(io.LimitReader(s.stdin, mostPatch))
-		if err == nil && len(bytes.TrimSpace(text)) == 0 {
-			err = errors.New("it is empty")
-		}
-		if err != nil {
+		if err = cmp.Or(err, patch.RefuseEmpty(text)); err != nil {
 			return "", hint(remedy, "standard input: %w", err)
 		}
 		return s.keepPatch(text)
@@ -177,8 +172,11 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 		return "", hint(remedy, "patch %s: %w", name, causeOf(err))
 	case !info.Mode().IsRegular():
 		return "", hint(remedy, "patch %s: it is no regular file", name)
-	case info.Size() == 0:
-		return "", hint(remedy, "patch %s: it is empty", name)
+	case info.Size() < mostPatch:
+		text, err := os.ReadFile(path)
+		if err = cmp.Or(err, patch.RefuseEmpty(text)); err != nil {
+			return "", hint(remedy, "patch %s: %w", name, causeOf(err))
+		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		if rel, err := filepath.Rel(spec.Dir, real); err == nil && filepath.IsLocal(rel) {
@@ -217,40 +215,41 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 		return "", err
 	}
 	if !has {
-		return "", hint(remedy, "work tree %s: its repository lacks %s, the revision of %s",
-			w.Top, rev[:12], base.Key)
+		return "", hint(remedy, "work tree %s: its repository lacks %s, the revision of %s", w.Top, rev[:12], base.Key)
 	}
 	own := s.ownFiles(spec)
+	if s.app.file != "" { // the directory may have another project
+		own = slices.Concat(own, s.ownFilesIn(s.chdir), s.ownFilesIn(w.Top))
+	}
 	files, err := w.Changes(ctx, own)
 	if err == nil && len(files) == 0 {
 		return "", hint("Change something, name a patch, or measure what is committed with -rev HEAD.",
 			"work tree %s: nothing is changed since its last commit, %s", w.Top, w.Head[:12])
 	}
-	var patch []byte
+	var text []byte
 	if err == nil {
-		patch, err = w.Patch(ctx, rev, own)
+		text, err = w.Patch(ctx, rev, own)
 	}
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("work tree %s: %w", w.Top, err)
-	case len(patch) == 0:
+	case len(text) == 0:
 		return "", hint(remedy, "work tree %s: with its changes it is the same as %s, the revision of %s",
 			w.Top, rev[:12], base.Key)
 	}
 	also := ""
 	if w.Head != rev {
 		also = fmt.Sprintf(" Its last commit, %s, is not the revision of the baseline, %s: all that lies between is "+
-			"measured, too.",
-			w.Head[:12], rev[:12])
+			"measured, too.", w.Head[:12], rev[:12])
 	}
 	s.note("Trying the work tree %s with uncommitted changes in %s (%s) against %s by benchmark.%s.%s",
 		w.Top, view.Count(len(files), "file"), several(files), base.Key, benchmark, also)
-	return s.keepPatch(patch)
+	return s.keepPatch(text)
 }
 
 // ownFiles lists the files of the project, as opposed to the measured files.
-func (s *session) ownFiles(spec *hclspec.Spec) []string {
-	own := []string{s.lock, s.state, s.place.store}
+func (p place) ownFiles(spec *hclspec.Spec) []string {
+	own := []string{p.lock, p.state, p.store}
 	for _, name := range spec.Files {
 		own = append(own, spec.Path(name))
 	}
@@ -263,4 +262,20 @@ func (s *session) ownFiles(spec *hclspec.Spec) []string {
 		}
 	}
 	return own
+}
+
+// ownFilesIn lists the files of the project in a directory. Reports are known only of a file without mistakes.
+func (a app) ownFilesIn(dir string) []string {
+	a.chdir, a.file = dir, ""
+	p, err := a.place()
+	if err != nil || p.absent() {
+		return nil
+	}
+	spec := &hclspec.Spec{Dir: p.dir, Files: hclspec.RootFiles[:]}
+	if options, err := a.pinned(p); err == nil {
+		if read, _, _ := hclspec.Load(options); read != nil {
+			spec = read
+		}
+	}
+	return p.ownFiles(spec)
 }

@@ -19,10 +19,8 @@ import (
 )
 
 type initFlags struct {
-	repo   string
-	span   string
-	bench  string
-	metric string
+	repo, span, bench string
+	draft.Reading
 }
 
 func (a *app) initialise() cli.Command {
@@ -30,22 +28,25 @@ func (a *app) initialise() cli.Command {
 	return cli.Command{
 		Name: "init", Args: "[DATASET]", Max: 1,
 		Summary: "write a commented benchmarks.hcl from commits of a repository or from a table",
-		Long: "Without DATASET, the commits are those of -range, by default the last one of the repository, each " +
-			"measured against its\n" +
-			"parent. DATASET is a table of commits as import reads it. The benchmark command is found by go.mod, " +
-			"Cargo.toml or\n" +
-			"pyproject.toml; -bench says another one. A file that is there is never replaced.",
+		Long: "Without DATASET, the commits are those of -range, by default the last one of the repository, each\n" +
+			"measured against its parent. DATASET is a table of commits as import reads it. The benchmark command\n" +
+			"is found by go.mod, Cargo.toml or pyproject.toml; -bench says another one. A metric that parse does\n" +
+			"not find in the output needs -match and -better.\n" +
+			"A file that is there is never replaced.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.repo, "repo", ".", "measure the repository at `PATH`, or at a URL where there is a DATASET")
 			fs.StringVar(&o.span, "range", "", "measure the commits of a range `A..B`")
 			fs.StringVar(&o.bench, "bench", "", "measure with `COMMAND`, run by sh at the top of the tree")
-			fs.StringVar(&o.metric, "metric", "", "decide by the metric `NAME`")
+			o.Reading.Flags(fs, "")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runInit(ctx, o, args) },
 	}
 }
 
 func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
 	place, err := a.place()
 	if err != nil {
 		return err
@@ -72,8 +73,7 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	}
 	if len(args) > 0 {
 		if o.span != "" {
-			return &cli.UsageError{Message: "a table names its commits itself",
-				Remedy: "leave out -range, or the table"}
+			return &cli.UsageError{Message: "a table names its commits itself", Remedy: "leave out either"}
 		}
 		err = a.fromTable(&p, args[0])
 	} else {
@@ -159,12 +159,10 @@ func (o *initFlags) command(w *git.WorkTree) (b draft.Bench, err error) {
 		return b, hint("Say it with -bench, as in -bench 'make bench'.",
 			"init: nothing tells which command measures: there is no go.mod, Cargo.toml or pyproject.toml")
 	}
-	if o.metric != "" {
-		b.Metric = o.metric
-	}
+	o.Apply(&b)
 	if b.Metric == "" {
-		return b, hint("Name the number that decides with -metric; benchgraph parse FILE lists those of an output.",
-			"init: nothing tells which metric of -bench decides")
+		return b, hint("Name the number that decides with -metric; benchgraph parse FILE lists those of an output. "+
+			"-match reads one that is not listed.", "init: nothing tells which metric of -bench decides")
 	}
 	return b, nil
 }

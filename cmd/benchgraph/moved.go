@@ -57,6 +57,6 @@ func (s *session) uncommittedIn(ctx context.Context, repo hclspec.Address) {
 		return
 	}
 	s.note("Note: %s of %s %s uncommitted changes, which no commit has and nothing here measures: benchgraph try "+
-		"measures them.",
-		view.Count(len(files), "file"), repo, map[bool]string{true: "has", false: "have"}[len(files) == 1])
+		"measures them.", view.Count(len(files), "file"), repo,
+		map[bool]string{true: "has", false: "have"}[len(files) == 1])
 }

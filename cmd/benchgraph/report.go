@@ -152,8 +152,11 @@ func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Re
 	for i, name := range names {
 		names[i] = strings.TrimPrefix(name, "report.")
 		if !slices.Contains(known, names[i]) {
-			return nil, hint("The file's report blocks have these names.", "there is no report %q%s", name,
-				cli.Suggest(names[i], known))
+			remedy := "The file has no report block; without a name, all its compares are reported."
+			if len(spec.Reports) > 0 {
+				remedy = "The file's report blocks are " + several(known) + "."
+			}
+			return nil, hint(remedy, "there is no report %q%s", name, cli.Suggest(names[i], known))
 		}
 	}
 	if len(names) > 0 {

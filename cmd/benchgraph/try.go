@@ -71,8 +71,7 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		}
 	} else if p, err := a.place(); err == nil && p.absent() && a.file == "" {
 		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
-			"the file is with "+
-			"-chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
+			"the file is with -chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
 	}
 	var of attempted
 	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (t *hclspec.Try, err error) {
@@ -81,7 +80,7 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	}
 	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) { return spec.OnlyTry(of.benchmark, of.Commit) }
 	o.keepGoing = true
-	if o.bench.metric == undecided {
+	if o.bench.Metric == undecided {
 		if err := a.pilot(ctx, o); err != nil {
 			return err
 		}

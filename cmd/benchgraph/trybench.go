@@ -25,30 +25,24 @@ import (
 type benchFlags struct {
 	command string
 	base    string
-	metric  string
-	match   string
-	better  string
 	protect cli.List
+	draft.Reading
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.command, "bench", "",
 		"without a file: measure with `COMMAND`, run by sh in the tree, in the directory where benchgraph was started")
 	fs.StringVar(&o.base, "base", "HEAD", "with -bench: measure against the revision `REV`")
-	fs.StringVar(&o.metric, "metric", "", "with -bench: decide by the metric `NAME`; needed if the output has several")
-	fs.StringVar(&o.match, "match", "", "with -bench: read the metric from the first group of `REGEXP`")
-	fs.StringVar(&o.better, "better", "", "with -match: `higher` or lower")
+	o.Reading.Flags(fs, "with -bench: ")
 	fs.Var(&o.protect, "protect", "with -bench: take files that match `GLOB` from the baseline; may be repeated")
 }
 
 // check refuses what does not fit together.
 func (o *tryFlags) checkBench(a *app) error {
 	if o.bench.command == "" {
-		if o.bench.base != "HEAD" || o.bench.metric+o.bench.match+o.bench.better != "" || len(o.bench.protect) > 0 {
-			return &cli.UsageError{
-				Message: "-base, -metric, -match, -better and -protect go with -bench",
-				Remedy:  "a file says all that itself",
-			}
+		if o.bench.base != "HEAD" || o.bench.Reading != (draft.Reading{}) || len(o.bench.protect) > 0 {
+			return &cli.UsageError{Message: "-base, -metric, -match, -better and -protect go with -bench",
+				Remedy: "a file says all that itself"}
 		}
 		return nil
 	}
@@ -58,11 +52,7 @@ func (o *tryFlags) checkBench(a *app) error {
 			Remedy:  "leave out either",
 		}
 	}
-	if o.bench.match != "" && o.bench.better == "" || o.bench.better != "" && o.bench.match == "" {
-		return &cli.UsageError{Message: "-match and -better go together",
-			Remedy: "write -better=higher or -better=lower"}
-	}
-	return nil
+	return o.bench.Check()
 }
 
 // draftTry writes the file of a try that has none, beside the state, and makes it the project of this call.
@@ -91,15 +81,13 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	bench := draft.Known(o.command)
-	bench.Metric = cmp.Or(o.metric, bench.Metric, undecided)
+	o.Reading.Apply(&bench)
+	bench.Metric = cmp.Or(bench.Metric, undecided)
 	if len(o.protect) > 0 {
 		bench.Protect = o.protect
 	}
 	bench.Dir = strings.TrimPrefix(filepath.ToSlash(below), ".")
-	if bench.Match, bench.Better = o.match, o.better; o.match != "" && o.metric == "" {
-		bench.Metric = "result"
-	}
-	o.metric = bench.Metric
+	o.Metric = bench.Metric
 	p := draft.Project{
 		Head: []string{"Written by benchgraph try -bench, anew each time."}, Repo: w.Top,
 		Commits: []draft.Commit{{Name: base[:12], Rev: base}}, Bench: bench,
@@ -132,7 +120,7 @@ func (a *app) pilot(ctx context.Context, o *tryFlags) error {
 	first := *o
 	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
 	first.show = func(ctx context.Context, s *session, applied *campaign.Applied) (err error) {
-		o.bench.metric, err = s.metricOf(ctx, applied)
+		o.bench.Metric, err = s.metricOf(ctx, applied)
 		return err
 	}
 	if err := a.applyLocked(ctx, &first.applyFlags, nil, nil); err != nil {

@@ -124,6 +124,9 @@ func (p *Project) HCL() []byte {
 	line("  command = %s", quoted("cd "+shellWord("src/"+p.Bench.Dir)+" && "+p.Bench.Command))
 	line("  quiet = true # nothing else of benchgraph's runs meanwhile")
 	line("  metrics {")
+	if p.Bench.Match == "" {
+		line("    # A number that parse does not list needs a metric block with match and better.")
+	}
 	line("    primary = %s # the number that decides; benchgraph parse FILE lists those of an output",
 		quoted(p.Bench.Metric))
 	if p.Bench.File != "" {

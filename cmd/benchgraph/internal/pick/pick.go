@@ -37,6 +37,14 @@ func Candidate(text string) (candidate, benchmark string) {
 	return at.Key + run, benchmark
 }
 
+// nodeKinds are the kinds of blocks that are nodes themselves.
+var nodeKinds = []string{
+	"benchmark", "canary", "compare", "fetch", "image", "repo", "report", "source", "task", "wheel",
+}
+
+// derived holds the kinds of nodes that every block of another kind has.
+var derived = map[string]string{"trial": "benchmark", "source": "repo"}
+
 // Declared refuses addresses of nodes, and patterns of them, if no block of the files has such a name. That takes no
 // graph, and so no question to the driver of devices, which may hang.
 func Declared(spec *hclspec.Spec, texts ...string) error {
@@ -47,7 +55,12 @@ func Declared(spec *hclspec.Spec, texts ...string) error {
 		}
 		var known []string
 		if !slices.ContainsFunc(spec.Declared, func(block hclspec.Address) bool {
-			known = append(known, block.String(), at.Kind+"."+block.Name)
+			if slices.Contains(nodeKinds, block.Kind) {
+				known = append(known, block.String())
+			}
+			if derived[at.Kind] == block.Kind {
+				known = append(known, at.Kind+"."+block.Name)
+			}
 			ok, err := hclspec.MatchAddress("*."+at.Name, block.String())
 			return ok || err != nil || block.Name == at.Name
 		}) {
