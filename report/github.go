@@ -83,7 +83,7 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 		}
 		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
 			why = codeCell(shortenTo(cmp.Or(c.OpenText(), c.Reason), 160))
-		} else if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() {
+		} else if c.Doubtful() {
 			why = "may be a false one among so many (q above 0.05)"
 		}
 		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate),

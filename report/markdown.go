@@ -152,10 +152,9 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
 			marks = append(marks, notes.mark(c.Why()))
 		}
-		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() && c.Primary {
-			marks = append(marks,
-				notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no "+
-					"headline"))
+		if c.Doubtful() {
+			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and "+
+				"it belongs in no headline"))
 		}
 		for _, caveat := range caveatTexts(c) {
 			if mark := notes.mark(caveat); !slices.Contains(marks, mark) {

@@ -94,6 +94,9 @@ func campaign() Document {
 		Text: "fix aimv2: edits vLLM's registration of one config"})
 	ttft := judge("22d33bac", "human", "ttft_p99", "ms", stats.Lower, -0.3, 0.1, 7)
 	ttft.Primary = false
+	pair := rows[0] // without a q, and so without a note on it
+	pair.Candidate, pair.Against, pair.Caveats = "22d33bac/human", "22d33bac/claude", nil
+	doc.Pairs = []stats.Comparison{pair}
 	rows = append(rows, ttft)
 	for i, o := range stats.Outcomes() {
 		if o.Judged() {

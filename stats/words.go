@@ -114,3 +114,9 @@ const Headline = 0.05
 func (c *Comparison) Stands() bool {
 	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > 0 && c.Q <= Headline
 }
+
+// Doubtful says whether a win or loss on the primary metric may be false among so many. A row without a q, which is in
+// no list, is not.
+func (c *Comparison) Doubtful() bool {
+	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > Headline
+}
