@@ -45,7 +45,7 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 		case !c.Primary:
 		case slices.Contains(urgency, c.Outcome):
 			shown = append(shown, c)
-		case c.Outcome == stats.Tie:
+		case c.Outcome == stats.Tie && c.Measured():
 			ties = append(ties, c)
 		default:
 			rest = append(rest, c)
@@ -56,7 +56,7 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 	})
 	folded := &strings.Builder{}
 	p.fold(folded, "Ties", ties)
-	p.fold(folded, "Without figures", rest)
+	p.fold(folded, "Further candidates without figures", rest)
 	p.foldCaveats(folded, append(shown, ties...))
 	fmt.Fprintf(folded, "%s\n", identityCode(p.Snapshot))
 	p.rows(out, shown, mostComment-folded.Len())

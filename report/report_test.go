@@ -270,10 +270,13 @@ func TestMarkdownTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var doc Document
 		for i := range rapid.IntRange(1, 20).Draw(t, "n") {
-			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: rapid.SampledFrom([]string{"x",
-				"y"}).Draw(t, "compare"), Commit: "c",
+			row := stats.Comparison{Compare: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "compare"), Commit: "c",
 				Candidate: "c/" + string(rune('a'+i)), Primary: true, Blocks: 7, P: 0.01,
-				Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")})
+				Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}
+			if row.Outcome == stats.Tie && rapid.Bool().Draw(t, "identical") {
+				row.Blocks, row.Caveats = 0, []stats.Caveat{{Kind: stats.CaveatIdentical}}
+			}
+			doc.Comparisons = append(doc.Comparisons, row)
 		}
 		doc.Universe = len(doc.Comparisons)
 		files, err := Render(doc, "markdown")
@@ -287,8 +290,17 @@ func TestMarkdownTotals(t *testing.T) {
 				rows++
 			}
 		}
-		if rows != doc.Universe {
-			t.Fatalf("%d rows of %d:\n%s", rows, doc.Universe, files["report.md"])
+		without := 0
+		for _, part := range strings.Split(text, "### Without figures: ")[1:] {
+			n := 0
+			if _, err := fmt.Sscan(part, &n); err != nil {
+				t.Fatal(err)
+			}
+			without += n
+		}
+		head := fmt.Sprintf("have figures; %d without:", without)
+		if rows != doc.Universe || without > 0 && !strings.Contains(text, head) {
+			t.Fatalf("%d rows of %d, and the sections give %q:\n%s", rows, doc.Universe, head, text)
 		}
 	})
 }
