@@ -353,10 +353,13 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 		who = c.Against
 	}
 	i := slices.IndexFunc(failures, func(f Failed) bool { return f.Candidate == who && f.Commit == c.Commit })
-	if i < 0 {
-		if c.Outcome == stats.Infra {
-			return byRetry, ""
-		}
+	switch {
+	case i >= 0:
+	case c.Outcome == stats.Infra:
+		return byRetry, ""
+	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran: its patch does not apply, say
+		return byNothing, ""
+	default:
 		return byRun, ""
 	}
 	f := failures[i]
@@ -367,7 +370,7 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 		return byRetry, f.Remedy
 	case strings.Contains(f.Rule, "memory") || strings.HasPrefix(f.Rule, "kv_cache"):
 		return byGPUs, f.Remedy
-	case c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
+	case f.Stage != "checkout" && c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
 		return byRebuild, f.Remedy
 	}
 	return byNothing, f.Remedy

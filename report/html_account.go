@@ -76,9 +76,7 @@ func kindTable(p *prepared) pageTable {
 	}
 	for _, k := range kindsOfFailures(p.Failures) {
 		t.add(string(k.Class), text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures),
-			"failures"),
-			fmt.Sprint(len(k.Commits)),
-			optionalTime(k.Cost), text(k.Remedy, ""))
+			"failures"), fmt.Sprint(len(k.Commits)), optionalTime(k.Cost), text(k.Remedy, ""))
 	}
 	return t
 }

@@ -125,11 +125,9 @@ func failureSection(out *strings.Builder, failures []Failed) {
 		{"Commits", true}, {"Time", true}, {"Evidence of the first", false}, {"Remedy", false}}}
 	for _, k := range kindsOfFailures(failures) {
 		t.add(prose(string(k.Class)), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures),
-			"failures"),
-			fmt.Sprint(len(k.Commits)),
-			optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
-				return codeCell(shorten(clean(s)))
-			}), optional(k.Remedy, prose))
+			"failures"), fmt.Sprint(len(k.Commits)), optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
+			return codeCell(shorten(clean(s)))
+		}), optional(k.Remedy, prose))
 	}
 	t.write(out)
 	t = table{head: []column{{"Node", false}, {"Candidate", false}, {"Class", false}, {"Stage", false},

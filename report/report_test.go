@@ -265,6 +265,17 @@ func TestJSONShape(t *testing.T) {
 	}
 }
 
+// No apply and no build repairs a patch that does not apply, whether preflight or the checkout refused it.
+func TestRefusedPatch(t *testing.T) {
+	row := stats.Comparison{Commit: "c", Candidate: "c/agent", Outcome: stats.BuildFailed}
+	for _, failures := range [][]Failed{nil, {{Commit: "c", Candidate: "c/agent", Failure: failure.Failure{
+		Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout"}}}} {
+		if way, _ := wayOut(row, failures); way != byNothing {
+			t.Errorf("%q by %+v", way, failures)
+		}
+	}
+}
+
 // Whatever the outcomes are, the sums that the Markdown prints are those of its rows.
 func TestMarkdownTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
