@@ -169,7 +169,8 @@ func recoverySection(out *strings.Builder, p *prepared) {
 	}
 	fmt.Fprintf(out,
 		"## What could be recovered\n\nTimes are estimates: the blocks that are missing, which the variants of a "+
-			"commit share, each as long as the mean of those that were measured.\n\n")
+			"commit share, each as long as the mean of those that were measured; those of an open row, as the mean of "+
+			"its benchmark and commit.\n\n")
 	t := table{head: []column{{"By", false}, {"Rows without a verdict", false}, {"Candidates", false},
 		{"Estimated time", true}, {"Remedy", false}}}
 	for _, r := range list {

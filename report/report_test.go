@@ -19,6 +19,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -89,6 +90,11 @@ func campaign() Document {
 		judge("015069b0", "human", "output_token_throughput", "tok/s", stats.Higher, -0.05, 0.01, 7),
 		judge("6ce01f30", "human", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 15),
 		judge("6ce01f30", "claude", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 7),
+	}
+	for i := range rows[3:] { // their commit's blocks are shorter than those of the others
+		open := &rows[3+i]
+		open.Settle = &settle.Estimate{Blocks: open.Needed - open.Blocks}
+		open.Settle.Took = time.Duration(open.Settle.Blocks) * 4 * time.Minute
 	}
 	rows[0].Caveats = append(rows[0].Caveats, stats.Caveat{Kind: stats.CaveatFix,
 		Text: "fix aimv2: edits vLLM's registration of one config"})
