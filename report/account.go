@@ -264,17 +264,18 @@ type recovery struct {
 	Of         int      `json:"of"` // rows without a verdict
 	Candidates []string `json:"candidates"`
 	Remedies   []string `json:"remedies"`
-	// Cost estimates the seconds of the missing blocks: the mean time of a block that was measured × the blocks of a
-	// row. null: no block was measured, or nothing helps.
+	// Cost estimates the seconds of the missing blocks: those that would settle an open row, or else the mean time of a
+	// block that was measured × the blocks of a row. null: no block was measured, or nothing helps.
 	Cost      *float64 `json:"cost_s"`
 	Estimated bool     `json:"estimated"`
+	took      time.Duration
 }
 
 // recoveries says of every row without a verdict what would give it one.
 func recoveries(p *prepared) []recovery {
 	type group struct{ way, benchmark, commit string }
 	blocks := typicalBlocks(p.Comparisons)
-	at, needed := map[string]*recovery{}, map[group]int{} // missing blocks
+	at, needed := map[string]*recovery{}, map[group]time.Duration{} // time of the missing blocks
 	open := 0
 	for _, c := range p.Comparisons {
 		if !c.Primary || c.Outcome == stats.Win || c.Outcome == stats.Loss || c.Outcome == stats.Tie {
@@ -291,29 +292,26 @@ func recoveries(p *prepared) []recovery {
 		if remedy != "" && !slices.Contains(r.Remedies, remedy) {
 			r.Remedies = append(r.Remedies, remedy)
 		}
-		missing := blocks
-		if way == byBlocks {
-			missing = max(0, c.Needed-c.Blocks)
+		took := p.Cost.PerBlock * time.Duration(blocks)
+		switch {
+		case way == byBlocks && c.Settle != nil && c.Settle.Took > 0: // as the row says
+			took = c.Settle.Took
+		case way == byBlocks:
+			took = p.Cost.PerBlock * time.Duration(max(0, c.Needed-c.Blocks))
 		}
 		if way != byNothing && way != byIntent {
 			shared := group{way, c.Benchmark, c.Commit}
-			needed[shared] = max(needed[shared], missing)
+			needed[shared] = max(needed[shared], took)
 		}
 	}
-	missing := map[string]int{}
-	for g, n := range needed {
-		missing[g.way] += n
-	}
-	for way, n := range missing {
-		if p.Cost.PerBlock > 0 && n > 0 {
-			at[way].Cost, at[way].Estimated = seconds(p.Cost.PerBlock*time.Duration(n)), true
-		}
+	for g, took := range needed {
+		at[g.way].took += took
 	}
 	var list []recovery
 	for _, way := range []string{byFix, byRebuild, byRetry, byGPUs, byRun, byBlocks, byNothing, byIntent} {
-		if at[way] != nil {
-			at[way].Of = open
-			list = append(list, *at[way])
+		if r := at[way]; r != nil {
+			r.Of, r.Cost, r.Estimated = open, seconds(r.took), r.took > 0
+			list = append(list, *r)
 		}
 	}
 	return list
@@ -353,10 +351,13 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 		who = c.Against
 	}
 	i := slices.IndexFunc(failures, func(f Failed) bool { return f.Candidate == who && f.Commit == c.Commit })
-	if i < 0 {
-		if c.Outcome == stats.Infra {
-			return byRetry, ""
-		}
+	switch {
+	case i >= 0:
+	case c.Outcome == stats.Infra:
+		return byRetry, ""
+	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran: its patch does not apply, say
+		return byNothing, ""
+	default:
 		return byRun, ""
 	}
 	f := failures[i]
@@ -367,7 +368,7 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 		return byRetry, f.Remedy
 	case strings.Contains(f.Rule, "memory") || strings.HasPrefix(f.Rule, "kv_cache"):
 		return byGPUs, f.Remedy
-	case c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
+	case f.Stage != "checkout" && c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
 		return byRebuild, f.Remedy
 	}
 	return byNothing, f.Remedy

@@ -45,7 +45,7 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 		case !c.Primary:
 		case slices.Contains(urgency, c.Outcome):
 			shown = append(shown, c)
-		case c.Outcome == stats.Tie:
+		case c.Outcome == stats.Tie && c.Measured():
 			ties = append(ties, c)
 		default:
 			rest = append(rest, c)
@@ -56,7 +56,7 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 	})
 	folded := &strings.Builder{}
 	p.fold(folded, "Ties", ties)
-	p.fold(folded, "Without figures", rest)
+	p.fold(folded, "Further candidates without figures", rest)
 	p.foldCaveats(folded, append(shown, ties...))
 	fmt.Fprintf(folded, "%s\n", identityCode(p.Snapshot))
 	p.rows(out, shown, mostComment-folded.Len())
@@ -83,7 +83,7 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 		}
 		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
 			why = codeCell(shortenTo(cmp.Or(c.OpenText(), c.Reason), 160))
-		} else if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() {
+		} else if c.Doubtful() {
 			why = "may be a false one among so many (q above 0.05)"
 		}
 		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate),

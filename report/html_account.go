@@ -76,16 +76,15 @@ func kindTable(p *prepared) pageTable {
 	}
 	for _, k := range kindsOfFailures(p.Failures) {
 		t.add(string(k.Class), text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures),
-			"failures"),
-			fmt.Sprint(len(k.Commits)),
-			optionalTime(k.Cost), text(k.Remedy, ""))
+			"failures"), fmt.Sprint(len(k.Commits)), optionalTime(k.Cost), text(k.Remedy, ""))
 	}
 	return t
 }
 
 func recoveryTable(p *prepared) pageTable {
 	t := pageTable{ID: "recover", Title: "What could be recovered",
-		Text: "Times are estimates: the missing blocks, each as long as the mean of those that were measured.",
+		Text: "Times are estimates: the missing blocks, each as long as the mean of those that were measured; " +
+			"those of an open row, as the mean of its benchmark and commit.",
 		Head: []string{"By", "Rows without a verdict", "Candidates", "Estimated time", "Remedy"}}
 	for _, r := range recoveries(p) {
 		t.add(r.Way, share(r.Rows, r.Of, "rows"), strings.Join(r.Candidates, ", "), optionalTime(r.Cost),

@@ -59,8 +59,8 @@ func answer(out *strings.Builder, p *prepared) {
 		{"Inconclusive", true}, {"Without figures", true}}}
 	line := func(name string, c stats.Totals) {
 		n := func(o stats.Outcome) string { return fmt.Sprint(c.Counts[o]) }
-		t.add(name, fmt.Sprint(c.Universe), n(stats.Win), n(stats.Loss), n(stats.Tie), n(stats.Inconclusive),
-			fmt.Sprint(c.Universe-c.Measured()))
+		t.add(name, fmt.Sprint(c.Universe), n(stats.Win), n(stats.Loss),
+			fmt.Sprint(c.Counts[stats.Tie]-c.Identical), n(stats.Inconclusive), fmt.Sprint(c.Universe-c.Measured()))
 	}
 	for _, c := range p.compares {
 		line(codeCell(c.Compare), c)
@@ -79,7 +79,8 @@ func verdicts(t stats.Totals) string {
 	}
 	wins, losses := t.Standing[stats.Win], t.Standing[stats.Loss]
 	text := fmt.Sprintf("%d win (%.0f %% of the %d measured), %d loss, %d tie, %d inconclusive", wins,
-		100*float64(wins)/float64(measured), measured, losses, t.Counts[stats.Tie], t.Counts[stats.Inconclusive])
+		100*float64(wins)/float64(measured), measured, losses, t.Counts[stats.Tie]-t.Identical,
+		t.Counts[stats.Inconclusive])
 	if doubtful := t.Counts[stats.Win] + t.Counts[stats.Loss] - wins - losses; doubtful > 0 {
 		text += fmt.Sprintf(", and %d win or loss that may be a false one among so many (q above 0.05)", doubtful)
 	}
@@ -110,7 +111,7 @@ func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
 		case c.Compare != t.Compare:
 		case !c.Primary:
 			secondary = append(secondary, c)
-		case c.Outcome.Judged():
+		case c.Measured():
 			judged = append(judged, c)
 		default:
 			others = append(others, c)
@@ -152,10 +153,9 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
 			marks = append(marks, notes.mark(c.Why()))
 		}
-		if (c.Outcome == stats.Win || c.Outcome == stats.Loss) && !c.Stands() && c.Primary {
-			marks = append(marks,
-				notes.mark("q is above 0.05: among so many candidates this may be a false one, and it belongs in no "+
-					"headline"))
+		if c.Doubtful() {
+			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and "+
+				"it belongs in no headline"))
 		}
 		for _, caveat := range caveatTexts(c) {
 			if mark := notes.mark(caveat); !slices.Contains(marks, mark) {
@@ -245,9 +245,10 @@ func withoutFigures(out *strings.Builder, rows []stats.Comparison) {
 	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Benchmark", false},
 		{"Reason", false}, {"Caveats", false}}}
 	for _, c := range rows {
+		caveats := slices.DeleteFunc(caveatTexts(c), func(text string) bool { return text == c.Reason })
 		t.add(outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), codeCell(c.Benchmark),
 			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"),
-			prose(shorten(clean(strings.Join(caveatTexts(c), "; ")))))
+			prose(shorten(clean(strings.Join(caveats, "; ")))))
 	}
 	t.write(out)
 }

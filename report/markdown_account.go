@@ -125,11 +125,9 @@ func failureSection(out *strings.Builder, failures []Failed) {
 		{"Commits", true}, {"Time", true}, {"Evidence of the first", false}, {"Remedy", false}}}
 	for _, k := range kindsOfFailures(failures) {
 		t.add(prose(string(k.Class)), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures),
-			"failures"),
-			fmt.Sprint(len(k.Commits)),
-			optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
-				return codeCell(shorten(clean(s)))
-			}), optional(k.Remedy, prose))
+			"failures"), fmt.Sprint(len(k.Commits)), optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
+			return codeCell(shorten(clean(s)))
+		}), optional(k.Remedy, prose))
 	}
 	t.write(out)
 	t = table{head: []column{{"Node", false}, {"Candidate", false}, {"Class", false}, {"Stage", false},
@@ -171,7 +169,8 @@ func recoverySection(out *strings.Builder, p *prepared) {
 	}
 	fmt.Fprintf(out,
 		"## What could be recovered\n\nTimes are estimates: the blocks that are missing, which the variants of a "+
-			"commit share, each as long as the mean of those that were measured.\n\n")
+			"commit share, each as long as the mean of those that were measured; those of an open row, as the mean of "+
+			"its benchmark and commit.\n\n")
 	t := table{head: []column{{"By", false}, {"Rows without a verdict", false}, {"Candidates", false},
 		{"Estimated time", true}, {"Remedy", false}}}
 	for _, r := range list {

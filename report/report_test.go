@@ -19,6 +19,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -90,10 +91,18 @@ func campaign() Document {
 		judge("6ce01f30", "human", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 15),
 		judge("6ce01f30", "claude", "output_token_throughput", "tok/s", stats.Higher, 0.01, 0.06, 7),
 	}
+	for i := range rows[3:] { // their commit's blocks are shorter than those of the others
+		open := &rows[3+i]
+		open.Settle = &settle.Estimate{Blocks: open.Needed - open.Blocks}
+		open.Settle.Took = time.Duration(open.Settle.Blocks) * 4 * time.Minute
+	}
 	rows[0].Caveats = append(rows[0].Caveats, stats.Caveat{Kind: stats.CaveatFix,
 		Text: "fix aimv2: edits vLLM's registration of one config"})
 	ttft := judge("22d33bac", "human", "ttft_p99", "ms", stats.Lower, -0.3, 0.1, 7)
 	ttft.Primary = false
+	pair := rows[0] // without a q, and so without a note on it
+	pair.Candidate, pair.Against, pair.Caveats = "22d33bac/human", "22d33bac/claude", nil
+	doc.Pairs = []stats.Comparison{pair}
 	rows = append(rows, ttft)
 	for i, o := range stats.Outcomes() {
 		if o.Judged() {
@@ -262,15 +271,29 @@ func TestJSONShape(t *testing.T) {
 	}
 }
 
+// No apply and no build repairs a patch that does not apply, whether preflight or the checkout refused it.
+func TestRefusedPatch(t *testing.T) {
+	row := stats.Comparison{Commit: "c", Candidate: "c/agent", Outcome: stats.BuildFailed}
+	for _, failures := range [][]Failed{nil, {{Commit: "c", Candidate: "c/agent", Failure: failure.Failure{
+		Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout"}}}} {
+		if way, _ := wayOut(row, failures); way != byNothing {
+			t.Errorf("%q by %+v", way, failures)
+		}
+	}
+}
+
 // Whatever the outcomes are, the sums that the Markdown prints are those of its rows.
 func TestMarkdownTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var doc Document
 		for i := range rapid.IntRange(1, 20).Draw(t, "n") {
-			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: rapid.SampledFrom([]string{"x",
-				"y"}).Draw(t, "compare"), Commit: "c",
+			row := stats.Comparison{Compare: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "compare"), Commit: "c",
 				Candidate: "c/" + string(rune('a'+i)), Primary: true, Blocks: 7, P: 0.01,
-				Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")})
+				Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}
+			if row.Outcome == stats.Tie && rapid.Bool().Draw(t, "identical") {
+				row.Blocks, row.Caveats = 0, []stats.Caveat{{Kind: stats.CaveatIdentical}}
+			}
+			doc.Comparisons = append(doc.Comparisons, row)
 		}
 		doc.Universe = len(doc.Comparisons)
 		files, err := Render(doc, "markdown")
@@ -284,8 +307,17 @@ func TestMarkdownTotals(t *testing.T) {
 				rows++
 			}
 		}
-		if rows != doc.Universe {
-			t.Fatalf("%d rows of %d:\n%s", rows, doc.Universe, files["report.md"])
+		without := 0
+		for _, part := range strings.Split(text, "### Without figures: ")[1:] {
+			n := 0
+			if _, err := fmt.Sscan(part, &n); err != nil {
+				t.Fatal(err)
+			}
+			without += n
+		}
+		head := fmt.Sprintf("have figures; %d without:", without)
+		if rows != doc.Universe || without > 0 && !strings.Contains(text, head) {
+			t.Fatalf("%d rows of %d, and the sections give %q:\n%s", rows, doc.Universe, head, text)
 		}
 	})
 }

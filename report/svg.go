@@ -136,7 +136,7 @@ func tickText(effect float64) string {
 	if effect == 0 {
 		return "0 %" // and not -0
 	}
-	return fmt.Sprintf("%+.4g %%", 100*effect)
+	return strings.Replace(fmt.Sprintf("%+.4g %%", 100*effect), "-", "−", 1)
 }
 
 func shortenTo(text string, runes int) string {

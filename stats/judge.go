@@ -195,21 +195,21 @@ func (c *contrast) decide(rule Rule, survives bool) {
 	low, high := c.estimate.Interval(1 - level)
 	c.LookLow, c.LookHigh = relative(low), relative(high)
 	tieLow, tieHigh := c.estimate.Interval(0.90)
+	size, span, none := rule.texts(c.Effect, low, high)
 
 	excludes := low > 0 || high < 0
 	large := math.Abs(c.estimate.Mean) >= margin-toleranceOfMargin
 	switch {
 	case excludes && large && survives && c.estimate.Mean > 0:
 		c.Outcome = Win
-		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect),
-			rule.span(low, high), rule.none())
+		c.Reason = fmt.Sprintf("better by %s; the interval at the look's level, %s, excludes %s", size, span, none)
 	case excludes && large && survives:
 		c.Outcome = Loss
-		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes %s", rule.size(c.Effect),
-			rule.span(low, high), rule.none())
+		c.Reason = fmt.Sprintf("worse: %s; the interval at the look's level, %s, excludes %s", size, span, none)
 	case tieLow > -margin && tieHigh < margin:
 		c.Outcome = Tie
-		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", rule.span(tieLow, tieHigh), plain(rule.Tie))
+		_, inside, _ := rule.texts(c.Effect, tieLow, tieHigh)
+		c.Reason = fmt.Sprintf("the 90 %% interval, %s, lies inside ±%s", inside, plain(rule.Tie))
 	default:
 		c.Outcome = Inconclusive
 	}
@@ -232,17 +232,18 @@ func (c *contrast) decide(rule Rule, survives bool) {
 // whyOpen says which condition of a verdict does not hold.
 func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low, high float64) string {
 	var why string
+	size, span, none := rule.texts(c.Effect, low, high)
 	switch {
 	case !excludes:
 		why = fmt.Sprintf("the interval at the look's level, %s, includes %s and is too wide for a tie at ±%s",
-			rule.span(low, high), rule.none(), plain(rule.Tie))
+			span, none, plain(rule.Tie))
 	case !large:
 		why = fmt.Sprintf("the difference of %s is real but below the margin of %s, and the interval %s reaches too "+
 			"far for a tie",
-			rule.size(c.Effect), plain(rule.Tie), rule.span(low, high))
+			size, plain(rule.Tie), span)
 	default:
 		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = "+
-			"%.3g by the t test)", rule.size(c.Effect), c.PT)
+			"%.3g by the t test)", size, c.PT)
 	}
 	if c.More > 0 {
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)
@@ -260,23 +261,14 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 	return stopped + ": " + why
 }
 
-// size writes a relative effect: +5.20 %, or ×1.052 where less is better, since 434 % of a time reads as slower.
-func (r Rule) size(effect float64) string {
-	c := Comparison{Better: r.Better}
-	return c.ratioText(effect, false)
-}
-
-// span writes an interval of ln ratios as relative effects.
-func (r Rule) span(low, high float64) string {
-	return r.size(relative(low)) + " to " + r.size(relative(high))
-}
-
-// none is the size of no effect.
-func (r Rule) none() string {
-	if r.Better == Lower {
-		return "×1"
+// texts writes a relative effect, an interval of ln ratios, and no effect: +5.20 %, or ×1.052 where less is better,
+// since 434 % of a time reads as slower.
+func (r Rule) texts(effect, low, high float64) (size, span, none string) {
+	c := Comparison{Better: r.Better, Blocks: fewest, Effect: effect, Low: relative(low), High: relative(high)}
+	if none = "0"; c.factors() {
+		none = "×1"
 	}
-	return "0"
+	return c.ratioText(effect, false), c.IntervalText(), none
 }
 
 // plain writes a relative size without a sign.

@@ -147,6 +147,9 @@ func (c *Comparison) identical() bool {
 	})
 }
 
+// Measured says whether a row has figures: it was judged, and is no tie of one artefact with itself.
+func (c *Comparison) Measured() bool { return c.Outcome.Judged() && !c.identical() }
+
 // badFigure says what in the figures of a row cannot be; empty: nothing.
 func badFigure(row Comparison) string {
 	figures := []float64{row.Effect, row.First, row.Canary, row.Low, row.High, row.P, row.Q, row.HodgesLehmann,

@@ -40,22 +40,28 @@ func (c *Comparison) DirectionText() string {
 
 func (c *Comparison) ratioText(effect float64, whole bool) string {
 	switch {
-	case c.Better != Lower && effect >= 9:
-		return factor(effect)
-	case c.Better != Lower:
-		return fmt.Sprintf("%+.2f %%", 100*effect)
-	case !whole:
+	case !c.factors():
+		return percent(2, effect)
+	case c.Better != Lower || !whole:
 		return factor(effect)
 	}
 	change := math.Inf(1) // of the value itself
 	if effect > -1 {
 		change = 1/(1+effect) - 1
 	}
-	text := strings.Replace(fmt.Sprintf("%+.1f %%", 100*min(change, 1e6)), "-", "−", 1)
+	text := percent(1, min(change, 1e6))
 	if math.Abs(change) < 0.1 {
-		text = strings.Replace(fmt.Sprintf("%+.2f %%", 100*change), "-", "−", 1)
+		text = percent(2, change)
 	}
 	return fmt.Sprintf("%s (%s %s)", factor(effect), c.quantity(), text)
+}
+
+// factors says whether the effect and the interval of a row are written as ratios: all three, or none.
+func (c *Comparison) factors() bool { return c.Better == Lower || max(c.Effect, c.Low, c.High) >= 9 }
+
+// percent writes a relative effect with its sign: −5.20 %.
+func percent(digits int, effect float64) string {
+	return strings.Replace(fmt.Sprintf("%+.*f %%", digits, 100*effect), "-", "−", 1)
 }
 
 // factor writes a relative effect as the ratio that it is: ×3.32.
@@ -113,4 +119,10 @@ const Headline = 0.05
 // are false.
 func (c *Comparison) Stands() bool {
 	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > 0 && c.Q <= Headline
+}
+
+// Doubtful says whether a win or loss on the primary metric may be false among so many. A row without a q, which is in
+// no list, is not.
+func (c *Comparison) Doubtful() bool {
+	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > Headline
 }

@@ -12,6 +12,9 @@ func TestEffectsInWords(t *testing.T) {
 	}{
 		{Comparison{Better: Higher, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7}, "+5.20 %",
 			"+4.10 % to +6.30 %"},
+		{Comparison{Better: Higher, Effect: -0.01, Low: -0.0152, High: 0, Blocks: 7}, "−1.00 %",
+			"−1.52 % to +0.00 %"},
+		{Comparison{Better: Higher, Effect: 8.2627, Low: 4.4026, High: 14.88, Blocks: 7}, "×9.26", "×5.40 to ×15.88"},
 		{Comparison{Better: Higher, Effect: 19, Low: 18, High: 20, Blocks: 7}, "×20", "×19 to ×21"},
 		{Comparison{Better: Lower, Unit: "ms", Effect: 2.32, Low: 2.2, High: 2.4, Blocks: 7}, "×3.32 (time −69.9 %)",
 			"×3.20 to ×3.40"},
