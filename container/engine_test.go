@@ -45,7 +45,7 @@ func TestAnEngineSaysWhetherItFiltersSystemCalls(t *testing.T) {
 	}
 }
 
-// What an engine cannot describe is not taken for an image of root's without variables.
+// An image that the engine does not describe is an error. It would look like an image that runs as root.
 func TestAnImageThatTheEngineDoesNotDescribe(t *testing.T) {
 	e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"Id": "sha256:1", "RootFS": {}, "Os": "", "Config": {"User": ""},

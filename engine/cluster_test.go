@@ -86,8 +86,8 @@ func (j *clusterJob) place(free [clusterNodes]int) (takes [clusterNodes]int, ok 
 	return takes, true
 }
 
-// schedule starts what can start. The first job that cannot has its devices kept: later ones start only if they end
-// before it begins.
+// schedule starts the jobs that fit. Devices are kept for the first job that does not fit: a later job starts only if
+// it ends before that one begins.
 func (c *cluster) schedule() {
 	var begins time.Time // of the first job that waits; zero: none does
 	var still []*clusterJob

@@ -441,8 +441,8 @@ func TestAFailingSetup(t *testing.T) {
 	c.must(0, "plan").says(t, "4 of these nodes run as jobs") // the block works on a cluster that has the module
 }
 
-// What jobs ask for and no node has, and a directory of jobs or a store that cannot be used, are told before anything
-// is built.
+// A plan is refused before anything is built if its jobs ask for more than a node has, or if their directory or the
+// shared store cannot be used.
 func TestJobsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.NewReplacer("cpus     = 1", "cpus     = 4000", `work_dir = "WORK"`,

@@ -130,8 +130,8 @@ func TestAFileThatANodeLacks(t *testing.T) {
 		}
 	}
 	lost(0)
-	// A path that stands there as it is may be one that the command does without. The failure of a command that does
-	// not is that of the node, too, also where the baseline passes.
+	// The command may do without a path that the file names without abspath, so that the job runs. If the command fails
+	// and complains of the path, the node has failed, even if the baseline passes.
 	c.write("benchmarks.hcl", strings.NewReplacer("touch RAN; . ${abspath(\"FILE\")}", "cat in",
 		"*fast) echo 200", "*fast) cat "+c.path("rate.sh")+" || kill $$; echo 200").Replace(string(text)))
 	c.must(3, "apply").says(t, "infra", c.path("rate.sh")+" is on the machine of the project, and not here")
