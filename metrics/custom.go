@@ -178,14 +178,7 @@ func (c custom) line(to *collector, file string, l *lines) {
 				e.take(to, d, l, m[2], m[3])
 			}
 		}
-		for _, m := range e.re.FindAllSubmatch(scrubbed(printable.Covered(l.scanner.Bytes())), maxMatches) {
-			if _, err := number.Divided(string(m[1])); err == nil && !slices.ContainsFunc(matches, func(of []int) bool {
-				return of[2] >= 0 && bytes.Equal(l.bytes()[of[2]:of[3]], m[1])
-			}) {
-				to.refuse(d.Name, l.number,
-					fmt.Sprintf("a terminal sequence hides %q", clip(string(m[0]), maxLabel)))
-			}
-		}
+		e.hidden(to, d, l, matches)
 		e.unlike(l.bytes(), starts, func(end int, text string, other bool) {
 			switch {
 			case end <= l.from || end > l.to:
@@ -196,6 +189,22 @@ func (c custom) line(to *collector, file string, l *lines) {
 				to.refuse(d.Name, l.number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
 			}
 		})
+	}
+}
+
+// hidden refuses values that terminal sequences of a line hide, and that no match has.
+func (e *expression) hidden(to *collector, d Definition, l *lines, matches [][]int) {
+	covered := printable.Covered(l.scanner.Bytes())
+	if covered == nil { // as of nearly all lines
+		return
+	}
+	for _, m := range e.re.FindAllSubmatch(scrubbed(covered), maxMatches) {
+		_, err := number.Divided(string(m[1]))
+		if err == nil && !slices.ContainsFunc(matches, func(of []int) bool {
+			return of[2] >= 0 && bytes.Equal(l.bytes()[of[2]:of[3]], m[1])
+		}) {
+			to.refuse(d.Name, l.number, fmt.Sprintf("a terminal sequence hides %q", clip(string(m[0]), maxLabel)))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
@@ -26,7 +27,7 @@ type documentFormat struct {
 }
 
 // documentFormats is the table of the JSON files that are read. Of several rows that fit, the first one counts.
-func documentFormats() []documentFormat {
+var documentFormats = sync.OnceValue(func() []documentFormat {
 	return []documentFormat{
 		{name: "sglang", mode: "serving", keys: []string{"sharegpt_output_len", "request_rate"}},
 		{name: "sglang", mode: "serving", keys: []string{"dataset_name", "completed", "request_rate"}},
@@ -49,7 +50,7 @@ func documentFormats() []documentFormat {
 		{name: "pyperf", keys: []string{"benchmarks", "metadata", "runs"}, read: readPyperf},
 		{name: "googlebench", keys: []string{"benchmarks", "real_time", "time_unit"}, read: readGoogle},
 	}
-}
+})
 
 // keySearch recognises the tool that wrote a document by the keys in it.
 type keySearch struct {

@@ -62,8 +62,7 @@ func (d *Driver) leaveOut(of Device, why string, lasting bool) {
 func (d *Driver) Quarantined() []Quarantine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := []Quarantine{}
-	all = slices.AppendSeq(all, maps.Values(d.left))
+	all := slices.AppendSeq([]Quarantine{}, maps.Values(d.left))
 	slices.SortFunc(all, func(a, b Quarantine) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.UUID, b.UUID))
 	})

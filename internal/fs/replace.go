@@ -33,36 +33,43 @@ type Draft struct {
 
 // Begin makes a draft. The caller ends it by Drop.
 func Begin(path string) (*Draft, error) {
-	d := &Draft{path: path}
-	dir, name := filepath.Dir(path), "."+filepath.Base(path)+"-*"
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		// The kernel refuses links that others have laid in a directory like /tmp.
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		switch {
-		case err == nil:
-			if info, err = f.Stat(); err == nil && info.Mode().IsRegular() {
-				d.path, err = filepath.EvalSymlinks(path)
-				dir = filepath.Dir(d.path)
-				err = errors.Join(err, f.Close())
-			} else {
-				d.special, dir = f, ""
-			}
-			if err != nil {
-				return nil, err
-			}
-		case !errors.Is(err, os.ErrNotExist): // a link that leads nowhere is replaced
-			return nil, err
-		}
-	}
-	f, err := os.CreateTemp(dir, name)
+	path, special, err := target(path)
 	if err != nil {
-		if d.special != nil {
-			err = errors.Join(err, d.special.Close())
-		}
 		return nil, err
 	}
-	d.File = f
+	dir := filepath.Dir(path)
+	if special != nil {
+		dir = "" // that of temporary files
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
+	d := &Draft{f, path, special}
+	if err != nil {
+		d.Drop()
+		return nil, err
+	}
 	return d, nil
+}
+
+// target returns the path of the file that a path means: of a link, that of the file that the link leads to. What is no
+// regular file is opened for writing, too.
+func target(path string) (file string, special *os.File, err error) {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return path, nil, nil
+	}
+	// The kernel refuses links that others have laid in a directory like /tmp.
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return path, nil, nil // a link that leads nowhere is replaced
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		return path, f, nil
+	}
+	file, resolved := filepath.EvalSymlinks(path)
+	return file, nil, errors.Join(err, resolved, f.Close())
 }
 
 // Publish gives the path the content of the draft, durably and, as a file, with the mode 0644. After an error a regular
@@ -86,10 +93,10 @@ func (d *Draft) Publish() error {
 
 // Drop removes the temporary file of a draft that was not published.
 func (d *Draft) Drop() {
-	_ = d.Close()
-	_ = os.Remove(d.Name())
-	if d.special != nil {
-		_ = d.special.Close()
+	_ = d.special.Close() // where there is none, that is an error and does nothing
+	if d.File != nil {
+		_ = d.Close()
+		_ = os.Remove(d.Name())
 	}
 }
 

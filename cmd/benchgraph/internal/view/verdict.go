@@ -128,10 +128,13 @@ func remarks(row stats.Comparison) (text string) {
 	return text
 }
 
-// Probability writes a p-value with two digits. Smaller ones than 1e-12 are told apart by rounding alone.
+// leastShown is the least p-value that is written: smaller ones are told apart by rounding alone.
+const leastShown = 1e-12
+
+// Probability writes a p-value with two digits.
 func Probability(p float64) string {
-	if p < 1e-12 {
-		return "<1e-12"
+	if p < leastShown {
+		return fmt.Sprintf("<%g", leastShown)
 	}
 	return fmt.Sprintf("%.2g", p)
 }
@@ -150,8 +153,11 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 			if row.Look > 0 && len(row.Looks) > 1 {
 				text += fmt.Sprintf(", look %d of %d", row.Look, len(row.Looks))
 			}
-			if p := row.TestP(); p > 0 {
-				text += "; p " + strings.Replace("= "+Probability(p), "= <", "< ", 1)
+			switch p := row.TestP(); {
+			case p >= leastShown:
+				text += "; p = " + Probability(p)
+			case p > 0:
+				text += fmt.Sprintf("; p < %g", leastShown)
 			}
 			if row.Tie > 0 && !row.NoRatio {
 				text += fmt.Sprintf("; a difference below %.3g %% counts as none", 100*row.Tie)
