@@ -129,7 +129,7 @@ func (c *cluster) earliest(j *clusterJob) time.Time {
 	return time.Now()
 }
 
-// The campaign on the 32 devices of a cluster, with wheels that this machine builds, ends within a tenth of what no
+// The campaign on the 32 devices of a cluster, with wheels that this machine builds, ends within an eighth of what no
 // schedule can beat, where builds are not all at once and the executor has a job for each device. A job waits for 2
 // minutes in the median, and for an hour at most, before the cluster considers it.
 func TestReplayOfTheCampaignOnACluster(t *testing.T) {
@@ -140,9 +140,11 @@ func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 	delays := make([]time.Duration, len(jobs))
 	var work, longest time.Duration
 	for i, j := range jobs {
+		// No two builds end in one instant: whose job is submitted first would be chance.
+		jobs[i].build += time.Duration(random.IntN(60_000)) * time.Millisecond
 		delays[i] = min(time.Duration(float64(2*time.Minute)*math.Exp(random.NormFloat64())), time.Hour)
 		work += j.run * time.Duration(j.gpus) / gpus
-		longest = max(longest, j.build+delays[i]+j.run)
+		longest = max(longest, jobs[i].build+delays[i]+j.run)
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "%6s %8s %12s %12s %8s\n", "cores", "max_jobs", "bound", "benchgraph", "ratio")
@@ -150,8 +152,8 @@ func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 		builds, jobs int // at once
 		limit        float64
 	}{
-		{3, 16, 1.1}, {6, 16, 1.15}, {6, 32, 1.1}, {12, 32, 1.15}, {24, 32, 1.1},
-		{24, 100, 1.1}, {94, 32, 1.4}, {94, 100, 1.7},
+		{3, 16, 1.1}, {6, 16, 1.15}, {6, 32, 1.1}, {12, 32, 1.2}, {24, 32, 1.15},
+		{24, 100, 1.1}, {94, 32, 1.3}, {94, 100, 1.5},
 	} {
 		cores := at.builds * buildCores
 		least := max(bound(jobs, cores, gpus), longest, buildTime+slices.Min(delays)+work)
