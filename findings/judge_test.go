@@ -241,10 +241,11 @@ func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 	g.Members[3].Absent = stats.BuildFailed
 	missing := func(commit string) stats.Comparison {
 		return stats.Comparison{Compare: "all", Commit: commit, Candidate: commit + "/one", Primary: true,
-			Outcome: stats.NotRun}
+			Verdict: stats.Verdict{Outcome: stats.NotRun}}
 	}
 	c.Uncovered = []stats.Comparison{missing("d"), missing("a"),
-		{Compare: "all", Commit: "c", Candidate: "c/four", Primary: true, Outcome: stats.NotRun}}
+		{Compare: "all", Commit: "c", Candidate: "c/four", Primary: true,
+			Verdict: stats.Verdict{Outcome: stats.NotRun}}}
 	for i, name := range []string{"d/one", "c/base", "c/four", "c/three", "c/two", "c/one", "a/one"} {
 		c.Rank[name] = i
 	}

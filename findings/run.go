@@ -33,7 +33,8 @@ func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.
 	}
 	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: m.Bench.Address.Name, Commit: g.Commit,
 		Candidate: s.Title(), Against: base.Title(),
-		Metric: m.Bench.Metrics.Primary, Primary: true, Caveats: changed(s, base)}
+		Metric: m.Bench.Metrics.Primary, Primary: true}
+	row.Caveats = changed(s, base)
 	switch {
 	case base.Failure != nil:
 		row.Outcome, row.Reason = stats.NoBaseline, "it failed in run "+against.Name+": "+Explain(base.Failure)

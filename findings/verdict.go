@@ -45,7 +45,9 @@ func (c *Case) verdicts(g *group.Group, fit []contender, base *group.Standing) (
 		for i, v := range stats.JudgeTogether(contrasts, rule) {
 			row := judged[i].row
 			row.Metric, row.Primary, row.Unit = metric, primary, base.Units[metric]
-			row = c.qualify(g, v.Into(row), judged, i, base)
+			v.Caveats = slices.Concat(row.Caveats, v.Caveats)
+			row.Verdict = v
+			row = c.qualify(g, row, judged, i, base)
 			rows = append(rows, row)
 			if primary && row.Outcome == stats.Inconclusive {
 				more = max(more, v.More)
@@ -104,8 +106,7 @@ func (c *Case) qualify(
 	if s.Run != "" || !row.Outcome.Judged() {
 		return row
 	}
-	if same := identical(s, base); same != "" && row.Outcome != "" && !mismatched(row) &&
-		row.Blocks >= stats.FewestBlocks {
+	if same := identical(s, base); same != "" && !mismatched(row) && row.Blocks >= stats.FewestBlocks {
 		row.Outcome, row.Reason = stats.Tie, "identical artefact: both sides ran the same bytes ("+same+")"
 		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatIdentical,
 			Text: "both sides ran the same bytes (" + same +

@@ -92,8 +92,9 @@ func FuzzMarkdown(f *testing.F) {
 // hostile is a document that has s wherever text can stand.
 func hostile(s string) Document {
 	row := stats.Comparison{Compare: s, Benchmark: s, Commit: s, Candidate: s, Against: s, Metric: s, Primary: true,
-		Outcome: stats.Failed, Reason: s, Unit: s,
-		Better: s, Methodology: s, Caveats: []stats.Caveat{{Kind: "fix", Text: s}, {Kind: "fix", Text: s}}}
+		Verdict: stats.Verdict{Outcome: stats.Failed, Reason: s, Better: s,
+			Caveats: []stats.Caveat{{Kind: "fix", Text: s}, {Kind: "fix", Text: s}}}, Unit: s,
+		Methodology: s}
 	won := row
 	won.Candidate, won.Outcome, won.Blocks, won.P, won.Effect, won.Low = s+"2", stats.Win, 7, 0.0156, 0.1, -0.05
 	number, count := 1.5, 7

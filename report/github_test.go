@@ -26,9 +26,11 @@ func TestACommentFitsIntoGitHub(t *testing.T) {
 			doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "three_way", Benchmark: "serving",
 				Commit:    "22d33bac",
 				Candidate: fmt.Sprintf("22d33bac/v%d_%d", i, k), Against: "22d33bac/baseline",
-				Metric: "output_token_throughput", Primary: true, Outcome: o, Blocks: 7,
-				Reason: strings.Repeat("é", 500), Caveats: []stats.Caveat{{Kind: stats.CaveatFix,
-					Text: fmt.Sprint(i, strings.Repeat("x", 500))}}})
+				Metric: "output_token_throughput", Primary: true,
+				Verdict: stats.Verdict{Outcome: o, Blocks: 7, Reason: strings.Repeat("é", 500),
+					Caveats: []stats.Caveat{{Kind: stats.CaveatFix,
+						Text: fmt.Sprint(i, strings.Repeat("x", 500))}}},
+			})
 			doc.Universe++
 		}
 	}

@@ -68,7 +68,7 @@ func TestPicturesWithLinksAreGroups(t *testing.T) {
 // A label of the forest plot is whole, and ends before the plot begins.
 func TestLabelsOfTheForestAreWhole(t *testing.T) {
 	row := stats.Comparison{Candidate: "0ec82edd/variant_with_long_name", Metric: "output_token_throughput",
-		Outcome: stats.Win, Effect: 0.05, Low: 0.04, High: 0.06}
+		Verdict: stats.Verdict{Outcome: stats.Win, Effect: 0.05, Low: 0.04, High: 0.06}}
 	label := sign(row.Outcome) + " " + row.Candidate + " " + row.Metric
 	picture := string(forest([]stats.Comparison{row}, []string{"row"}))
 	if !strings.Contains(picture, ">"+label+"</text>") {
@@ -107,8 +107,8 @@ func TestHostileTextStaysText(t *testing.T) {
 	doc := Document{Title: hostile, Universe: 1, Comparisons: []stats.Comparison{{
 		Compare: hostile, Benchmark: hostile, Commit: hostile, Candidate: hostile + "/" + hostile, Against: hostile,
 		Metric: hostile, Primary: true,
-		Outcome: stats.Win, Reason: hostile, Effect: 0.5, Low: 0.4, High: 0.6, Blocks: 7, Unit: hostile,
-		Caveats: []stats.Caveat{{Text: hostile}},
+		Verdict: stats.Verdict{Outcome: stats.Win, Reason: hostile, Effect: 0.5, Low: 0.4, High: 0.6, Blocks: 7,
+			Caveats: []stats.Caveat{{Text: hostile}}}, Unit: hostile,
 	}}, Measurements: []Measurement{{Benchmark: hostile, Commit: hostile, Candidate: hostile, Metric: hostile,
 		Unit: hostile, Value: 1}},
 		Failures: []Failed{{Address: hostile, Log: hostile,
@@ -133,8 +133,9 @@ func TestLargePage(t *testing.T) {
 		commit := fmt.Sprintf("c%04d", i)
 		doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "c", Benchmark: "b", Commit: commit,
 			Candidate: commit + "/human",
-			Against:   commit + "/baseline", Metric: "m", Primary: true, Outcome: stats.Win, Effect: 0.1, Low: 0.05,
-			High: 0.15, Blocks: 7, Unit: "s", Better: "lower"})
+			Against:   commit + "/baseline", Metric: "m", Primary: true,
+			Verdict: stats.Verdict{Outcome: stats.Win, Effect: 0.1, Low: 0.05, High: 0.15, Blocks: 7, Better: "lower"},
+			Unit:    "s"})
 		for block := range 7 {
 			for order, variant := range []string{"baseline", "human"} {
 				doc.Measurements = append(doc.Measurements, Measurement{Benchmark: "b", Commit: commit,

@@ -30,7 +30,9 @@ func results(t *rapid.T) Document {
 			for _, name := range []string{"human", "agent"} {
 				row := stats.Comparison{Compare: "c", Benchmark: bench, Commit: commit, Candidate: commit + "/" + name,
 					Against: commit + "/base", Metric: "m",
-					Primary: true, Reason: "because", Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}
+					Primary: true,
+					Verdict: stats.Verdict{Reason: "because",
+						Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}}
 				own := State{bench, commit, name, row.Candidate, false, 1, string(row.Outcome), "because", 0}
 				if row.Outcome.Judged() {
 					row.Blocks, row.Effect, row.Low, row.High, row.P = 7, 0.03, 0.01, 0.05, 0.01

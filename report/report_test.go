@@ -79,10 +79,10 @@ func campaign() Document {
 			pairs = append(pairs, p)
 		}
 		rule := stats.Rule{Better: better, Tie: stats.DefaultTie(metric), Looks: stats.Looks(7, 15)}
-		return stats.Judge(pairs, rule).Into(stats.Comparison{Compare: "three_way", Benchmark: "serving",
+		return stats.Comparison{Verdict: stats.Judge(pairs, rule), Compare: "three_way", Benchmark: "serving",
 			Commit: commit, Candidate: commit + "/" + variant,
 			Against: commit + "/baseline", Metric: metric, Primary: true, Unit: unit,
-			Methodology: strings.Repeat("ab", 32)})
+			Methodology: strings.Repeat("ab", 32)}
 	}
 	rows := []stats.Comparison{
 		judge("22d33bac", "human", "output_token_throughput", "tok/s", stats.Higher, 0.06, 0.01, 7),
@@ -111,8 +111,9 @@ func campaign() Document {
 		commit := []string{"0ec82edd", "fc7b8d1e"}[i%2]
 		rows = append(rows, stats.Comparison{Compare: "three_way", Benchmark: "serving", Commit: commit,
 			Candidate: commit + "/variant_" + string(o),
-			Against:   commit + "/baseline", Metric: "output_token_throughput", Primary: true, Outcome: o,
-			Reason: "because of " + string(o)})
+			Against:   commit + "/baseline", Metric: "output_token_throughput", Primary: true,
+			Verdict: stats.Verdict{Outcome: o, Reason: "because of " + string(o)},
+		})
 	}
 	doc.Comparisons = rows
 	doc.Universe = len(rows) - 1
@@ -273,7 +274,7 @@ func TestJSONShape(t *testing.T) {
 
 // No apply and no build repairs a patch that does not apply, whether preflight or the checkout refused it.
 func TestRefusedPatch(t *testing.T) {
-	row := stats.Comparison{Commit: "c", Candidate: "c/agent", Outcome: stats.BuildFailed}
+	row := stats.Comparison{Commit: "c", Candidate: "c/agent", Verdict: stats.Verdict{Outcome: stats.BuildFailed}}
 	for _, failures := range [][]Failed{nil, {{Commit: "c", Candidate: "c/agent", Failure: failure.Failure{
 		Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout"}}}} {
 		if way, _ := wayOut(row, failures); way != byNothing {
@@ -288,8 +289,10 @@ func TestMarkdownTotals(t *testing.T) {
 		var doc Document
 		for i := range rapid.IntRange(1, 20).Draw(t, "n") {
 			row := stats.Comparison{Compare: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "compare"), Commit: "c",
-				Candidate: "c/" + string(rune('a'+i)), Primary: true, Blocks: 7, P: 0.01,
-				Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}
+				Candidate: "c/" + string(rune('a'+i)), Primary: true,
+				Verdict: stats.Verdict{Blocks: 7, P: 0.01,
+					Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")},
+			}
 			if row.Outcome == stats.Tie && rapid.Bool().Draw(t, "identical") {
 				row.Blocks, row.Caveats = 0, []stats.Caveat{{Kind: stats.CaveatIdentical}}
 			}

@@ -81,7 +81,7 @@ func (c *contrast) reached(rule Rule) bool {
 
 // without ends the contrast without a verdict. The reason is a caveat, too: it must stay with the numbers.
 func (c contrast) without(reason string) contrast {
-	c.Reason = reason
+	c.Outcome, c.Reason = Inconclusive, reason
 	c.Caveats = append(c.Caveats, Caveat{CaveatNoVerdict, reason})
 	return c
 }

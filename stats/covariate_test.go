@@ -46,7 +46,7 @@ func TestPositionIsRemoved(t *testing.T) {
 		!strings.Contains(v.Caveats[0].Text, "ran first in a block was 4.877 % worse") {
 		t.Errorf("%s: %s, %q", v.Outcome, v.Reason, v.Caveats)
 	}
-	row := v.Into(Comparison{})
+	row := Comparison{Verdict: v}
 	near("deviation", row.Deviation(), deviation*math.Sqrt(7)*math.Sqrt(1.0/7+1.0/49/(48.0/7)))
 	without := Judge(placed(ratios, make([]int, len(ratios))), Rule{Better: Higher, Looks: Looks(4, 15)})
 	if without.Outcome != Inconclusive || without.First != 0 || without.High-without.Low < 10*(v.High-v.Low) {

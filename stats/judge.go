@@ -49,38 +49,47 @@ type Rule struct {
 	Pairing string // blocked (or empty); independent or Runs: numbers without a verdict
 }
 
-// Verdict is what the blocks of one contrast say. Effects are relative and positive when the candidate is better.
+// Verdict is what the blocks of one contrast say. Effects are relative and positive when the candidate is better: 0.05
+// is 5 % better. Effect, Low, High and P are meaningful only if Blocks is at least 2.
 type Verdict struct {
-	Outcome Outcome // Win, Loss, Tie, Inconclusive; empty: no verdict, and Reason says why
-	Reason  string  // one sentence
-	More    int     // blocks to measure before the next look; 0: decided, or the cap is reached
-
-	Blocks int     // that the figures rest on; below 2 there is no interval, at 0 there are no figures
-	Look   int     // the last look that was reached, from 1; 0: none yet
-	Effect float64 // exp(mean of ln ratios) - 1
+	Outcome Outcome `json:"outcome"`          // Win, Loss, Tie, or Inconclusive, also where no verdict can be given
+	Reason  string  `json:"reason,omitempty"` // one sentence
+	Effect  float64 `json:"effect"`           // exp(mean of ln ratios) - 1
 	// how much better whatever ran first in its block was, which no figure contains; 0: nothing was removed
-	First float64
+	First float64 `json:"first,omitempty"`
 	// slope of the ln ratios on those of the canary, which no figure contains; 0: nothing was removed
-	Canary        float64
-	Low, High     float64 // t interval at Rule.Confidence
-	Looks         []int   // as in Rule
-	LookLow       float64 // t interval at the look's level, which decides
-	LookHigh      float64
-	HodgesLehmann float64 // median of the means of all pairs of ln ratios, as a relative effect
-	RawP          float64 // exact two-sided sign-flip test of this contrast alone
-	P             float64 // the same after Holm over the contrasts that were judged together
-	PT            float64 // t test after Holm likewise, which decides; 0: it was not made
-	Value         float64 // geometric mean of the candidate's samples
-	AgainstValue  float64 // likewise of the other's
-	Better        string  // as in Rule
-	Confidence    float64 // as in Rule
-	Tie           float64 // the margin that was used, relative
-	Detectable    float64 // smallest effect that so many blocks of this noise show in four of five cases; 0: not known
+	Canary     float64 `json:"canary,omitempty"`
+	Low        float64 `json:"low"` // bounds of the t interval at Confidence
+	High       float64 `json:"high"`
+	Confidence float64 `json:"confidence,omitempty"` // as in Rule
+	// valid blocks that the figures rest on; below 2 there is no interval, at 0 there are no figures
+	Blocks int     `json:"blocks"`
+	Look   int     `json:"look,omitempty"`  // the last look that was reached, from 1; 0: none yet
+	Looks  []int   `json:"looks,omitempty"` // as in Rule
+	P      float64 `json:"p"`               // exact two-sided sign-flip test, after Holm over what was judged together
+	PT     float64 `json:"p_t,omitempty"`   // t test after Holm likewise, which decides; 0: it was not made
+	// median of the means of all pairs of ln ratios, as a relative effect
+	HodgesLehmann float64  `json:"hodges_lehmann,omitempty"`
+	Value         float64  `json:"value,omitempty"`         // geometric mean of the candidate's samples
+	AgainstValue  float64  `json:"against_value,omitempty"` // likewise of the other's
+	Better        string   `json:"better,omitempty"`        // as in Rule
+	Tie           float64  `json:"tie,omitempty"`           // the margin that was used
+	Caveats       []Caveat `json:"caveats"`
+	// smallest effect that so many blocks of this noise show in four of five cases; 0: not known
+	Detectable float64 `json:"detectable"`
 	// blocks that would settle an inconclusive contrast, if its effect and noise stay; 0: not known
-	Needed  int
-	NoRatio bool // one side is zero throughout, so that no ratio says how much better the other one is
-	Caveats []Caveat
+	Needed int `json:"needed,omitempty"`
+	// one side is zero throughout, so that no ratio says how much better the other one is
+	NoRatio bool `json:"no_ratio,omitempty"`
+
+	More     int     `json:"-"` // blocks to measure before the next look; 0: decided, or the cap is reached
+	LookLow  float64 `json:"-"` // t interval at the look's level, which decides
+	LookHigh float64 `json:"-"`
+	RawP     float64 `json:"-"` // P before Holm
 }
+
+// TestP is the p of the test that decides, which reports show: PT, or P where only one test was made.
+func (v Verdict) TestP() float64 { return cmp.Or(v.PT, v.P) }
 
 // Judge judges one contrast that stands alone. See JudgeTogether.
 func Judge(pairs []Pair, rule Rule) Verdict {
@@ -125,24 +134,6 @@ func JudgeTogether(contrasts [][]Pair, rule Rule) []Verdict {
 		verdicts[i] = c.Verdict
 	}
 	return verdicts
-}
-
-// Into writes the verdict into a ledger's row. No verdict is entered as Inconclusive with the reason, since every row
-// has an outcome.
-func (v Verdict) Into(row Comparison) Comparison {
-	row.Outcome, row.Reason = v.Outcome, v.Reason
-	if v.Outcome == "" {
-		row.Outcome = Inconclusive
-	}
-	row.Effect, row.First, row.Canary, row.Low, row.High = v.Effect, v.First, v.Canary, v.Low, v.High
-	row.Blocks, row.P, row.HodgesLehmann = v.Blocks, v.P, v.HodgesLehmann
-	row.Value, row.AgainstValue = v.Value, v.AgainstValue
-	row.Better, row.Tie, row.Confidence = v.Better, v.Tie, v.Confidence
-	row.NoRatio, row.PT = v.NoRatio, v.PT
-	row.Look, row.Looks = v.Look, v.Looks
-	row.Detectable, row.Needed = v.Detectable, v.Needed
-	row.Caveats = append(append([]Caveat{}, row.Caveats...), v.Caveats...)
-	return row
 }
 
 func (r Rule) withDefaults() Rule {
@@ -264,7 +255,8 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 // texts writes a relative effect, an interval of ln ratios, and no effect: +5.20 %, or ×1.052 where less is better,
 // since 434 % of a time reads as slower.
 func (r Rule) texts(effect, low, high float64) (size, span, none string) {
-	c := Comparison{Better: r.Better, Blocks: fewest, Effect: effect, Low: relative(low), High: relative(high)}
+	c := Comparison{Verdict: Verdict{Better: r.Better, Blocks: fewest, Effect: effect, Low: relative(low),
+		High: relative(high)}}
 	if none = "0"; c.factors() {
 		none = "×1"
 	}

@@ -19,13 +19,13 @@ func TestDeviationOfARow(t *testing.T) {
 		for i, d := range ratios {
 			pairs = append(pairs, Pair{Block: i + 1, Candidate: 100 * math.Exp(d), Against: 100})
 		}
-		row := Judge(pairs, Rule{Better: Higher, Confidence: confidence}).Into(Comparison{})
+		row := Comparison{Verdict: Judge(pairs, Rule{Better: Higher, Confidence: confidence})}
 		if want := stat.StdDev(ratios, nil); math.Abs(row.Deviation()-want) > 1e-9 {
 			t.Fatalf("%v, want %v", row.Deviation(), want)
 		}
 	})
-	if (&Comparison{Blocks: 1, Confidence: 0.95}).Deviation() != 0 ||
-		(&Comparison{Blocks: 7, NoRatio: true, Confidence: 0.95}).Deviation() != 0 {
+	if (&Comparison{Verdict: Verdict{Blocks: 1, Confidence: 0.95}}).Deviation() != 0 ||
+		(&Comparison{Verdict: Verdict{Blocks: 7, NoRatio: true, Confidence: 0.95}}).Deviation() != 0 {
 		t.Error("a deviation of nothing")
 	}
 }

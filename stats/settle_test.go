@@ -8,7 +8,8 @@ import (
 )
 
 func TestAnOpenRowSaysWhatWouldSettleIt(t *testing.T) {
-	open := Comparison{Outcome: Inconclusive, Reason: "too wide", Blocks: 7, Detectable: 0.031, Needed: 47}
+	open := Comparison{Verdict: Verdict{Outcome: Inconclusive, Reason: "too wide",
+		Blocks: 7, Detectable: 0.031, Needed: 47}}
 	for _, test := range []struct {
 		row       Comparison
 		open, why string

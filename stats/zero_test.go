@@ -21,8 +21,8 @@ func TestZerosAreNumbers(t *testing.T) {
 		"an allocation is new":             {blocks(1, 0, 1, 0, 1, 0, 1, 0), Lower, Loss, false},
 		"what is better when it is higher": {blocks(1, 0, 2, 0, 1, 0, 2, 0), Higher, Win, false},
 		"some blocks are zero on both":     {blocks(0, 0, 5, 5, 0, 0, 7, 7), Lower, Tie, true},
-		"zero now and then":                {blocks(0, 1, 1, 0, 0, 1, 1, 1), Lower, "", true},
-		"too few":                          {blocks(0, 17, 0, 17), Lower, "", false},
+		"zero now and then":                {blocks(0, 1, 1, 0, 0, 1, 1, 1), Lower, Inconclusive, true},
+		"too few":                          {blocks(0, 17, 0, 17), Lower, Inconclusive, false},
 		"wild":                             {blocks(0, 1, 0, 1, 0, 1, 0, 1000), Lower, Inconclusive, false},
 	} {
 		v := Judge(tt.pairs, Rule{Better: tt.better})
@@ -32,7 +32,7 @@ func TestZerosAreNumbers(t *testing.T) {
 		if p := v.PT; p > 0 && p < 1e-15 {
 			t.Errorf("%s: p_t is %v, and no blocks can show that", name, p)
 		}
-		row := v.Into(Comparison{Compare: "x", Primary: true})
+		row := Comparison{Compare: "x", Primary: true, Verdict: v}
 		if figure := badFigure(row); figure != "" {
 			t.Errorf("%s: %s", name, figure)
 		}

@@ -194,8 +194,8 @@ func (p *Drawing) uncovered(c *hclspec.Compare, groups []*Group) []stats.Compari
 		if cand.Baseline || covered[cand.Key] {
 			continue
 		}
-		row := stats.Comparison{Compare: c.Address.Instance(), Commit: cand.Commit, Candidate: cand.Key, Primary: true,
-			Outcome: stats.NotRun, Reason: "no benchmark of " + c.Address.String() + " measures it"}
+		row := stats.Comparison{Compare: c.Address.Instance(), Commit: cand.Commit, Candidate: cand.Key, Primary: true}
+		row.Outcome, row.Reason = stats.NotRun, "no benchmark of "+c.Address.String()+" measures it"
 		if gap, out := p.Excluded[cand.Key]; out {
 			row.Outcome, row.Reason = gap.Outcome, gap.Why
 		}

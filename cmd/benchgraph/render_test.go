@@ -20,7 +20,7 @@ func FuzzFindings(f *testing.F) {
 	seed, err := json.Marshal(findings.Findings{
 		Universe: 2,
 		Comparisons: []stats.Comparison{{Compare: "c", Commit: "a", Candidate: "a/x", Against: "a/b", Metric: "m",
-			Primary: true, Outcome: stats.Win, Blocks: 7, P: 0.01, Effect: 0.1}},
+			Primary: true, Verdict: stats.Verdict{Outcome: stats.Win, Blocks: 7, P: 0.01, Effect: 0.1}}},
 		Measurements: []sample.Measurement{{Benchmark: "b", Commit: "a", Candidate: "a/x", Block: 1, Metric: "m",
 			Value: 1.5, Unit: "ms", Start: "2024-01-01T00:00:00Z"}},
 	})

@@ -167,9 +167,12 @@ func TestPlanJSON(t *testing.T) {
 // it stays a line.
 func TestVerdictsOnATerminal(t *testing.T) {
 	rows := []stats.Comparison{{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "output_token_throughput",
-		Primary: true, Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7,
-		Better: stats.Higher, Value: 104200, AgainstValue: 99.5, Unit: "tok/s",
-		Caveats: []stats.Caveat{{Kind: "fix", Text: "the fix f may change speed, and both sides have it"}}}}
+		Primary: true,
+		Verdict: stats.Verdict{Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7,
+			Better: stats.Higher, Value: 104200, AgainstValue: 99.5,
+			Caveats: []stats.Caveat{{Kind: "fix", Text: "the fix f may change speed, and both sides have it"}}},
+		Unit: "tok/s",
+	}}
 	for columns, want := range map[int]string{
 		0: `compare.x: 1 candidate = 1 win
   commit  candidate  metric                   better    value                 effect                      outcome
@@ -194,7 +197,7 @@ func TestVerdictsOnATerminal(t *testing.T) {
 		}
 	}
 	rows = append(rows, rows[0], stats.Comparison{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true,
-		Outcome: stats.NotRun, Reason: "nobody measures it"})
+		Verdict: stats.Verdict{Outcome: stats.NotRun, Reason: "nobody measures it"}})
 	rows[0].Benchmark, rows[1].Benchmark = "latency_of_the_first_token", "throughput"
 	for columns := 70; columns <= 130; columns += 10 {
 		var b bytes.Buffer
@@ -221,11 +224,15 @@ func TestVerdictsOnATerminal(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	var b bytes.Buffer
 	Verdicts(&b, Style{}, []stats.Comparison{
-		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true, Outcome: stats.Win,
-			Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7, Caveats: []stats.Caveat{{Kind: "fix", Text: "fix f"}}},
-		{Compare: "x", Commit: "c1", Candidate: "c1/claude", Metric: "m", Primary: true, Outcome: stats.Failed,
-			Reason: "run: \x1b[31mexit status 1"},
-		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n", Outcome: stats.Tie, Blocks: 7},
+		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true,
+			Verdict: stats.Verdict{Outcome: stats.Win, Effect: 0.052, Low: 0.041, High: 0.063, Blocks: 7,
+				Caveats: []stats.Caveat{{Kind: "fix", Text: "fix f"}}},
+		},
+		{Compare: "x", Commit: "c1", Candidate: "c1/claude", Metric: "m", Primary: true,
+			Verdict: stats.Verdict{Outcome: stats.Failed, Reason: "run: \x1b[31mexit status 1"},
+		},
+		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n",
+			Verdict: stats.Verdict{Outcome: stats.Tie, Blocks: 7}},
 	}, false)
 	for _, want := range []string{
 		"compare.x: 2 candidates = 1 failed + 1 win\n",
@@ -239,7 +246,8 @@ func TestVerdicts(t *testing.T) {
 		t.Errorf("a secondary metric is shown:\n%s", &b)
 	}
 	b.Reset()
-	Grounds(&b, []stats.Comparison{{Blocks: 7, PT: 1e-15}, {Blocks: 7, PT: 0.00123}})
+	Grounds(&b, []stats.Comparison{{Verdict: stats.Verdict{Blocks: 7, PT: 1e-15}},
+		{Verdict: stats.Verdict{Blocks: 7, PT: 0.00123}}})
 	if got := b.String(); !strings.Contains(got, "; p < 1e-12\n") || !strings.Contains(got, "; p = 0.0012\n") {
 		t.Errorf("grounds without a p:\n%s", got)
 	}
@@ -248,11 +256,12 @@ func TestVerdicts(t *testing.T) {
 func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 	rows := []stats.Comparison{
 		{Compare: "x", Benchmark: "latency", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true,
-			Outcome: stats.Win, Effect: 0.05, Blocks: 1},
-		{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true, Outcome: stats.NotRun,
-			Reason: "nobody measures it"},
+			Verdict: stats.Verdict{Outcome: stats.Win, Effect: 0.05, Blocks: 1}},
+		{Compare: "x", Commit: "c2", Candidate: "c2/human", Primary: true,
+			Verdict: stats.Verdict{Outcome: stats.NotRun, Reason: "nobody measures it"},
+		},
 		{Compare: "x", Benchmark: "load", Commit: "c1", Candidate: "c1/human", Metric: "m", Primary: true,
-			Outcome: stats.Tie, Effect: 0.01, Blocks: 1},
+			Verdict: stats.Verdict{Outcome: stats.Tie, Effect: 0.01, Blocks: 1}},
 	}
 	var one, two bytes.Buffer
 	Verdicts(&one, Style{}, rows[:2], false)
