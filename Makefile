@@ -19,10 +19,10 @@ demo: build
 # Measured commands wait much and compute little, so that they run beside the others. The unit tests are last: they end with the
 # list of the tests that were skipped, and why.
 test: lint
-	@rm -f bin/again
+	@rm -f bin/again.*
 	$(MAKE) -j2 --output-sync=target checked measured
 	@cat bin/skipped 2>/dev/null || true
-	@sed 's/^/SECOND RUN /' bin/again 2>/dev/null || true
+	@cat bin/again.* 2>/dev/null | sed 's/^/SECOND RUN /'
 
 checked:
 	$(MAKE) -j1 faults unit
@@ -31,9 +31,8 @@ checked:
 measured:
 	$(MAKE) -j1 examples rehearse rehearse-gpu
 
-# The tests of a package that a failing one is run once more in, for bin/again to say which those were: each is a mistake to be
-# found. Lint has vetted the code.
-TESTS := go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-report=bin/again
+# A failing test is run once more, and bin/again.TARGET says so: each is a mistake to be found. Lint has vetted the code.
+TESTS = go tool gotestsum --format pkgname --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-report=bin/again.$@
 
 # A program with the race detector ends a second late otherwise, each time. First processes of sandboxes, but for the tests of
 # executor, and what is no apply in the stories run without the detector: as a program of the tests that is called benchgraph, and
@@ -50,8 +49,8 @@ ALONE = $(shell grep -rl --include='*_test.go' 'needtest.NoRace' .)
 SLOW = $(shell sed -n 's/^func \(Test[A-Za-z]*\).*/\1/p' $(FAULTS) | paste -sd'|')
 COMPUTED = $(shell awk -F'[^A-Za-z0-9]+' '/^func Test/ { name = $$2 } /needtest.NoRace/ { print name }' $(ALONE) | paste -sd'|')
 faults:
-	go tool gotestsum --format pkgname -- -tags faults,$(PURE) -vet=off -timeout 20m -run '^($(SLOW)|$(COMPUTED))$$' \
-		$(patsubst %/,%,$(sort $(dir $(FAULTS) $(ALONE))))
+	$(TESTS) --packages='$(patsubst %/,%,$(sort $(dir $(FAULTS) $(ALONE))))' -- -tags faults,$(PURE) -vet=off -timeout 20m \
+		-run '^($(SLOW)|$(COMPUTED))$$'
 
 # The tests that need a container engine, with others than this machine's: each comes from Debian, or from its Go module, and runs
 # apart. Takes root and half an hour for each.
