@@ -70,8 +70,7 @@ func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
 		return nil
 	}
 	if _, err := x.Open(); err != nil {
-		return &failure.Failure{Message: fmt.Sprintf("executor %s: %v", x.Name, err),
-			Remedy: "Apply on a machine that can submit jobs."}
+		return &failure.Failure{Message: fmt.Sprintf("executor %s: %v", x.Name, err)} // which has the remedy
 	}
 	if err := x.ready(); err != nil {
 		return &failure.Failure{Message: fmt.Sprintf("executor %s: work_dir: %v", x.Name, err),

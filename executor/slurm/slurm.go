@@ -58,7 +58,7 @@ type Cluster struct {
 	keys map[string]*turn // of jobs that are being submitted
 }
 
-// Open finds Slurm's commands.
+// Open finds Slurm's commands, and asks the cluster whether it knows the options that all jobs have.
 func Open(o Options) (*Cluster, error) {
 	if o.Grace <= 0 {
 		o.Grace = 20 * time.Second
@@ -75,7 +75,7 @@ func Open(o Options) (*Cluster, error) {
 		}
 		c.programs[name] = program
 	}
-	return c, nil
+	return c, c.asked()
 }
 
 // check says what is wrong with an ID.

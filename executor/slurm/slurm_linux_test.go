@@ -287,7 +287,6 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{GPUs: 2})
 	for words, change := range map[string]func(*job.Job, *slurm.Asks){
-		"invalid partition specified":                   func(_ *job.Job, a *slurm.Asks) { a.Partition = "nowhere" },
 		"Requested node configuration is not available": func(j *job.Job, _ *slurm.Asks) { j.GPUs = 3 },
 		"node configuration is not available; ask":      func(_ *job.Job, a *slurm.Asks) { a.Gres = "gpu:b300:1" },
 	} {
@@ -299,6 +298,17 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: job %q, %v", words, id, err)
 		}
 	}
+	for words, asks := range map[string]slurm.Asks{
+		"Invalid partition name specified (--partition=nowhere); ask for": {Partition: "nowhere"},
+		"Invalid feature specification (--constraint=nothing); ask for":   {Constraint: "nothing"},
+	} {
+		if _, err := slurm.Open(slurm.Options{Asks: asks, Environ: s.Environ()}); err == nil ||
+			!strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
+	s.StopController()
+	s.open(t, s.Environ(), slurm.Asks{Partition: "nowhere"}) // nobody says that there is none
 	if len(s.said) != 0 {
 		t.Errorf("the user was told %q", s.said)
 	}

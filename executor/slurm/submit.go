@@ -218,21 +218,12 @@ func (o *Options) words(j job.Job) (args []string, script string, err error) {
 	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append", "--export-file=3",
 		"--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + dir,
 		"--output=" + strings.ReplaceAll(filepath.Join(dir, outputFile), "%", "%%")}
-	add := func(option, value string) {
-		if value != "" {
-			args = append(args, "--"+option+"="+value)
-		}
-	}
+	args = append(args, o.options()...)
 	amount := func(option string, n int64, unit string) {
 		if n > 0 {
 			args = append(args, "--"+option+"="+strconv.FormatInt(n, 10)+unit)
 		}
 	}
-	add("partition", o.Partition)
-	add("account", o.Account)
-	add("qos", o.QOS)
-	add("constraint", o.Constraint)
-	add("gres", o.Gres)
 	amount("gpus", int64(j.GPUs), "")
 	amount("cpus-per-task", int64(j.CPUs), "")
 	amount("mem", (j.Memory+1<<20-1)>>20, "M")
@@ -242,6 +233,42 @@ func (o *Options) words(j job.Job) (args []string, script string, err error) {
 	amount("time", int64((j.Time+time.Minute-1)/time.Minute), "")
 	// the command ends what sbatch reads options from
 	return args, "#!/bin/sh\n:\nexport " + job.NameVariable + "=\"$SLURM_JOB_ID\"\n" + j.Script + "\n", nil
+}
+
+// unknown are words about options of sbatch that no job can have, in lower case.
+var unknown = []string{"invalid partition", "invalid account", "invalid qos", "invalid feature"}
+
+// asked says which option of all jobs the cluster does not know. Nothing is wrong where it does not answer, or says
+// something else: what else sbatch refuses may depend on the job, or pass.
+func (c *Cluster) asked() error {
+	options := c.o.options()
+	if len(options) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	_, err := c.run(ctx, call{name: "sbatch", args: append(options, "--test-only"), stdin: "#!/bin/sh\n"})
+	var f *failure
+	if errors.As(err, &f) && slices.ContainsFunc(unknown, func(words string) bool {
+		return strings.Contains(strings.ToLower(f.words), words)
+	}) {
+		return fmt.Errorf("%s: %s (%s); ask for what the cluster has (sinfo and scontrol show partition say so)", name,
+			strings.ReplaceAll(f.words, "allocation failure: ", ""), strings.Join(options, " "))
+	}
+	return nil
+}
+
+// options are those of sbatch that all jobs have.
+func (a *Asks) options() (args []string) {
+	for _, o := range []struct{ name, value string }{
+		{"partition", a.Partition}, {"account", a.Account}, {"qos", a.QOS}, {"constraint", a.Constraint},
+		{"gres", a.Gres},
+	} {
+		if o.value != "" {
+			args = append(args, "--"+o.name+"="+o.value)
+		}
+	}
+	return args
 }
 
 // label is the name with nothing in it that could be taken for a field of scontrol.
