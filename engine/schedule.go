@@ -69,10 +69,11 @@ type signals struct {
 func newRun(ctx context.Context, p *Plan, o ApplyOptions) *run {
 	r := &run{
 		ApplyOptions: o,
-		decider:      decider{PlanOptions: p.options, steps: slices.Clone(p.Steps), applying: true, ignoreEvicted: true},
-		plan:         p,
-		jobs:         make([]job, len(p.Steps)),
-		ctx:          ctx,
+		decider: decider{PlanOptions: p.options, steps: slices.Clone(p.Steps), applying: true,
+			ignoreEvicted: true},
+		plan: p,
+		jobs: make([]job, len(p.Steps)),
+		ctx:  ctx,
 		signals: signals{calls: make(chan func()), workers: make(chan func()), over: make(chan struct{}),
 			interrupted: ctx.Done()},
 		ready:    queue.Queue[*Step]{Compare: byTurn(remaining(p, o.Pool))},

@@ -109,9 +109,8 @@ func (c *Case) qualify(
 	if same := identical(s, base); same != "" && !mismatched(row) && row.Blocks >= stats.FewestBlocks {
 		row.Outcome, row.Reason = stats.Tie, "identical artefact: both sides ran the same bytes ("+same+")"
 		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatIdentical,
-			Text: "both sides ran the same bytes (" + same +
-				"): the change reaches nothing that is installed, or one of them is the artefact of another commit; the " +
-				"figures show only noise"})
+			Text: "both sides ran the same bytes (" + same + "): the change reaches nothing that is installed, or one " +
+				"of them is the artefact of another commit; the figures show only noise"})
 	}
 	if reason, failed := survivorship(row.Attempts, s, base); reason != "" {
 		row.Outcome, row.Reason = stats.Inconclusive, reason

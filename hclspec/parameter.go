@@ -57,7 +57,8 @@ func (m *mentions) scan(src []byte, filename string) {
 	}
 }
 
-var paramUse = lazyregexp.New(`(?:\b(commit|variant)\s*\.\s*)?\bparams\s*(?:\.\s*([\pL_][\pL\pN_-]*)|\[\s*\\?"([^"\\]+)\\?"\s*\])`)
+var paramUse = lazyregexp.New(`(?:\b(commit|variant)\s*\.\s*)?\bparams\s*` +
+	`(?:\.\s*([\pL_][\pL\pN_-]*)|\[\s*\\?"([^"\\]+)\\?"\s*\])`)
 
 func (m mentions) complete(params cty.Value) cty.Value {
 	if !params.IsKnown() {

@@ -114,8 +114,8 @@ func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
 		if fs.Below(at, path.Clean(volume)) {
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "in_volume", Stage: "build",
-				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part of it",
-					at, volume),
+				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part "+
+					"of it", at, volume),
 				Remedy: "begin with an image without that VOLUME, or put it elsewhere"}}
 		}
 	}

@@ -211,7 +211,8 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 		if err := m.verify(ctx, f.Verify); err == nil {
 			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n",
 				f.Fix.Address.Name)
-			m.note(stepRecord{What: "fix " + f.Fix.Address.Name, Skipped: "nothing to do: its verify passes without it"})
+			m.note(stepRecord{What: "fix " + f.Fix.Address.Name,
+				Skipped: "nothing to do: its verify passes without it"})
 			m.ran.Undo(f.Fix.Address.String() + " had nothing to do")
 			return nil
 		}

@@ -30,7 +30,8 @@ func (m *making) python(ctx context.Context) (python.Layout, error) {
 	}
 	found, ok := python.Parse(text)
 	if !ok {
-		return found, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "no_site", Stage: "build",
+		return found, &engine.Failure{Failure: failure.Failure{
+			Class: failure.Permanent, Rule: "no_site", Stage: "build",
 			Message: "the image has no directory of Python packages, and $SITE or install needs one",
 			Remedy:  "begin with an image that has python3"}}
 	}

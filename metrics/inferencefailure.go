@@ -36,7 +36,8 @@ func remedyOf(rule string) string {
 	case ruleIncomplete:
 		return "keep the whole output of the tool, or read its JSON file: metrics { file = \"NAME\" }"
 	case ruleAmbiguous:
-		return "let the command print one result: send the output of warm-up runs elsewhere, or use design { warmup = N }"
+		return "let the command print one result: send the output of warm-up runs elsewhere, or use " +
+			"design { warmup = N }"
 	case ruleUnit:
 		return "use a version of SGLang from 0.1.20 on, or a metric block with the right unit"
 	}

@@ -2,19 +2,20 @@
 //
 // A [Parser] turns the output of one run into samples, one for each metric. The names of the metrics are:
 //
-//   - vllm and sglang: request_throughput, ttft_p99, latency_avg, … with one unit each, whatever the version prints. All
-//     names stand in docs/formats.md. An output of a part of the requests has a Failure.
-//   - gobench (go test -bench): "Decode/text ns/op", the name without Benchmark and without the -N that all lines share,
-//     a space, and the unit as printed. Several lines of one benchmark (-count) are one sample, their arithmetic mean. A name
-//     that several packages have is preceded by its package and a dot. The unit alone, "ns/op", is the geometric mean over
-//     the benchmarks that print it, which is the benchmark's own value when there is one.
+//   - vllm and sglang: request_throughput, ttft_p99, latency_avg, … with one unit each, whatever the version prints.
+//     All names stand in docs/formats.md. An output of a part of the requests has a Failure.
+//   - gobench (go test -bench): "Decode/text ns/op", the name without Benchmark and without the -N that all lines
+//     share, a space, and the unit as printed. Several lines of one benchmark (-count) are one sample, their arithmetic
+//     mean. A name that several packages have is preceded by its package and a dot. The unit alone, "ns/op", is the
+//     geometric mean over the benchmarks that print it, which is the benchmark's own value when there is one.
 //   - redis (redis-benchmark): set_requests_per_second, and set_latency_avg, _min, _p50, _p95, _p99, _max as far as
 //     printed. The remark in "LRANGE_100 (first 100 elements)" is left out, unless two tests would then share a name.
 //     The name without the test, requests_per_second, is again the geometric mean over the tests.
-//   - redis (memtier_benchmark): sets_, gets_, totals_ and so on with ops_per_second, hits_per_second, misses_per_second,
-//     kb_per_second, latency_avg, latency_p50, latency_p99, latency_p99.9. Of several runs, the average counts.
-//   - hyperfine, pytest, pyperf, googlebench: "NAME time_mean", "NAME real_time" and so on; time_mean alone is the geometric
-//     mean over all, or the only one. aiperf: the names of vllm.
+//   - redis (memtier_benchmark): sets_, gets_, totals_ and so on with ops_per_second, hits_per_second,
+//     misses_per_second, kb_per_second, latency_avg, latency_p50, latency_p99, latency_p99.9. Of several runs, the
+//     average counts.
+//   - hyperfine, pytest, pyperf, googlebench: "NAME time_mean", "NAME real_time" and so on; time_mean alone is the
+//     geometric mean over all, or the only one. aiperf: the names of vllm.
 //   - json: the path of every number in the last document, "results.0.p99".
 //   - metrics of one's own ([NewCustom]): the name that the definition gives.
 //

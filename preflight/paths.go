@@ -12,11 +12,14 @@ import (
 
 var (
 	// Directories of one machine's users and disks: no image has them, and another machine has others.
-	private = lazyregexp.New(`^(~|/(home|Users|data|mnt|nfs|scratch|raid|gpfs|lustre|fsx|efs|shared|media|net|workspace/users)/)[^ ]*`)
+	private = lazyregexp.New(`^(~|/(home|Users|data|mnt|nfs|scratch|raid|gpfs|lustre|fsx|efs|shared|media|net|` +
+		`workspace/users)/)[^ ]*`)
 	// Options whose value is an input file, and options whose value is an output file.
 	reads     = lazyregexp.New(`(^|-)(path|file|dataset|input|config|template|prompts|corpus|trace|schema)(s)?$`)
-	writesOut = lazyregexp.New(`(^|-)(output|out|result|results|save|dump|log|logs|profile|export|cache|dir|download)(-|$)`)
-	extension = lazyregexp.New(`\.(json|jsonl|txt|csv|tsv|yaml|yml|toml|parquet|arrow|jinja|py|sh|xml|pkl|npy|gz|zst|tar)$`)
+	writesOut = lazyregexp.New(`(^|-)(output|out|result|results|save|dump|log|logs|profile|export|cache|dir|download)` +
+		`(-|$)`)
+	extension = lazyregexp.New(`\.(json|jsonl|txt|csv|tsv|yaml|yml|toml|parquet|arrow|jinja|py|sh|xml|pkl|npy|gz|zst|` +
+		`tar)$`)
 )
 
 // paths checks the files that a program is given.

@@ -63,7 +63,8 @@ func (c *checker) parent(commit *Commit) {
 }
 
 var (
-	amdPath   = regexp.MustCompile(`(?i)(^|[/_.,=-])(rocm|hip|amd|mi300x?|mi325x?|mi350x?|mi250x?|mi200|gfx9[0-9a-f]*|aiter|hipify)([/_.,-]|$)`)
+	amdPath = regexp.MustCompile(`(?i)(^|[/_.,=-])(rocm|hip|amd|mi300x?|mi325x?|mi350x?|mi250x?|mi200|gfx9[0-9a-f]*|` +
+		`aiter|hipify)([/_.,-]|$)`)
 	amdTitle  = regexp.MustCompile(`(?i)\[[^\]]*(rocm|amd|hip)[^\]]*\]|\bmi(200|250|300|325|350)x?\b`)
 	amdDevice = regexp.MustCompile(`(?i)\bamd\b|instinct|radeon|\bmi(200|250|300|325|350)`)
 	prose     = regexp.MustCompile(`(?i)\.(md|rst|txt)$|^docs?/|^tests?/|^\.github/|^\.buildkite/`)

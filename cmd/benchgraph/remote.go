@@ -26,7 +26,8 @@ func (s *session) chooseExecutor(usable []declared.Executor) *declared.Executor 
 		}
 	}
 	if s.machine == "" && len(usable) > 1 {
-		s.note("Warning: the file has %d executors: -machine names the machine of one. This plan uses none.", len(usable))
+		s.note("Warning: the file has %d executors: -machine names the machine of one. This plan uses none.",
+			len(usable))
 	}
 	return nil
 }
@@ -37,8 +38,8 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 		return nil
 	}
 	if o.try != nil || o.derive != nil {
-		s.note("Warning: a worker knows what the file says, and nothing else: executor %s gets no jobs of this command, and "+
-			"what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
+		s.note("Warning: a worker knows what the file says, and nothing else: executor %s gets no jobs of this "+
+			"command, and what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
 		return nil
 	}
 	self, _ := os.Executable() // Linux always knows it

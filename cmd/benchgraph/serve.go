@@ -35,7 +35,8 @@ func (a *app) serve() cli.Command {
 	o := &serveFlags{}
 	return cli.Command{
 		Name: "serve", Summary: "serve the report as a live page, read-only",
-		Long: "Prints the page's address and answers until it is interrupted. It follows any apply, and the next one.\n" +
+		Long: "Prints the page's address and answers until it is interrupted. It follows any apply, and " +
+			"the next one.\n" +
 			"An -addr that other machines reach needs a token, which is in the printed address.\n" +
 			"/events is the run log as server-sent events, /metrics is for Prometheus.",
 		Flags: func(fs *flag.FlagSet) {

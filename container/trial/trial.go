@@ -64,7 +64,8 @@ func GPUs(ctx context.Context, e *container.Engine, labels map[string]string) (d
 }
 
 // Lacks says why there is no container engine that commands run in, or none that can do something, which check tries
-// and may be nil; empty: this engine does. Commands run below the directories state and store. It takes 10 seconds at most.
+// and may be nil; empty: this engine does. Commands run below the directories state and store. It takes 10 seconds at
+// most.
 func Lacks(e *container.Engine, state, store, something string,
 	check func(context.Context, *container.Engine) error) string {
 	if e == nil {

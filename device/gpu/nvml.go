@@ -48,8 +48,8 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return answer{}, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
-		return answer{},
-			errors.New("NVML: driver and library are of different versions: the driver was updated; reboot or reload it")
+		return answer{}, errors.New("NVML: driver and library are of different versions: the driver was updated; " +
+			"reboot or reload it")
 	default:
 		return answer{}, fmt.Errorf("NVML: %v", ret)
 	}

@@ -113,8 +113,8 @@ func openToAll(dir string) error {
 		return &os.PathError{Op: "open", Path: dir, Err: unix.ENOTDIR}
 	}
 	if info.Mode()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
-		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run chmod +t %[1]s",
-			dir, info.Mode())
+		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run "+
+			"chmod +t %[1]s", dir, info.Mode())
 	}
 	return nil
 }

@@ -61,8 +61,8 @@ func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		}
 		mean, _, _ := inference.MeanInterval(saved, clockConfidence)
 		return []stats.Caveat{{Kind: stats.CaveatClock, Text: fmt.Sprintf(
-			"by the numbers in the outputs %s did the work %s faster than %s, and by the wall clock its command took %s",
-			s.Title(), seconds(gain), base.Title(), longer(mean))}}
+			"by the numbers in the outputs %s did the work %s faster than %s, and by the wall clock its command took "+
+				"%s", s.Title(), seconds(gain), base.Title(), longer(mean))}}
 	}
 	mean, _, most := inference.MeanInterval(saved, clockConfidence)
 	usual, _, _ := inference.MeanInterval(before, clockConfidence)

@@ -73,7 +73,8 @@ func (r *Room) fullFailure(err error) *engine.Failure {
 	defer r.mu.Unlock()
 	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: engine.DiskFull, Stage: "run", Message: err.Error(),
-		Remedy: "free some space where the engine keeps its images, or let it keep them on a larger disk, and apply again",
+		Remedy: "free some space where the engine keeps its images, or let it keep them on a larger disk, and " +
+			"apply again",
 	}}
 	if said, ok := errors.AsType[*container.Error](err); ok {
 		f.Message = said.Doing + ": " + said.Reason

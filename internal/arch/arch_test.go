@@ -151,8 +151,8 @@ func TestImportsGoDownwards(t *testing.T) {
 	for _, s := range sources(t, false) {
 		level, _, ok := storey(s.pkg)
 		if !ok {
-			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to docs/architecture.md",
-				s.name)
+			t.Errorf("%s: the package stands on no storey; add it to the table in this test and to "+
+				"docs/architecture.md", s.name)
 			continue
 		}
 		for _, imp := range s.file.Imports {

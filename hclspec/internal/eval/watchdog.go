@@ -63,7 +63,8 @@ func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 // weigh has an evaluation that made a large text, and holds too much, wait for the watchdog: a text that is doubled
 // outgrows a machine between two looks.
 func (s *Scope) weigh(v cty.Value) {
-	if s.most > 0 && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && len(v.AsString()) > 1<<20 {
+	if s.most > 0 && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() &&
+		len(v.AsString()) > 1<<20 {
 		for usage.Memory() > s.most {
 			s.checkpoint()
 			time.Sleep(tick)

@@ -78,8 +78,9 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 			"benchgraph apply -target=" + at}
 	}
 	if e.Transcript == "" {
-		return "", "", &Missing{"nothing tells what " + at + " ran: it runs no command, an older version stored it, or it " +
-			"came from a shared store with trust", "benchgraph apply -replace=" + at + " runs it again on this machine."}
+		return "", "", &Missing{"nothing tells what " + at + " ran: it runs no command, an older version stored " +
+			"it, or it came from a shared store with trust",
+			"benchgraph apply -replace=" + at + " runs it again on this machine."}
 	}
 	if title = fmt.Sprintf("%s, attempt %s", at, e.Log); !stored {
 		title += ", before the node was changed"

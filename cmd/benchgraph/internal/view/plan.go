@@ -266,7 +266,8 @@ type planNode struct {
 	Never     bool           `json:"never,omitempty"`
 	Place     string         `json:"place,omitempty"`
 	Origin    *engine.Origin `json:"origin,omitempty"` // of a wheel with prebuilt sources
-	Waits     string         `json:"waits,omitempty"`  // why this machine cannot run the node, in a plan for another one
+	// why this machine cannot run the node, in a plan for another one
+	Waits string `json:"waits,omitempty"`
 }
 
 // Resources is what a node needs while it runs.
