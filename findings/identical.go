@@ -39,6 +39,16 @@ func identical(s, base *group.Standing) string {
 	return digestsText(own)
 }
 
+// sameWork is the caveat of a row whose sides differ in nothing that is known: none of them uses what its candidate
+// brought with it, and they were measured in the same way.
+func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
+	if len(s.OwnArtefacts()) > 0 || len(base.OwnArtefacts()) > 0 || s.Silent || base.Silent || mismatched(row) {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatSameWork, Text: "both sides did the same work: the benchmark uses nothing " +
+		"of its candidates, so the figures show only noise"}}
+}
+
 // identicalCaveat is that of a row without figures.
 func identicalCaveat(row stats.Comparison) []stats.Caveat {
 	if row.Outcome != stats.Tie {

@@ -89,6 +89,10 @@ func (c *Case) qualify(
 	row.Caveats = append(row.Caveats, doubt.FewRequests(row.Metric, s, base)...)
 	row.Caveats = append(row.Caveats, doubt.Contradictions(row.Metric, s, base)...)
 	if row.Primary {
+		if same := sameWork(row, s, base); same != nil {
+			row.Caveats = append(row.Caveats, same...)
+			row.Detectable, row.Needed = 0, 0 // no number of such blocks settles it
+		}
 		all := []*group.Standing{base}
 		for _, other := range judged {
 			all = append(all, other.Standing)

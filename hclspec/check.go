@@ -101,10 +101,17 @@ func (l *loader) checkComparable() {
 	}
 }
 
-// checkBlocks makes sure that what a block has once is the same for all of its members: the variants of a commit.
+// checkBlocks makes sure that what a block has once is the same for all of its members, the variants of a commit, and
+// that not all else is the same, too.
 func (l *loader) checkBlocks() {
 	type group struct{ benchmark, commit string }
 	first := map[group]*Benchmark{}
+	compared := map[string]bool{} // benchmarks, until one is warned of
+	for _, c := range l.spec.Compares {
+		for _, of := range c.Of {
+			compared[of.Name] = true
+		}
+	}
 	for i := range l.spec.Benchmarks {
 		b := &l.spec.Benchmarks[i]
 		commit, _, member := strings.Cut(b.Candidate, "/")
@@ -116,6 +123,13 @@ func (l *loader) checkBlocks() {
 			first[g] = b
 		}
 		other := first[g]
+		if b != other && compared[b.Address.Name] && slices.Equal(b.Data, other.Data) && b.work() == other.work() {
+			compared[b.Address.Name] = false
+			l.scope.Diags.Warn("", b.Range, "The same work for all candidates", fmt.Sprintf(
+				"%s and %s do the same, so that a comparison shows noise. Give the benchmark what differs between "+
+					"them: their trees, as in data = { \"src/\" = each.source }, or what is made from them.",
+				other.Address, b.Address))
+		}
 		if b.smClock() != other.smClock() {
 			at := other
 			if b.smClock() > 0 {
@@ -135,6 +149,9 @@ func (l *loader) checkBlocks() {
 		}
 	}
 }
+
+// work is all that is run, as a text.
+func (b *Benchmark) work() string { return fmt.Sprint(b.Work, b.Data, b.Client, b.Server) }
 
 // smClock is the clock at which the devices are locked; 0: they are not.
 func (b *Benchmark) smClock() int {

@@ -203,6 +203,7 @@ variant "human" {}
 benchmark "b" {
   for_each = candidates
   client   = each.commit.rev
+  data     = { "src/" = each.source }
   command  = "run ${each.commit.params.model}"
   metrics { primary = "x" }
 }

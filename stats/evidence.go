@@ -13,6 +13,7 @@ const (
 	CaveatMissing       = "missing"            // a metric is missing on one side
 	CaveatConstant      = "constant"           // the metric has one value in all blocks
 	CaveatIdentical     = "identical_artefact" // both sides ran the same bytes
+	CaveatSameWork      = "same_work"          // no side uses anything of its candidate
 	CaveatRequests      = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
 	CaveatContradiction = "contradiction"      // numbers of one output contradict each other
 	CaveatClock         = "wall_clock"         // the wall clock does not know of the gain
