@@ -69,11 +69,13 @@ func (s *Standing) Counted(names []string) map[int]float64 {
 	return counts
 }
 
-// OwnArtefacts are the digests of what the candidate brought with it, by node without the candidate.
+// OwnArtefacts are the digests of what the candidate brought with it, by node without the candidate. A result that
+// several commits share names the candidate that was measured first, of the same variant.
 func (s *Standing) OwnArtefacts() map[string]string {
 	own := map[string]string{}
 	for node := range s.Artefacts {
-		if name, ok := strings.CutSuffix(node, fmt.Sprintf("[%q]", s.Candidate())); ok && s.Candidate() != "" {
+		name, key, _ := strings.Cut(node, "[")
+		if _, variant, ok := strings.Cut(s.Candidate(), "/"); ok && strings.HasSuffix(key, "/"+variant+`"]`) {
 			own[name] = s.Artefacts.Of(node)
 		}
 	}
