@@ -49,6 +49,15 @@ func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		"of its candidates, so the figures show only noise"}}
 }
 
+// shared is the caveat of a candidate that was not measured itself. A commit that has another name now shares nothing.
+func (c *Case) shared(s *group.Standing) []stats.Caveat {
+	if _, declared := c.Rank[s.Shares]; !declared {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatShared,
+		Text: "these are the blocks of " + s.Shares + ", which does the same work: both rows are one measurement"}}
+}
+
 // identicalCaveat is that of a row without figures.
 func identicalCaveat(row stats.Comparison) []stats.Caveat {
 	if row.Outcome != stats.Tie {

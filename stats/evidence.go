@@ -14,6 +14,7 @@ const (
 	CaveatConstant      = "constant"           // the metric has one value in all blocks
 	CaveatIdentical     = "identical_artefact" // both sides ran the same bytes
 	CaveatSameWork      = "same_work"          // no side uses anything of its candidate
+	CaveatShared        = "shared"             // another candidate does the same work: one measurement
 	CaveatRequests      = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
 	CaveatContradiction = "contradiction"      // numbers of one output contradict each other
 	CaveatClock         = "wall_clock"         // the wall clock does not know of the gain
