@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -77,7 +78,8 @@ func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
 		r.Next.Dropped[address] = gap
 		if c, failed := r.causeBehind(g, m); failed {
 			r.Next.Causes[address] = c
-			if lacks && gap.Outcome == stats.Infra && !m.Baseline && !apart && g.Design.Pairing != "independent" {
+			if lacks && gap.Outcome == stats.Infra && !m.Baseline && !apart && g.Design.Pairing != "independent" &&
+				!r.again(c) {
 				wait = func() { r.wait(g, m, c) }
 			}
 		}
@@ -151,11 +153,19 @@ func (r *Round) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 		address := other.Bench.Address.String()
 		if _, known := r.Next.Dropped[address]; !known && other.Name != m.Name {
 			r.Next.Dropped[address] = tasks.Absence{Outcome: stats.NotRun, Why: fmt.Sprintf(
-				"it is measured in the same blocks as %s, for which %s is missing this time: "+
-					"the next apply tries again, and with a skip block for %[1]s the others are measured without it",
+				"it is measured in the same blocks as %s, for which %s is missing this time: the next apply tries "+
+					"again and, if it is missing again, measures the others without it, as with a skip block for %[1]s",
 				m.Candidate, c.Address)}
 		}
 	}
+}
+
+// again reports whether a node failed like this in an earlier apply, too: a candidate whose build says each time that
+// a server is away would else keep its whole commit from being measured.
+func (r *Round) again(c tasks.Cause) bool {
+	return slices.ContainsFunc(r.Journal.Attempts(c.Address), func(a journal.Attempt) bool {
+		return a.Key == c.Attempt.Key && a.Run != c.Attempt.Run && a.Failure != nil && a.Failure.Class.Retried()
+	})
 }
 
 // cannot says why a member cannot be measured: something that it needs failed or cannot be made here.
