@@ -51,23 +51,32 @@ func subjectOf(n *engine.Node, f *failure.Failure) string {
 // teach adds the fix that a rule asks for to the lock, and returns the news for the user. It returns nil if the lock
 // has the fix already, or if the cures do not have it.
 func (l *Learner) teach(rule string, cures []tasks.Cure, candidate, evidence string) []string {
-	name, wanted := fix.Wanted(rule)
-	at := slices.IndexFunc(cures, func(c tasks.Cure) bool { return c.Fix.Address.Name == name })
-	if !wanted || at < 0 {
+	name, learnt, isNew := lesson(l.Lock, rule, cures, candidate)
+	if !isNew {
 		return nil
 	}
-	learnt := lockfile.Fix{Commit: tasks.CommitOf(candidate), At: cures[at].At, Evidence: evidence}
-	if slices.ContainsFunc(l.Lock.Fixes[name], func(known lockfile.Fix) bool {
-		return known.Commit == learnt.Commit && (known.At == "" || known.At == learnt.At)
-	}) {
-		return nil
-	}
+	learnt.Evidence = evidence
 	if l.Lock.Fixes == nil {
 		l.Lock.Fixes = map[string][]lockfile.Fix{}
 	}
 	l.Lock.Fixes[name] = append(l.Lock.Fixes[name], learnt)
 	return []string{fmt.Sprintf("fix.%s learnt for %s: %s (applied to %s)", name, cmp.Or(learnt.Commit, "all"),
 		evidence, learnt.At)}
+}
+
+// lesson is the fix that a rule asks for, and where it is to be applied. It is not new if the lock has it already, or
+// if the cures do not have it.
+func lesson(lock *lockfile.Lock, rule string, cures []tasks.Cure, candidate string) (name string, learnt lockfile.Fix,
+	isNew bool) {
+	name, wanted := fix.Wanted(rule)
+	at := slices.IndexFunc(cures, func(c tasks.Cure) bool { return c.Fix.Address.Name == name })
+	if !wanted || at < 0 {
+		return name, learnt, false
+	}
+	learnt = lockfile.Fix{Commit: tasks.CommitOf(candidate), At: cures[at].At}
+	return name, learnt, !slices.ContainsFunc(lock.Fixes[name], func(known lockfile.Fix) bool {
+		return known.Commit == learnt.Commit && (known.At == "" || known.At == learnt.At)
+	})
 }
 
 // Relearn takes over the fixes that were declared since, and would have been learnt from failures that are remembered:

@@ -75,8 +75,13 @@ func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
 		if !out {
 			continue
 		}
+		c, failed := r.causeBehind(g, m)
+		if name := r.due(c); failed && name != "" {
+			gap = tasks.Absence{Outcome: stats.NotRun,
+				Why: c.Address + " failed, and " + name + ", which mends that, has not been applied yet"}
+		}
 		r.Next.Dropped[address] = gap
-		if c, failed := r.causeBehind(g, m); failed {
+		if failed {
 			r.Next.Causes[address] = c
 			if lacks && gap.Outcome == stats.Infra && !m.Baseline && !apart && g.Design.Pairing != "independent" &&
 				!r.again(c) {
@@ -158,6 +163,20 @@ func (r *Round) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 				m.Candidate, c.Address)}
 		}
 	}
+}
+
+// due is the fix that the cause of a gap asks for and the lock does not have yet; empty: none.
+func (r *Round) due(c tasks.Cause) string {
+	step, ok := r.Plan.Step(c.Address)
+	if !ok || c.Attempt.Failure == nil {
+		return ""
+	}
+	candidate := subjectOf(step.Node, c.Attempt.Failure)
+	cures, _ := tasks.CuresOf(step.Node, candidate)
+	if name, _, isNew := lesson(r.Lock, c.Attempt.Failure.Rule, cures, candidate); isNew {
+		return "fix." + name
+	}
+	return ""
 }
 
 // again reports whether a node failed like this in an earlier apply, too: a candidate whose build says each time that
