@@ -123,7 +123,8 @@ func (l *loader) checkBlocks() {
 			first[g] = b
 		}
 		other := first[g]
-		if b != other && compared[b.Address.Name] && slices.Equal(b.Data, other.Data) && b.work() == other.work() {
+		if b != other && compared[b.Address.Name] && b.Image == other.Image && slices.Equal(b.Data, other.Data) &&
+			slices.Equal(b.Command.Shell, other.Command.Shell) && b.work() == other.work() {
 			compared[b.Address.Name] = false
 			l.scope.Diags.Warn("", b.Range, "The same work for all candidates", fmt.Sprintf(
 				"%s and %s do the same, so that a comparison shows noise. Give the benchmark what differs between "+
@@ -150,7 +151,7 @@ func (l *loader) checkBlocks() {
 	}
 }
 
-// work is all that is run, as a text.
+// work is all that is run, as a text; it takes long to make.
 func (b *Benchmark) work() string { return fmt.Sprint(b.Work, b.Data, b.Client, b.Server) }
 
 // smClock is the clock at which the devices are locked; 0: they are not.
