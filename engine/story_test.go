@@ -458,7 +458,7 @@ func TestEndOfAPlan(t *testing.T) {
 	for at, want := range map[string]string{
 		"a.ok": "a.ok: 1 <nil>", "c.c": "c.c: blocked needs b.bad, which failed false",
 		"b.bad": "b.bad: blocked crashed false {Class:permanent Rule: Stage: Subject: Evidence: Message:crashed " +
-			"Remedy:}",
+			"Remedy: Log:}",
 	} {
 		s, _ := p.Step(at)
 		end, err := p.End(t.Context(), w.store, s)
