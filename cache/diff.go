@@ -131,7 +131,7 @@ func pair(gone, fresh []Line) []int {
 	return pairs
 }
 
-// String is the change in a few words: commit.rev "a1b2" → "c3d4".
+// String is the change as a sentence: commit.rev changed from "a1b2" to "c3d4".
 func (c Change) String() string {
 	switch c.Op {
 	case Added:
@@ -139,14 +139,14 @@ func (c Change) String() string {
 	case Removed:
 		return strings.TrimSpace(title(c.Label)+" "+words(c.Old)) + " is gone"
 	case Moved:
-		return "the order of " + title(c.Label) + " and other lines"
+		return "the order of " + title(c.Label) + " and other lines changed"
 	}
 	common := 0
 	for common < len(c.Old) && common < len(c.New) && c.Old[common] == c.New[common] {
 		common++
 	}
 	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common]))
-	return name + " " + cmp.Or(words(c.Old[common:]), "nothing") + " → " +
+	return name + " changed from " + cmp.Or(words(c.Old[common:]), "nothing") + " to " +
 		cmp.Or(words(c.New[common:]), "nothing")
 }
 
@@ -193,9 +193,8 @@ func Explain(old, new string) string {
 			changes = append(changes, text)
 		}
 	}
-	sentence := strings.Join(changes[:min(2, len(changes))], ", ")
 	if more := len(changes) - 2; more > 0 {
-		sentence = fmt.Sprintf("%s and %d more", sentence, more)
+		return fmt.Sprintf("%s, %s, and %d more changed", changes[0], changes[1], more)
 	}
-	return sentence
+	return strings.Join(changes, ", and ")
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
@@ -72,6 +73,7 @@ func (r *run) conclude(s *Step, a *attempt) {
 		r.pause(s, pause)
 		return
 	}
+	event.Log = r.logOf(&a.Attempt)
 	r.emit(event)
 	r.failed = true
 	r.result.Failed++
@@ -114,6 +116,15 @@ func (r *run) asFailure(err error) *Failure {
 		f.Remedy = "free some space (" + r.Terms.FreeSpace + ") and apply again"
 	}
 	return f
+}
+
+// logOf is the path of the log that has the output of a failure, where it is on this machine.
+func (r *run) logOf(a *journal.Attempt) string {
+	path := r.logPath(a.Failure.Log)
+	if _, err := os.Stat(path); a.Failure.Log == "" || err != nil {
+		return r.logPath(a.ID)
+	}
+	return path
 }
 
 func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".log") }

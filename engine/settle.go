@@ -124,7 +124,7 @@ func (r *run) skipped(s *Step) {
 
 // failedBefore ends a step whose failure is known without an attempt.
 func (r *run) failedBefore(s *Step) {
-	failure, log := s.Failure.Failure, r.logPath(s.Failure.ID)
+	failure, log := s.Failure.Failure, r.logOf(s.Failure)
 	s.Action = Blocked
 	r.result.Failed++
 	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *failure, log})

@@ -51,7 +51,7 @@ func TestOneInputChanged(t *testing.T) {
 	changed[2].says = "rev b2"
 	p := w.plan(changed...)
 	w.wantPlan(p, "source.a=cached source.b=run wheel.w=run bench.serve=run")
-	w.wantReason(p, "source.b", `says "rev b1" → "rev b2"`)
+	w.wantReason(p, "source.b", `says changed from "rev b1" to "rev b2"`)
 	w.apply(changed...)
 	w.wantRan("source.b", "wheel.w", "bench.serve")
 	w.wantPlan(w.plan(chain()...), "source.a=cached source.b=cached wheel.w=cached bench.serve=cached")
@@ -458,7 +458,7 @@ func TestEndOfAPlan(t *testing.T) {
 	for at, want := range map[string]string{
 		"a.ok": "a.ok: 1 <nil>", "c.c": "c.c: blocked needs b.bad, which failed false",
 		"b.bad": "b.bad: blocked crashed false {Class:permanent Rule: Stage: Subject: Evidence: Message:crashed " +
-			"Remedy:}",
+			"Remedy: Log:}",
 	} {
 		s, _ := p.Step(at)
 		end, err := p.End(t.Context(), w.store, s)

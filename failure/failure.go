@@ -28,6 +28,7 @@ type Failure struct {
 	Evidence string `json:"evidence,omitempty"` // the log line that the rule matched, or the last line
 	Message  string `json:"message"`            // one sentence: what failed
 	Remedy   string `json:"remedy,omitempty"`   // what the user can do
+	Log      string `json:"log,omitempty"`      // ID of the attempt whose log has the output; empty: of the failed one
 }
 
 // Text is the message and its evidence, which is not repeated where the message holds it. The text of nil is empty.

@@ -25,6 +25,7 @@ func decodeCompare(r reader, b Block) {
 
 // notEmpty refuses a list that was written down empty; one that is empty because a collection is, is only told of.
 func (r reader) notEmpty(name string, n int) {
+	r.Distinct(name)
 	v, ok := r.Value(name)
 	switch {
 	case n > 0 || !ok:

@@ -66,6 +66,10 @@ func load(o Options, bounds eval.Bounds) (*Spec, map[string]*hcl.File, hcl.Diagn
 		l.read()
 		l.declare()
 		l.decode()
+		if len(l.blocks) == 0 && !l.scope.Diags.HasErrors() {
+			l.scope.Diags.Warn("", hcl.Range{}, "Nothing is declared",
+				l.names[0]+" has no block. Where there is no such file, benchgraph init writes one.")
+		}
 		diags = l.scope.Diags.All(l.names)
 		l.spec.Reads, l.spec.Absolute = l.dir.Reads(), l.dir.MadeAbsolute()
 		l.spec.Names = l.lock.sorted()

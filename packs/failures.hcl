@@ -140,10 +140,17 @@ failure "go_toolchain" {
 }
 
 failure "go_compile" {
-  match  = "(^|vet: |\\s)\\S*\\.go:\\d+:\\d+: |^# \\S+ \\[\\S+\\.test\\]$|\\[build failed\\]|\\[setup failed\\]"
+  match  = "(^|vet: |\\s)\\S*\\.go:\\d+:\\d+: "
   stage  = ["build", "run"]
   class  = "permanent"
-  remedy = "the source does not compile: see the lines after this one"
+  remedy = "the source does not compile: correct this line; the log has all errors"
+}
+
+failure "go_build" {
+  match  = "^# \\S+ \\[\\S+\\.test\\]$|\\[build failed\\]|\\[setup failed\\]"
+  stage  = ["build", "run"]
+  class  = "permanent"
+  remedy = "a package does not compile: its errors are in the log"
 }
 
 failure "missing_header" {

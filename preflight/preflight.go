@@ -20,6 +20,7 @@ const (
 	Image        Check = "image"        // the base image
 	Patch        Check = "patch"        // applies to its exact tree
 	Protect      Check = "protect"      // leaves the files alone that the variant protects
+	Link         Check = "link"         // no link of the tree leads out of the tree
 	LFS          Check = "lfs"          // no file of the tree is a pointer of Git LFS
 	Script       Check = "script"       // the program that a command starts
 	Flag         Check = "flag"         // the options that the program knows
@@ -73,6 +74,7 @@ type Input struct {
 	Issues     []Issue
 	Patches    map[string]string  // by candidate: why its patch is refused; empty: it applies
 	Trespasses map[string]Refusal // by candidate: its revision or its patch changes protected files
+	Escapes    map[string]string  // by revision: which link leads out of its tree
 	Pointers   map[string]string  // by revision: which of its files are pointers of Git LFS
 	Devices    []Device           // of the machine that is planned for; nil: not known
 	FreeDisk   int64              // bytes where results are kept; 0: not known

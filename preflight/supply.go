@@ -126,6 +126,9 @@ func (c *checker) patches() {
 		if f, refused := c.in.Trespasses[cand.Key]; refused {
 			c.add(Protect, Fail, f.Why, f.Remedy)
 		}
+		if why := c.in.Escapes[cand.Tree.Rev]; why != "" {
+			c.add(Link, Fail, why, "leave the candidate out: nothing of such a tree is laid out")
+		}
 		switch why, tried := c.in.Patches[cand.Key]; {
 		case !tried:
 		case why == "":

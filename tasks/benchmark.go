@@ -43,7 +43,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		own := rec.Members[t.m.Name]
 		if own.Failure != nil {
 			f := &engine.Failure{Failure: *own.Failure}
-			f.Message = fmt.Sprintf("block %d: %s", rec.Block, f.Message)
+			f.Message, f.Log = fmt.Sprintf("block %d: %s", rec.Block, f.Message), in.Entry.Log
 			return f
 		}
 		if own.Same {
@@ -56,7 +56,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 		}
 		rows, evidence, err := rec.Read(in.Entry, t.m.Bench, t.m.Name)
 		if missing, ok := errors.AsType[*engine.Failure](err); ok {
-			missing.Message = fmt.Sprintf("block %d: %s", rec.Block, missing.Message)
+			missing.Message, missing.Log = fmt.Sprintf("block %d: %s", rec.Block, missing.Message), in.Entry.Log
 		}
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 	if err := p.tryPatches(ctx, mirror, repo, in, patches); err != nil {
 		return err
 	}
-	return p.findPointers(ctx, mirror, repo, in)
+	return p.lookInto(ctx, mirror, repo, in)
 }
 
 // guarded are the sources of candidates that are refused if they change protected files.

@@ -19,7 +19,7 @@ import (
 // input gathers what the file says, and the patches that are to be tried, by candidate.
 func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
 	in := &preflight.Input{Devices: p.devices(), Patches: map[string]string{},
-		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}}
+		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
 	patches := map[string]git.Patching{}
 	trees := map[hclspec.Address]preflight.Tree{}
 	for i := range p.Spec.Sources {

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
 // A file that Git LFS tracks is a pointer in the repository, and trees are laid out as they are stored.
@@ -20,56 +23,81 @@ const (
 	largestPointer = 1 << 10 // bytes, by the specification of Git LFS
 )
 
-// findPointers finds the files of laid out revisions that are pointers of Git LFS. The attributes at the top of a tree
-// name the candidates for it, so that a repo without Git LFS costs one question.
-func (p *survey) findPointers(ctx context.Context, mirror *git.Mirror, repo hclspec.Address,
-	in *preflight.Input) error {
-	revs := map[string]bool{}
+// lookInto finds what no candidate can be made with in the trees of a repo's revisions: links that lead out of the
+// tree, and files that are pointers of Git LFS. The attributes in a tree name the candidates for pointers, so that a
+// repo without Git LFS costs one question.
+func (p *survey) lookInto(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input) error {
+	wanted := map[string]bool{}
 	for i := range p.Spec.Sources {
 		if s := &p.Spec.Sources[i]; s.Repo == repo && s.Out == nil {
-			revs[s.Rev] = true
+			wanted[s.Rev] = true
 		}
 	}
-	var places []git.Place
-	for _, rev := range slices.Sorted(maps.Keys(revs)) {
-		places = append(places, git.Place{Commit: rev, Path: ".gitattributes"})
-	}
-	found, err := mirror.Find(ctx, places)
+	revs := slices.Sorted(maps.Keys(wanted))
+	found, err := mirror.Select(ctx, revs, func(e git.Entry) bool {
+		return e.IsLink() || path.Base(e.Name) == ".gitattributes"
+	})
 	if err != nil {
 		return err
 	}
-	tracked := make([][]string, len(places))
-	err = mirror.Contents(ctx, found, largestRead, func(i int, text []byte, err error) {
-		if err == nil {
-			tracked[i] = trackedBy(string(text))
+	contents := map[string]bool{}
+	for _, entries := range found {
+		for _, e := range entries {
+			contents[e.ID] = true
 		}
-	})
-	for i := range places {
-		if len(tracked[i]) == 0 || err != nil {
+	}
+	texts, err := mirror.Blobs(ctx, slices.Collect(maps.Keys(contents)), largestRead)
+	for i := 0; i < len(revs) && err == nil; i++ {
+		targets := map[string]string{}
+		var patterns, pointers []string
+		for name, e := range found[revs[i]] {
+			if text := string(texts[e.ID]); e.IsLink() {
+				targets[name] = text
+			} else {
+				patterns = append(patterns, trackedBy(path.Dir(name), text)...)
+			}
+		}
+		if out := escape(targets); out != nil {
+			in.Escapes[revs[i]] = fmt.Sprintf("%v, at %.12s", out, revs[i])
+		}
+		if len(patterns) == 0 {
 			continue
 		}
-		var pointers []string
-		if pointers, err = pointersAmong(ctx, mirror, places[i].Commit, tracked[i]); len(pointers) > 0 {
-			in.Pointers[places[i].Commit] = fmt.Sprintf("Git LFS has the content of %d files of %.12s, such as %s: a "+
-				"command finds a pointer of three lines there", len(pointers), places[i].Commit, pointers[0])
+		if pointers, err = pointersAmong(ctx, mirror, revs[i], patterns); len(pointers) > 0 {
+			in.Pointers[revs[i]] = fmt.Sprintf("Git LFS has the content of %d files of %.12s, such as %s: a "+
+				"command finds a pointer of three lines there", len(pointers), revs[i], pointers[0])
 		}
 	}
 	return err
 }
 
-// trackedBy returns the patterns that a file of attributes gives to Git LFS.
-func trackedBy(attributes string) (patterns []string) {
+// escape returns the first link of a tree, by name, that leads out of the tree; nil: there is none.
+func escape(targets map[string]string) error {
+	links := tree.NewLinks(targets)
+	for _, name := range slices.Sorted(maps.Keys(targets)) {
+		if !links.StaysInside(name) {
+			return &git.Escapes{Path: name, Target: targets[name]}
+		}
+	}
+	return nil
+}
+
+// trackedBy returns the patterns that the file of attributes of a directory gives to Git LFS.
+func trackedBy(dir, attributes string) (patterns []string) {
 	for line := range strings.Lines(attributes) {
 		if words := strings.Fields(line); len(words) > 1 && slices.Contains(words[1:], "filter=lfs") {
 			pattern := strings.TrimPrefix(words[0], "/")
 			if !strings.Contains(words[0], "/") {
 				pattern = "**/" + pattern
 			}
-			patterns = append(patterns, pattern)
+			patterns = append(patterns, path.Join(literal().ReplaceAllString(dir, `\$0`), pattern))
 		}
 	}
 	return patterns
 }
+
+// literal matches what has a meaning in a pattern.
+var literal = lazyregexp.New(`[\\*?\[\]{}]`)
 
 // pointersAmong returns the pointers among the files of a commit that patterns match, in order.
 func pointersAmong(ctx context.Context, mirror *git.Mirror, commit string, patterns []string) ([]string, error) {

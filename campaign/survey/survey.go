@@ -156,7 +156,8 @@ func outcomeOf(f *preflight.Finding) stats.Outcome {
 	switch {
 	case f.Skip:
 		return stats.Skipped
-	case f.Check == preflight.Patch || f.Check == preflight.Protect || f.Check == preflight.Wheel:
+	case f.Check == preflight.Patch, f.Check == preflight.Protect, f.Check == preflight.Link,
+		f.Check == preflight.Wheel:
 		return stats.BuildFailed
 	case f.Check == preflight.Memory:
 		return stats.Infeasible

@@ -47,11 +47,7 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 		if t.Patch, err = s.patchFile(o.patch, spec); err != nil {
 			return t, err
 		}
-		name := o.patch
-		if name == "-" {
-			name = "standard input"
-		}
-		s.note("Trying %s against %s by benchmark.%s.", name, base.Key, benchmark)
+		s.note("Trying %s against %s by benchmark.%s.", o.given(), base.Key, benchmark)
 		return t, nil
 	}
 	rev, err := pin.Revision(ctx, config.Config, spec, repo, base.Rev)
@@ -60,6 +56,14 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 	}
 	t.Patch, err = s.uncommitted(ctx, spec, base, rev, benchmark)
 	return t, err
+}
+
+// given names what is tried as the user knows it.
+func (o *tryFlags) given() string {
+	if o.patch == "-" {
+		return "standard input"
+	}
+	return cmp.Or(o.patch, "the work tree")
 }
 
 // baselineOf finds the baseline that the command line means, and the name of the benchmark that measures it.
@@ -188,12 +192,13 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 
 // keepPatch writes a patch where nodes find it as long as this try runs: no other one can run meanwhile.
 func (s *session) keepPatch(text []byte) (string, error) {
-	path := filepath.Join(s.state, "try.diff")
-	if err := fs.Replace(path, text); err != nil {
+	if err := fs.Replace(s.keptPatch(), text); err != nil {
 		return "", fmt.Errorf("patch: %w", err)
 	}
-	return path, nil
+	return s.keptPatch(), nil
 }
+
+func (s *session) keptPatch() string { return filepath.Join(s.state, "try.diff") }
 
 // uncommitted is the path of the patch that makes the baseline into the work tree as it stands.
 func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hclspec.Candidate, rev,

@@ -90,6 +90,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c.containers(ctx)
 	c.gpus(ctx)
 	c.executors()
+	c.sharedStore(ctx)
 	c.secrets()
 	c.disk()
 	c.clock()

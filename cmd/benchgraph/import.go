@@ -34,7 +34,7 @@ func (a *app) importTable() cli.Command {
 		Summary: "convert a table of commits (JSON, JSON lines, CSV, Parquet) to commit blocks; - is standard input",
 		Long: `Columns with a usual name are found: commit, sha, rev; parent; title, subject; model; command, test_script; gpus; mode; repo.
 A benchmark's command is taken apart: flags of the engine become the parameter server, those of the benchmark client.
-Rows that hold no commit are reported with their number; the exit code is then 3, and all others are written.
+Rows that hold no commit are reported with their lines; the exit code is then 3, and all others are written.
 With -results, results that the table records are written as JSON lines, for report { recorded = [file("FILE")] }: they are listed
 beside what is measured here, and never compared.`,
 		Flags: func(fs *flag.FlagSet) {

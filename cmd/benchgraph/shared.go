@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -48,6 +49,28 @@ func (a *app) bucketOf(spec *hclspec.Store) (bucket.Bucket, error) {
 		return nil, fmt.Errorf("shared store %s: %w", spec.URL, err)
 	}
 	return b, nil
+}
+
+// sharedStore says whether this machine can read the shared store and, unless the file forbids it, write there.
+func (c *checkup) sharedStore(ctx context.Context) {
+	spec := c.spec.Store
+	if spec == nil {
+		return
+	}
+	can := "read"
+	b, err := c.bucketOf(spec)
+	switch {
+	case err != nil:
+	case spec.ReadOnly:
+		err = bucket.Readable(ctx, b)
+	default:
+		can, err = "read and written", bucket.Probe(ctx, b, "jobs/doctor-"+rand.Text())
+	}
+	if err != nil { // an apply goes on without the store, jobs do not
+		c.lacks("shared store", len(c.clusters) > 0, bucket.Remedy(err), "%s: %v", spec.URL, err)
+		return
+	}
+	c.ok("shared store", "%s can be %s", spec.URL, can)
 }
 
 // share puts the shared store that the file declares behind that of this machine. It sends no request.

@@ -128,6 +128,7 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 		return fmt.Errorf("a try has one row, and here are %d", len(rows))
 	}
 	row := rows[0]
+	row.Reason = strings.ReplaceAll(row.Reason, s.keptPatch(), o.given())
 	_, blocked := s.waitingDeclared(applied.Plan)
 	d := tryDoc{
 		Format: view.Format, Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Tried), Against: row.Against,
@@ -150,7 +151,7 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	return endOf(&o.failOn, rows, blocked, applied)
 }
 
-// tryText writes what is to be known beside the verdict, and then the verdict as one line.
+// tryText notes what is to be known beside the verdict, and writes the verdict as one line.
 func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *campaign.Applied) {
 	for _, f := range applied.Result.Failures[:min(len(applied.Result.Failures), 5)] {
 		if i := slices.IndexFunc(d.Logs, func(l tryLog) bool { return l.Address == f.Address }); i >= 0 {
@@ -158,7 +159,7 @@ func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *campaign.Ap
 		}
 	}
 	for _, c := range d.Caveats {
-		fmt.Fprintf(s.stdout, "%s\n", view.Clean(c.Text))
+		s.note("%s", c.Text)
 	}
 	line := s.style(s.stdout).Bold(string(d.Outcome))
 	switch {

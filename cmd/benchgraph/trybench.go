@@ -17,7 +17,6 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
@@ -25,7 +24,7 @@ import (
 type benchFlags struct {
 	command string
 	base    string
-	protect cli.List
+	protect draft.Globs
 	draft.Reading
 }
 
@@ -109,11 +108,6 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 // undecided stands for a metric that the output of the baseline is to tell.
 const undecided = "undecided"
 
-// preferred are the metrics that decide where an output has several, the first of them that is there.
-var preferred = []string{
-	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
-}
-
 // pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
 // output, the try reports the reason.
 func (a *app) pilot(ctx context.Context, o *tryFlags) error {
@@ -157,32 +151,8 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (stri
 			if err != nil || read.Failure != nil {
 				return undecided, err
 			}
-			return deciding(read.Samples)
+			return draft.Deciding(read.Samples)
 		}
 	}
 	return undecided, nil
-}
-
-// deciding returns the metric that decides: a preferred one, or the only one with a known direction.
-func deciding(samples []metrics.Sample) (string, error) {
-	var names []string
-	for _, s := range samples {
-		if _, known := metrics.Better(s.Metric, s.Unit); known {
-			names = append(names, s.Metric)
-		}
-	}
-	for _, name := range preferred {
-		if slices.Contains(names, name) {
-			return name, nil
-		}
-	}
-	switch {
-	case len(names) == 1:
-		return names[0], nil
-	case len(names) == 0:
-		return "", hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
-			"no number in the output of the command says what it is: %d were found", len(samples))
-	}
-	return "", hint("Say which one decides with -metric: "+several(names)+".",
-		"the output of the command has %d metrics", len(names))
 }

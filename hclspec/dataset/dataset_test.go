@@ -104,16 +104,16 @@ func TestOneBadRowStopsNoOther(t *testing.T) {
 		got = append(got, p.String())
 	}
 	want := []string{
-		"t.csv: row 6: it has 2 fields, the heading 5",
-		`t.csv: row 7: line 8: bare " in non-quoted-field`,
-		`t.csv: row 2: column "sha" has "nonsense", which is no hash of a commit`,
-		"t.csv: row 3: it names no commit",
-		`t.csv: row 4: column "sha" has 000000010000, 12 digits of a hash, and 40 are needed`,
-		"t.csv: row 5: commit 00000001 is that of t.csv: row 1",
-		`t.csv: row 8: the parent is left to git: column "parent" has abc1234, 7 digits of a hash, and 40 are needed`,
-		`t.csv: row 8: model is "m", and its command has "other", which is written`,
-		"t.csv: row 9: the parent is left to git: the table names the commit itself",
-		"t.csv: row 9: the command: it is not one plain command, so it is kept whole",
+		"t.csv: line 7: it has 2 fields, the heading 5",
+		`t.csv: line 8: bare " in non-quoted-field`,
+		`t.csv: line 3: column "sha" has "nonsense", which is no hash of a commit`,
+		"t.csv: line 4: it names no commit",
+		`t.csv: line 5: column "sha" has 000000010000, 12 digits of a hash, and 40 are needed`,
+		"t.csv: line 6: commit 00000001 is that of t.csv: line 2",
+		`t.csv: line 9: the parent is left to git: column "parent" has abc1234, 7 digits of a hash, and 40 are needed`,
+		`t.csv: line 9: model is "m", and its command has "other", which is written`,
+		"t.csv: line 10: the parent is left to git: the table names the commit itself",
+		"t.csv: line 10: the command: it is not one plain command, so it is kept whole",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

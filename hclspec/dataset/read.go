@@ -28,12 +28,16 @@ type Row struct {
 	File   string         // name of the file, as the caller gave it
 	List   string         // the list of a JSON object that the row belongs to; empty for all other files
 	Number int            // within the list, from 1; the heading of a CSV file is no row
+	Line   int            // where the row is in a file of lines, from 1; 0: a person knows it by its number
 	Fields map[string]any // string, json.Number, bool, nil, []any or map[string]any, by the name of the column
 }
 
 // Place names the row for a person.
 func (r Row) Place() string {
 	place := fmt.Sprintf("row %d", r.Number)
+	if r.Line > 0 {
+		place = fmt.Sprintf("line %d", r.Line)
+	}
 	if r.List != "" {
 		place = r.List + ", " + place
 	}
@@ -68,7 +72,7 @@ func Read(file string, data []byte) ([]Row, []Problem, error) {
 	case len(text) == 0:
 		return nil, nil, errors.New("it is empty")
 	case text[0] == '[' || text[0] == '{':
-		return readJSON(file, text)
+		return readJSON(file, data)
 	}
 	return readCSV(file, data)
 }
@@ -110,10 +114,14 @@ func readCSV(file string, data []byte) ([]Row, []Problem, error) {
 		case errors.Is(err, io.EOF):
 			return rows, problems, nil
 		case errors.As(err, &mistake):
-			problems = append(problems, Problem{row, fmt.Sprintf("line %d: %s", mistake.Line, mistake.Err), true})
+			row.Line = mistake.Line
+			problems = append(problems, Problem{row, mistake.Err.Error(), true})
 			continue
 		case err != nil:
 			return rows, problems, err
+		}
+		row.Line, _ = r.FieldPos(0)
+		switch {
 		case len(record) != len(names):
 			problems = append(problems, Problem{row, fmt.Sprintf("it has %d fields, the heading %d", len(record),
 				len(names)), true})
@@ -140,16 +148,15 @@ func readJSON(file string, data []byte) ([]Row, []Problem, error) {
 	if err == nil {
 		return rowsOf(file, whole)
 	}
-	lines := bytes.Split(data, []byte("\n"))
 	var rows []Row
 	var problems []Problem
 	number := 0
-	for _, line := range lines {
+	for i, line := range bytes.Split(data, []byte("\n")) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
 		number++
-		row := Row{File: file, Number: number}
+		row := Row{File: file, Number: number, Line: i + 1}
 		value, lineErr := decode(line)
 		fields, ok := value.(map[string]any)
 		switch {

@@ -30,6 +30,16 @@ func Probe(ctx context.Context, b Bucket, name string) error {
 	return err
 }
 
+// Readable returns why the objects of a bucket cannot be listed; nil if they can.
+func Readable(ctx context.Context, b Bucket) error {
+	ctx, cancel := context.WithTimeout(ctx, probeWithin)
+	defer cancel()
+	for _, err := range b.List(ctx, "") {
+		return err
+	}
+	return nil
+}
+
 // ErrNoBucket is wrapped by the error of a request for a bucket that is not there.
 var ErrNoBucket = errors.New("there is no such bucket")
 

@@ -140,15 +140,12 @@ func (sb *Sandbox) start(environ, mounts []string) {
 	defer sb.mu.Unlock()
 	sb.started = time.Now()
 	args := sb.definition.GetEntrypointArgs()
-	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if len(mounts) > 0 {
 		args = slices.Concat([]string{"/bin/sh", "-c", mounting, "sh"}, mounts, []string{"--"}, args)
-		attr.Cloneflags = syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER
-		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env, cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = environ, sb.dir, attr, time.Second
+	cmd.Env, cmd.Dir, cmd.WaitDelay = environ, sb.dir, time.Second
+	cmd.SysProcAttr = processOf(len(mounts) > 0)
 	cmd.Stdout = sb
 	cmd.Stderr = &bytes.Buffer{}
 	sb.cmd = cmd

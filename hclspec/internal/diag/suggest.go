@@ -43,6 +43,9 @@ func Choices(given string, candidates []string) string {
 
 // improve turns HCL's words about an attribute or a key that is not there into ones that name what is.
 func improve(d *hcl.Diagnostic) {
+	if kind, ok := strings.CutPrefix(d.Summary, "Missing name for "); ok {
+		d.Detail = fmt.Sprintf("A %s block has a name: %[1]s \"NAME\" { … }.", kind)
+	}
 	if d.Expression == nil || d.EvalContext == nil {
 		return
 	}

@@ -230,6 +230,35 @@ func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	return list.AsValueSlice()
 }
 
+// items are the values in a list; a single value counts as a list of one.
+func items(v cty.Value) []cty.Value {
+	if v.Type().IsPrimitiveType() || !v.CanIterateElements() {
+		return []cty.Value{v}
+	}
+	var all []cty.Value
+	for _, item := range v.Elements() {
+		all = append(all, item)
+	}
+	return all
+}
+
+// Distinct reports an item that a list names twice.
+func (r Reader) Distinct(name string) {
+	attr := r.Block.Attrs[name]
+	v, ok := r.Value(name)
+	if !ok || attr == nil {
+		return
+	}
+	written, _ := hcl.ExprList(attr.Expr)
+	for i, item := range items(v) {
+		if i < len(written) && slices.ContainsFunc(items(v)[:i], item.RawEquals) {
+			r.Fail(written[i].Range(), "Named twice", "%s has this item already. Leave it out, or name another one.",
+				name)
+			return
+		}
+	}
+}
+
 // Map is a map of values that are converted; want and one name the map and one of its values, for diagnostics.
 func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty.Value {
 	v, ok := r.Value(name)
@@ -247,7 +276,7 @@ func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty
 	all := v.AsValueMap()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if _, err := funcs.Convert(all[key], each); err != nil {
-			wrong = append(wrong, fmt.Sprintf("%q is %s", key, Describe(all[key])))
+			wrong = append(wrong, fmt.Sprintf("%q is %s%s", key, Describe(all[key]), instead(all[key])))
 		}
 	}
 	r.Fail(r.At(name), "Wrong type", "%s must be %s: %s, and not %s.", name, want, strings.Join(wrong, ", "), one)

@@ -18,6 +18,10 @@ import (
 
 // Number is the value of a number attribute.
 func (r Reader) Number(name string, standard float64) float64 {
+	if given, ok := r.Value(name); ok && instead(given) != "" {
+		r.Fail(r.At(name), "Wrong type", "%s must be a number, not %s%s.", name, Describe(given), instead(given))
+		return standard
+	}
 	v, ok := r.As(name, cty.Number, "a number")
 	if !ok {
 		return standard
@@ -72,12 +76,22 @@ func (r Reader) Fraction(name string, high, standard float64) float64 {
 
 // percentage reads a text such as "3%".
 func percentage(v cty.Value) (percent float64, ok bool) {
-	if v.Type() != cty.String {
+	if v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
 		return 0, false
 	}
 	text, ok := strings.CutSuffix(v.AsString(), "%")
 	percent, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	return percent, ok && err == nil
+}
+
+// instead says which number to write for a percentage, which may be a value of an object.
+func instead(v cty.Value) string {
+	for _, item := range items(v) {
+		if percent, is := percentage(item); is {
+			return fmt.Sprintf(" (write %g)", percent/100)
+		}
+	}
+	return ""
 }
 
 // digits are those of a number.
@@ -167,11 +181,17 @@ func (r Reader) Frequency(name string) int {
 	return 0
 }
 
+// around matches what looks ahead or behind in other dialects of regular expressions.
+var around = lazyregexp.New(`\(\?<?[=!]`)
+
 // Pattern is an RE2 regular expression with at least the given number of groups.
 func (r Reader) Pattern(name string, groups int) string {
 	given := r.Str(name)
 	re, err := regexp.Compile(given)
-	if err != nil {
+	if err != nil && around().MatchString(given) {
+		r.Fail(r.At(name), "Invalid regular expression", "%s: RE2 can look neither ahead nor behind. Write the text "+
+			"around the value as it is, and put a group around the value alone: \"rate: ([0-9.]+) tok\".", name)
+	} else if err != nil {
 		r.Fail(r.At(name), "Invalid regular expression", "%s: %s.", name,
 			strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	} else if v, ok := r.Value(name); ok && given == "" && v.Type() == cty.String {
@@ -200,10 +220,18 @@ func (r Reader) Path(name string) string {
 
 // Globs are doublestar patterns.
 func (r Reader) Globs(name string, standard ...string) []string {
-	if _, ok := r.Value(name); !ok {
+	v, ok := r.Value(name)
+	if !ok {
 		return standard
 	}
 	patterns := r.Strs(name)
+	for i, v := range items(v) {
+		if v.Type() == cty.Number || v.Type() == cty.Bool {
+			r.Fail(r.AtItem(name, i), "Wrong type", "%s must be a list of patterns of files, not %s.", name,
+				Describe(v))
+			return nil
+		}
+	}
 	for i, p := range patterns {
 		if err := project.CheckPattern(strings.TrimPrefix(p, "!")); err != nil {
 			r.Fail(r.AtItem(name, i), "Invalid pattern", "%s: %s.", name, err)

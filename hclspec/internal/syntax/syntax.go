@@ -3,6 +3,7 @@
 package syntax
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // Reader parses the files of a project, which together may have as much as the bounds allow.
@@ -82,7 +84,25 @@ func parse(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 	diags = withoutTheRest(diags)
 	placeHeredoc(diags, src, name)
+	for _, d := range diags {
+		m := unassigned().FindSubmatch(lineOf(src, d.Subject.Start))
+		if d.Summary == "Invalid block definition" && m != nil {
+			d.Context, d.Subject.End = nil, d.Subject.Start // not into the next line
+			d.Summary, d.Detail = "Missing equals sign", fmt.Sprintf("Write %s = %s. Only a block stands without an "+
+				"equals sign, and its braces begin in the same line.", m[1], m[2])
+		}
+	}
 	return file, diags
+}
+
+// unassigned matches an attribute without an equals sign, which the parser takes for a block.
+var unassigned = lazyregexp.New(`^\s*([A-Za-z_][A-Za-z0-9_-]*)\s+("[^"{}]*"|[A-Za-z0-9_.]+)\s*(?:(?:#|//).*)?$`)
+
+// lineOf is the line of a file that holds a position.
+func lineOf(src []byte, at hcl.Pos) []byte {
+	begin := bytes.LastIndexByte(src[:at.Byte], '\n') + 1
+	line, _, _ := bytes.Cut(src[begin:], []byte("\n"))
+	return line
 }
 
 // placeHeredoc tells of a heredoc that is not closed where the heredoc begins, and not at the end of the file.

@@ -2,11 +2,32 @@ package draft
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
+	"github.com/benchgraph/benchgraph/metrics"
 )
+
+// Globs is a flag with patterns of files, which may be given several times.
+type Globs []string
+
+func (g *Globs) String() string { return strings.Join(*g, ",") }
+
+// Set appends a pattern.
+func (g *Globs) Set(pattern string) error {
+	if !doublestar.ValidatePattern(pattern) {
+		return errors.New("it is no pattern of files, like **/*_test.go or bench/**")
+	}
+	*g = append(*g, pattern)
+	return nil
+}
 
 // Reading holds the flags that say which number decides, and how it is read.
 type Reading struct{ Metric, Match, Better string }
@@ -46,4 +67,33 @@ func (r *Reading) Apply(b *Bench) {
 		return
 	}
 	b.Metric, b.Match, b.Better = cmp.Or(r.Metric, "result"), r.Match, r.Better
+}
+
+// preferred are the metrics that decide where an output has several, the first of them that is there.
+var preferred = []string{
+	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
+}
+
+// Deciding returns the metric that decides: a preferred one, or the only one with a known direction.
+func Deciding(samples []metrics.Sample) (string, error) {
+	var names []string
+	for _, s := range samples {
+		if _, known := metrics.Better(s.Metric, s.Unit); known {
+			names = append(names, s.Metric)
+		}
+	}
+	for _, name := range preferred {
+		if slices.Contains(names, name) {
+			return name, nil
+		}
+	}
+	switch {
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) == 0:
+		return "", cli.Hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
+			"no number in the output of the command says what it is: %d were found", len(samples))
+	}
+	return "", cli.Hint("Say which one decides with -metric: "+pick.First(names, 8)+".",
+		"the output of the command has %d metrics", len(names))
 }

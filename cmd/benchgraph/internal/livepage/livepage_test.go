@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/report"
@@ -109,6 +110,30 @@ func TestToken(t *testing.T) {
 	}
 	if answer, _ := ask(t, http.DefaultClient, base, "Host", "x"); answer.StatusCode != http.StatusUnauthorized {
 		t.Errorf("without the cookie: %s", answer.Status)
+	}
+}
+
+// Connections without a request keep nobody out: the one that has waited longest makes room.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	base, _ := start(t, Config{})
+	var idle []net.Conn
+	for range mostOpen {
+		c, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(base, "http:"), "/"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		idle = append(idle, c)
+	}
+	client := &http.Client{Timeout: 5 * time.Second}
+	if answer, _ := ask(t, client, base+"now"); answer.StatusCode != http.StatusOK {
+		t.Errorf("beside %d idle connections: %s", mostOpen, answer.Status)
+	}
+	for i, c := range idle[:2] {
+		_ = c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		if _, err := c.Read(make([]byte, 1)); errors.Is(err, io.EOF) != (i == 0) {
+			t.Errorf("connection %d: %v", i, err)
+		}
 	}
 }
 

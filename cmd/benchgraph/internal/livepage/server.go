@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/benchgraph/benchgraph/report"
 )
 
@@ -64,10 +62,11 @@ func Run(ctx context.Context, l net.Listener, c Config) error {
 	s.keeper.look()
 	server := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: log.New(io.Discard, "", 0), // it would be about clients
+		ErrorLog:  log.New(io.Discard, "", 0), // it would be about clients
+		ConnState: new(crowd).note,
 	}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := server.Serve(netutil.LimitListener(l, mostOpen)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return context.Cause(ctx)

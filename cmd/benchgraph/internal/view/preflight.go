@@ -23,6 +23,7 @@ func headings() []heading {
 		{preflight.Image, "image cannot be had", "images cannot be had"},
 		{preflight.Patch, "patch refused", "patches refused"},
 		{preflight.Protect, "change of protected files", "changes of protected files"},
+		{preflight.Link, "tree with a link that leads out of it", "trees with links that lead out of them"},
 		{preflight.Memory, "model does not fit", "models do not fit"},
 		{preflight.Model, "model does not exist", "models do not exist"},
 		{preflight.Gated, "commit without access to its model", "commits without access to their models"},
@@ -99,7 +100,7 @@ func distinct(k preflight.Check, list []preflight.Finding) int {
 	seen := map[string]bool{}
 	for _, f := range list {
 		switch k {
-		case preflight.Patch, preflight.Protect, preflight.Version, preflight.Wheel:
+		case preflight.Patch, preflight.Protect, preflight.Link, preflight.Version, preflight.Wheel:
 			seen[f.Candidate+"\x00"+f.Commit] = true
 		case preflight.Flag, preflight.Script, preflight.Path, preflight.Dataset:
 			seen[f.Commit+"\x00"+f.Evidence] = true
