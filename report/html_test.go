@@ -150,3 +150,12 @@ func TestLargePage(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(page))
 	}
 }
+
+// Tables have the p of the test that decides; any other has its name.
+func TestEachPHasItsName(t *testing.T) {
+	for want, v := range map[string]stats.Verdict{"p_t 0.0200": {P: 0.125, PT: 0.02}, "p 0.1250": {P: 0.125}} {
+		if got := testP(stats.Comparison{Verdict: v}); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}

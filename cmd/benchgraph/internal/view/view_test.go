@@ -248,7 +248,7 @@ func TestVerdicts(t *testing.T) {
 	b.Reset()
 	Grounds(&b, []stats.Comparison{{Verdict: stats.Verdict{Blocks: 7, PT: 1e-15}},
 		{Verdict: stats.Verdict{Blocks: 7, PT: 0.00123}}})
-	if got := b.String(); !strings.Contains(got, "; p < 1e-12\n") || !strings.Contains(got, "; p = 0.0012\n") {
+	if got := b.String(); !strings.Contains(got, "; p_t < 1e-12\n") || !strings.Contains(got, "; p_t = 0.0012\n") {
 		t.Errorf("grounds without a p:\n%s", got)
 	}
 }
