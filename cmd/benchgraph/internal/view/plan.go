@@ -88,10 +88,22 @@ func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
 			o.Nodes[i].Word = word
 		}
 	}
+	if n := len(f.Beside); n > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("Blocks of %s may run at once and disturb each other: quiet = true in a "+
+			"benchmark gives each of its blocks the host.", strings.Join(f.Beside[:min(n, 3)], ", ")+more(n-3)))
+	}
 	for _, r := range f.Resolutions {
 		o.Notes = append(o.Notes, r.String())
 	}
 	return o
+}
+
+// more says how many of a list are not written.
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 // line is one line of a plan: one node, or a group of them.
