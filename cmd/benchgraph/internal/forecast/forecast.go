@@ -16,7 +16,8 @@ import (
 // Forecast is what a plan will take, as far as it is known.
 type Forecast struct {
 	Build    int           // nodes to run that make something
-	Measure  int           // nodes to run that measure or judge
+	Measure  int           // nodes to run that measure: blocks
+	Read     int           // nodes to run that only read what was measured
 	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
 	Wall     time.Duration // from start to end, without the time that jobs are queued
 	GPUHours float64
@@ -103,7 +104,7 @@ func benchmarkOf(trial string) string {
 func (f *Forecast) count(s *engine.Step) {
 	switch {
 	case ReadsOnly(s.Node.Kind):
-		f.Measure++
+		f.Read++
 		return
 	case s.Node.Kind == "trial":
 		f.Measure++

@@ -257,39 +257,6 @@ func together(lines []line, members []int, key string) line {
 	return sum
 }
 
-// Sum is the last line of a plan.
-func Sum(p *engine.Plan, f forecast.Forecast) string {
-	counts := map[engine.Action]int{}
-	for i := range p.Steps {
-		counts[Word(&p.Steps[i])]++
-	}
-	parts := []string{Number(counts[engine.Run]) + " to run"}
-	var kinds []string
-	if f.Build > 0 {
-		kinds = append(kinds, Number(f.Build)+" build")
-	}
-	if f.Measure > 0 {
-		kinds = append(kinds, Number(f.Measure)+" measure")
-	}
-	if len(kinds) > 0 {
-		parts[0] += " (" + strings.Join(kinds, ", ") + ")"
-	}
-	for _, c := range []struct {
-		action engine.Action
-		word   string
-	}{{engine.Cached, "cached"}, {Failed, "failed"}, {engine.Blocked, "blocked"},
-		{engine.Skip, "skipped"}} {
-		if n := counts[c.action]; n > 0 {
-			parts = append(parts, Number(n)+" "+c.word)
-		}
-	}
-	text := "Plan: " + strings.Join(parts, ", ")
-	if words := about(f); words != "" {
-		text += "; " + words
-	}
-	return text + "."
-}
-
 // planNode is a node in the JSON of a plan.
 type planNode struct {
 	Address   string         `json:"address"`
@@ -367,7 +334,8 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f forecast.Forecast, found []p
 	summary := map[string]any{
 		"run": counts[engine.Run], "cached": counts[engine.Cached], "blocked": counts[engine.Blocked],
 		"skipped": counts[engine.Skip],
-		"build":   f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
+		"build":   f.Build, "measure": f.Measure, "read": f.Read,
+		"seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
 		"unknown": f.Unknown,
 	}
 	if f.Executor != "" {
