@@ -60,6 +60,7 @@ type pageCompare struct {
 	Forest   template.HTML // empty: no row has an interval
 	Rows     []pageRow     // of the primary metrics
 	Further  []pageRow     // of the others
+	Pairs    []pageRow     // patched candidates against what their commit itself is
 	Interval string        // title of the column
 }
 
@@ -241,6 +242,11 @@ func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare
 		c.Rows = append(c.Rows, shown)
 		if row.Outcome.Judged() && row.Blocks >= 2 {
 			judged, judgedIDs = append(judged, row), append(judgedIDs, ids[i])
+		}
+	}
+	for i, row := range p.Pairs {
+		if row.Compare == t.Compare {
+			c.Pairs = append(c.Pairs, newPageRow(row, fmt.Sprintf("pair-%d", i+1), commits[row.Commit]))
 		}
 	}
 	c.Interval = intervalTitle(judged)

@@ -80,6 +80,21 @@ func TestLabelsOfTheForestAreWhole(t *testing.T) {
 	}
 }
 
+// The page has the sections of report.md.
+func TestPageHoldsPatchesAgainstTheCommit(t *testing.T) {
+	doc := campaign()
+	page := pageOf(t, doc)
+	_, rest, found := strings.Cut(page, "<h3>Patches against the commit itself</h3>")
+	if !found || !strings.Contains(rest, `<tr id="pair-1" data-outcome="win">`) ||
+		!strings.Contains(rest, "human<br><small>against claude</small>") {
+		t.Error("the pair is not there")
+	}
+	doc.Pairs = nil
+	if strings.Contains(pageOf(t, doc), "against the commit itself") {
+		t.Error("a section without rows")
+	}
+}
+
 func TestPageHoldsTheDocument(t *testing.T) {
 	doc := campaign()
 	page := pageOf(t, doc)
