@@ -211,6 +211,10 @@ func (s *story) apply() *campaign.Applied {
 	if diags.HasErrors() {
 		s.t.Fatal(diags)
 	}
+	r, nodes := applied.Result, len(applied.Plan.Steps)
+	if sum := r.Done + r.Cached + r.Failed + r.Blocked + r.Skipped + r.NotRun; sum != nodes {
+		s.t.Errorf("%d nodes are counted, and there are %d: %+v", sum, nodes, r)
+	}
 	return applied
 }
 

@@ -17,6 +17,7 @@ import (
 type teller struct {
 	emit func(engine.Event) // nil: nobody listens
 	told map[string]bool    // addresses, verdicts and notes
+	done map[string]bool    // addresses of nodes that ran and succeeded, in any wave
 }
 
 func (t teller) tell(e engine.Event) {
@@ -33,6 +34,7 @@ func (t teller) tell(e engine.Event) {
 		again = t.again(e.Address) && e.Attempt == 0
 	case engine.NodeDone:
 		t.again(e.Address)
+		t.done[e.Address] = true
 	case engine.VerdictMade: // when nothing is measured, a later wave measures it, or there is nothing to tell
 		again = e.Data["outcome"] == stats.NotRun || t.again(fmt.Sprint(e.Data["compare"], e.Data["benchmark"],
 			e.Data["candidate"], e.Data["outcome"], e.Data["blocks"]))

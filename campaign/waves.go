@@ -51,7 +51,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	if err := p.save(o); err != nil {
 		return a, err
 	}
-	t := teller{o.Emit, map[string]bool{}}
+	t := teller{o.Emit, map[string]bool{}, map[string]bool{}}
 	for {
 		plan, err := o.First, error(nil)
 		if plan == nil {
@@ -72,7 +72,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		a.Waves++
 		result, err := p.run(ctx, plan, o, t)
 		if result != nil {
-			a.add(result, err != nil)
+			a.add(result, t.done, err != nil)
 		}
 		if err != nil {
 			return a, err
@@ -106,7 +106,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			o.First = nil // what was learnt asks for another plan
 		}
 	}
-	a.sum(p.Drawing, o.RunID)
+	a.sum(p.Drawing, o.RunID, t.done)
 	return a, nil
 }
 
@@ -142,22 +142,23 @@ func refused(plan *engine.Plan) func(address string) bool {
 	return func(address string) bool { return all[address] }
 }
 
-// add counts what a wave did. When it was broken off, every node of it is counted; what an earlier one ran counts as
-// done.
-func (a *Applied) add(wave *engine.Result, broken bool) {
+// add counts what a wave did. When it was broken off, every node of it is counted, once; what an earlier one ran counts
+// as done.
+func (a *Applied) add(wave *engine.Result, done map[string]bool, broken bool) {
 	r := &a.Result
 	if broken {
-		r.Cached, r.Failed, r.Blocked, r.Skipped = max(wave.Cached-r.Done, 0), wave.Failed, wave.Blocked, wave.Skipped
+		r.Done = min(len(done), wave.Done+wave.Cached)
+		r.Cached, r.Failed, r.Blocked = wave.Done+wave.Cached-r.Done, wave.Failed, wave.Blocked
+		r.Skipped = wave.Skipped
 	}
-	r.Done += wave.Done
 	r.Failures = append(r.Failures, wave.Failures...)
 	r.NotRun = wave.NotRun
 }
 
-// sum counts how everything stands: what an earlier wave ran is cached by now, and counts as done.
-func (a *Applied) sum(d *tasks.Drawing, run string) {
+// sum counts how everything stands, each node once: what waves ran is cached by now, and counts as done.
+func (a *Applied) sum(d *tasks.Drawing, run string, done map[string]bool) {
 	r := &a.Result
-	r.Cached, r.NotRun = -r.Done, 0
+	r.NotRun = 0
 	failures := r.Failures
 	r.Failures = nil
 	tell := func(s *engine.Step, of func(engine.Failed) bool) bool {
@@ -176,6 +177,8 @@ func (a *Applied) sum(d *tasks.Drawing, run string) {
 		case s.Action == engine.Cached && len(failures) > 0 && failedAnew(d.Journal, s, run):
 			r.Failed++
 			tell(s, itself)
+		case s.Action == engine.Cached && done[s.Node.Address]:
+			r.Done++
 		case s.Action == engine.Cached:
 			r.Cached++
 		case s.Failure != nil && tasks.KnownIssue(s.Failure.Failure):
@@ -193,7 +196,6 @@ func (a *Applied) sum(d *tasks.Drawing, run string) {
 			r.NotRun++
 		}
 	}
-	r.Cached = max(r.Cached, 0)
 }
 
 // failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user

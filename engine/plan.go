@@ -112,22 +112,20 @@ func (p *planner) allStand() bool {
 	}
 	for i, n := range nodes {
 		p.steps[i] = n.Standing.step(n)
+		if s := &p.steps[i]; s.Action == Blocked && p.remember(s) {
+			s.state, s.Reason = s.outcome(), n.Standing.Reason
+		}
 	}
 	return true
 }
 
+// stateStanding has the states of nodes that stand without a failure.
+var stateStanding = map[Action]state{Cached: present, Blocked: hindered, Skip: excluded}
+
 // step returns the step of a node that stands in a plan in which all nodes do.
 func (t *Standing) step(n *Node) Step {
-	s := Step{Node: n, Action: t.Action, Reason: t.Reason, Key: t.Key, found: found{entry: t.Result}}
-	switch t.Action {
-	case Cached:
-		s.state = present
-	case Blocked:
-		s.state = hindered
-	case Skip:
-		s.state = excluded
-	}
-	return s
+	return Step{Node: n, Action: t.Action, Reason: t.Reason, Key: t.Key, found: found{entry: t.Result},
+		state: stateStanding[t.Action]}
 }
 
 // lookAhead describes the nodes up to the first one that waits for one of them, and asks the store for their results on

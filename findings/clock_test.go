@@ -26,6 +26,8 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 		Match: "^latency: ([0-9.]+)", Unit: "s", Better: "lower"}}}
 	processor := hclspec.Metrics{Primary: "cpu_time", Custom: []hclspec.Metric{{Name: "cpu_time",
 		Match: "^latency: ([0-9.]+)", Unit: "s", Better: "lower"}}}
+	timed := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)",
+		Unit: "items/s", Better: "higher"}, {Name: "benchmark_duration", Match: "^took: ([0-9.]+)", Unit: "s"}}}
 	says := func(latency float64) func(float64) string {
 		return func(n float64) string { return fmt.Sprintf("latency: %f\n", latency*(1+n/10)) }
 	}
@@ -93,6 +95,11 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 			return fmt.Sprintf("rate: %f\n", 10+n)
 		}, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 15}, 0.1,
 			"c/one reports a gain, and by the wall clock its command took 3 s longer: 15 s on average against 12 s"},
+		"a rate and a duration of one's own": {timed, func(n float64) string {
+			return fmt.Sprintf("rate: %f\ntook: %f\n", 10+n, 10-n)
+		}, func(n float64) string {
+			return fmt.Sprintf("rate: %f\ntook: %f\n", 100+n, 1-n/10)
+		}, [2]float64{12, 12}, 0.1, "did the work 9 s faster"},
 		"hardly longer": {own, func(n float64) string {
 			return fmt.Sprintf("rate: %f\n", 10+n)
 		}, func(n float64) string { return fmt.Sprintf("rate: %f\n", 20+n) }, [2]float64{12, 12.3}, 0.01, ""},

@@ -9,6 +9,12 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
+// testP writes the p of a row behind its name.
+func testP(c stats.Comparison) string {
+	name, p := c.TestP()
+	return name + " " + probability(p)
+}
+
 // probability writes a p or q without pretending that it is 0.
 func probability(p float64) string {
 	if p < 0.0001 {

@@ -74,16 +74,14 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 	}
 	out.WriteString(title)
 	for i, c := range rows {
-		effect, blocks, why := "", "", ""
+		effect, blocks, why := "", "", codeCell(shortenTo(cmp.Or(c.OpenText(), c.Reason), 160))
 		if c.Blocks > 0 {
 			effect, blocks = c.EffectText(), fmt.Sprint(c.Blocks)
 			if c.Blocks > 1 {
 				effect += " (" + c.IntervalText() + ")"
 			}
 		}
-		if c.Outcome != stats.Win && c.Outcome != stats.Loss && c.Outcome != stats.Tie && c.Reason != "" {
-			why = codeCell(shortenTo(cmp.Or(c.OpenText(), c.Reason), 160))
-		} else if c.Doubtful() {
+		if c.Doubtful() {
 			why = "may be a false one among so many (q above 0.05)"
 		}
 		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate),

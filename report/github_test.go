@@ -53,6 +53,25 @@ func TestACommentFitsIntoGitHub(t *testing.T) {
 	}
 }
 
+// Each row says why it has its outcome, also one that both sides' artefact decided.
+func TestACommentSaysWhy(t *testing.T) {
+	doc := campaign()
+	doc.Universe++
+	doc.Comparisons = append(doc.Comparisons, stats.Comparison{Compare: "three_way", Benchmark: "serving",
+		Commit: "22d33bac", Candidate: "22d33bac/same", Against: "22d33bac/baseline", Primary: true,
+		Metric: "output_token_throughput", Verdict: stats.Verdict{Outcome: stats.Tie, Reason: "the same bytes",
+			Caveats: []stats.Caveat{{Kind: stats.CaveatIdentical, Text: "the same bytes"}}}})
+	text := comment(t, doc)
+	if !strings.Contains(text, "| `the same bytes` |") {
+		t.Errorf("the tie has no reason:\n%s", text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "|") && strings.HasSuffix(line, "|  |\n") {
+			t.Errorf("an empty cell: %s", line)
+		}
+	}
+}
+
 // A comment notifies nobody whom a candidate names, and shows no markup of theirs.
 func TestACommentNotifiesNobody(t *testing.T) {
 	const hostile = "@everyone <img src=x> --> </details> [x](http://y) `@code`"

@@ -60,6 +60,7 @@ type pageCompare struct {
 	Forest   template.HTML // empty: no row has an interval
 	Rows     []pageRow     // of the primary metrics
 	Further  []pageRow     // of the others
+	Pairs    []pageRow     // patched candidates against what their commit itself is
 	Interval string        // title of the column
 }
 
@@ -243,6 +244,11 @@ func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare
 			judged, judgedIDs = append(judged, row), append(judgedIDs, ids[i])
 		}
 	}
+	for i, row := range p.Pairs {
+		if row.Compare == t.Compare {
+			c.Pairs = append(c.Pairs, newPageRow(row, fmt.Sprintf("pair-%d", i+1), commits[row.Commit]))
+		}
+	}
 	c.Interval = intervalTitle(judged)
 	c.Forest = forest(judged, judgedIDs)
 	return c
@@ -253,7 +259,7 @@ func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 		ID: id, CommitID: commitID, Primary: c.Primary, Outcome: c.Outcome, Commit: c.Commit,
 		Candidate: variantOf(c.Candidate), Against: variantOf(c.Against),
 		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Why(),
-		EffectValue: c.Effect, Caveats: caveatTexts(c),
+		EffectValue: c.Effect, Caveats: caveatTexts(c), Attempts: c.Attempts.Text(),
 	}
 	switch c.Better {
 	case "higher":
@@ -265,32 +271,12 @@ func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 		row.Effect, row.From, row.To = c.EffectText(), number(c.AgainstValue), number(c.Value)
 	}
 	if c.Blocks >= 2 {
-		row.Interval, row.P = c.IntervalText(), probability(c.TestP())
+		row.Interval, row.P = c.IntervalText(), testP(c)
 	}
 	if c.Q > 0 {
 		row.Q = probability(c.Q)
 	}
-	if a := c.Attempts; a != nil {
-		row.Attempts = attemptsText(a)
-	}
 	return row
-}
-
-// attemptsText says what became of the attempts at the blocks of a row.
-func attemptsText(a *stats.Attempts) string {
-	parts := []string{fmt.Sprintf("%d valid", a.Valid)}
-	for _, n := range []struct {
-		count int
-		what  string
-	}{{a.Voided, "voided"}, {a.Retried, "retried"}, {a.Replaced, "replaced"}} {
-		if n.count > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n.count, n.what))
-		}
-	}
-	for _, cause := range a.Causes {
-		parts = append(parts, fmt.Sprintf("%s: %s %s ×%d", cause.Variant, cause.Class, cause.Rule, cause.Count))
-	}
-	return strings.Join(parts, ", ")
 }
 
 func variantOf(candidate string) string {

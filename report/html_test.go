@@ -80,6 +80,21 @@ func TestLabelsOfTheForestAreWhole(t *testing.T) {
 	}
 }
 
+// The page has the sections of report.md.
+func TestPageHoldsPatchesAgainstTheCommit(t *testing.T) {
+	doc := campaign()
+	page := pageOf(t, doc)
+	_, rest, found := strings.Cut(page, "<h3>Patches against the commit itself</h3>")
+	if !found || !strings.Contains(rest, `<tr id="pair-1" data-outcome="win">`) ||
+		!strings.Contains(rest, "human<br><small>against claude</small>") {
+		t.Error("the pair is not there")
+	}
+	doc.Pairs = nil
+	if strings.Contains(pageOf(t, doc), "against the commit itself") {
+		t.Error("a section without rows")
+	}
+}
+
 func TestPageHoldsTheDocument(t *testing.T) {
 	doc := campaign()
 	page := pageOf(t, doc)
@@ -148,5 +163,14 @@ func TestLargePage(t *testing.T) {
 	doc.Universe = len(doc.Comparisons)
 	if page := pageOf(t, doc); len(page) > 40<<20 {
 		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+// Tables have the p of the test that decides; any other has its name.
+func TestEachPHasItsName(t *testing.T) {
+	for want, v := range map[string]stats.Verdict{"p_t 0.0200": {P: 0.125, PT: 0.02}, "p 0.1250": {P: 0.125}} {
+		if got := testP(stats.Comparison{Verdict: v}); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
 	}
 }

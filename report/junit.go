@@ -125,8 +125,8 @@ func titled(title, text string) string {
 func summary(c stats.Comparison) string {
 	text := string(c.Outcome)
 	if c.Blocks >= 2 {
-		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, p_t = %s", c.Outcome, clean(c.Against),
-			c.EffectText(), c.IntervalText(), c.Blocks, probability(c.TestP()))
+		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, %s", c.Outcome, clean(c.Against),
+			c.EffectText(), c.IntervalText(), c.Blocks, testP(c))
 	}
 	if open := c.OpenText(); open != "" {
 		text += "; " + open

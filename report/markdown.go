@@ -170,7 +170,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 			cells[3], cells[8], cells[9] = c.EffectText(), number(c.AgainstValue), number(c.Value)
 		}
 		if c.Blocks >= 2 {
-			cells[4], cells[6] = c.IntervalText(), probability(c.TestP())
+			cells[4], cells[6] = c.IntervalText(), strings.TrimPrefix(testP(c), "p_t ")
 		}
 		if c.Q > 0 {
 			cells[7] = probability(c.Q)

@@ -35,9 +35,18 @@ const (
 	CaveatUnverified = "unverified" // an older version measured the blocks and recorded less
 )
 
+// CaveatKinds are all kinds of caveats.
+func CaveatKinds() []string {
+	return []string{CaveatFix, CaveatMismatch, CaveatTest, CaveatNoVerdict, CaveatWarning, CaveatUnit, CaveatMissing,
+		CaveatConstant, CaveatIdentical, CaveatSameWork, CaveatShared, CaveatRequests, CaveatContradiction, CaveatClock,
+		CaveatServer, CaveatRule,
+		CaveatRerolled, CaveatRuns, CaveatVoided, CaveatArtefact, CaveatProtected, CaveatMachine, CaveatReplica,
+		CaveatOrder, CaveatPosition, CaveatCanary, CaveatUnverified}
+}
+
 // Caveat is a restriction that stands with a figure.
 type Caveat struct {
-	Kind string `json:"kind"` // one of the constants above
+	Kind string `json:"kind"` // one of CaveatKinds
 	Text string `json:"text"` // one sentence or clause
 }
 

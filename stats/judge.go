@@ -88,8 +88,13 @@ type Verdict struct {
 	RawP     float64 `json:"-"` // P before Holm
 }
 
-// TestP is the p of the test that decides, which reports show: PT, or P where only one test was made.
-func (v Verdict) TestP() float64 { return cmp.Or(v.PT, v.P) }
+// TestP is the p that reports show, with its name: PT, which decides, or P where that test was not made.
+func (v Verdict) TestP() (name string, p float64) {
+	if v.PT > 0 {
+		return "p_t", v.PT
+	}
+	return "p", v.P
+}
 
 // Judge judges one contrast that stands alone. See JudgeTogether.
 func Judge(pairs []Pair, rule Rule) Verdict {
@@ -233,8 +238,8 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 			"far for a tie",
 			size, plain(rule.Tie), span)
 	default:
-		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p = "+
-			"%.3g by the t test)", size, c.PT)
+		why = fmt.Sprintf("the difference of %s does not survive Holm's correction over the commit's contrasts (p_t = "+
+			"%.3g)", size, c.PT)
 	}
 	if c.More > 0 {
 		return fmt.Sprintf("open after %d of at most %d blocks: %s", c.Blocks, rule.Looks[len(rule.Looks)-1], why)

@@ -188,7 +188,7 @@ func (a *app) compareText(rows []stats.Comparison, one, other string) error {
 	for _, r := range rows {
 		p, value, against := "-", "-", "-"
 		if r.Blocks > 1 {
-			p = view.Probability(r.TestP())
+			p = view.TestP(r)
 		}
 		if r.Blocks > 0 {
 			value, against = view.Amount(r.Value)+" "+view.Clean(r.Unit),

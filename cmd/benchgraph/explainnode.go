@@ -84,7 +84,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		doc["failed_attempts"] = present(lost)
 		return view.JSON(a.stdout, doc)
 	}
-	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
+	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), view.Word(st), view.Clean(st.Reason))
 	s.explainNow(p, st)
 	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, view.Clean(st.Node.Place))
 	if o := st.Node.Origin; o != nil {
@@ -98,7 +98,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	}
 	for _, dep := range st.Node.Needs {
 		if d, ok := p.Step(dep.Address); ok && d.Action != engine.Cached {
-			fmt.Fprintf(a.stdout, "  needs %s: %s, %s\n", view.Clean(dep.Address), d.Action, view.Clean(d.Reason))
+			fmt.Fprintf(a.stdout, "  needs %s: %s, %s\n", view.Clean(dep.Address), view.Word(d), view.Clean(d.Reason))
 		}
 	}
 	for _, t := range lost {
@@ -142,7 +142,7 @@ func (s *session) explainAll(ctx context.Context, found []*engine.Step, asJSON b
 		return view.JSON(s.stdout, map[string]any{"format": view.Format, "nodes": list})
 	}
 	for _, st := range found {
-		fmt.Fprintf(s.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), st.Action, view.Clean(st.Reason))
+		fmt.Fprintf(s.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), view.Word(st), view.Clean(st.Reason))
 	}
 	return nil
 }

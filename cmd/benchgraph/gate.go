@@ -12,36 +12,37 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// gate is the flag -fail-on: the outcomes with which no candidate may end. The zero gate lets all through.
-type gate []stats.Outcome
+// gate is the flag -fail-on: outcomes and kinds of caveats that no row may have. The zero gate lets all through.
+type gate []string
 
 func failOnFlag(fs *flag.FlagSet, g *gate) {
 	fs.Var(g, "fail-on",
-		"end with exit code 8 when a candidate has one of these `OUTCOMES`: loss,failed,wrong,inconclusive")
+		"end with exit code 8 when a candidate has one of these `OUTCOMES`, or a caveat of a kind that is named: "+
+			"loss,failed,wrong,wall_clock")
 }
 
-func (g *gate) String() string {
-	words := make([]string, len(*g))
-	for i, o := range *g {
-		words[i] = string(o)
-	}
-	return strings.Join(words, ",")
-}
+func (g *gate) String() string { return strings.Join(*g, ",") }
 
-// Set takes outcomes with commas between them. The flag may be given several times.
+// Set takes outcomes and kinds of caveats with commas between them. The flag may be given several times.
 func (g *gate) Set(text string) error {
+	known := stats.CaveatKinds()
+	for _, o := range stats.Outcomes() {
+		known = append(known, string(o))
+	}
 	for word := range strings.SplitSeq(text, ",") {
-		var known []string
-		for _, o := range stats.Outcomes() {
-			known = append(known, string(o))
-		}
 		if !slices.Contains(known, word) {
-			return fmt.Errorf("there is no outcome %q%s; known: %s", word, cli.Suggest(word, known),
-				strings.Join(known, ", "))
+			return fmt.Errorf("%q is neither an outcome nor a kind of caveat%s; known: %s", word,
+				cli.Suggest(word, known), strings.Join(known, ", "))
 		}
-		*g = append(*g, stats.Outcome(word))
+		*g = append(*g, word)
 	}
 	return nil
+}
+
+// names says whether the gate refuses a row. Only primary metrics count: further metrics are exploratory.
+func (g gate) names(r stats.Comparison) bool {
+	return r.Primary && (slices.Contains(g, string(r.Outcome)) ||
+		slices.ContainsFunc(r.Caveats, func(c stats.Caveat) bool { return slices.Contains(g, c.Kind) }))
 }
 
 // gateError says that candidates ended as -fail-on forbids.
@@ -64,6 +65,11 @@ func (e *gateError) Error() string {
 		} else if r.Reason != "" {
 			fmt.Fprintf(&b, ": %s", r.Reason)
 		}
+		for _, c := range r.Caveats {
+			if slices.Contains(e.gate, c.Kind) {
+				fmt.Fprintf(&b, ", %s: %s", c.Kind, c.Text)
+			}
+		}
 		fmt.Fprintf(&b, " (compare.%s)", r.Compare)
 	}
 	return b.String()
@@ -78,15 +84,9 @@ func (g gate) needsCompare(p *engine.Plan) error {
 		Remedy: "select a compare, as with -target='compare.*', or leave out -fail-on"}
 }
 
-// check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil. Only
-// primary metrics count: further metrics are exploratory.
+// check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil.
 func (g gate) check(rows []stats.Comparison) error {
-	var caught []stats.Comparison
-	for _, r := range rows {
-		if r.Primary && slices.Contains(g, r.Outcome) {
-			caught = append(caught, r)
-		}
-	}
+	caught := slices.DeleteFunc(slices.Clone(rows), func(r stats.Comparison) bool { return !g.names(r) })
 	if len(caught) > 0 {
 		return &gateError{g, caught}
 	}

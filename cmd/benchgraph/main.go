@@ -175,7 +175,7 @@ BENCHGRAPH_VAR_NAME (a variable), NO_COLOR.
 
 Exit codes: 0 done · 1 error · 2 changes pending (plan -detailed-exitcode) · 3 nodes failed or are blocked · 4 refused: not comparable, or
 the accounting does not add up · 5 another process holds the lock · 6 budget reached · 7 no device can ever serve a node ·
-8 a candidate has an outcome that -fail-on names · 130 interrupted.
+8 a candidate has an outcome or a caveat that -fail-on names · 130 interrupted.
 `,
 	}
 }

@@ -64,6 +64,7 @@ type nodeView struct {
 	Address   string               `json:"address"`
 	Kind      string               `json:"kind"`
 	Action    engine.Action        `json:"action"`
+	Word      engine.Action        `json:"-"` // for it
 	Reason    string               `json:"reason"`
 	Key       string               `json:"key"`
 	Place     string               `json:"place"`
@@ -76,9 +77,8 @@ type nodeView struct {
 	Attempts  []attemptView        `json:"attempts"`
 	Runs      []results.Run        `json:"runs,omitempty"` // that measured the candidate of a benchmark
 	Samples   []sample.Measurement `json:"samples"`
-	// the samples are of blocks without the other variants, which are never compared
-	Alone  bool           `json:"alone,omitempty"`
-	Origin *engine.Origin `json:"origin,omitempty"`
+	Alone     bool                 `json:"alone,omitempty"` // the samples have blocks of their own, never compared
+	Origin    *engine.Origin       `json:"origin,omitempty"`
 }
 
 // resultView is what is stored of a node.
@@ -151,7 +151,7 @@ func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.
 func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*nodeView, error) {
 	v := &nodeView{
 		Format: view.Format, Address: st.Node.Address, Kind: st.Node.Kind, Action: st.Action, Reason: st.Reason,
-		Key:   st.Key.String(),
+		Word: view.Word(st), Key: st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
 		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []sample.Measurement{},
 		Origin: st.Node.Origin}
@@ -217,7 +217,7 @@ func (s *session) showNode(v *nodeView) {
 	}
 	fmt.Fprintf(w, "%s\n", s.style(w).Bold(view.Clean(v.Address)))
 	line("declared", "%s", v.Place)
-	line("state", "%s: %s", v.Action, v.Reason)
+	line("state", "%s: %s", v.Word, v.Reason)
 	if v.Alone {
 		line("measured", "alone: in blocks without the other variants, which are never compared")
 	}

@@ -4,6 +4,7 @@ package forecast
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/benchgraph/benchgraph/campaign/results"
@@ -15,7 +16,8 @@ import (
 // Forecast is what a plan will take, as far as it is known.
 type Forecast struct {
 	Build    int           // nodes to run that make something
-	Measure  int           // nodes to run that measure or judge
+	Measure  int           // nodes to run that measure: blocks
+	Read     int           // nodes to run that only read what was measured
 	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
 	Wall     time.Duration // from start to end, without the time that jobs are queued
 	GPUHours float64
@@ -28,6 +30,7 @@ type Forecast struct {
 	Machine string            // another machine that the plan is for; empty: this one
 	Waits   map[string]string // by address: why this machine cannot run a node of that plan
 
+	Beside      []string             // benchmarks of which a block may run while one of these runs, too
 	Resolutions []results.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
 }
 
@@ -47,6 +50,7 @@ type Machine struct {
 func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 	f := Forecast{Executor: m.Executor, MaxJobs: m.MaxJobs}
 	var alone, shared, onDevices, asJobs time.Duration
+	blocks := 0
 	path := map[*engine.Node]time.Duration{} // of nodes before which something is to be run, or that are
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -73,20 +77,34 @@ func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 		default:
 			shared += s.Estimate * time.Duration(min(q.Takes(), m.CPUs))
 			onDevices += s.Estimate * time.Duration(q.GPUs.Count)
+			if s.Node.Kind == "trial" && q.GPUs.Count == 0 && 2*q.Takes() <= m.CPUs {
+				blocks++
+				f.Beside = append(f.Beside, benchmarkOf(s.Node.Address))
+			}
 		}
 		hours := s.Estimate.Hours() * float64(q.GPUs.Count)
 		f.GPUHours += hours
 		f.Cost += hours * price(q.GPUs, m.Devices, prices)
 	}
+	if slices.Sort(f.Beside); blocks < 2 {
+		f.Beside = nil
+	}
+	f.Beside = slices.Compact(f.Beside)
 	f.Wall = max(f.Wall, alone+shared/time.Duration(max(m.CPUs, 1)),
 		alone+onDevices/time.Duration(max(len(m.Devices), 1)), asJobs/time.Duration(max(m.MaxJobs, 1)))
 	return f
 }
 
+// benchmarkOf is the benchmark whose block is at an address.
+func benchmarkOf(trial string) string {
+	block, _, _ := strings.Cut(trial, "[")
+	return "benchmark." + strings.TrimPrefix(block, "trial.")
+}
+
 func (f *Forecast) count(s *engine.Step) {
 	switch {
 	case ReadsOnly(s.Node.Kind):
-		f.Measure++
+		f.Read++
 		return
 	case s.Node.Kind == "trial":
 		f.Measure++

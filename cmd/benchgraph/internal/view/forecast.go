@@ -70,3 +70,38 @@ func critical(f forecast.Forecast, p *engine.Plan) string {
 	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(Roughly(took)), Duration(Roughly(f.Wall)),
 		strings.Join(names, " → "))
 }
+
+// Sum is the last line of a plan.
+func Sum(p *engine.Plan, f forecast.Forecast) string {
+	counts := map[engine.Action]int{}
+	for i := range p.Steps {
+		counts[Word(&p.Steps[i])]++
+	}
+	parts := []string{Number(counts[engine.Run]) + " to run"}
+	var kinds []string
+	for _, k := range []struct {
+		n    int
+		word string
+	}{{f.Build, "build"}, {f.Measure, "measure"}, {f.Read, "read"}} {
+		if k.n > 0 {
+			kinds = append(kinds, Number(k.n)+" "+k.word)
+		}
+	}
+	if len(kinds) > 0 {
+		parts[0] += " (" + strings.Join(kinds, ", ") + ")"
+	}
+	for _, c := range []struct {
+		action engine.Action
+		word   string
+	}{{engine.Cached, "cached"}, {Failed, "failed"}, {engine.Blocked, "blocked"},
+		{engine.Skip, "skipped"}} {
+		if n := counts[c.action]; n > 0 {
+			parts = append(parts, Number(n)+" "+c.word)
+		}
+	}
+	text := "Plan: " + strings.Join(parts, ", ")
+	if words := about(f); words != "" {
+		text += "; " + words
+	}
+	return text + "."
+}

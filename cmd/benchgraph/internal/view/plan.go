@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // How much a plan may be spread out before its lines are drawn together.
@@ -24,6 +26,20 @@ const (
 	mostReasons   = 8  // lines of one block with one action
 	mostBlocks    = 40 // lines of one kind with one action
 )
+
+// Failed is the word for a node that failed and is not tried again: its action is to be blocked.
+const Failed engine.Action = "failed"
+
+// Word says how a plan leaves a node, in the same words as status: its action, or what an earlier failure makes of it.
+func Word(s *engine.Step) engine.Action {
+	switch {
+	case s.Action != engine.Blocked || s.Failure == nil:
+		return s.Action
+	case tasks.KnownIssue(s.Failure.Failure):
+		return engine.Skip
+	}
+	return Failed
+}
 
 // symbols of the actions: they say the same as the words beside them.
 func symbol(a engine.Action) (sign, color string) {
@@ -34,7 +50,7 @@ func symbol(a engine.Action) (sign, color string) {
 		return "=", Dim
 	case engine.Skip:
 		return "-", Yellow
-	case engine.Blocked:
+	case engine.Blocked, Failed:
 		return "!", Red
 	}
 	return "?", ""
@@ -57,6 +73,8 @@ type Planned struct {
 	Estimate float64       `json:"estimate_s"` // 0: unknown
 	// ID of the attempt whose outcome the run takes the place of; empty: there is none
 	Follows string `json:"follows,omitempty"`
+	// the word for the action, where that is another one
+	Word engine.Action `json:"word,omitempty"`
 }
 
 // PlanOutline is what a plan says; verbose, with the sources that were passed over.
@@ -66,11 +84,26 @@ func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
 		st := &p.Steps[i]
 		o.Nodes = append(o.Nodes, Planned{Address: st.Node.Address, Action: st.Action, Key: st.Key,
 			Reason: reason(st, verbose), Estimate: st.Estimate.Seconds()})
+		if word := Word(st); word != st.Action {
+			o.Nodes[i].Word = word
+		}
+	}
+	if n := len(f.Beside); n > 0 {
+		o.Notes = append(o.Notes, fmt.Sprintf("Blocks of %s may run at once and disturb each other: quiet = true in a "+
+			"benchmark gives each of its blocks the host.", strings.Join(f.Beside[:min(n, 3)], ", ")+more(n-3)))
 	}
 	for _, r := range f.Resolutions {
 		o.Notes = append(o.Notes, r.String())
 	}
 	return o
+}
+
+// more says how many of a list are not written.
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 // line is one line of a plan: one node, or a group of them.
@@ -86,7 +119,7 @@ type line struct {
 func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	lines := make([]line, len(o.Nodes))
 	for i, n := range o.Nodes {
-		lines[i] = line{name: n.Address, count: 1, action: n.Action, reason: n.Reason,
+		lines[i] = line{name: n.Address, count: 1, action: cmp.Or(n.Word, n.Action), reason: n.Reason,
 			about: time.Duration(n.Estimate * float64(time.Second))}
 	}
 	if !verbose {
@@ -224,35 +257,6 @@ func together(lines []line, members []int, key string) line {
 	return sum
 }
 
-// Sum is the last line of a plan.
-func Sum(p *engine.Plan, f forecast.Forecast) string {
-	counts := p.Counts()
-	parts := []string{Number(counts[engine.Run]) + " to run"}
-	var kinds []string
-	if f.Build > 0 {
-		kinds = append(kinds, Number(f.Build)+" build")
-	}
-	if f.Measure > 0 {
-		kinds = append(kinds, Number(f.Measure)+" measure")
-	}
-	if len(kinds) > 0 {
-		parts[0] += " (" + strings.Join(kinds, ", ") + ")"
-	}
-	for _, c := range []struct {
-		action engine.Action
-		word   string
-	}{{engine.Cached, "cached"}, {engine.Blocked, "blocked"}, {engine.Skip, "skipped"}} {
-		if n := counts[c.action]; n > 0 {
-			parts = append(parts, Number(n)+" "+c.word)
-		}
-	}
-	text := "Plan: " + strings.Join(parts, ", ")
-	if words := about(f); words != "" {
-		text += "; " + words
-	}
-	return text + "."
-}
-
 // planNode is a node in the JSON of a plan.
 type planNode struct {
 	Address   string         `json:"address"`
@@ -330,7 +334,8 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f forecast.Forecast, found []p
 	summary := map[string]any{
 		"run": counts[engine.Run], "cached": counts[engine.Cached], "blocked": counts[engine.Blocked],
 		"skipped": counts[engine.Skip],
-		"build":   f.Build, "measure": f.Measure, "seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
+		"build":   f.Build, "measure": f.Measure, "read": f.Read,
+		"seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
 		"unknown": f.Unknown,
 	}
 	if f.Executor != "" {

@@ -139,6 +139,15 @@ func Probability(p float64) string {
 	return fmt.Sprintf("%.2g", p)
 }
 
+// TestP writes the p of a row for a column p_t, with its name where it is another one.
+func TestP(row stats.Comparison) string {
+	name, p := row.TestP()
+	if name == "p_t" {
+		return Probability(p)
+	}
+	return name + " " + Probability(p)
+}
+
 // Grounds say by which figures each row has its outcome.
 func Grounds(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
@@ -153,11 +162,11 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 			if row.Look > 0 && len(row.Looks) > 1 {
 				text += fmt.Sprintf(", look %d of %d", row.Look, len(row.Looks))
 			}
-			switch p := row.TestP(); {
+			switch name, p := row.TestP(); {
 			case p >= leastShown:
-				text += "; p = " + Probability(p)
+				text += "; " + name + " = " + Probability(p)
 			case p > 0:
-				text += fmt.Sprintf("; p < %g", leastShown)
+				text += fmt.Sprintf("; %s < %g", name, leastShown)
 			}
 			if row.Tie > 0 && !row.NoRatio {
 				text += fmt.Sprintf("; a difference below %.3g %% counts as none", 100*row.Tie)

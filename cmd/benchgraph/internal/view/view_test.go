@@ -94,6 +94,32 @@ func TestSum(t *testing.T) {
 	}
 }
 
+// Blocks that may run at once on the cores of the machine are told of, but for those that have it for themselves.
+func TestBlocksThatRunAtOnce(t *testing.T) {
+	block := func(address string, r device.Request) engine.Step {
+		return engine.Step{Action: engine.Run, Node: &engine.Node{Address: address, Resources: r}}
+	}
+	plain, quiet := device.Request{CPUs: 2}, device.Request{CPUs: 2, Quiet: true}
+	gpus := device.Request{CPUs: 2, GPUs: device.GPUs{Count: 1}}
+	for _, tt := range []struct {
+		cores int
+		list  []engine.Step
+		want  string
+	}{
+		{4, []engine.Step{block(`trial.b["c#1"]`, plain), block(`trial.a["c#1"]`, plain), block("trial.a", plain)},
+			"Blocks of benchmark.a, benchmark.b may run at once and disturb each other: quiet = true in a benchmark " +
+				"gives each of its blocks the host."},
+		{3, []engine.Step{block("trial.a", plain), block("trial.b", plain)}, ""},
+		{4, []engine.Step{block("trial.a", plain), block("trial.b", quiet), block("trial.c", gpus)}, ""},
+	} {
+		p := plantest.Of(t, tt.list...)
+		notes := PlanOutline(p, forecast.Predict(p, on(tt.cores), nil), false).Notes
+		if got := strings.Join(notes, "\n"); got != tt.want {
+			t.Errorf("%d cores: %q", tt.cores, got)
+		}
+	}
+}
+
 func TestPrediction(t *testing.T) {
 	a := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.a"}}
 	b := engine.Step{Action: engine.Run, Estimate: time.Minute, Node: &engine.Node{Address: "task.b"}}
@@ -248,7 +274,7 @@ func TestVerdicts(t *testing.T) {
 	b.Reset()
 	Grounds(&b, []stats.Comparison{{Verdict: stats.Verdict{Blocks: 7, PT: 1e-15}},
 		{Verdict: stats.Verdict{Blocks: 7, PT: 0.00123}}})
-	if got := b.String(); !strings.Contains(got, "; p < 1e-12\n") || !strings.Contains(got, "; p = 0.0012\n") {
+	if got := b.String(); !strings.Contains(got, "; p_t < 1e-12\n") || !strings.Contains(got, "; p_t = 0.0012\n") {
 		t.Errorf("grounds without a p:\n%s", got)
 	}
 }
