@@ -299,12 +299,18 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	for words, asks := range map[string]slurm.Asks{
-		"Invalid partition name specified (--partition=nowhere); ask for": {Partition: "nowhere"},
-		"Invalid feature specification (--constraint=nothing); ask for":   {Constraint: "nothing"},
+		"--partition=nowhere: Invalid partition name specified; name one that sinfo lists": {Partition: "nowhere"},
+		"--constraint=nothing: Invalid feature specification; name those":                  {Constraint: "nothing"},
 	} {
 		if _, err := slurm.Open(slurm.Options{Asks: asks, Environ: s.Environ()}); err == nil ||
 			!strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", words, err)
+		}
+	}
+	if _, err := os.Stat("/etc/slurm/slurm.conf"); err != nil {
+		_, err := slurm.Open(slurm.Options{Environ: []string{"PATH=" + os.Getenv("PATH")}})
+		if err == nil || !strings.Contains(err.Error(), "configuration source; name the cluster's configuration") {
+			t.Errorf("without a configuration: %v", err)
 		}
 	}
 	s.StopController()
@@ -321,7 +327,7 @@ func TestManyJobsShareTheLooks(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol"} {
 		text := fmt.Sprintf(`#!/bin/sh
-echo %[1]s >>%[2]s/%[1]s.calls
+case "$*" in *--test-only) ;; *) echo %[1]s >>%[2]s/%[1]s.calls ;; esac
 PATH=${PATH#*:} exec %[1]s "$@"
 `, name, s.dir)
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil {

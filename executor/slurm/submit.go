@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,25 +236,30 @@ func (o *Options) words(j job.Job) (args []string, script string, err error) {
 	return args, "#!/bin/sh\n:\nexport " + job.NameVariable + "=\"$SLURM_JOB_ID\"\n" + j.Script + "\n", nil
 }
 
-// unknown are words about options of sbatch that no job can have, in lower case.
-var unknown = []string{"invalid partition", "invalid account", "invalid qos", "invalid feature"}
+// never are words of sbatch after which no job can be submitted, in lower case, with the remedies: it does not know the
+// cluster, or the cluster does not know an option of all jobs.
+var never = map[string]string{
+	"configuration source": "name the cluster's configuration with SLURM_CONF, or run this on a machine of the cluster",
+	"invalid partition":    "name one that sinfo lists",
+	"invalid account":      "name one that sacctmgr show associations lists",
+	"invalid qos":          "name one that sacctmgr show qos lists",
+	"invalid feature":      "name those that sinfo -o %f lists",
+}
 
-// asked says which option of all jobs the cluster does not know. Nothing is wrong where it does not answer, or says
-// something else: what else sbatch refuses may depend on the job, or pass.
+// asked says why no job can be submitted. Nothing is wrong where the cluster does not answer, or says something else:
+// what else sbatch refuses may depend on the job, or pass.
 func (c *Cluster) asked() error {
-	options := c.o.options()
-	if len(options) == 0 {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	options := c.o.options()
 	_, err := c.run(ctx, call{name: "sbatch", args: append(options, "--test-only"), stdin: "#!/bin/sh\n"})
-	var f *failure
-	if errors.As(err, &f) && slices.ContainsFunc(unknown, func(words string) bool {
-		return strings.Contains(strings.ToLower(f.words), words)
-	}) {
-		return fmt.Errorf("%s: %s (%s); ask for what the cluster has (sinfo and scontrol show partition say so)", name,
-			strings.ReplaceAll(f.words, "allocation failure: ", ""), strings.Join(options, " "))
+	f, _ := errors.AsType[*failure](err)
+	for words, remedy := range never {
+		if f != nil && strings.Contains(strings.ToLower(f.words), words) {
+			_, last, _ := strings.Cut("; "+f.words, "allocation failure: ")
+			return fmt.Errorf("%s: %s; %s", strings.Join(append([]string{"sbatch"}, options...), " "),
+				cmp.Or(last, f.words), remedy)
+		}
 	}
 	return nil
 }
