@@ -516,7 +516,7 @@ func TestFewRequests(t *testing.T) {
 		m.flush(t, Sent{Entries: 1})
 	}
 	m := open(t, s.bucket(t))
-	lines := make([]string, 5000)
+	lines := make([]string, 100_000)
 	for i := range lines {
 		meta := cachetest.Meta(fmt.Sprint("entry ", i))
 		meta.Digest = meta.Key.String()
