@@ -114,6 +114,9 @@ func (r *remote) send(ctx context.Context, e cache.Entry) error {
 		r.there(e, rec)
 		return nil
 	}
+	if err := r.emptied(); err != nil {
+		return err
+	}
 	return r.upload(ctx, e)
 }
 

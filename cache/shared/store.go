@@ -67,6 +67,7 @@ type remote struct {
 
 	mu       sync.Mutex
 	table    *index.Table       // nil: not read, or out of reach
+	failed   error              // why it is out of reach
 	looked   time.Time          // when that was
 	refused  map[cache.Key]bool // entries that were not what they should be, or are gone
 	told     map[string]bool    // warnings
@@ -112,6 +113,24 @@ func (r *remote) index(ctx context.Context) *index.Table {
 	return t
 }
 
+// emptied is the error of a store that has lost its index, which nothing may be put into; nil: it has not.
+func (r *remote) emptied() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(r.failed, index.ErrEmptied) {
+		return r.failed
+	}
+	return nil
+}
+
+// Away returns why the shared store is out of reach; nil: it is not. It reads the index, unless that was just done.
+func (s *Store) Away(ctx context.Context) error {
+	s.remote.index(ctx)
+	s.remote.mu.Lock()
+	defer s.remote.mu.Unlock()
+	return reach(s.remote.failed)
+}
+
 // look reads the index. The caller holds indexing.
 func (r *remote) look(ctx context.Context) (*index.Table, error) {
 	within, cancel := context.WithTimeout(ctx, lookWithin)
@@ -123,7 +142,7 @@ func (r *remote) look(ctx context.Context) (*index.Table, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() == nil {
-		r.table, r.looked = t, time.Now()
+		r.table, r.failed, r.looked = t, err, time.Now()
 	}
 	return t, err
 }

@@ -35,12 +35,12 @@ func TestProbe(t *testing.T) {
 	gone.Close()
 	for name, of := range map[string]struct{ url, endpoint, want, remedy string }{
 		"usable":    {"s3://team/a", server.URL, "", ""},
-		"directory": {"file://" + t.TempDir() + "/new", "", "", ""},
+		"directory": {"file://" + t.TempDir(), "", "", ""},
 		"no bucket": {"s3://taem/a", server.URL, "there is no such bucket", "Make the bucket"},
 		"no right":  {"s3://team/a", says(403, "AccessDenied"), "access denied: It is so", "Set AWS_ACCESS_KEY_ID"},
 		"expired":   {"s3://team/a", says(400, "ExpiredToken"), "access denied: It is so", "Set AWS_ACCESS_KEY_ID"},
 		"no server": {"s3://team/a", gone.URL, gone.URL + " does not answer: dial tcp ", "Correct url"},
-		"no place":  {"file:///proc/nope", "", "mkdir /proc/nope", "Correct url"},
+		"no place":  {"file:///proc/nope", "", "directory /proc/nope is not there: mount", "Correct url"},
 	} {
 		b, err := bucket.Open(bucket.Place{URL: of.url, Endpoint: of.endpoint})
 		if err != nil {
