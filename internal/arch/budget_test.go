@@ -25,7 +25,7 @@ const (
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
 	"cache":          3105,
-	"cmd/benchgraph": 8916,
+	"cmd/benchgraph": 8901,
 	"container":      2448,
 	"engine":         3247,
 	"executor":       3385,
