@@ -70,7 +70,7 @@ func (d *Directory) List(ctx context.Context, prefix string) iter.Seq2[Object, e
 			return
 		}
 		base := d.path(prefix)
-		if !strings.HasSuffix(prefix, "/") {
+		if prefix != "" && !strings.HasSuffix(prefix, "/") {
 			base = filepath.Dir(base)
 		}
 		err := filepath.WalkDir(base, func(path string, e fs.DirEntry, err error) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -45,6 +46,11 @@ func TestProbe(t *testing.T) {
 		b, err := bucket.Open(bucket.Place{URL: of.url, Endpoint: of.endpoint})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if name == "directory" { // what is beside it is none of its objects
+			if err := os.WriteFile(strings.TrimPrefix(of.url, "file://")+".beside", nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		err = bucket.Probe(t.Context(), b, "jobs/o/probe")
 		if of.want == "" {
