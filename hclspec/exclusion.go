@@ -31,12 +31,27 @@ func (l *loader) exclude() {
 					"%s %q needs reason: a sentence that plan and every report show.", kind, d.Name))
 			}
 			l.decodeAll(l.kinds[kind], d, 1)
+			l.unmet(d)
 		}
 	}
 	for _, c := range l.spec.Candidates {
 		if out := l.rows.out[row{commit: c.Commit}]; out != nil && out.Skipped {
 			l.leaveOut(row{c.Commit, c.Key}, out)
 		}
+	}
+}
+
+// unmet warns of a for_each whose condition nothing meets. One that is about more than candidates and commits, such as
+// about a variable, is meant to be met at times.
+func (l *loader) unmet(d *declaration) {
+	if !d.known || len(d.instances)+len(l.rows.list) > 0 {
+		return
+	}
+	root, condition := eval.Filter(d.Attrs["for_each"].Expr)
+	if root == "candidates" && len(l.spec.Candidates) > 0 || root == "commit" && len(l.spec.Commits) > 0 {
+		l.scope.Diags.Warn("", condition, "Condition never met", fmt.Sprintf(
+			"No %s meets this condition: %s is about nothing. Correct the condition, or remove the block.",
+			strings.TrimSuffix(root, "s"), d.address))
 	}
 }
 

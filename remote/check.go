@@ -98,7 +98,10 @@ func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
 func (x *Executor) probe(ctx context.Context) *failure.Failure {
 	owner, _ := x.owner() // what is wrong is told where a job is to be submitted
 	name := jobs + owner + "/probe"
-	err := bucket.Probe(ctx, x.Bucket, name)
+	err := x.Store.Away(ctx)
+	if err == nil {
+		err = bucket.Probe(ctx, x.Bucket, name)
+	}
 	if err == nil {
 		_, err = x.lend(ctx, "benchgraph-probe", name)
 	}

@@ -46,6 +46,7 @@ type Store interface {
 
 // Sender has the entries of a machine, and sends them to the shared store. See shared.Store.
 type Sender interface {
+	Away(ctx context.Context) error
 	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
 	Send(ctx context.Context, e cache.Entry, beside string) (object string, err error)
 }

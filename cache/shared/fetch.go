@@ -111,8 +111,12 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	}
 	r.mu.Lock()
 	r.refused[key] = true
+	if errors.Is(err, ErrUntrusted) {
+		r.untrusted[key] = true
+	}
 	r.mu.Unlock()
 	switch {
+	case errors.Is(err, ErrUntrusted): // Warn counts it
 	case errors.Is(err, errRefused):
 		r.tell("entry %s: %v. It is not taken, and is made here when a node needs it", key.Short(), err)
 	case errors.Is(err, iofs.ErrNotExist):
@@ -151,7 +155,7 @@ func (r *remote) lay(ctx context.Context, key cache.Key, object string, place fu
 		return m, err
 	}
 	if !r.accepts(&head) {
-		return m, refuse("it is not signed by a key of trust")
+		return m, ErrUntrusted
 	}
 	if len(r.Trust) > 0 { // no signature is over it
 		head.Transcript = ""

@@ -114,14 +114,14 @@ func (s *Store) Collect(ctx context.Context, o cache.GCOptions) (cache.GCResult,
 	if o.DryRun || len(names) == 0 {
 		return result, nil
 	}
-	if err := r.reindex(ctx, t, func(key cache.Key) bool { return !gone[key] }, nil); err != nil {
+	if err := r.reindex(ctx, t, func(key cache.Key, _ string) bool { return !gone[key] }, nil); err != nil {
 		return cache.GCResult{}, err
 	}
 	return result, r.Bucket.Remove(ctx, names)
 }
 
 // reindex replaces the segments that were read by one: what is kept of them, and more.
-func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Key) bool, more []string) error {
+func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Key, string) bool, more []string) error {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
 	var old []string
@@ -130,8 +130,10 @@ func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Ke
 	}
 	lines := more
 	for key, list := range t.Lines {
-		if keep(key) {
-			lines = append(lines, list...)
+		for _, line := range list {
+			if keep(key, line) {
+				lines = append(lines, line)
+			}
 		}
 	}
 	slices.Sort(lines)
@@ -143,7 +145,8 @@ func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Ke
 	return errors.Join(err, looking)
 }
 
-// Check reads every byte of every entry of the shared store and calls report for each, with nil for one that is whole.
+// Check reads every byte of every entry of the shared store and calls report for each, with nil for one that is whole,
+// and with ErrUntrusted for a whole one that no key of trust signed.
 // Damaged entries are removed, unless the store is read-only, and the index is made anew where it does not tell of what
 // is there.
 func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error {
@@ -157,7 +160,7 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 		return err
 	}
 	var damaged, missing []string
-	whole := map[cache.Key]bool{}
+	whole := map[cache.Key]string{} // the line of the entry's record
 	for _, object := range all {
 		key, _ := keyOf(object.Name)
 		rec, err := r.check(ctx, key)
@@ -171,7 +174,10 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 		case err != nil:
 			damaged = append(damaged, object.Name)
 		default:
-			whole[key] = true
+			whole[key] = rec.Line()
+			if !r.accepts(&rec) {
+				err = ErrUntrusted
+			}
 			if !slices.Contains(t.Lines[key], rec.Line()) {
 				missing = append(missing, rec.Line())
 			}
@@ -179,13 +185,14 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 		report(key, err)
 	}
 	dangling := false
-	for key := range t.Lines {
-		dangling = dangling || !whole[key]
+	for key, lines := range t.Lines {
+		dangling = dangling || len(lines) > 1 || whole[key] == ""
 	}
 	if r.ReadOnly || len(damaged)+len(missing) == 0 && !dangling {
 		return nil
 	}
-	if err := r.reindex(ctx, t, func(key cache.Key) bool { return whole[key] }, missing); err != nil {
+	keep := func(key cache.Key, line string) bool { return whole[key] == line }
+	if err := r.reindex(ctx, t, keep, missing); err != nil {
 		return err
 	}
 	return r.Bucket.Remove(ctx, damaged)

@@ -48,6 +48,9 @@ func keyOf(object string) (cache.Key, bool) {
 // errRefused is wrapped by the error for an object that is there and is not taken.
 var errRefused = errors.New("refused")
 
+// ErrUntrusted is wrapped by the error for a whole entry that no key of trust signed.
+var ErrUntrusted = fmt.Errorf("%w: it is not signed by a key of trust", errRefused)
+
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errRefused, fmt.Sprintf(format, args...))
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	iofs "io/fs"
 	"slices"
 	"time"
@@ -21,6 +22,7 @@ type sending struct {
 	lines   []string      // records of what was put and is not in the index yet
 	indexed time.Time     // when a segment was written last
 	sent    Sent
+	taken   int   // of these: places of entries that no key of trust had signed
 	err     error // the last one
 	over    bool
 }
@@ -114,6 +116,9 @@ func (r *remote) send(ctx context.Context, e cache.Entry) error {
 		r.there(e, rec)
 		return nil
 	}
+	if err := r.emptied(); err != nil {
+		return err
+	}
 	return r.upload(ctx, e)
 }
 
@@ -132,7 +137,8 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	}
 	err = create(ctx, r.object(e.Key), p, p.size)
 	if errors.Is(err, iofs.ErrExist) {
-		rec, err := r.head(ctx, r.object(e.Key), e.Key)
+		var rec index.Record
+		rec, err = r.head(ctx, r.object(e.Key), e.Key)
 		if err == nil && r.accepts(&rec) {
 			r.there(e, rec)
 			r.mu.Lock()
@@ -143,16 +149,13 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 		if err != nil && !errors.Is(err, errRefused) {
 			return err
 		}
-		return r.replace(ctx, e, p)
+		untrusted := err == nil
+		if err = r.Bucket.Replace(ctx, r.object(e.Key), p, p.size); err == nil && untrusted {
+			r.mu.Lock()
+			r.taken++
+			r.mu.Unlock()
+		}
 	}
-	if err == nil {
-		r.put(e)
-	}
-	return err
-}
-
-func (r *remote) replace(ctx context.Context, e cache.Entry, p *packed) error {
-	err := r.Bucket.Replace(ctx, r.object(e.Key), p, p.size)
 	if err == nil {
 		r.put(e)
 	}
@@ -199,6 +202,7 @@ func (r *remote) put(e cache.Entry) {
 	r.sent.Bytes += e.Bytes
 	r.add(rec)
 	delete(r.refused, e.Key)
+	r.found[e.Key] = rec
 }
 
 // there notes that the store has an entry, which stays: entries are not changed.
@@ -291,7 +295,11 @@ func (s *Store) Flush(ctx context.Context) Sent {
 	} else if err != nil {
 		done.Unsent, done.Err = len(r.lines), err
 	}
-	r.sent, r.unsent = Sent{}, nil
+	if r.taken > 0 {
+		r.Tell(fmt.Sprintf("shared store %s: %d entries that no key of trust had signed were replaced", r.Name,
+			r.taken))
+	}
+	r.sent, r.unsent, r.taken = Sent{}, nil, 0
 	return done
 }
 

@@ -598,11 +598,30 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What nobody of the team signed is in nobody's way.
+	// What nobody of the team signed is in nobody's way, and who signed it sees that from the index and the entry: two
+	// records are of one key now.
+	theirs := func(o *Options) {
+		o.Own, o.Trust = stranger, []ed25519.PublicKey{stranger.Public().(ed25519.PublicKey)}
+	}
+	first := open(t, place, theirs)
+	if _, err := first.Peek(ctx, cachetest.Meta("foreign").Key); err != nil {
+		t.Error(err)
+	}
 	cachetest.Put(t, member, "foreign", map[string]string{"f": "ours"})
 	member.flush(t, Sent{Entries: 1})
 	if _, err := open(t, place, signing(nil)).Get(ctx, cachetest.Meta("foreign").Key, true); err != nil {
 		t.Error(err)
+	}
+	if !strings.Contains(member.told(), "1 entries that no key of trust had signed were replaced") {
+		t.Errorf("told %q", member.told())
+	}
+	first = open(t, place, theirs)
+	if _, err := first.Peek(ctx, cachetest.Meta("foreign").Key); !errors.Is(err, cache.ErrMiss) {
+		t.Errorf("an entry that was replaced is still known: %v", err)
+	}
+	first.Warn()
+	if len(first.warnings) != 1 || !strings.Contains(first.told(), "no key of trust signed: 1.") {
+		t.Errorf("told %q", first.told())
 	}
 }
 

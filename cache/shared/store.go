@@ -42,7 +42,8 @@ func New(d *cache.Disk) *Store { return &Store{Disk: d} }
 func (s *Store) Share(o Options) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s.remote = &remote{Options: o, disk: s.Disk, copies: index.Copies{Dir: o.Dir}, ctx: ctx, cancel: cancel,
-		refused: map[cache.Key]bool{}, told: map[string]bool{}, fetching: map[cache.Key]*sync.Mutex{}}
+		refused: map[cache.Key]bool{}, untrusted: map[cache.Key]bool{}, found: map[cache.Key]index.Record{},
+		told: map[string]bool{}, fetching: map[cache.Key]*sync.Mutex{}}
 	s.remote.idle = sync.NewCond(&s.remote.mu)
 }
 
@@ -65,11 +66,16 @@ type remote struct {
 	ctx    context.Context // of what is sent in the background
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex
-	table    *index.Table       // nil: not read, or out of reach
-	looked   time.Time          // when that was
-	refused  map[cache.Key]bool // entries that were not what they should be, or are gone
-	told     map[string]bool    // warnings
+	mu      sync.Mutex
+	table   *index.Table       // nil: not read, or out of reach
+	failed  error              // why it is out of reach
+	looked  time.Time          // when that was
+	refused map[cache.Key]bool // entries that were not what they should be, or are gone
+	// entries that somebody asked for and that no key of trust signed
+	untrusted map[cache.Key]bool
+	// what entries say of themselves of which the index tells several things
+	found    map[cache.Key]index.Record
+	told     map[string]bool // warnings
 	fetching map[cache.Key]*sync.Mutex
 
 	sending             // guarded by mu
@@ -112,6 +118,24 @@ func (r *remote) index(ctx context.Context) *index.Table {
 	return t
 }
 
+// emptied is the error of a store that has lost its index, which nothing may be put into; nil: it has not.
+func (r *remote) emptied() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if errors.Is(r.failed, index.ErrEmptied) {
+		return r.failed
+	}
+	return nil
+}
+
+// Away returns why the shared store is out of reach; nil: it is not. It reads the index, unless that was just done.
+func (s *Store) Away(ctx context.Context) error {
+	s.remote.index(ctx)
+	s.remote.mu.Lock()
+	defer s.remote.mu.Unlock()
+	return reach(s.remote.failed)
+}
+
 // look reads the index. The caller holds indexing.
 func (r *remote) look(ctx context.Context) (*index.Table, error) {
 	within, cancel := context.WithTimeout(ctx, lookWithin)
@@ -123,7 +147,7 @@ func (r *remote) look(ctx context.Context) (*index.Table, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() == nil {
-		r.table, r.looked = t, time.Now()
+		r.table, r.failed, r.looked = t, err, time.Now()
 	}
 	return t, err
 }
@@ -147,7 +171,45 @@ func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) 
 	if t == nil || r.refused[key] || r.Names[key] != "" {
 		return index.Record{}, false
 	}
-	return t.Record(key, r.accepts)
+	rec, ok := t.Record(key, r.accepts)
+	lines := len(t.Lines[key])
+	if ok && lines > 1 && len(r.Trust) > 0 { // somebody who trusts other keys may have replaced the entry
+		rec, ok = r.ask(ctx, key, rec)
+	}
+	if !ok && lines > 0 && len(r.Trust) > 0 {
+		r.untrusted[key] = true
+	}
+	return rec, ok
+}
+
+// ask returns what the entry of a key says of itself, and whether it may be believed; rec if the entry cannot be read
+// now. It asks once. The caller holds mu.
+func (r *remote) ask(ctx context.Context, key cache.Key, rec index.Record) (index.Record, bool) {
+	if found, ok := r.found[key]; ok {
+		return found, r.accepts(&found)
+	}
+	r.mu.Unlock()
+	found, err := r.head(ctx, ObjectOf(key), key)
+	r.mu.Lock()
+	if err != nil {
+		return rec, true
+	}
+	r.found[key] = found
+	return found, r.accepts(&found)
+}
+
+// Warn tells how many entries were asked for that no key of trust signed.
+func (s *Store) Warn() {
+	if s.remote == nil {
+		return
+	}
+	s.remote.mu.Lock()
+	n := len(s.remote.untrusted)
+	s.remote.mu.Unlock()
+	if n > 0 {
+		s.remote.tell("entries that no key of trust signed: %d. They are not used, and what apply puts there takes "+
+			"their places: add the key of who signed them to trust, or give this project a url of its own", n)
+	}
 }
 
 // object returns the name of the object of a key.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -150,29 +152,38 @@ func (a *app) listCache(ctx context.Context, o *cacheFlags, d entryStore) error 
 }
 
 func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d entryStore) error {
-	whole := 0
+	whole, untrusted := 0, 0
 	type damageDoc struct {
 		Key    string `json:"key"`
 		Reason string `json:"reason"`
 	}
 	damaged := []damageDoc{}
 	err := d.verify(ctx, func(key cache.Key, err error) {
-		if err == nil {
+		switch {
+		case err == nil:
 			whole++
-			return
+		case errors.Is(err, shared.ErrUntrusted):
+			untrusted++
+		default:
+			damaged = append(damaged, damageDoc{key.String(), err.Error()})
 		}
-		damaged = append(damaged, damageDoc{key.String(), err.Error()})
 	})
 	if err != nil {
 		return err
 	}
 	if o.json {
-		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "whole": whole, "damaged": damaged})
+		err = view.JSON(a.stdout, map[string]any{
+			"format": view.Format, "whole": whole, "damaged": damaged, "untrusted": untrusted})
 	} else {
 		for _, e := range damaged {
 			fmt.Fprintf(a.stdout, "damaged %s: %s\n", e.Key[:12], view.Clean(e.Reason))
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s whole, %s damaged.\n", view.Count(whole, "entry"), view.Number(len(damaged)))
+		more := ""
+		if untrusted > 0 {
+			more = fmt.Sprintf(", %s signed by no key of trust", view.Number(untrusted))
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s whole, %s damaged%s.\n", view.Count(whole, "entry"),
+			view.Number(len(damaged)), more)
 	}
 	if err == nil && len(damaged) > 0 {
 		return hint("They are no longer in the store. "+remake, "%s", view.Count(len(damaged), "damaged entry"))

@@ -46,7 +46,16 @@ beside what is measured here, and never compared.`,
 			fs.Var(&o.columns, "map", "take a field or a parameter from a column: `NAME=COLUMN`; may be repeated")
 			fs.Var(&o.defaults, "default", "leave out a parameter with this value: `NAME=VALUE`; may be repeated")
 		},
-		Run: func(_ context.Context, args []string) error { return a.runImport(o, args) },
+		Run: func(ctx context.Context, args []string) error {
+			done := make(chan error, 1)
+			go func() { done <- a.runImport(o, args) }() // a large table and standard input take time
+			select {
+			case err := <-done:
+				return err
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		},
 	}
 }
 
@@ -77,6 +86,9 @@ func (a *app) runImport(o *importFlags, names []string) error {
 	}
 	if err := a.deliver(o, text.Bytes()); err != nil {
 		return err
+	}
+	if most := dataset.Excess(text.Bytes()); most != "" {
+		a.note("Warning: this is more than a project can include. %s", most)
 	}
 	a.note("%s of %s.", view.Count(len(commits), "commit"), view.Count(len(commits)+lost, "row"))
 	if lost > 0 {
@@ -110,7 +122,7 @@ func (a *app) importResults(o *importFlags, rows []dataset.Row, problems []datas
 		return err
 	}
 	a.note("%s.", view.Count(len(lines), "result"))
-	if refused := recorded.Keep(universe(rows, lines), lines, units.Convert).Refused; len(refused) > 0 {
+	if refused := recorded.Keep(dataset.Universe(rows, lines), lines, units.Convert).Refused; len(refused) > 0 {
 		why := make([]string, len(refused))
 		for i, r := range refused {
 			why[i] = r.String()
@@ -122,36 +134,6 @@ func (a *app) importResults(o *importFlags, rows []dataset.Row, problems []datas
 		return &failedError{lost}
 	}
 	return nil
-}
-
-// universe is the commits of a table of results.
-func universe(rows []dataset.Row, lines []recorded.Line) (commits []recorded.Commit) {
-	known := map[string]bool{}
-	var about []dataset.Row // a row that is a result says what was measured, not what was to be
-	for _, row := range rows {
-		if row.Fields["results"] != nil {
-			about = append(about, row)
-		}
-	}
-	described, _, _ := dataset.Commits(about, dataset.Options{}) // where the table has no such rows, there are none
-	for i := range described {
-		c := &described[i]
-		own := recorded.Commit{Name: c.Name, Rev: c.Rev, Parent: c.Parent}
-		for _, p := range c.Params {
-			if model, ok := p.Value.(string); ok && p.Name == "model" {
-				own.Model = model
-			}
-		}
-		known[c.Name], known[c.Rev] = true, true
-		commits = append(commits, own)
-	}
-	for _, l := range lines {
-		if l.Commit != "" && !known[l.Commit] {
-			known[l.Commit] = true
-			commits = append(commits, recorded.Commit{Name: l.Commit})
-		}
-	}
-	return commits
 }
 
 // importComment says above the blocks where they come from.

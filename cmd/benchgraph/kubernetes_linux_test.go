@@ -97,7 +97,7 @@ func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
 	describe := exec.Command(program, "devices", "-json")
 	describe.Env = nodes
 	text, err := describe.Output()
-	check(t, err, os.MkdirAll(p.path("machines"), 0o755))
+	check(t, err, os.MkdirAll(p.path("machines"), 0o755), os.Mkdir(filepath.Join(p.shared, "store"), 0o755))
 	p.write("machines/h200.json", string(text))
 	return p
 }

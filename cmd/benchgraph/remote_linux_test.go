@@ -43,6 +43,13 @@ executor "slurm" "gpu" {
 commit "c" {}
 `
 
+// forget removes all results, those of the shared store, too.
+func (c *clustered) forget(t testing.TB) {
+	t.Helper()
+	store := filepath.Join(filepath.Dir(c.hold), "store")
+	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(store), os.Mkdir(store, 0o755))
+}
+
 func newClustered(t testing.TB, file string) *clustered {
 	t.Helper()
 	c := &clustered{world: newWorld(t, "")}
@@ -62,7 +69,7 @@ func newClustered(t testing.TB, file string) *clustered {
 	}
 	c.world.env = append(c.world.env, c.Environ()...)
 	c.world.env = append(c.world.env, "PATH="+os.Getenv("PATH"))
-	check(t, os.MkdirAll(c.path("machines"), 0o755))
+	check(t, os.MkdirAll(c.path("machines"), 0o755), os.Mkdir(filepath.Join(shared, "store"), 0o755))
 	c.hold, c.work = filepath.Join(shared, "hold"), filepath.Join(shared, "jobs")
 	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
 		"WORK", c.work, "RATE", `metrics {
@@ -159,7 +166,7 @@ func TestACampaignOnSlurm(t *testing.T) {
 		}
 	}
 	// A node that has a result in its own store shares it again.
-	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.forget(t)
 	c.must(0, "apply").says(t, "Apply: 9 done")
 	// Another project directory has what the first one shared.
 	other := newWorld(t, "")
@@ -215,7 +222,7 @@ func TestQueueTimeIsApart(t *testing.T) {
 		t.Errorf("no attempt was queued: %+v", c.attempts())
 	}
 	// Two devices for any second are more than this.
-	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.forget(t)
 	c.must(6, "apply", "-max-gpu-hours=0.00001").says(t, "-max-gpu-hours 1e-05 is used up")
 }
 
@@ -374,7 +381,7 @@ func TestDerivedTimeLimits(t *testing.T) {
 	o.exits(t, 0)
 	o.says(t, "is submitted, with a time limit of 25m", "reached the time limit of 25m that benchgraph derived",
 		"the next job asks for none", "win")
-	check(t, os.RemoveAll(c.path(".benchgraph")), os.RemoveAll(filepath.Join(filepath.Dir(c.hold), "store")))
+	c.forget(t)
 	c.Command("scontrol", "update", "partitionname=gpu", "MaxTime=10")
 	c.must(0, "apply").says(t, "the cluster does not take the derived time limit; the next jobs ask for none")
 }

@@ -102,6 +102,7 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campa
 		}
 	}
 	sel.seen = nil
+	s.store.Warn()
 	return p, o, nil
 }
 

@@ -17,10 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/livepage"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/printable"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 type serveFlags struct {
@@ -70,7 +68,7 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	}
 	defer l.Close()
 	c := livepage.Config{
-		Title: filepath.Base(p.dir), Runs: p.runDir(), Lock: p.applyLock(), Log: p.logOf,
+		Title: filepath.Base(p.dir), Runs: p.runDir(), Lock: p.applyLock(), Log: p.logOf, States: nodeStates(),
 		Stamp: func() string { return a.stamp(p) },
 		Tell:  func(err error) { a.explain(ctx, err) },
 	}
@@ -147,8 +145,10 @@ func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCa
 	if err != nil {
 		return nil, err
 	}
-	r := &livepage.Results{Document: doc, Attempts: map[string][]livepage.Attempt{}}
-	r.States = s.countStates(p)
+	r := &livepage.Results{Document: doc, Attempts: map[string][]livepage.Attempt{}, Nodes: map[string]string{}}
+	for _, n := range s.states(p, runlog.Run{}) {
+		r.Nodes[n.Address] = n.State
+	}
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		for _, t := range s.attempts(st, nil) {
@@ -189,19 +189,4 @@ func (s *session) wholeReport() (*hclspec.Report, error) {
 		}
 	}
 	return &all, nil
-}
-
-// countStates counts the nodes of a plan by how they stand. What runs counts as waiting: it has no result yet.
-func (s *session) countStates(p *engine.Plan) []report.LiveState {
-	counts := map[string]int{}
-	for _, n := range s.states(p, runlog.Run{}) {
-		counts[n.State]++
-	}
-	var list []report.LiveState
-	for _, state := range nodeStates() {
-		if counts[state] > 0 {
-			list = append(list, report.LiveState{Name: state, Count: counts[state]})
-		}
-	}
-	return list
 }

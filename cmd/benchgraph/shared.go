@@ -199,6 +199,9 @@ func (a *app) pullCache(ctx context.Context, o *cacheFlags) error {
 	if !s.store.Shares() {
 		return noShared()
 	}
+	if err := s.store.Away(ctx); err != nil {
+		return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+	}
 	var keys []cache.Key
 	for key := range used {
 		keys = append(keys, key)

@@ -283,3 +283,33 @@ func metricName(column string) (name, unit string) {
 	}
 	return name, unit
 }
+
+// Universe is the commits of a table of results.
+func Universe(rows []Row, lines []recorded.Line) (commits []recorded.Commit) {
+	known := map[string]bool{}
+	var about []Row // a row that is a result says what was measured, not what was to be
+	for _, row := range rows {
+		if row.Fields["results"] != nil {
+			about = append(about, row)
+		}
+	}
+	described, _, _ := Commits(about, Options{}) // where the table has no such rows, there are none
+	for i := range described {
+		c := &described[i]
+		own := recorded.Commit{Name: c.Name, Rev: c.Rev, Parent: c.Parent}
+		for _, p := range c.Params {
+			if model, ok := p.Value.(string); ok && p.Name == "model" {
+				own.Model = model
+			}
+		}
+		known[c.Name], known[c.Rev] = true, true
+		commits = append(commits, own)
+	}
+	for _, l := range lines {
+		if l.Commit != "" && !known[l.Commit] {
+			known[l.Commit] = true
+			commits = append(commits, recorded.Commit{Name: l.Commit})
+		}
+	}
+	return commits
+}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
@@ -32,15 +33,22 @@ func Write(w io.Writer, comment []string, commits []Commit, defaults map[string]
 		fmt.Fprintf(&b, "  # merge(local.defaults, { for k, v in each.commit.params : k => v if v != null })\n")
 		fmt.Fprintf(&b, "  defaults = %s\n}\n\n", expression(values))
 	}
-	for _, c := range commits {
-		c.write(&b)
+	for i := range commits {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		commits[i].write(&b)
+		if _, err := w.Write(hclwrite.Format(b.Bytes())); err != nil { // all at once would be gigabytes of tokens
+			return err
+		}
+		b.Reset()
 	}
-	_, err := w.Write(hclwrite.Format(bytes.TrimRight(b.Bytes(), "\n")))
-	if err == nil {
-		_, err = io.WriteString(w, "\n")
-	}
+	_, err := w.Write(hclwrite.Format(b.Bytes()))
 	return err
 }
+
+// Excess says how much the files of a project can have where a text is more; empty: it is not.
+func Excess(text []byte) string { return syntax.Excess(text) }
 
 func (c *Commit) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "commit %s {\n", expression(c.Name))
@@ -57,7 +65,7 @@ func (c *Commit) write(b *bytes.Buffer) {
 	if len(c.Params) > 0 {
 		fmt.Fprintf(b, "params = %s\n", c.parameters())
 	}
-	b.WriteString("}\n\n")
+	b.WriteString("}\n")
 }
 
 // parameters writes an object on one line, or on one line for each part when that is too wide.

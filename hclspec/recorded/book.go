@@ -69,6 +69,8 @@ type Book struct {
 	States   []State // of every commit in every variant
 	Refused  []Refusal
 	sides    map[string]string // by variant
+	named    map[string]int    // by name: the first commit of it
+	revs     []int             // commits with a revision, in the order of those
 }
 
 // Convert converts a value into another unit, unless they measure different things.
@@ -76,7 +78,14 @@ type Convert func(value float64, from, to string) (float64, bool)
 
 // Keep enters lines into a book. The states are the same in whatever order the lines come.
 func Keep(commits []Commit, lines []Line, convert Convert) *Book {
-	b := &Book{Commits: commits, sides: map[string]string{}}
+	b := &Book{Commits: commits, sides: map[string]string{}, named: map[string]int{}}
+	for i, c := range slices.Backward(commits) {
+		b.named[c.Name] = i
+		if c.Rev != "" {
+			b.revs = append(b.revs, i)
+		}
+	}
+	slices.SortFunc(b.revs, func(i, j int) int { return cmp.Compare(commits[i].Rev, commits[j].Rev) })
 	var said []Line
 	superseded := map[string]bool{}
 	for _, l := range lines {
@@ -144,14 +153,26 @@ func order(a, c Entry) int {
 		cmp.Compare(value(a), value(c)), cmp.Compare(a.Cause, c.Cause))
 }
 
-// commit finds a commit by name or by a revision from 7 digits.
+// commit finds the first commit of a name, or of a revision from 7 digits.
 func (b *Book) commit(name string) (Commit, bool) {
-	for _, c := range b.Commits {
-		if name != "" && (c.Name == name || len(name) >= 7 && strings.HasPrefix(c.Rev, name)) {
-			return c, true
+	if name == "" {
+		return Commit{}, false
+	}
+	first, ok := b.named[name]
+	if len(name) >= 7 {
+		at, _ := slices.BinarySearchFunc(b.revs, name, func(i int, name string) int {
+			return cmp.Compare(b.Commits[i].Rev, name)
+		})
+		for ; at < len(b.revs) && strings.HasPrefix(b.Commits[b.revs[at]].Rev, name); at++ {
+			if i := b.revs[at]; !ok || i < first {
+				first, ok = i, true
+			}
 		}
 	}
-	return Commit{}, false
+	if !ok {
+		return Commit{}, false
+	}
+	return b.Commits[first], true
 }
 
 func (b *Book) name(of string) string {

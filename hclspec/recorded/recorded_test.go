@@ -232,3 +232,22 @@ func TestConflictsInTwoUnits(t *testing.T) {
 		}
 	}
 }
+
+// The index of commits finds what a look at each of them would find.
+func TestCommitsAreFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[ab]{0,2}|[ab]{6,9}`)
+		var commits []Commit
+		for range rapid.IntRange(0, 12).Draw(t, "commits") {
+			commits = append(commits, Commit{Name: name.Draw(t, "name"), Rev: name.Draw(t, "rev")})
+		}
+		b, of := Keep(commits, nil, units.Convert), name.Draw(t, "of")
+		want := slices.IndexFunc(commits, func(c Commit) bool {
+			return of != "" && (c.Name == of || len(of) >= 7 && strings.HasPrefix(c.Rev, of))
+		})
+		got, ok := b.commit(of)
+		if ok != (want >= 0) || ok && got != commits[want] {
+			t.Fatalf("%q is %v, %v, want commit %d of %v", of, got, ok, want, commits)
+		}
+	})
+}

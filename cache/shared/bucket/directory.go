@@ -1,8 +1,10 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -23,8 +25,22 @@ const abandoned = 24 * time.Hour
 // Directory is a bucket in a directory, as of a network file system.
 type Directory struct{ root string }
 
-// NewDirectory returns the bucket in a directory, which Create makes if it is not there.
+// NewDirectory returns the bucket in a directory, which Create makes if only that one is missing. Where the directory
+// above it is missing, too, a file system is not mounted.
 func NewDirectory(root string) *Directory { return &Directory{root} }
+
+// there returns why the directory cannot be used; nil if it can. The error does not wrap fs.ErrNotExist, which is for
+// objects.
+func (d *Directory) there() error {
+	_, err := os.Stat(d.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err = os.Stat(filepath.Dir(d.root)); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("directory %s is not there, nor is the one above it: mount its file system, or make the "+
+				"directory", d.root)
+		}
+	}
+	return err
+}
 
 func (d *Directory) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
@@ -33,7 +49,7 @@ func (d *Directory) Open(_ context.Context, name string, from int64) (io.ReadClo
 	// Others can write to the directory: a pipe would block, and a link could lead anywhere.
 	f, err := os.OpenFile(d.path(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(d.there(), err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -49,17 +65,15 @@ func (d *Directory) Open(_ context.Context, name string, from int64) (io.ReadClo
 	return f, nil
 }
 
-// List lists objects. See Reader. A directory that is not there holds none.
+// List lists objects. See Reader.
 func (d *Directory) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		if _, err := os.Stat(d.root); err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				yield(Object{}, err)
-			}
+		if err := d.there(); err != nil {
+			yield(Object{}, err)
 			return
 		}
 		base := d.path(prefix)
-		if !strings.HasSuffix(prefix, "/") {
+		if prefix != "" && !strings.HasSuffix(prefix, "/") {
 			base = filepath.Dir(base)
 		}
 		err := filepath.WalkDir(base, func(path string, e fs.DirEntry, err error) error {
@@ -115,6 +129,9 @@ func (d *Directory) Replace(ctx context.Context, name string, content io.ReaderA
 func (d *Directory) write(
 	ctx context.Context, name string, content io.ReaderAt, size int64, publish func(from, to string) error,
 ) (err error) {
+	if err := d.there(); err != nil {
+		return err
+	}
 	path := d.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { // who shares the directory is up to the umask
 		return err

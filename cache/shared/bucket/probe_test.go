@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -41,10 +42,16 @@ func TestProbe(t *testing.T) {
 		"expired":   {"s3://team/a", says(400, "ExpiredToken"), "access denied: It is so", "Set AWS_ACCESS_KEY_ID"},
 		"no server": {"s3://team/a", gone.URL, gone.URL + " does not answer: dial tcp ", "Correct url"},
 		"no place":  {"file:///proc/nope", "", "mkdir /proc/nope", "Correct url"},
+		"no mount":  {"file:///nope/nope", "", "directory /nope/nope is not there, nor", "Correct url"},
 	} {
 		b, err := bucket.Open(bucket.Place{URL: of.url, Endpoint: of.endpoint})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if name == "directory" { // what is beside it is none of its objects
+			if err := os.WriteFile(strings.TrimPrefix(of.url, "file://")+".beside", nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 		err = bucket.Probe(t.Context(), b, "jobs/o/probe")
 		if of.want == "" {

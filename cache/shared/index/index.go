@@ -186,6 +186,10 @@ type Copies struct{ Dir string }
 
 func (c Copies) path(segment string) string { return filepath.Join(c.Dir, path.Base(segment)) }
 
+// ErrEmptied is wrapped by the error for a bucket without an index, of which this machine has read one. An index never
+// loses its last segment: the directory of a file system that is not mounted looks like that.
+var ErrEmptied = errors.New("it is empty, and this machine has seen results there")
+
 // Load reads the index of a bucket. Only segments that this machine has not read yet are asked for.
 func (c Copies) Load(ctx context.Context, b bucket.Bucket, tell func(string)) (*Table, error) {
 	t := New()
@@ -197,6 +201,9 @@ func (c Copies) Load(ctx context.Context, b bucket.Bucket, tell func(string)) (*
 			return nil, err
 		}
 		t.Segments[o.Name] = o.Size
+	}
+	if have, _ := os.ReadDir(c.Dir); len(t.Segments) == 0 && len(have) > 0 {
+		return nil, fmt.Errorf("%w: mount its file system, or, if somebody emptied it, remove %s", ErrEmptied, c.Dir)
 	}
 	c.forget(t)
 	names := slices.Sorted(maps.Keys(t.Segments))

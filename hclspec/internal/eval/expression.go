@@ -109,3 +109,25 @@ func (s *Scope) adaptType(attr *hcl.Attribute) hcl.Diagnostics {
 	attr.Expr = s.adapt(expr)
 	return diags
 }
+
+// Filter returns what a for expression chooses from, and the range of its condition, where the condition is about
+// nothing but the elements: { for k, c in candidates : k => c if c.title == "x" }. Else, root is empty.
+func Filter(e hcl.Expression) (root string, condition hcl.Range) {
+	loop, ok := hcl.UnwrapExpressionUntil(e, func(e hcl.Expression) bool {
+		_, loop := e.(*hclsyntax.ForExpr)
+		return loop
+	}).(*hclsyntax.ForExpr)
+	if !ok || loop.CondExpr == nil {
+		return "", condition
+	}
+	of, diags := hcl.AbsTraversalForExpr(loop.CollExpr)
+	if diags.HasErrors() || len(of) != 1 {
+		return "", condition
+	}
+	for _, use := range loop.CondExpr.Variables() {
+		if name := use.RootName(); name != loop.KeyVar && name != loop.ValVar {
+			return "", condition
+		}
+	}
+	return of.RootName(), loop.CondExpr.Range()
+}

@@ -45,12 +45,23 @@ func (r *Reader) guard(src []byte, filename string) hcl.Diagnostics {
 				"and delete the lines with <<<<<<<, ======= and >>>>>>>.")
 	}
 	if at := r.tooLarge(src); at >= 0 {
-		return oneAt(src, filename, at, "Too much to read", fmt.Sprintf(
-			"The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike can be one "+
-				"block with for_each over a data file: csvdecode(file(\"data.csv\")).",
-			maxSource>>20, maxTokens))
+		return oneAt(src, filename, at, "Too much to read", most())
 	}
 	return nil
+}
+
+// most says how much the files of a project can have.
+func most() string {
+	return fmt.Sprintf("The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike "+
+		"can be one block with for_each over a data file: csvdecode(file(\"data.csv\")).", maxSource>>20, maxTokens)
+}
+
+// Excess says how much the files of a project can have where a source is more; empty: it is not.
+func Excess(src []byte) string {
+	if new(Reader).tooLarge(src) < 0 {
+		return ""
+	}
+	return most()
 }
 
 // guardNesting says what in the source must not reach HCL's parser since it nests or chains too deeply, or writes a NUL

@@ -276,3 +276,44 @@ func TestWholeCharacters(t *testing.T) {
 		}
 	}
 }
+
+// The sentence, the tiles and the figures count the same nodes: as they stood when the results were read, and as the
+// apply has told since. What runs is no longer waiting.
+func TestCountsAgree(t *testing.T) {
+	read := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	tail := newTail(t.TempDir(), "")
+	tail.at.run, tail.at.ended = "run", map[string]string{}
+	event := func(kind, address, more string) {
+		tail.take(0, fmt.Appendf(nil, `{"type":%q,"address":%q,"time":%q%s}`+"\n", kind, address,
+			read.Add(time.Second).Format(time.RFC3339), more))
+	}
+	for _, address := range []string{"a", "b", "c", "d"} {
+		event("node_start", address, "")
+	}
+	event("node_done", "a", "")
+	event("node_failed", "b", `,"retrying":true`)
+	event("node_failed", "c", "")
+	event("node_start", "c", "") // in a later wave
+	event("node_done", "c", "")
+	event("node_start", "e", "")
+	event("node_failed", "e", "")
+	event("node_start", "f", "")
+	event("diagnostic", "f", `,"reason":"waiting: the start of its job"`)
+	at, _ := tail.now()
+	at.held = true
+	s := &Server{config: Config{States: []string{"done", "running", "waiting", "failed"}}}
+	results := shown{at: read, results: &Results{Nodes: map[string]string{"a": "waiting", "b": "waiting",
+		"c": "waiting", "d": "waiting", "e": "waiting", "f": "waiting", "g": "done"}}}
+	if got, want := fmt.Sprint(s.states(results, at)), "[{done 3} {running 1} {waiting 2} {failed 1}]"; got != want {
+		t.Errorf("the tiles are %s, want %s", got, want)
+	}
+	if done, failed := at.count("done"), at.count("failed"); done != 2 || failed != 1 {
+		t.Errorf("%d done and %d failed, want 2 and 1", done, failed)
+	}
+	// What was read after the last event knows better, such as that a result was removed.
+	results.at = read.Add(time.Minute)
+	at.held = false
+	if got, want := fmt.Sprint(s.states(results, at)), "[{done 1} {waiting 6}]"; got != want {
+		t.Errorf("later, the tiles are %s, want %s", got, want)
+	}
+}

@@ -25,8 +25,8 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 		running = 0
 	}
 	e.sample("benchgraph_run_nodes", float64(running), "state", "running")
-	e.sample("benchgraph_run_nodes", float64(at.state.Done), "state", "done")
-	e.sample("benchgraph_run_nodes", float64(at.state.Failed), "state", "failed")
+	e.sample("benchgraph_run_nodes", float64(at.count("done")), "state", "done")
+	e.sample("benchgraph_run_nodes", float64(at.count("failed")), "state", "failed")
 	e.family("benchgraph_run_samples", "gauge", "Samples of the last apply, by whether they count.")
 	e.sample("benchgraph_run_samples", float64(at.state.Samples), "counts", "yes")
 	e.sample("benchgraph_run_samples", float64(at.state.Invalid), "counts", "no")
@@ -35,13 +35,17 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 		e.sample("benchgraph_run_last_event_timestamp_seconds", seconds(at.state.Last))
 	}
 	e.family("benchgraph_ended_nodes_total", "counter",
-		"Nodes that ended since this server began, and in the run that it found.")
+		"Ends of nodes, done or failed, since this server began, and in the run that it found.")
 	e.sample("benchgraph_ended_nodes_total", float64(at.ends))
 	e.family("benchgraph_event_clients", "gauge", "Clients that follow the events.")
 	e.sample("benchgraph_event_clients", float64(s.clients.Load()))
 	e.family("benchgraph_results_failed", "gauge", "1 when the results could not be read the last time.")
 	e.sample("benchgraph_results_failed", map[bool]float64{true: 1}[results.problem != nil])
 	if results.results != nil {
+		e.family("benchgraph_nodes", "gauge", "Nodes by state, as the page counts them.")
+		for _, state := range s.states(results, at) {
+			e.sample("benchgraph_nodes", float64(state.Count), "state", state.Name)
+		}
 		e.results(results)
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -57,10 +61,6 @@ func (e *exposition) results(s shown) {
 	e.sample("benchgraph_results_timestamp_seconds", seconds(s.at))
 	e.family("benchgraph_results_reading_seconds", "gauge", "How long it took to read the results.")
 	e.sample("benchgraph_results_reading_seconds", s.took.Seconds())
-	e.family("benchgraph_nodes", "gauge", "Nodes by state, when the results were read.")
-	for _, state := range s.results.States {
-		e.sample("benchgraph_nodes", float64(state.Count), "state", state.Name)
-	}
 	type key struct{ compare, outcome string }
 	counts := map[key]int{}
 	var order []key

@@ -12,7 +12,7 @@ import (
 // Results are what is stored, as it was read at one time.
 type Results struct {
 	Document report.Document
-	States   []report.LiveState   // how many nodes stand how
+	Nodes    map[string]string    // how each node stands, by address
 	Attempts map[string][]Attempt // at each node, the newest last
 	LogOf    report.LogOf
 }

@@ -23,14 +23,16 @@ import (
 // Config says what is shown, and to whom.
 type Config struct {
 	Title string
-	Runs  string                                  // directory of the run logs
-	Lock  string                                  // file of the lock of applies
-	Log   func(attempt string) string             // path of an attempt's log
-	Read  func(context.Context) (*Results, error) // what is stored
-	Stamp func() string                           // another text when Read may give something else
-	Tell  func(error)                             // is told why Read failed, once
-	Token string                                  // who does not know it is shown nothing; empty: everybody may look
-	Host  string                                  // a further name by which the server is asked; empty: none
+	Runs  string                      // directory of the run logs
+	Lock  string                      // file of the lock of applies
+	Log   func(attempt string) string // path of an attempt's log
+	// how nodes can stand, in the order in which they are counted out
+	States []string
+	Read   func(context.Context) (*Results, error) // what is stored
+	Stamp  func() string                           // another text when Read may give something else
+	Tell   func(error)                             // is told why Read failed, once
+	Token  string                                  // who does not know it is shown nothing; empty: everybody may look
+	Host   string                                  // a further name by which the server is asked; empty: none
 }
 
 // Limits of the resources that clients can use.
@@ -114,8 +116,8 @@ func (s *Server) nowPart(w http.ResponseWriter, r *http.Request) {
 func (s *Server) now(results shown) *report.Now {
 	at, _ := s.tail.now()
 	n := &report.Now{
-		Run: at.run, Done: at.state.Done, Failed: at.state.Failed, Samples: at.state.Samples, Invalid: at.state.Invalid,
-		Read: results.at,
+		Run: at.run, Done: at.count("done"), Failed: at.count("failed"), Samples: at.state.Samples,
+		Invalid: at.state.Invalid, Read: results.at, States: s.states(results, at),
 	}
 	moment := time.Now()
 	if at.run != "" {
@@ -135,13 +137,38 @@ func (s *Server) now(results shown) *report.Now {
 	for i := range at.state.Ended {
 		n.Ended = append(n.Ended, liveNode(at.state.Ended[len(at.state.Ended)-1-i], moment))
 	}
-	if results.results != nil {
-		n.States = results.results.States
-	}
 	if at.held { // the report below has the samples of an apply that has ended
 		n.Groups = liveGroups(at.state.Groups, results.results)
 	}
 	return n
+}
+
+// states counts the nodes by how they stand: as the results tell, and as the apply has told since they were read.
+func (s *Server) states(results shown, at standing) (list []report.LiveState) {
+	if results.results == nil {
+		return nil
+	}
+	running := map[string]string{}
+	for _, n := range at.state.Running {
+		if running[n.Address] = "running"; at.state.Waits[n.Address] != "" { // its job is queued
+			running[n.Address] = "waiting"
+		}
+	}
+	counts := map[string]int{}
+	for address, state := range results.results.Nodes {
+		if at.held && running[address] != "" {
+			state = running[address]
+		} else if at.ended[address] != "" && at.state.Last.After(results.at) {
+			state = at.ended[address]
+		}
+		counts[state]++
+	}
+	for _, state := range s.config.States {
+		if counts[state] > 0 {
+			list = append(list, report.LiveState{Name: state, Count: counts[state]})
+		}
+	}
+	return list
 }
 
 // Loopback says whether an address that is listened on can only be reached from this machine.

@@ -2,6 +2,7 @@ package livepage
 
 import (
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -38,6 +39,8 @@ type standing struct {
 	owner  applylock.Owner
 	held   bool // somebody applies: owner
 	ends   int  // nodes that have ended, in all runs that were followed
+	// how nodes of the run have ended, by address: done or failed
+	ended map[string]string
 }
 
 // now returns the state of the apply, and a channel that is closed when the state changes.
@@ -46,9 +49,11 @@ func (t *tail) now() (standing, <-chan struct{}) {
 	defer t.mu.Unlock()
 	s := t.at
 	s.state.Running, s.state.Ended = slices.Clone(s.state.Running), slices.Clone(s.state.Ended)
-	s.state.Groups = slices.Clone(s.state.Groups)
+	s.state.Groups, s.state.Waits = slices.Clone(s.state.Groups), maps.Clone(s.state.Waits)
+	s.ended = maps.Clone(s.ended)
 	if s.held && !runlog.Of(s.run, s.owner.PID) {
-		s.state = runlog.Run{} // an apply is still planning, and the newest log is that of the one before
+		// an apply is still planning, and the newest log is that of the one before
+		s.state, s.ended = runlog.Run{}, nil
 	}
 	return s, t.changed
 }
@@ -102,7 +107,7 @@ func (t *tail) read() (news bool) {
 		}
 		run, offset, news = newest, 0, true
 		t.mu.Lock()
-		t.at.run, t.at.offset, t.at.state = run, 0, runlog.Run{}
+		t.at.run, t.at.offset, t.at.state, t.at.ended = run, 0, runlog.Run{}, map[string]string{}
 		t.mu.Unlock()
 	}
 }
@@ -111,10 +116,28 @@ func (t *tail) take(offset int64, text []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	state := &t.at.state
-	before := state.Done + state.Failed
-	runlog.Lines(text, state.Take)
+	runlog.Lines(text, func(line []byte) {
+		done, failed := state.Done, state.Failed
+		state.Take(line)
+		switch {
+		case state.Done > done:
+			t.at.ended[state.Ended[len(state.Ended)-1].Address] = "done"
+		case state.Failed > failed:
+			t.at.ended[state.Ended[len(state.Ended)-1].Address] = "failed"
+		}
+		t.at.ends += state.Done - done + state.Failed - failed
+	})
 	t.at.offset = offset
-	t.at.ends += state.Done + state.Failed - before
+}
+
+// count returns how many nodes of the run have ended in one way, each by its last end.
+func (s *standing) count(how string) (n int) {
+	for _, ended := range s.ended {
+		if ended == how {
+			n++
+		}
+	}
+	return n
 }
 
 // readLines reads whole lines of a run log from an offset on; nothing, when no line is whole. Of a line that is too
