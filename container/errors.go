@@ -168,7 +168,7 @@ var meanings = []meaning{
 		"this machine does not have the device: load its driver, or leave it out of devices"},
 	{"setting rlimit|crun: setrlimit", failure.Infra,
 		"the engine may not raise a limit so far: lower ulimits, or raise the engine's own (LimitMEMLOCK=infinity " +
-			"in its systemd unit)"},
+			"or LimitNOFILE=infinity in its systemd unit)"},
 	{"too many open files", failure.Infra, "raise the limit of open files of the engine"},
 	{"context deadline exceeded", failure.Transient, "the engine has too much to do"},
 	{"transport is closing|shutting down", failure.Transient, "the engine is being restarted"},

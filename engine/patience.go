@@ -105,8 +105,8 @@ func (r *run) giveUp(q device.Request, why *device.Refusal) {
 		f.Remedy = r.Terms.LostDevice
 	default:
 		f.Rule = DeviceBusy
-		f.Message = fmt.Sprintf("others kept the devices that it needs busy for %s", r.patience.limit)
-		f.Remedy = "end what uses them, or let them cool down, and apply again; " + waitLonger
+		f.Message = fmt.Sprintf("the devices that it needs could not be used for %s", r.patience.limit)
+		f.Remedy = "end what keeps them from being used, and apply again; " + waitLonger
 	}
 	delete(r.patience.waits, q)
 	for _, s := range r.ready.Take(q) {
