@@ -3,7 +3,10 @@
 package fix
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -68,6 +71,25 @@ func Describe(d *cache.Description, r input.Refs, fixes []Due) {
 		d.Add("fix.pip", f.Pip...)
 		r.DescribeCommand(d, "fix.verify", f.Verify)
 	}
+}
+
+// Recipe is all that a fix does, as text. refer identifies what is behind a reference.
+func (f Due) Recipe(refer func(hclspec.Address) string) string {
+	var does []string
+	for i, file := range f.Files {
+		does = append(does, fmt.Sprintf("file %s = %q", file.To.Expand(refer), []string{file.From.Expand(refer),
+			f.Digests[i], fmt.Sprintf("%x", sha256.Sum256([]byte(file.Content)))}))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
+		does = append(does, fmt.Sprintf("env %s = %q", name, f.Env[name].Expand(refer)))
+	}
+	for _, run := range f.Run {
+		does = append(does, fmt.Sprintf("run %q", run.Expand(refer)))
+	}
+	if len(f.Pip) > 0 {
+		does = append(does, fmt.Sprintf("pip %q", f.Pip))
+	}
+	return strings.Join(does, "; ")
 }
 
 // Source is the project's file that a fix puts in place; empty when it comes from somewhere else.
