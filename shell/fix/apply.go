@@ -57,14 +57,15 @@ func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 				return f.Misplaced(err)
 			}
 		}
-		for _, run := range f.Run {
-			if err := s.Run(ctx, "build", hclspec.Command{Shell: run}, 0, nil); err != nil {
-				return err
+		for i, run := range f.Run {
+			command := hclspec.Command{Shell: run}
+			if err := s.Run(ctx, "build", command, 0, nil); err != nil {
+				return f.failed(err, fmt.Sprintf("run %d", i+1), command)
 			}
 		}
 		if f.Verify.Shell != nil || f.Verify.Argv != nil {
 			if err := s.Run(ctx, "verify", f.Verify, 0, nil); err != nil {
-				return err
+				return f.failed(err, "verify", f.Verify)
 			}
 		}
 		s.applied = append(s.applied, f)
@@ -81,7 +82,7 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 	}
 	rel, err := filepath.Rel(s.dir, to)
 	if err != nil || !filepath.IsLocal(rel) {
-		return fmt.Errorf("file %s: outside the working directory", to)
+		return fmt.Errorf("file %s: outside the working directory", file.To)
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {

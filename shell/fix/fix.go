@@ -109,6 +109,30 @@ func (f Due) Misplaced(err error) error {
 		Stage: "build", Message: f.Fix.Address.String() + ": " + err.Error()}}
 }
 
+// About says of a failure which fix it is of.
+func (f Due) About(err error) error {
+	if failure, ok := errors.AsType[*engine.Failure](err); ok {
+		failure.Message = f.Fix.Address.String() + ": " + failure.Message
+	}
+	return err
+}
+
+// failed is the failure of a command of the recipe: not of what the fix is applied to.
+func (f Due) failed(err error, step string, command hclspec.Command) error {
+	const most = 60
+	text := command.Shell.String()
+	for _, word := range command.Argv {
+		text = strings.TrimPrefix(text+" "+word.String(), " ")
+	}
+	if first, _, more := strings.Cut(strings.TrimSpace(text), "\n"); more || len(first) > most {
+		text = strings.ToValidUTF8(first[:min(len(first), most)], "") + " …"
+	}
+	if failure, ok := errors.AsType[*engine.Failure](err); ok {
+		failure.Message = fmt.Sprintf("%s %q: %s", step, text, strings.TrimPrefix(failure.Message, failure.Stage+": "))
+	}
+	return f.About(err)
+}
+
 // Applied is the event of a fix that was applied.
 func (f Due) Applied() engine.Event {
 	return engine.Event{Type: engine.FixApplied, Reason: f.Fix.Description,
