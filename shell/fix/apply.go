@@ -96,7 +96,10 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 			from = filepath.Join(s.project, from)
 		}
 		if content, err = os.ReadFile(from); err != nil {
-			return err
+			if path, ok := errors.AsType[*os.PathError](err); ok {
+				err = path.Err // the path may lead through the store
+			}
+			return fmt.Errorf("file %s: %w", file.From, err)
 		}
 		if name := Source(file); name != "" && digest != fmt.Sprintf("%x", sha256.Sum256(content)) {
 			return workdir.InputChanged(name)
