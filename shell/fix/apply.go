@@ -24,20 +24,20 @@ type Shell struct {
 	env     *engine.Env
 	dir     string // working directory
 	project string // directory that files of fixes come from
-	allowed []*hclspec.Fix
+	cures   []Cure
 	applied []Due
 }
 
-// Open opens a shell. From its failures those of the allowed fixes may be learnt that are not applied yet. What fixes
-// put in place comes from the project's directory.
-func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project string, allowed []*hclspec.Fix,
+// Open opens a shell. From its failures those of the cures may be learnt that are not applied yet. What fixes put in
+// place comes from the project's directory.
+func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project string, cures []Cure,
 	applied []Due) (*Shell, error) {
 	sh, err := c.Open(env, r, at)
 	if err != nil {
 		return nil, err
 	}
-	s := &Shell{Shell: sh, env: env, dir: at.Dir, project: project, allowed: allowed, applied: applied}
-	sh.Cures = func() []metrics.Rule { return Detectors(s.allowed, s.applied) }
+	s := &Shell{Shell: sh, env: env, dir: at.Dir, project: project, cures: cures, applied: applied}
+	sh.Cures = func() []metrics.Rule { return Detectors(s.cures, s.applied) }
 	return s, nil
 }
 

@@ -142,16 +142,31 @@ func (f Due) Applied() engine.Event {
 // rulePrefix is how a rule is named that is a fix's detect.
 const rulePrefix = "fix."
 
-// Detectors are rules for the fixes that may still be learnt: those that are allowed and not applied.
-func Detectors(allowed []*hclspec.Fix, applied []Due) []metrics.Rule {
-	var rules []metrics.Rule
-	for _, f := range allowed {
-		if f.Detect != "" && !slices.ContainsFunc(applied, Due{Fix: f}.is) {
-			rules = append(rules, metrics.Rule{Pattern: regexp.MustCompile(f.Detect),
-				Rule: failure.Rule{Name: rulePrefix + f.Address.Name, Class: failure.Fixable}})
+// Cure is a fix whose detect is looked for in the output of what fails.
+type Cure struct {
+	Fix *hclspec.Fix
+	At  string // block that it is then applied to, as kind.name; empty: a patch may be to blame, so nothing is learnt
+}
+
+// Detectors are rules for the fixes that are not applied yet. Those that are not learnt come last, and have a remedy
+// alone.
+func Detectors(cures []Cure, applied []Due) []metrics.Rule {
+	var rules, last []metrics.Rule
+	for _, c := range cures {
+		name := rulePrefix + c.Fix.Address.Name
+		rule := metrics.Rule{Pattern: regexp.MustCompile(c.Fix.Detect), Rule: failure.Rule{Name: name,
+			Class: failure.Fixable}}
+		switch {
+		case c.Fix.Detect == "" || slices.ContainsFunc(applied, Due{Fix: c.Fix}.is):
+		case c.At == "":
+			rule.Rule = failure.Rule{Remedy: name + " matches, and is not learnt from a variant with a patch, since " +
+				"the patch may be to blame: if it is not, set patches = true in that fix"}
+			last = append(last, rule)
+		default:
+			rules = append(rules, rule)
 		}
 	}
-	return rules
+	return append(rules, last...)
 }
 
 // Wanted is the name of the fix that a failure's rule asks for.
