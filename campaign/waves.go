@@ -160,6 +160,7 @@ func (a *Applied) sum(d *tasks.Drawing, run string, done map[string]bool) {
 	r := &a.Result
 	r.NotRun = 0
 	failures := r.Failures
+	slices.Reverse(failures) // of a node that failed in several waves, the last failure stands
 	r.Failures = nil
 	tell := func(s *engine.Step, of func(engine.Failed) bool) bool {
 		i := slices.IndexFunc(failures, of)

@@ -143,7 +143,7 @@ func (c *Case) Pair(g *group.Group, all group.Standings, one, against string) []
 func (c *Case) withoutFigures(g *group.Group, s, base *group.Standing) (stats.Comparison, bool) {
 	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit,
 		Candidate: s.Candidate(), Metric: s.Bench.Metrics.Primary, Primary: true}
-	row.Caveats = slices.Clone(s.Caveats)
+	row.Caveats = slices.Concat(fixed(s, base), s.Caveats)
 	if base != nil {
 		row.Against = base.Candidate()
 	}

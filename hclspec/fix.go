@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -185,6 +186,7 @@ func decodeCase(r reader) FixCase {
 	if !r.Has("when") && r.Has("detect") {
 		c.When = false
 	}
+	detect := r.Has("detect")
 	for _, file := range r.Block.Blocks("file") {
 		r := r.nested(file)
 		if r.Has("from") == r.Has("content") {
@@ -192,6 +194,35 @@ func decodeCase(r reader) FixCase {
 		}
 		r.Need("to", "where the file goes; it may begin with $SITE")
 		c.Files = append(c.Files, FixFile{From: r.text("from"), Content: r.Str("content"), To: r.text("to")})
+		if c.When || detect {
+			r.placeable(c.Files[len(c.Files)-1])
+		}
 	}
 	return c
+}
+
+// placeable refuses a file that no fix can put in place. A path with a reference or a variable is known later, and a
+// pack has no files of the project.
+func (r reader) placeable(f FixFile) {
+	literal := func(t Text) (string, bool) {
+		return t.String(), len(t) == 1 && !strings.Contains(t.String(), "$")
+	}
+	if from, ok := literal(f.From); ok && filepath.IsLocal(from) && !r.l.packFiles[r.Block.Range.Filename] {
+		if _, err := r.l.dir.Size(from); err != nil {
+			why, _, _ := strings.Cut(err.Error(), ": write ") // a pattern, which a fix does not take
+			r.Fail(r.At("from"), "File not readable", "%s. Write the path of a file of the project, or its text as "+
+				"content.", strings.ToUpper(why[:1])+why[1:])
+		}
+	}
+	to, ok := literal(f.To)
+	switch {
+	case !ok || filepath.IsLocal(to) && filepath.Clean(to) != ".":
+	case !filepath.IsAbs(to):
+		r.Fail(r.At("to"), "File outside the working directory",
+			"to is %q. Write a path below the working directory; in an image, an absolute one, or one that begins "+
+				"with $SITE.", to)
+	case len(r.l.of("image")) == 0:
+		r.Fail(r.At("to"), "File outside the working directory",
+			"to is %q, and only an image takes an absolute path. Write a path below the working directory.", to)
+	}
 }

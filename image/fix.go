@@ -79,19 +79,11 @@ func (m *making) fix(ctx context.Context, f fix.Due) error {
 	}
 	if f.Verify.Shell != nil || f.Verify.Argv != nil {
 		if err := m.verify(ctx, f.Verify); err != nil {
-			return about(f, err)
+			return f.About(err)
 		}
 	}
 	m.env.Emit(f.Applied())
 	return nil
-}
-
-// about says of which fix a failure is.
-func about(f fix.Due, err error) error {
-	if failure, ok := errors.AsType[*engine.Failure](err); ok {
-		failure.Message = f.Fix.Address.String() + ": " + failure.Message
-	}
-	return err
 }
 
 // pin installs the pinned packages of a fix. It is the only step that always uses the network.
@@ -117,7 +109,7 @@ func (m *making) pin(ctx context.Context, f fix.Due) error {
 	if errors.Is(err, errNoEffect) {
 		return nil // the pins are what the image had
 	}
-	return about(f, err)
+	return f.About(err)
 }
 
 var distInfo = lazyregexp.New(`/([^/]+)-([^/-]+)\.dist-info$`)
@@ -160,7 +152,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 	}
 	script, err := m.script(ctx, f, refer)
 	if err != nil {
-		return about(f, err)
+		return f.About(err)
 	}
 	c.argv, c.mounts, c.says = []string{"sh", "-euc", script}, in.Mounts(), strings.TrimPrefix(script, watchSed)
 	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
@@ -190,7 +182,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 	if errors.Is(err, errNoEffect) {
 		return m.without(ctx, f, err)
 	}
-	return about(f, err)
+	return f.About(err)
 }
 
 // nextSecond waits until new files get another time than all files of the image. Engines detect a changed file by its
@@ -269,7 +261,7 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 				to)
 		}
 		if err := m.lost(path.Clean(to)); err != nil {
-			return nil, about(f, err)
+			return nil, f.About(err)
 		}
 		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}
 		if file.From != nil {

@@ -47,7 +47,7 @@ type Task struct {
 	Bases   []Base  // of a build: what its Dockerfile begins with
 	Rev     string  // revision that it is made for; empty: none
 	Source  string  // where that revision comes from; empty: not to be told
-	Allowed []*hclspec.Fix
+	Cures   []fix.Cure
 	Fixes   []fix.Due
 }
 

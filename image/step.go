@@ -60,7 +60,7 @@ func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.sh.Cures = func() []metrics.Rule { return fix.Detectors(t.Allowed, t.Fixes) }
+	m.sh.Cures = func() []metrics.Rule { return fix.Detectors(t.Cures, t.Fixes) }
 	switch base := t.Spec.Base; {
 	case t.Spec.Build != nil:
 		err = m.build(ctx)

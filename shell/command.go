@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,14 +170,15 @@ var errOwn = errors.New("only the command tells of it")
 func Own(f *engine.Failure) bool { return errors.Is(f.Err, errOwn) }
 
 // Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
-// matches, else nothing that is known.
+// matches, else nothing that is known. A cure that is not to be learnt adds its remedy.
 func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 	f := &engine.Failure{Err: errOwn,
 		Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
-	if rule, ok, err := s.classify(stage, o, s.Cures()); err != nil {
+	cure, _, err := s.classify(stage, o, s.Cures())
+	if err != nil {
 		return err
-	} else if ok {
-		f.Class, f.Rule, f.Evidence = failure.Fixable, rule.Rule, rule.Evidence
+	} else if cure.Class == failure.Fixable {
+		f.Class, f.Rule, f.Evidence = failure.Fixable, cure.Rule, cure.Evidence
 		return f
 	}
 	rules, err := s.config.Rules()
@@ -193,8 +195,9 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 			f.Err = nil // the machine was looked at
 		}
 	default:
-		f.Evidence = o.LastLine()
+		f.Evidence = cmp.Or(cure.Evidence, o.LastLine())
 	}
+	f.Remedy = strings.Trim(f.Remedy+"; "+cure.Remedy, "; ")
 	switch {
 	case s.box != nil && f.Rule == "read_only" && unix.Access(s.env.Scratch, unix.W_OK) == nil: // no disk has failed
 		f.Class, f.Retry = failure.Permanent, nil
@@ -216,9 +219,6 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 func told(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
 
 func (s *Shell) classify(stage string, o *output.Kept, rules []metrics.Rule) (metrics.Match, bool, error) {
-	if len(rules) == 0 {
-		return metrics.Match{}, false, nil
-	}
 	f, err := o.Open()
 	if err != nil {
 		return metrics.Match{}, false, err

@@ -15,7 +15,7 @@ import (
 )
 
 // accountVersion is part of a compare's key: another account is another result.
-const accountVersion = "4"
+const accountVersion = "5"
 
 // Account adds to findings the failures behind them and what the attempts took. ends tells how blocks ended.
 func (p *Drawing) Account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {
@@ -157,7 +157,7 @@ func (p *Drawing) Told(g *Group) *group.Group {
 		gap := g.Absent[m.Name]
 		t.Members[i] = group.Member{
 			Name: m.Name, Baseline: m.Baseline, Bench: m.Bench, Absent: gap.Outcome, Why: gap.Why,
-			Methodology: p.methodology(m), Caveats: append(caveats(m), p.copiesOf(m)...), Tries: p.triesAt(g, m),
+			Methodology: p.methodology(m), Fixes: p.fixesOf(m), Caveats: p.copiesOf(m), Tries: p.triesAt(g, m),
 		}
 		if c := p.candidates[m.Candidate]; c != nil {
 			t.Members[i].Patched = c.Patch != ""
@@ -215,16 +215,12 @@ func (p *Drawing) copiesOf(m Member) []stats.Caveat {
 		" in the tree of " + m.Candidate + " are those of the baseline"}}
 }
 
-// caveats are what every figure of a member must say: the fixes that it ran with, and that its artefacts were made
-// with.
-func caveats(m Member) []stats.Caveat {
-	var list []stats.Caveat
+// fixesOf are the fixes that a member ran with, and that its artefacts were made with.
+func (p *Drawing) fixesOf(m Member) []group.Fix {
+	var list []group.Fix
 	for _, f := range m.allFixes() {
-		text := "fix " + f.Fix.Address.Name + " (" + f.Fix.Effect + ")"
-		if f.Fix.Caveat != "" {
-			text += ": " + f.Fix.Caveat
-		}
-		list = append(list, stats.Caveat{Kind: stats.CaveatFix, Text: text})
+		list = append(list, group.Fix{Name: f.Fix.Address.Name, Effect: f.Fix.Effect, Caveat: f.Fix.Caveat,
+			Recipe: f.Recipe(p.sameFor(p.tracesOf))})
 	}
 	return list
 }

@@ -51,7 +51,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 				d.Add("copies", patterns...)
 			}
 			for _, f := range m.allFixes() {
-				d.Add("fix", f.Fix.Address.Name, f.Fix.Effect, f.Fix.Caveat)
+				d.Add("fix", f.Fix.Address.Name, f.Fix.Effect, f.Fix.Caveat, f.Recipe(hclspec.Address.String))
 			}
 		}
 	}

@@ -46,7 +46,8 @@ func (p *Services) askEngine(something string, check func(context.Context, *cont
 }
 
 // withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.
-func (b *builder) withImage(cures []Cure, image hclspec.Address, candidate string) (all []Cure, built []fix.Due) {
+func (b *builder) withImage(cures []fix.Cure, image hclspec.Address, candidate string) (all []fix.Cure,
+	built []fix.Due) {
 	if image == (hclspec.Address{}) {
 		return cures, nil
 	}
@@ -56,7 +57,7 @@ func (b *builder) withImage(cures []Cure, image hclspec.Address, candidate strin
 
 // imageFixes are the fixes that an image, or one that it begins with, may get for a failure of a candidate, and those
 // that they are made with.
-func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []Cure, built []fix.Due) {
+func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []fix.Cure, built []fix.Due) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
 		cures, built = slices.Concat(cures, b.cures(b.eligible(s.Fixes), s.Address, candidate)),
 			fix.Merge(built, b.dueIn(s))

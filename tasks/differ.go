@@ -181,16 +181,7 @@ func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 func (p *Drawing) sameWay(m, base Member) bool {
 	own, theirs := methodology.Description{Fields: p.declared(m)}, methodology.Description{Fields: p.declared(base)}
 	diff, _ := methodology.Compatible(own, theirs, nil)
-	return len(diff) == 0 && slices.Equal(fixNames(m), fixNames(base))
-}
-
-func fixNames(m Member) []string {
-	var names []string
-	for _, f := range m.allFixes() {
-		names = append(names, f.Fix.Address.String())
-	}
-	slices.Sort(names)
-	return names
+	return len(diff) == 0 && slices.Equal(p.fixesOf(m), p.fixesOf(base))
 }
 
 // sameInputs says that the artefacts of two members are made from the same inputs. Digests of results are not asked,

@@ -186,49 +186,43 @@ func (b *builder) gatherFixes() {
 	}
 }
 
-// Cure is a fix that may be learnt from the failures of a node.
-type Cure struct {
-	Fix *hclspec.Fix
-	At  string // block that it is then applied to, as kind.name
-}
-
 // cures are the fixes that failures of a block may teach. A failure of a patched candidate says something of its patch,
 // and not of the environment: it teaches only fixes that are declared for patches.
-func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []Cure {
+func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Cure {
 	c := p.candidates[candidate]
 	patched := c != nil && c.Patch != ""
-	var all []Cure
+	var all []fix.Cure
 	for _, a := range eligible {
 		f := p.fixes[a]
-		if f == nil || f.Detect == "" || patched && !f.Patches {
+		if f == nil || f.Detect == "" {
 			continue
 		}
-		if _, ok := f.Case(block, candidate); ok {
-			all = append(all, Cure{f, blockOf(block)})
+		if _, ok := f.Case(block, candidate); !ok {
+			continue
 		}
+		one := fix.Cure{Fix: f, At: blockOf(block)}
+		if patched && !f.Patches {
+			one.At = ""
+		}
+		all = append(all, one)
 	}
 	return all
 }
 
-func FixesOf(cures []Cure) []*hclspec.Fix {
-	all := make([]*hclspec.Fix, len(cures))
-	for i, c := range cures {
-		all[i] = c.Fix
-	}
-	return all
+// CuresOf are the fixes that a failure of a node, or of a member of a block, may teach, and those that are applied
+// there.
+func CuresOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.Due) {
+	cures, applied = curesOf(n, candidate)
+	return slices.DeleteFunc(slices.Clone(cures), func(c fix.Cure) bool { return c.At == "" }), applied
 }
 
-// CuresOf are the cures of a node, or of a member of a block, and the fixes that are applied there.
-func CuresOf(n *engine.Node, candidate string) (cures []Cure, applied []fix.Due) {
+func curesOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.Due) {
 	switch t := n.Task.(type) {
 	case worker:
 		w := t.own()
 		return w.cures, fix.Merge(slices.Clone(w.fixes), w.built)
 	case *image.Task:
-		for _, f := range t.Allowed {
-			cures = append(cures, Cure{f, blockOf(t.Spec.Address)})
-		}
-		return cures, t.Fixes
+		return t.Cures, t.Fixes
 	case *fillTask:
 		m := t.members[0]
 		return m.cures, fix.Merge(slices.Clone(m.fixes), m.built)

@@ -43,7 +43,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		return nil
 	}
 	t := &image.Task{Maker: b.Maker, Spec: s, Dir: b.Spec.Dir, From: baseOf(b.Lock, s.From),
-		Allowed: FixesOf(b.cures(b.eligible(s.Fixes), s.Address, s.Candidate)), Fixes: b.dueIn(s)}
+		Cures: b.cures(b.eligible(s.Fixes), s.Address, s.Candidate), Fixes: b.dueIn(s)}
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
 	t.Refs.Add(s.Install...)

@@ -35,17 +35,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 	b := m.Bench
 	var fields []methodology.Field
 	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
-	// A candidate's own artefact stands by its block alone, since that is measured.
-	neutral := func(a hclspec.Address) string {
-		if p.ownArtefact(a) {
-			return "${" + a.Kind + "." + a.Name + "}"
-		}
-		// data that each variant has for itself: the same for all when it is the same work
-		if a.Keyed && p.candidates[a.Key] != nil {
-			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.Work[a.String()])
-		}
-		return content(a)
-	}
+	neutral := p.sameFor(content)
 	add("benchmark", b.Address.Name)
 	add("command", expandCommand(b.Command, neutral))
 	if b.Client != (hclspec.Address{}) {
@@ -115,6 +105,21 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 		}
 	}
 	return fields
+}
+
+// sameFor identifies what is behind a reference such that variants which are measured in the same way have the same: a
+// candidate's own artefact stands by its block alone, since that is measured.
+func (p *Drawing) sameFor(content func(hclspec.Address) string) func(hclspec.Address) string {
+	return func(a hclspec.Address) string {
+		if p.ownArtefact(a) {
+			return "${" + a.Kind + "." + a.Name + "}"
+		}
+		// data that each variant has for itself: the same for all when it is the same work
+		if a.Keyed && p.candidates[a.Key] != nil {
+			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.Work[a.String()])
+		}
+		return content(a)
+	}
 }
 
 func expandCommand(c hclspec.Command, refer func(hclspec.Address) string) string {

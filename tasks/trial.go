@@ -38,7 +38,7 @@ type Member struct {
 	Candidate string // commit/variant; empty likewise
 	Baseline  bool
 	Bench     *hclspec.Benchmark
-	cures     []Cure
+	cures     []fix.Cure
 	fixes     []fix.Due
 	built     []fix.Due       // that its image is made with; they are among those under it
 	Fill      hclspec.Address // that filled the caches; zero: starts have none, or empty ones

@@ -20,7 +20,7 @@ type work struct {
 	refs  input.Refs
 	of    *hclspec.Work
 	files []File // of the project
-	cures []Cure
+	cures []fix.Cure
 	fixes []fix.Due
 	built []fix.Due // that its image was made with
 }
@@ -81,7 +81,7 @@ func (w *work) enter(ctx context.Context, env *engine.Env, at shell.Place) (*fix
 // enter opens a shell at a place for commands that run like those of a block: in its image, or on the host. From its
 // failures those of the cures may be learnt that are not applied yet.
 func (p *Facts) enter(ctx context.Context, env *engine.Env, r input.Refs, of *hclspec.Work, at shell.Place,
-	measured bool, cures []Cure, applied []fix.Due) (*fix.Shell, error) {
+	measured bool, cures []fix.Cure, applied []fix.Due) (*fix.Shell, error) {
 	var err error
 	if at.Mounts, err = p.openMounts(ctx, of.Mounts, of.Image != hclspec.Address{}); err != nil {
 		return nil, err
@@ -98,5 +98,5 @@ func (p *Facts) enter(ctx context.Context, env *engine.Env, r input.Refs, of *hc
 		}
 		at.Image = rec.ForShell()
 	}
-	return fix.Open(p.shells, env, r, at, p.Spec.Dir, FixesOf(cures), applied)
+	return fix.Open(p.shells, env, r, at, p.Spec.Dir, cures, applied)
 }

@@ -65,6 +65,7 @@ type KnownMember struct {
 	Absent      stats.Outcome           `json:"absent,omitempty"`
 	Why         string                  `json:"why,omitempty"`
 	Methodology methodology.Description `json:"methodology"`
+	Fixes       []group.Fix             `json:"fixes,omitempty"`
 	Caveats     []stats.Caveat          `json:"caveats,omitempty"`
 	Tries       map[int][]sample.Try    `json:"tries,omitempty"`
 }
@@ -139,8 +140,8 @@ func knownGroup(g *group.Group) KnownGroup {
 		m := &g.Members[i]
 		k.Members = append(k.Members, KnownMember{Name: m.Name, Benchmark: m.Bench.Address.String(),
 			Candidate: m.Bench.Candidate, Baseline: m.Baseline,
-			Patched: m.Patched, Absent: m.Absent, Why: m.Why, Methodology: m.Methodology, Caveats: m.Caveats,
-			Tries: m.Tries})
+			Patched: m.Patched, Absent: m.Absent, Why: m.Why, Methodology: m.Methodology, Fixes: m.Fixes,
+			Caveats: m.Caveats, Tries: m.Tries})
 	}
 	return k
 }
@@ -280,7 +281,7 @@ func (j *judging) group(known *KnownGroup) (*group.Group, error) {
 		g.Design = tasks.Together(g.Design, bench.Design)
 		g.Members = append(g.Members, group.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
 			Bench: bench, Absent: m.Absent, Why: m.Why,
-			Methodology: m.Methodology, Caveats: m.Caveats, Tries: m.Tries})
+			Methodology: m.Methodology, Fixes: m.Fixes, Caveats: m.Caveats, Tries: m.Tries})
 		if end := j.ends[m.Benchmark]; raw {
 			end.Entry.Dir = "" // what was gathered is read anew
 			j.ends[m.Benchmark] = end

@@ -50,7 +50,7 @@ func subjectOf(n *engine.Node, f *failure.Failure) string {
 
 // teach adds the fix that a rule asks for to the lock, and returns the news for the user. It returns nil if the lock
 // has the fix already, or if the cures do not have it.
-func (l *Learner) teach(rule string, cures []tasks.Cure, candidate, evidence string) []string {
+func (l *Learner) teach(rule string, cures []fix.Cure, candidate, evidence string) []string {
 	name, learnt, isNew := lesson(l.Lock, rule, cures, candidate)
 	if !isNew {
 		return nil
@@ -66,10 +66,10 @@ func (l *Learner) teach(rule string, cures []tasks.Cure, candidate, evidence str
 
 // lesson is the fix that a rule asks for, and where it is to be applied. It is not new if the lock has it already, or
 // if the cures do not have it.
-func lesson(lock *lockfile.Lock, rule string, cures []tasks.Cure, candidate string) (name string, learnt lockfile.Fix,
+func lesson(lock *lockfile.Lock, rule string, cures []fix.Cure, candidate string) (name string, learnt lockfile.Fix,
 	isNew bool) {
 	name, wanted := fix.Wanted(rule)
-	at := slices.IndexFunc(cures, func(c tasks.Cure) bool { return c.Fix.Address.Name == name })
+	at := slices.IndexFunc(cures, func(c fix.Cure) bool { return c.Fix.Address.Name == name })
 	if !wanted || at < 0 {
 		return name, learnt, false
 	}
@@ -103,7 +103,7 @@ func (l *Learner) Relearn(ctx context.Context, s *results.Stored) (news []string
 func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member string) []string {
 	candidate := subjectOf(n, f)
 	cures, applied := tasks.CuresOf(n, candidate)
-	rules := fix.Detectors(tasks.FixesOf(cures), applied)
+	rules := fix.Detectors(cures, applied)
 	asked := func(r metrics.Rule) bool { return r.Name == f.Rule } // apply learns this one by itself
 	if len(rules) == 0 || l.searched[attempt+" "+candidate] || slices.ContainsFunc(rules, asked) {
 		return nil

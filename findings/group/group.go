@@ -32,8 +32,17 @@ type Member struct {
 	Absent      stats.Outcome           // of one that takes no part; else empty
 	Why         string                  // it takes none
 	Methodology methodology.Description // as declared; on what hardware it was is known by the samples
+	Fixes       []Fix                   // that it was measured with
 	Caveats     []stats.Caveat          // that every figure must carry
 	Tries       map[int][]sample.Try    // by block: attempts at those that have no result
+}
+
+// Fix is one that a member ran with, or that its artefacts were made with.
+type Fix struct {
+	Name   string `json:"name"`
+	Effect string `json:"effect"`
+	Caveat string `json:"caveat,omitempty"`
+	Recipe string `json:"recipe"` // the same for members that it does the same to
 }
 
 // Candidate is the name of the candidate that the member is.

@@ -24,20 +24,20 @@ type Shell struct {
 	env     *engine.Env
 	dir     string // working directory
 	project string // directory that files of fixes come from
-	allowed []*hclspec.Fix
+	cures   []Cure
 	applied []Due
 }
 
-// Open opens a shell. From its failures those of the allowed fixes may be learnt that are not applied yet. What fixes
-// put in place comes from the project's directory.
-func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project string, allowed []*hclspec.Fix,
+// Open opens a shell. From its failures those of the cures may be learnt that are not applied yet. What fixes put in
+// place comes from the project's directory.
+func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project string, cures []Cure,
 	applied []Due) (*Shell, error) {
 	sh, err := c.Open(env, r, at)
 	if err != nil {
 		return nil, err
 	}
-	s := &Shell{Shell: sh, env: env, dir: at.Dir, project: project, allowed: allowed, applied: applied}
-	sh.Cures = func() []metrics.Rule { return Detectors(s.allowed, s.applied) }
+	s := &Shell{Shell: sh, env: env, dir: at.Dir, project: project, cures: cures, applied: applied}
+	sh.Cures = func() []metrics.Rule { return Detectors(s.cures, s.applied) }
 	return s, nil
 }
 
@@ -57,14 +57,15 @@ func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 				return f.Misplaced(err)
 			}
 		}
-		for _, run := range f.Run {
-			if err := s.Run(ctx, "build", hclspec.Command{Shell: run}, 0, nil); err != nil {
-				return err
+		for i, run := range f.Run {
+			command := hclspec.Command{Shell: run}
+			if err := s.Run(ctx, "build", command, 0, nil); err != nil {
+				return f.failed(err, fmt.Sprintf("run %d", i+1), command)
 			}
 		}
 		if f.Verify.Shell != nil || f.Verify.Argv != nil {
 			if err := s.Run(ctx, "verify", f.Verify, 0, nil); err != nil {
-				return err
+				return f.failed(err, "verify", f.Verify)
 			}
 		}
 		s.applied = append(s.applied, f)
@@ -81,7 +82,7 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 	}
 	rel, err := filepath.Rel(s.dir, to)
 	if err != nil || !filepath.IsLocal(rel) {
-		return fmt.Errorf("file %s: outside the working directory", to)
+		return fmt.Errorf("file %s: outside the working directory", file.To)
 	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
@@ -95,7 +96,10 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 			from = filepath.Join(s.project, from)
 		}
 		if content, err = os.ReadFile(from); err != nil {
-			return err
+			if path, ok := errors.AsType[*os.PathError](err); ok {
+				err = path.Err // the path may lead through the store
+			}
+			return fmt.Errorf("file %s: %w", file.From, err)
 		}
 		if name := Source(file); name != "" && digest != fmt.Sprintf("%x", sha256.Sum256(content)) {
 			return workdir.InputChanged(name)

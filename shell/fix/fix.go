@@ -3,7 +3,10 @@
 package fix
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -70,6 +73,25 @@ func Describe(d *cache.Description, r input.Refs, fixes []Due) {
 	}
 }
 
+// Recipe is all that a fix does, as text. refer identifies what is behind a reference.
+func (f Due) Recipe(refer func(hclspec.Address) string) string {
+	var does []string
+	for i, file := range f.Files {
+		does = append(does, fmt.Sprintf("file %s = %q", file.To.Expand(refer), []string{file.From.Expand(refer),
+			f.Digests[i], fmt.Sprintf("%x", sha256.Sum256([]byte(file.Content)))}))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
+		does = append(does, fmt.Sprintf("env %s = %q", name, f.Env[name].Expand(refer)))
+	}
+	for _, run := range f.Run {
+		does = append(does, fmt.Sprintf("run %q", run.Expand(refer)))
+	}
+	if len(f.Pip) > 0 {
+		does = append(does, fmt.Sprintf("pip %q", f.Pip))
+	}
+	return strings.Join(does, "; ")
+}
+
 // Source is the project's file that a fix puts in place; empty when it comes from somewhere else.
 func Source(file hclspec.FixFile) string {
 	if len(file.From) != 1 || strings.Contains(file.From[0].Literal, "$") || !filepath.IsLocal(file.From[0].Literal) {
@@ -87,6 +109,30 @@ func (f Due) Misplaced(err error) error {
 		Stage: "build", Message: f.Fix.Address.String() + ": " + err.Error()}}
 }
 
+// About says of a failure which fix it is of.
+func (f Due) About(err error) error {
+	if failure, ok := errors.AsType[*engine.Failure](err); ok {
+		failure.Message = f.Fix.Address.String() + ": " + failure.Message
+	}
+	return err
+}
+
+// failed is the failure of a command of the recipe: not of what the fix is applied to.
+func (f Due) failed(err error, step string, command hclspec.Command) error {
+	const most = 60
+	text := command.Shell.String()
+	for _, word := range command.Argv {
+		text = strings.TrimPrefix(text+" "+word.String(), " ")
+	}
+	if first, _, more := strings.Cut(strings.TrimSpace(text), "\n"); more || len(first) > most {
+		text = strings.ToValidUTF8(first[:min(len(first), most)], "") + " …"
+	}
+	if failure, ok := errors.AsType[*engine.Failure](err); ok {
+		failure.Message = fmt.Sprintf("%s %q: %s", step, text, strings.TrimPrefix(failure.Message, failure.Stage+": "))
+	}
+	return f.About(err)
+}
+
 // Applied is the event of a fix that was applied.
 func (f Due) Applied() engine.Event {
 	return engine.Event{Type: engine.FixApplied, Reason: f.Fix.Description,
@@ -96,16 +142,31 @@ func (f Due) Applied() engine.Event {
 // rulePrefix is how a rule is named that is a fix's detect.
 const rulePrefix = "fix."
 
-// Detectors are rules for the fixes that may still be learnt: those that are allowed and not applied.
-func Detectors(allowed []*hclspec.Fix, applied []Due) []metrics.Rule {
-	var rules []metrics.Rule
-	for _, f := range allowed {
-		if f.Detect != "" && !slices.ContainsFunc(applied, Due{Fix: f}.is) {
-			rules = append(rules, metrics.Rule{Pattern: regexp.MustCompile(f.Detect),
-				Rule: failure.Rule{Name: rulePrefix + f.Address.Name, Class: failure.Fixable}})
+// Cure is a fix whose detect is looked for in the output of what fails.
+type Cure struct {
+	Fix *hclspec.Fix
+	At  string // block that it is then applied to, as kind.name; empty: a patch may be to blame, so nothing is learnt
+}
+
+// Detectors are rules for the fixes that are not applied yet. Those that are not learnt come last, and have a remedy
+// alone.
+func Detectors(cures []Cure, applied []Due) []metrics.Rule {
+	var rules, last []metrics.Rule
+	for _, c := range cures {
+		name := rulePrefix + c.Fix.Address.Name
+		rule := metrics.Rule{Pattern: regexp.MustCompile(c.Fix.Detect), Rule: failure.Rule{Name: name,
+			Class: failure.Fixable}}
+		switch {
+		case c.Fix.Detect == "" || slices.ContainsFunc(applied, Due{Fix: c.Fix}.is):
+		case c.At == "":
+			rule.Rule = failure.Rule{Remedy: name + " matches, and is not learnt from a variant with a patch, since " +
+				"the patch may be to blame: if it is not, set patches = true in that fix"}
+			last = append(last, rule)
+		default:
+			rules = append(rules, rule)
 		}
 	}
-	return rules
+	return append(rules, last...)
 }
 
 // Wanted is the name of the fix that a failure's rule asks for.

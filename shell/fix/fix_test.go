@@ -38,8 +38,12 @@ func bench(t *testing.T, project string, allowed ...*hclspec.Fix) (s *fix.Shell,
 	env := &engine.Env{Scratch: t.TempDir(), Log: &log, Emit: func(e engine.Event) {
 		fmt.Fprintln(&log, e.Type, e.Data["fix"])
 	}}
+	cures := make([]fix.Cure, len(allowed))
+	for i, f := range allowed {
+		cures[i] = fix.Cure{Fix: f, At: "wheel.w"}
+	}
 	config := shell.Config{Host: fake, Rules: func() (diagnosis.Rules, error) { return diagnosis.NewRules(nil, nil) }}
-	s, err := fix.Open(config, env, nil, shell.Place{Dir: work, Out: t.TempDir()}, project, allowed, nil)
+	s, err := fix.Open(config, env, nil, shell.Place{Dir: work, Out: t.TempDir()}, project, cures, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

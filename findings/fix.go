@@ -1,0 +1,49 @@
+package findings
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// fixed says what each figure must carry of the fixes of both sides. A fix that one side alone has, or that did another
+// thing to each, may be all of the difference between them: whoever called it neutral answers for that.
+func fixed(s, base *group.Standing) []stats.Caveat {
+	list := []stats.Caveat{}
+	add := func(f group.Fix, where string) {
+		text := fmt.Sprintf("fix %s (%s)%s", f.Name, f.Effect, where)
+		if f.Caveat != "" {
+			text += ": " + f.Caveat
+		}
+		list = append(list, stats.Caveat{Kind: stats.CaveatFix, Text: text})
+	}
+	var theirs []group.Fix
+	if base != nil {
+		theirs = base.Fixes
+	}
+	named := func(of []group.Fix, f group.Fix) int {
+		return slices.IndexFunc(of, func(other group.Fix) bool { return other.Name == f.Name })
+	}
+	for _, f := range s.Fixes {
+		switch i := named(theirs, f); {
+		case base == nil:
+			add(f, "")
+		case i < 0:
+			add(f, " was applied to "+s.Title()+" alone")
+		case theirs[i].Recipe != f.Recipe:
+			add(f, " did not do the same to both sides")
+		default:
+			add(f, "")
+		}
+	}
+	for _, f := range theirs {
+		if named(s.Fixes, f) < 0 && base.Baseline {
+			add(f, " was applied to the baseline alone")
+		} else if named(s.Fixes, f) < 0 {
+			add(f, " was applied to "+base.Title()+" alone")
+		}
+	}
+	return list
+}
