@@ -42,6 +42,9 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 			errs = append(errs, os.Remove(path))
 		}
 	}
+	if kept, _ := os.ReadDir(x.WorkDir); len(kept) == 0 { // nobody need be asked
+		return errors.Join(errs...)
+	}
 	scheduler, failure := x.Open() // why none can be opened is told where a job is to be submitted
 	if keeper, ok := scheduler.(job.Keeper); ok && failure == nil {
 		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, project []byte) bool {
