@@ -131,8 +131,14 @@ func pair(gone, fresh []Line) []int {
 	return pairs
 }
 
+// After is the label of the lines about what a node comes after: the kind, the result and the end of another node.
+const After = "after"
+
 // String is the change as a sentence: commit.rev changed from "a1b2" to "c3d4".
 func (c Change) String() string {
+	if c.Label == After { // keys and words of the engine tell people nothing
+		return "the end or the result of one " + slices.Concat(c.New, c.Old, []string{"node"})[0] + " changed"
+	}
 	switch c.Op {
 	case Added:
 		return strings.TrimSpace(title(c.Label)+" "+words(c.New)) + " is new"

@@ -21,7 +21,7 @@ func (d *decider) describe(s *Step) {
 		if end == string(NodeDone) || end == endUnknown {
 			key = d.step(dep).Key.String() // a node without a result has nothing for its key to stand for
 		}
-		d.text.Add("after", dep.Kind, key, end)
+		d.text.Add(cache.After, dep.Kind, key, end)
 	}
 	s.Key, s.Text = d.text.Key(), d.text.Text()
 }
@@ -38,7 +38,7 @@ func (d *decider) contentKey(n *Node) cache.Key {
 		d.text.Add("content", dep.Kind, d.digestOf(dep))
 	}
 	for _, dep := range n.After {
-		d.text.Add("after", dep.Kind, d.digestOf(dep), d.endOf(dep))
+		d.text.Add(cache.After, dep.Kind, d.digestOf(dep), d.endOf(dep))
 	}
 	return d.text.Key()
 }

@@ -246,7 +246,7 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 	}
 	if c.Detectable > 0 {
 		why += fmt.Sprintf("; these blocks show an effect of %s %% or more in four of five cases",
-			twoDigits(100*c.Detectable))
+			TwoDigits(100*c.Detectable))
 	}
 	if c.Needed > 0 {
 		why += fmt.Sprintf(", and about %d blocks would settle it", c.Needed)

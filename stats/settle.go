@@ -6,8 +6,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
-// twoDigits is a number with two digits that count, and never with an exponent where it is large.
-func twoDigits(v float64) string {
+// TwoDigits is a number with two digits that count, and never with an exponent where it is large.
+func TwoDigits(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)
 	}
@@ -20,7 +20,7 @@ func (c Comparison) OpenText() string {
 	if c.Outcome != Inconclusive || c.Detectable <= 0 {
 		return ""
 	}
-	text := "could have seen ≥ " + twoDigits(100*c.Detectable) + " %; "
+	text := "could have seen ≥ " + TwoDigits(100*c.Detectable) + " %; "
 	switch {
 	case c.Settle != nil:
 		return text + c.Settle.String() + " would settle it"

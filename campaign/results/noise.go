@@ -39,10 +39,10 @@ type Sight struct {
 func (r Resolution) String() string {
 	var parts []string
 	for _, s := range r.Looks {
-		parts = append(parts, fmt.Sprintf("≥ %.2g %% with %d blocks", 100*s.Sees, s.Blocks))
+		parts = append(parts, fmt.Sprintf("≥ %s %% with %d blocks", stats.TwoDigits(100*s.Sees), s.Blocks))
 	}
-	return fmt.Sprintf("benchmark.%s sees %s of %s (noise of %.2g %% between the %d blocks measured here before)",
-		r.Benchmark, strings.Join(parts, ", "), r.Metric, 100*r.Deviation, r.Known)
+	return fmt.Sprintf("benchmark.%s sees %s of %s (noise of %s %% between the %d blocks measured here before)",
+		r.Benchmark, strings.Join(parts, ", "), r.Metric, stats.TwoDigits(100*r.Deviation), r.Known)
 }
 
 // Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the
