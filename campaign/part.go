@@ -32,5 +32,5 @@ func (p *Project) Part(ctx context.Context, chosen json.RawMessage, address stri
 
 // ApplyPart runs a plan of Part.
 func (p *Project) ApplyPart(ctx context.Context, plan *engine.Plan, o ApplyOptions) (*engine.Result, error) {
-	return p.run(ctx, plan, o, teller{o.Emit, map[string]bool{}, map[string]bool{}})
+	return p.run(ctx, plan, o, newTeller(o.Emit))
 }

@@ -20,6 +20,10 @@ type teller struct {
 	done map[string]bool    // addresses of nodes that ran and succeeded, in any wave
 }
 
+func newTeller(emit func(engine.Event)) teller {
+	return teller{emit, map[string]bool{}, map[string]bool{}}
+}
+
 func (t teller) tell(e engine.Event) {
 	if e.Type == engine.NodeFailed && tasks.KnownIssue(e.Failure) {
 		e.Type, e.Reason, e.Failure = engine.NodeSkipped, findings.Explain(e.Failure), nil

@@ -51,7 +51,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	if err := p.save(o); err != nil {
 		return a, err
 	}
-	t := teller{o.Emit, map[string]bool{}, map[string]bool{}}
+	t := newTeller(o.Emit)
 	for {
 		plan, err := o.First, error(nil)
 		if plan == nil {
@@ -142,8 +142,8 @@ func refused(plan *engine.Plan) func(address string) bool {
 	return func(address string) bool { return all[address] }
 }
 
-// add counts what a wave did. When it was broken off, every node of it is counted, once; what an earlier one ran counts
-// as done.
+// add collects the failures of a wave. If the wave was broken off, add counts its nodes, each once: a node that an
+// earlier wave ran is done.
 func (a *Applied) add(wave *engine.Result, done map[string]bool, broken bool) {
 	r := &a.Result
 	if broken {
@@ -155,7 +155,7 @@ func (a *Applied) add(wave *engine.Result, done map[string]bool, broken bool) {
 	r.NotRun = wave.NotRun
 }
 
-// sum counts how everything stands, each node once: what waves ran is cached by now, and counts as done.
+// sum counts how all nodes stand, each once. A cached node that a wave ran counts as done.
 func (a *Applied) sum(d *tasks.Drawing, run string, done map[string]bool) {
 	r := &a.Result
 	r.NotRun = 0

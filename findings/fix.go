@@ -19,30 +19,32 @@ func fixed(s, base *group.Standing) []stats.Caveat {
 		}
 		list = append(list, stats.Caveat{Kind: stats.CaveatFix, Text: text})
 	}
-	var theirs []group.Fix
-	if base != nil {
-		theirs = base.Fixes
+	if base == nil {
+		for _, f := range s.Fixes {
+			add(f, "")
+		}
+		return list
 	}
-	named := func(of []group.Fix, f group.Fix) int {
+	at := func(of []group.Fix, f group.Fix) int {
 		return slices.IndexFunc(of, func(other group.Fix) bool { return other.Name == f.Name })
 	}
 	for _, f := range s.Fixes {
-		switch i := named(theirs, f); {
-		case base == nil:
-			add(f, "")
+		switch i := at(base.Fixes, f); {
 		case i < 0:
 			add(f, " was applied to "+s.Title()+" alone")
-		case theirs[i].Recipe != f.Recipe:
+		case base.Fixes[i].Recipe != f.Recipe:
 			add(f, " did not do the same to both sides")
 		default:
 			add(f, "")
 		}
 	}
-	for _, f := range theirs {
-		if named(s.Fixes, f) < 0 && base.Baseline {
-			add(f, " was applied to the baseline alone")
-		} else if named(s.Fixes, f) < 0 {
-			add(f, " was applied to "+base.Title()+" alone")
+	other := base.Title()
+	if base.Baseline {
+		other = "the baseline"
+	}
+	for _, f := range base.Fixes {
+		if at(s.Fixes, f) < 0 {
+			add(f, " was applied to "+other+" alone")
 		}
 	}
 	return list

@@ -101,8 +101,8 @@ func (l *loader) checkComparable() {
 	}
 }
 
-// checkBlocks makes sure that what a block has once is the same for all of its members, the variants of a commit, and
-// that not all else is the same, too.
+// checkBlocks makes sure that the variants of a commit, which share their blocks, agree on the clock and the canary of
+// a block, and warns of variants that differ in nothing.
 func (l *loader) checkBlocks() {
 	type group struct{ benchmark, commit string }
 	first := map[group]*Benchmark{}
@@ -151,7 +151,7 @@ func (l *loader) checkBlocks() {
 	}
 }
 
-// work is all that is run, as a text; it takes long to make.
+// work is a text of all that is run. It is costly.
 func (b *Benchmark) work() string { return fmt.Sprint(b.Work, b.Data, b.Client, b.Server) }
 
 // smClock is the clock at which the devices are locked; 0: they are not.

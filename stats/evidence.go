@@ -39,9 +39,8 @@ const (
 func CaveatKinds() []string {
 	return []string{CaveatFix, CaveatMismatch, CaveatTest, CaveatNoVerdict, CaveatWarning, CaveatUnit, CaveatMissing,
 		CaveatConstant, CaveatIdentical, CaveatSameWork, CaveatShared, CaveatRequests, CaveatContradiction, CaveatClock,
-		CaveatServer, CaveatRule,
-		CaveatRerolled, CaveatRuns, CaveatVoided, CaveatArtefact, CaveatProtected, CaveatMachine, CaveatReplica,
-		CaveatOrder, CaveatPosition, CaveatCanary, CaveatUnverified}
+		CaveatServer, CaveatRule, CaveatRerolled, CaveatRuns, CaveatVoided, CaveatArtefact, CaveatProtected,
+		CaveatMachine, CaveatReplica, CaveatOrder, CaveatPosition, CaveatCanary, CaveatUnverified}
 }
 
 // Caveat is a restriction that stands with a figure.

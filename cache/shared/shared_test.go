@@ -598,8 +598,8 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What nobody of the team signed is in nobody's way, and who signed it sees that from the index and the entry: two
-	// records are of one key now.
+	// The team replaced the entry of the stranger, so that the index has two records of one key. The stranger, who
+	// trusts another key, asks the entry itself.
 	theirs := func(o *Options) {
 		o.Own, o.Trust = stranger, []ed25519.PublicKey{stranger.Public().(ed25519.PublicKey)}
 	}

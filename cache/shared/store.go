@@ -118,7 +118,7 @@ func (r *remote) index(ctx context.Context) *index.Table {
 	return t
 }
 
-// emptied is the error of a store that has lost its index, which nothing may be put into; nil: it has not.
+// emptied returns the error of a store without its index, into which nothing may be put; nil if it has one.
 func (r *remote) emptied() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

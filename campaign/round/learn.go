@@ -64,8 +64,8 @@ func (l *Learner) teach(rule string, cures []fix.Cure, candidate, evidence strin
 		evidence, learnt.At)}
 }
 
-// lesson is the fix that a rule asks for, and where it is to be applied. It is not new if the lock has it already, or
-// if the cures do not have it.
+// lesson returns the fix that a rule asks for, as an entry for the lock. isNew is false if the lock has the entry, and
+// if the cures lack the fix.
 func lesson(lock *lockfile.Lock, rule string, cures []fix.Cure, candidate string) (name string, learnt lockfile.Fix,
 	isNew bool) {
 	name, wanted := fix.Wanted(rule)

@@ -76,7 +76,7 @@ func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
 			continue
 		}
 		c, failed := r.causeBehind(g, m)
-		if name := r.due(c); failed && name != "" {
+		if name := r.due(c); name != "" {
 			gap = tasks.Absence{Outcome: stats.NotRun,
 				Why: c.Address + " failed, and " + name + ", which mends that, has not been applied yet"}
 		}
@@ -165,7 +165,7 @@ func (r *Round) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 	}
 }
 
-// due is the fix that the cause of a gap asks for and the lock does not have yet; empty: none.
+// due is the fix that the cause of a gap asks for and the lock does not have yet; empty: none. A zero cause has none.
 func (r *Round) due(c tasks.Cause) string {
 	step, ok := r.Plan.Step(c.Address)
 	if !ok || c.Attempt.Failure == nil {

@@ -253,10 +253,13 @@ func (c *Cluster) asked() error {
 	defer cancel()
 	options := c.o.options()
 	_, err := c.run(ctx, call{name: "sbatch", args: append(options, "--test-only"), stdin: "#!/bin/sh\n"})
-	f, _ := errors.AsType[*failure](err)
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return nil
+	}
 	for words, remedy := range never {
-		if f != nil && strings.Contains(strings.ToLower(f.words), words) {
-			_, last, _ := strings.Cut("; "+f.words, "allocation failure: ")
+		if strings.Contains(strings.ToLower(f.words), words) {
+			_, last, _ := strings.Cut(f.words, "allocation failure: ")
 			return fmt.Errorf("%s: %s; %s", strings.Join(append([]string{"sbatch"}, options...), " "),
 				cmp.Or(last, f.words), remedy)
 		}

@@ -73,9 +73,12 @@ func (s *Standing) Counted(names []string) map[int]float64 {
 // several commits share names the candidate that was measured first, of the same variant.
 func (s *Standing) OwnArtefacts() map[string]string {
 	own := map[string]string{}
+	_, variant, ok := strings.Cut(s.Candidate(), "/")
+	if !ok {
+		return own
+	}
 	for node := range s.Artefacts {
-		name, key, _ := strings.Cut(node, "[")
-		if _, variant, ok := strings.Cut(s.Candidate(), "/"); ok && strings.HasSuffix(key, "/"+variant+`"]`) {
+		if name, key, _ := strings.Cut(node, "["); strings.HasSuffix(key, "/"+variant+`"]`) {
 			own[name] = s.Artefacts.Of(node)
 		}
 	}

@@ -34,10 +34,11 @@ func NewDirectory(root string) *Directory { return &Directory{root} }
 func (d *Directory) there() error {
 	_, err := os.Stat(d.root)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = os.Stat(filepath.Dir(d.root)); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("directory %s is not there, nor is the one above it: mount its file system, or make the "+
-				"directory", d.root)
-		}
+		_, err = os.Stat(filepath.Dir(d.root))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("directory %s is not there, nor is the one above it: mount its file system, or make the "+
+			"directory", d.root)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func TestProbe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "directory" { // what is beside it is none of its objects
+		if name == "directory" { // a file beside the directory is no object
 			if err := os.WriteFile(strings.TrimPrefix(of.url, "file://")+".beside", nil, 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -249,10 +249,11 @@ func (r Reader) Distinct(name string) {
 	if !ok || attr == nil {
 		return
 	}
+	list := items(v)
 	written, _ := hcl.ExprList(attr.Expr)
-	for i, item := range items(v) {
-		if i < len(written) && slices.ContainsFunc(items(v)[:i], item.RawEquals) {
-			r.Fail(written[i].Range(), "Named twice", "%s has this item already. Leave it out, or name another one.",
+	for i, expr := range written[:min(len(written), len(list))] {
+		if slices.ContainsFunc(list[:i], list[i].RawEquals) {
+			r.Fail(expr.Range(), "Named twice", "%s has this item already. Leave it out, or name another one.",
 				name)
 			return
 		}

@@ -278,7 +278,7 @@ func TestWholeCharacters(t *testing.T) {
 }
 
 // The sentence, the tiles and the figures count the same nodes: as they stood when the results were read, and as the
-// apply has told since. What runs is no longer waiting.
+// apply has told since. A node that runs is not counted as waiting.
 func TestCountsAgree(t *testing.T) {
 	read := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tail := newTail(t.TempDir(), "")

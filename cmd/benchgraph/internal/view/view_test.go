@@ -94,7 +94,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// Blocks that may run at once on the cores of the machine are told of, but for those that have it for themselves.
+// A plan names the benchmarks whose blocks may run at once. Quiet blocks, and blocks that need all cores, run alone.
 func TestBlocksThatRunAtOnce(t *testing.T) {
 	block := func(address string, r device.Request) engine.Step {
 		return engine.Step{Action: engine.Run, Node: &engine.Node{Address: address, Resources: r}}
