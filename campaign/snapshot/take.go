@@ -173,8 +173,10 @@ func tooLarge(address, file string) error {
 
 // Check returns why the jobs of a plan cannot be made, and the remedy; nil if they can.
 func Check(ctx context.Context, d *tasks.Drawing, p *engine.Plan) *failure.Failure {
-	if f := d.Config.Remote.Check(ctx, p); f != nil {
-		return f
+	for _, x := range d.Config.Executors() {
+		if f := x.Check(ctx, p); f != nil {
+			return f
+		}
 	}
 	t := &taking{Drawing: d, files: map[string]wanted{}}
 	for i := range p.Steps {
