@@ -56,11 +56,6 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 	if o.job != nil || o.offline { // a worker needs the shared store
 		return nil
 	}
-	if o.try != nil || o.derive != nil {
-		s.note("Warning: a worker knows what the file says, and nothing else: executor %s gets no jobs of this "+
-			"command, and what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
-		return nil
-	}
 	self, _ := os.Executable() // Linux always knows it
 	x.Program = cmp.Or(x.Program, x.Kind.Program, self)
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
@@ -71,7 +66,7 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 	keys, _ := s.keysOf(spec.Store) // likewise
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
 		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
-		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store,
+		WorkDir: x.WorkDir, Aside: o.aside, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store,
 		Environ: remote.Chosen(s.env, varPrefix, spec.Secrets())}
 	return remote.NewExecutor(remote.Options{Executor: *x, Store: s.store, Bucket: shared, Keys: keys,
 		Wanted: isCarried, Project: p, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),

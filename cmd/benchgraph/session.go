@@ -38,6 +38,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -140,6 +141,7 @@ type access struct {
 	try func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error)
 	// what is planned in the place of what the files declare; nil: that
 	derive func(*hclspec.Spec) (*hclspec.Spec, error)
+	aside  *remote.Aside // what derive has measured, for workers; nil: they need not know
 	// indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 	devices string
 	// outlives the session, which must not save it; nil: the state's own
