@@ -511,6 +511,7 @@ variant "same" {}
 benchmark "speed" {
   for_each = candidates
   client   = "main"
+  executor = executor.slurm.gpu
   secrets  = ["TOKEN"]
   command  = <<-EOT
     cat client
