@@ -7,9 +7,8 @@ import (
 
 // In one apply, each benchmark is measured where it asks to be, or where there is what it asks for.
 const placesFile = clusterFile + `
-machine "other" { devices = "machines/h200.json" }
 executor "slurm" "few" {
-  machine  = machine.other
+  machine  = machine.h200
   program  = "PROGRAM"
   work_dir = "WORK"
   cpus     = 1

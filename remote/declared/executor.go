@@ -131,10 +131,6 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 		if named && s.check != nil {
 			mistakes = append(mistakes, s.check(&s, spec)...)
 		}
-		if same := slices.IndexFunc(usable, func(u Executor) bool { return u.Machine == s.Machine }); same >= 0 {
-			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine.%s already.",
-				usable[same].Name, s.Machine)})
-		}
 		if slices.ContainsFunc(usable, func(u Executor) bool { return u.Name == s.Name }) {
 			mistakes = append(mistakes, mistake{"", fmt.Sprintf("Another executor has the name %q. Give this one "+
 				"a name of its own: executor %q \"NAME\".", s.Name, kind)})
