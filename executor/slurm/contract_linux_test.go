@@ -20,12 +20,12 @@ var added = []string{"SLURM_", "SLURMD_NODENAME=", "CUDA_VISIBLE_DEVICES=", "GPU
 
 func TestScheduler(t *testing.T) {
 	t.Parallel()
-	jobtest.Run(t, jobtest.Traits{Adds: added}, func(t *testing.T) jobtest.Site {
+	jobtest.Run(t, jobtest.Traits{Adds: added, Every: 100 * time.Millisecond}, func(t *testing.T) jobtest.Site {
 		s := newSite(t, slurmtest.Nodes{})
 		environ := s.counting(t)
 		return jobtest.Site{
 			Client: func() job.Scheduler { return s.open(t, environ, slurm.Asks{}) },
-			Every:  100 * time.Millisecond, Never: "4711/never", Dir: s.dir, Told: s.told,
+			Never:  "4711/never", Dir: s.dir, Told: s.told,
 			Hold: func(held bool) {
 				if held {
 					s.Drain("n1")
@@ -62,11 +62,11 @@ echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1`, time
 			},
 			Impossible: func(j *job.Job) { j.GPUs = 3 },
 			Ends: map[string]jobtest.Ending{
-				"time limit": {Time: time.Minute, State: job.Timeout, Reason: "TimeLimit",
+				"time limit": {Time: time.Minute, State: job.Timeout, Signal: 15, Reason: "TimeLimit",
 					End: func(id job.ID) { s.EndNow(id.Name()) }},
 				"forgotten":  {End: func(job.ID) { s.ForgetJobs() }},
 				"node fails": {State: "NODE_FAIL", End: func(job.ID) { s.Kill("n1"); s.Fail("n1") }},
-				"cancelled by a person": {State: "CANCELLED", End: func(id job.ID) {
+				"cancelled by a person": {State: "CANCELLED", Signal: 15, End: func(id job.ID) {
 					s.Command("scancel", id.Name())
 				}},
 			},

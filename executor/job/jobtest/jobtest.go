@@ -28,15 +28,15 @@ type Traits struct {
 	Late bool
 	// A job is an object that Cancel, and another job of its key, delete. Its end is not known any more.
 	Deletes bool
-	// A wait is a question of its own, which is answered at the end. There is no look at all jobs to be shared.
-	Each bool
+	// The time between two looks at all jobs, which all waits share. 0: each wait is a question of its own, which is
+	// answered at the end.
+	Every time.Duration
 }
 
 // Site is a scheduler with machines that are idle, for one story. A story is skipped where it needs a hook that is nil:
 // nobody plays a fault to a cloud itself.
 type Site struct {
 	Client func() job.Scheduler // makes a client, which knows nothing of the others
-	Every  time.Duration        // between two looks of a client
 	Never  job.ID               // of a job that never was
 	Dir    string               // files that jobs find under the same path
 
@@ -64,6 +64,7 @@ type Ending struct {
 	Time   time.Duration   // that the job asks for
 	End    func(id job.ID) // of a job that runs; nil: it ends by its time
 	State  job.State       // "": the job is lost
+	Signal int             // by which the script ended, where the scheduler says so
 	Reason string          // words that the reason has
 }
 

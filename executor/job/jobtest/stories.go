@@ -296,8 +296,8 @@ func (s *story) endings() {
 			}
 			end := f.wait()
 			if ending.State == "" && !end.Lost || ending.State != "" && (end.State != ending.State || end.Lost) ||
-				end.Code != 0 || end.Held != "" || !strings.Contains(end.Reason, ending.Reason) ||
-				strings.Contains(end.Reason, "\033") {
+				end.Code != 0 || end.Signal != ending.Signal || end.Held != "" ||
+				!strings.Contains(end.Reason, ending.Reason) || strings.Contains(end.Reason, "\033") {
 				s.Errorf("%+v, want %+v", end, ending)
 			}
 			if found := s.finds(f.id.Key()); found != "" {
@@ -415,7 +415,7 @@ func (s *story) many() {
 	for _, f := range follows {
 		f.reaches(job.Pending)
 	}
-	if !s.Each {
+	if s.Every > 0 {
 		begun, before := time.Now(), s.Count().Looks
 		s.until(func() bool { return s.Count().Looks >= before+20 })
 		if n, took := s.Count().Looks-before, time.Since(begun); n > int(took/s.Every)+2 {

@@ -17,7 +17,7 @@ import (
 
 // contract is the suite of all schedulers.
 func contract(t *testing.T, c *kubetest.Cluster) {
-	traits := jobtest.Traits{Container: true, Follows: true, Late: true, Deletes: true}
+	traits := jobtest.Traits{Every: 100 * time.Millisecond, Container: true, Follows: true, Late: true, Deletes: true}
 	jobtest.Run(t, traits, func(t *testing.T) jobtest.Site {
 		s := newSite(t, c, kubernetes.Asks{})
 		s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
@@ -25,7 +25,7 @@ func contract(t *testing.T, c *kubetest.Cluster) {
 			Client: func() job.Scheduler {
 				return s.open(kubernetes.Asks{Image: kubetest.Image, Namespace: s.namespace})
 			},
-			Every: 100 * time.Millisecond, Never: "benchgraph-0.0/never", Dir: t.TempDir(), Told: s.told,
+			Never: "benchgraph-0.0/never", Dir: t.TempDir(), Told: s.told,
 			Hold:    func(held bool) { s.Hold(s.namespace, held) },
 			Silence: func(silent bool) { s.Silence(s.namespace, silent) },
 			Lose: func(made bool, times int) job.Scheduler {
@@ -63,13 +63,15 @@ func (s *site) endings() map[string]jobtest.Ending {
 	}
 	zero, background := int64(0), metav1.DeletePropagationBackground
 	return map[string]jobtest.Ending{
-		"time limit":    {Time: time.Second, State: job.Timeout, Reason: "longer than the specified deadline"},
-		"out of memory": patch(job.OutOfMemory, "OOMKilled", terminated("137", "OOMKilled")),
-		"evicted":       patch("PREEMPTED", "low on memory", ended("Evicted", "The node was low on memory")),
-		"admission":     patch("NODE_FAIL", "no devices", ended("UnexpectedAdmissionError", "no devices")),
-		"preempted":     patch("PREEMPTED", "for others", disruption("PreemptionByScheduler", "")),
-		"drained":       patch("PREEMPTED", "for others", disruption("EvictionByEvictionAPI", "")),
-		"node lost":     patch("NODE_FAIL", "for others", disruption("DeletionByTaintManager", "")),
+		"time limit": {Time: time.Second, State: job.Timeout, Reason: "longer than the specified deadline"},
+		"out of memory": {State: job.OutOfMemory, Signal: 9, Reason: "OOMKilled", End: func(id job.ID) {
+			s.patch(id, terminated("137", "OOMKilled"))
+		}},
+		"evicted":   patch("PREEMPTED", "low on memory", ended("Evicted", "The node was low on memory")),
+		"admission": patch("NODE_FAIL", "no devices", ended("UnexpectedAdmissionError", "no devices")),
+		"preempted": patch("PREEMPTED", "for others", disruption("PreemptionByScheduler", "")),
+		"drained":   patch("PREEMPTED", "for others", disruption("EvictionByEvictionAPI", "")),
+		"node lost": patch("NODE_FAIL", "for others", disruption("DeletionByTaintManager", "")),
 		"shutdown": patch("NODE_FAIL", "for others",
 			disruption("TerminationByKubelet", `"reason":"Terminated",`)),
 		"succeeded": patch(job.Completed, "", `{"phase":"Succeeded"}`),

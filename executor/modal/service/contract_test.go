@@ -16,7 +16,7 @@ import (
 )
 
 // traits are those of a service that ends, logs and lists one container at a time.
-var traits = jobtest.Traits{Adds: []string{"HOME=", "MODAL_"}, Container: true, Text: true, Follows: true, Each: true}
+var traits = jobtest.Traits{Adds: []string{"HOME=", "MODAL_"}, Container: true, Text: true, Follows: true}
 
 func TestScheduler(t *testing.T) {
 	t.Parallel()
