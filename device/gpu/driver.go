@@ -146,7 +146,7 @@ func find(ctx context.Context, o Options) answer {
 		return odd
 	})
 	for i := range a.devices {
-		a.devices[i].Driver = a.Version
+		a.devices[i].Driver, a.devices[i].CUDA = a.Version, a.CUDA
 	}
 	slices.SortStableFunc(a.devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
 	all := len(a.devices)

@@ -195,12 +195,21 @@ func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
 			dev.PowerLimit = float64(limit) / 1000
 		}
 	}
+	if s.has("nvmlDeviceGetBrand") {
+		if n, ret := h.GetBrand(); ret == nvml.SUCCESS && n >= 0 && int(n) < len(brands) {
+			dev.Brand = brands[n]
+		}
+	}
 	if info, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
 		dev.PCI = text(info.BusId[:])
 		dev.NUMA = numaOf(dev.PCI)
 	}
 	return dev, nil
 }
+
+// brands are the brands of NVML, in its order, as NVIDIA's container tools name them.
+var brands = strings.Fields("unknown quadro tesla nvs grid geforce titan vapps vpc vcs vws cloudgaming quadrortx " +
+	"nvidiartx nvidia geforcertx titanrtx")
 
 // numaOf is the NUMA node that a PCI device hangs on; -1: not known. The kernel knows it for every driver.
 func numaOf(pci string) int {

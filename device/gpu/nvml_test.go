@@ -32,7 +32,7 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 	}
 	a, b := d.Devices()[0], d.Devices()[1]
 	want := Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20,
-		PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15"}
+		PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15", CUDA: "12.4", Brand: "nvidia"}
 	if !reflect.DeepEqual(a, want) {
 		t.Errorf("%+v", a)
 	}
