@@ -113,7 +113,7 @@ type session struct {
 	host      *executor.Host
 	apptainer *apptainer.Engine // in place of Docker; nil: there is Docker, or neither
 	gpus      *gpu.Driver
-	toldHang  sync.Once
+	toldOdd   sync.Once
 	cpus      int
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
@@ -456,7 +456,7 @@ func (s *session) close() {
 		}
 	}
 	if s.gpus != nil {
-		s.toldHang.Do(s.tellHang) // where the pool was not asked
+		s.toldOdd.Do(s.tellOdd) // where the pool was not asked
 		s.gpus.Close()
 	}
 	for _, c := range s.closers() {
