@@ -61,6 +61,9 @@ func (s *session) devices() []gpu.Device {
 	return all
 }
 
+// amiss says which devices of this machine are left out, and why.
+func (s *session) amiss() string { return view.Clean(strings.Join(s.gpus.Odd, "; ")) }
+
 // tellOdd warns of devices that are left out, and of a driver that has kept the command waiting.
 func (s *session) tellOdd() {
 	for _, odd := range s.gpus.Odd {
