@@ -125,6 +125,9 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 	_, err = long(within, e, doing, func(ctx context.Context, a *api) (struct{}, error) {
 		body, err := begin(ctx, a, auth)
 		if err != nil {
+			if u := e.behind(ctx, err); u != nil {
+				return struct{}{}, u
+			}
 			return struct{}{}, refusal(ref, l, err)
 		}
 		defer body.Close()
