@@ -64,7 +64,8 @@ func percent(digits int, effect float64) string {
 	return strings.Replace(fmt.Sprintf("%+.*f %%", digits, 100*effect), "-", "−", 1)
 }
 
-// factor writes a relative effect as the ratio that it is: ×3.32. The ends of an interval have the digits of the effect.
+// factor writes a relative effect as the ratio that it is: ×3.32. The ends of an interval have as many digits as the
+// effect.
 func (c *Comparison) factor(effect float64) string {
 	switch {
 	case effect >= 9 || effect < -0.99:
