@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
@@ -192,6 +193,13 @@ func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	}
 }
 
+// patiently tries something until the shared store answers: the job holds nothing on this machine but a place.
+func (j *attempt) patiently(ctx context.Context, try func() error) error {
+	return bucket.Patiently(ctx, 0, func(err error) {
+		j.tell("the shared store does not answer; benchgraph asks again and again (%v)", err)
+	}, try)
+}
+
 // latency is how long a shared store may take to show what another machine has written.
 const latency = 20 * time.Second
 
@@ -199,7 +207,7 @@ const latency = 20 * time.Second
 func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (o Outcome, err error) {
 	for begun := time.Now(); ; {
 		var told error
-		err = j.take(ctx)
+		err = j.patiently(ctx, func() error { return j.take(ctx) })
 		o, told = j.outcomeFrom(ctx, id.Name())
 		j.unsigned = errors.Is(told, errUnsigned)
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"

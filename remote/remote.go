@@ -186,7 +186,8 @@ type attempt struct {
 
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
-	if err := j.take(ctx); err == nil { // an earlier apply was killed before it took the result
+	err := j.patiently(ctx, func() error { return j.take(ctx) })
+	if err == nil { // an earlier apply was killed before it took the result
 		j.clean(ctx)
 		return nil
 	}
@@ -200,7 +201,10 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 		unseen, err = j.unseen(ctx, scheduler)
 	}
 	if err == nil {
-		request, err = j.prepare(ctx, drawn)
+		err = j.patiently(ctx, func() (err error) {
+			request, err = j.prepare(ctx, drawn)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("executor %s: %w", j.Name, err)

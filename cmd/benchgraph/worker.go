@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -36,6 +37,7 @@ func (a *app) worker() cli.Command {
 // workerJob is a request as its worker serves it.
 type workerJob struct {
 	request *remote.Request
+	begun   time.Time
 	hides   []string // absolute: what commands in a sandbox must not see
 	found   *snapshot.Found
 
@@ -57,17 +59,30 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 		return err
 	}
 	keys, _ := a.keysOf(&request.Shared) // what is wrong with them is told when the store is opened
-	j := &workerJob{request: request, hides: worker.Hides(request, file)}
+	j := &workerJob{request: request, begun: begun, hides: worker.Hides(request, file)}
 	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = request.Leave(ctx, shared, keys, remote.Outcome{Job: a.env[job.NameVariable], Failure: failure,
-		Seconds: time.Since(begun).Seconds(), Transcript: j.transcript})
+	o := remote.Outcome{Job: a.env[job.NameVariable], Failure: failure, Seconds: time.Since(begun).Seconds(),
+		Transcript: j.transcript}
+	err = a.patiently(ctx, j, func() error { return request.Leave(ctx, shared, keys, o) })
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
 	}
 	return err
+}
+
+// leastPatience is how long a worker waits at least for a shared store that is away.
+const leastPatience = 2 * time.Minute
+
+// patiently has a worker try something again as long as the shared store is away. It waits no longer than it has run so
+// far, which is how long another job would take to come as far.
+func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) error {
+	within := max(time.Since(j.begun), leastPatience).Round(time.Second)
+	return bucket.Patiently(ctx, within, func(err error) {
+		a.note("Warning: the shared store is away, and is asked again for %s: %v", within, err)
+	}, try)
 }
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
@@ -116,7 +131,8 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := s.shareAt(&r.Shared, r.Names); err != nil {
 		return err
 	}
-	if err := s.lay(ctx, j, filepath.Join(dir, "snapshot")); err != nil {
+	err = a.patiently(ctx, j, func() error { return s.lay(ctx, j, filepath.Join(dir, "snapshot")) })
+	if err != nil {
 		return err
 	}
 	if err := s.openAll(ctx, o); err != nil {
@@ -144,7 +160,11 @@ func (s *session) lay(ctx context.Context, j *workerJob, dir string) error {
 // runJob runs the node of a request in the project that was opened.
 func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	r := j.request
-	p, err := worker.Plan(ctx, r, s.project, s.store, isCarried)
+	var p *engine.Plan
+	err := s.patiently(ctx, j, func() (err error) {
+		p, err = worker.Plan(ctx, r, s.project, s.store, isCarried)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -169,7 +189,8 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	if err != nil {
 		return err
 	}
-	if err := worker.Conclude(ctx, r, applied, s.store); err != nil {
+	err = s.patiently(ctx, j, func() error { return worker.Conclude(ctx, r, applied, s.store) })
+	if err != nil {
 		return err
 	}
 	s.store.Flush(ctx) // tells others of the result; apply knows its name
