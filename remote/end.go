@@ -39,6 +39,11 @@ func (j *attempt) refused(ctx context.Context, err error) error {
 	if j.withoutLimit(no.Words) {
 		retry = nil
 	}
+	j.full.Range(func(node, _ any) bool { // perhaps there is no other node
+		j.full.Delete(node)
+		retry = nil
+		return true
+	})
 	return &engine.Failure{Err: err, Retry: retry, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "job_refused", Stage: "submit",
 		Message: no.Error(),
@@ -98,6 +103,10 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 	// At the job's limit of memory, the kernel may end what is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
 		j.takeTranscript(o.Transcript)
+		if o.Failure.Rule == engine.DiskFull && end.Node != "" { // others may have room
+			j.full.Store(end.Node, true)
+			return &engine.Failure{Failure: *o.Failure}
+		}
 		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)

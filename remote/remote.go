@@ -82,6 +82,7 @@ type Executor struct {
 	owner     func() (string, error) // see ownerOf
 	marks     again.Marks
 	unlimited atomic.Bool // jobs ask for no derived time limits
+	full      sync.Map    // names of nodes whose disks had no room: other jobs avoid them
 }
 
 // NewExecutor returns an Executor.
@@ -341,11 +342,13 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
 	project, _ := json.Marshal(home{host(), j.Project.State}) // texts have no errors
+	var full []string
+	j.full.Range(func(node, _ any) bool { full = append(full, node.(string)); return true })
 	return job.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Request: request, Project: project,
 		Script: script(j.Setup) + "exec " + sh.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
-		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
+		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ, Avoids: full,
 	}
 }
 

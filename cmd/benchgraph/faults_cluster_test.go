@@ -25,6 +25,8 @@ import (
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )
 
 // broken is a campaign of 202 nodes; 100 of them are blocks. RAN gets a line with the number of each sample that is
@@ -225,7 +227,7 @@ var served = strings.Replace(clusterFile[strings.Index(clusterFile, "machine "):
 // newServed is a project on a cluster of some nodes, with a store on a server that can go away.
 func newServed(t *testing.T, nodes int, file string) *breaking {
 	t.Helper()
-	b := &breaking{clustered: newClusteredOf(t, nodes, file), tally: map[string]int{}}
+	b := &breaking{clustered: newClusteredOf(t, slurmtest.Nodes{Count: nodes}, file), tally: map[string]int{}}
 	b.world.patience, b.worlds = 10*time.Minute, []*world{b.world}
 	b.bucket = s3mem.New()
 	check(t, b.bucket.CreateBucket("team"))

@@ -60,14 +60,15 @@ func (c *clustered) forget(t testing.TB) {
 
 func newClustered(t testing.TB, file string) *clustered {
 	t.Helper()
-	return newClusteredOf(t, 2, file)
+	return newClusteredOf(t, slurmtest.Nodes{Count: 2}, file)
 }
 
-// newClusteredOf is newClustered with another number of nodes.
-func newClusteredOf(t testing.TB, count int, file string) *clustered {
+// newClusteredOf is newClustered with other nodes. Workers use the disks of those that have their own.
+func newClusteredOf(t testing.TB, nodes slurmtest.Nodes, file string) *clustered {
 	t.Helper()
 	c := &clustered{world: newWorld(t, "")}
-	c.Cluster = slurmtest.Start(t, slurmtest.Nodes{Count: count, GPUs: 4, Hides: c.path(".")})
+	nodes.GPUs, nodes.Hides = 4, c.path(".")
+	c.Cluster = slurmtest.Start(t, nodes)
 	library, err := nvmltest.Build(t.TempDir(), false)
 	check(t, err)
 	shared, err := os.MkdirTemp("/srv", "benchgraph-test-") // /tmp is hidden in a sandbox anyway
@@ -75,12 +76,16 @@ func newClusteredOf(t testing.TB, count int, file string) *clustered {
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", shared).Run(); _ = os.RemoveAll(shared) })
 	program, err := exec.LookPath("benchgraph")
 	check(t, err)
-	for i := range count {
+	for i := range nodes.Count {
 		node := fmt.Sprintf("n%d", i+1)
 		played := filepath.Join(shared, node)
 		check(t, os.WriteFile(played, []byte(nvmltest.Scenario(node, "NVIDIA_H200", 143771, 4)), 0o644))
-		c.Profile(node, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+played, "BENCHGRAPH_HOST_LOCK="+played+".lock",
-			"BENCHGRAPH_CACHE_DIR="+played+".store")
+		profile := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played,
+			"BENCHGRAPH_HOST_LOCK=" + played + ".lock", "BENCHGRAPH_CACHE_DIR=" + played + ".store"}
+		if nodes.Disk != "" {
+			profile = append(profile, "TMPDIR="+nodes.Disk, "BENCHGRAPH_CACHE_DIR="+filepath.Join(nodes.Disk, "store"))
+		}
+		c.Profile(node, profile...)
 	}
 	c.world.env = append(c.world.env, c.Environ()...)
 	c.world.env = append(c.world.env, "PATH="+os.Getenv("PATH"))

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
@@ -95,14 +96,31 @@ func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
 	if err == nil {
 		return nil
 	}
-	if failed, ok := errors.AsType[*engine.Failure](err); ok {
-		return &failed.Failure
-	}
 	f := &failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
-	if hinted, ok := errors.AsType[*cli.HintError](err); ok {
+	failed, ok := errors.AsType[*engine.Failure](err)
+	hinted, isHinted := errors.AsType[*cli.HintError](err)
+	switch {
+	case ok:
+		f = &failed.Failure
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		f.Rule = engine.DiskFull
+	case isHinted:
 		f.Remedy = hinted.Remedy
 	}
+	if f.Rule == engine.DiskFull {
+		nameDisk(f, a.env["BENCHGRAPH_CACHE_DIR"])
+	}
 	return f
+}
+
+// nameDisk adds the name of this machine to the failure for a full disk, and where the worker keeps its files.
+func nameDisk(f *failure.Failure, given string) {
+	host, _ := os.Hostname()
+	store, _ := worker.StoreDir(given)
+	f.Message = "a disk of " + host + " is full: " + f.Message
+	f.Remedy = fmt.Sprintf("free some space on %s, or have setup in the executor block name directories with more: "+
+		"BENCHGRAPH_CACHE_DIR, now %s, and TMPDIR, now %s; for /dev/shm give the container more shared memory", host,
+		store, os.TempDir())
 }
 
 // workBelow runs the node of a request in a copy of its project, which like the state lies below a directory. The store
