@@ -173,7 +173,9 @@ func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 			Changed: []string{"vllm/utils.py"}, Place: "f.hcl:2"}},
 		Candidates: []Candidate{{Key: "c/base", Commit: "c", Baseline: true, Tree: old, Place: "f.hcl:2"}},
 		Benchmarks: []Benchmark{b}, Models: func() []ModelSpec { return models },
-		Devices: slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
+		Devices: map[string][]Device{
+			"": slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
+		},
 	}
 	if change != nil {
 		change(in)

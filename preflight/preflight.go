@@ -72,13 +72,13 @@ type Input struct {
 	Wheels     []WheelState
 	Images     []ImageState
 	Issues     []Issue
-	Patches    map[string]string  // by candidate: why its patch is refused; empty: it applies
-	Trespasses map[string]Refusal // by candidate: its revision or its patch changes protected files
-	Escapes    map[string]string  // by revision: which link leads out of its tree
-	Pointers   map[string]string  // by revision: which of its files are pointers of Git LFS
-	Devices    []Device           // of the machine that is planned for; nil: not known
-	FreeDisk   int64              // bytes where results are kept; 0: not known
-	Models     func() []ModelSpec `json:"-"` // the project's last; read for a command that names one
+	Patches    map[string]string   // by candidate: why its patch is refused; empty: it applies
+	Trespasses map[string]Refusal  // by candidate: its revision or its patch changes protected files
+	Escapes    map[string]string   // by revision: which link leads out of its tree
+	Pointers   map[string]string   // by revision: which of its files are pointers of Git LFS
+	Devices    map[string][]Device // by machine on which something is measured; none: not known
+	FreeDisk   int64               // bytes where results are kept; 0: not known
+	Models     func() []ModelSpec  `json:"-"` // the project's last; read for a command that names one
 }
 
 // Commit is a commit under study.
@@ -139,9 +139,10 @@ type Benchmark struct {
 	ServerEnv map[string]string
 	Secrets   []string
 	Command   Text
-	Fill      Text // run in the place of Command to fill caches; empty: Command itself is, or there are none
-	Server    Text // empty: none
-	GPUs      int  // devices of a sample; 0: none asked for
+	Fill      Text   // run in the place of Command to fill caches; empty: Command itself is, or there are none
+	Server    Text   // empty: none
+	Machine   string // on which it is measured, as in Devices
+	GPUs      int    // devices of a sample; 0: none asked for
 	Memory    int64
 	Model     string   // RE2 on the name of devices
 	Mended    bool     // recipes may change the files that the commands find

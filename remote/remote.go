@@ -23,7 +23,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
-	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -34,7 +33,6 @@ import (
 	"github.com/benchgraph/benchgraph/remote/again"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/remote/detach"
-	"github.com/benchgraph/benchgraph/remote/pool"
 )
 
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there.
@@ -94,9 +92,6 @@ func NewExecutor(o Options) *Executor {
 	return &Executor{Options: o, marks: again.Marks{Dir: filepath.Join(o.Project.State, "again")},
 		owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
 }
-
-// Pool returns the pool of this machine with the places of the executor.
-func (x *Executor) Pool(of device.Pool) device.Pool { return pool.New(of, x.Name, x.MaxJobs) }
 
 // Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
 // graph of the node.

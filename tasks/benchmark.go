@@ -275,7 +275,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		for _, m := range members {
 			n.Estimate += m.Bench.Estimate
 			b.inImage(n, m.Bench.Image)
-			if b.keepsCores(m.Bench.Sandbox, m.Bench.Image) {
+			if b.keepsCores(m.Bench) {
 				n.Resources.Cores = n.Resources.CPUs > 0
 			}
 			b.needMounts(n, m.Bench.Mounts, m.Bench.Image)

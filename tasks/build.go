@@ -5,11 +5,13 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
@@ -364,22 +366,29 @@ func request(l hclspec.Limits) device.Request {
 func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.Request {
 	var q device.Request
 	for _, m := range members {
-		q.CPUs, q.Memory, q.Disk = max(q.CPUs, m.Bench.CPUs), max(q.Memory, m.Bench.Memory), max(q.Disk, m.Bench.Disk)
-		q.Quiet = q.Quiet || m.Bench.Quiet
-		if g := m.Bench.GPUs; g != nil {
-			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
-			q.GPUs.Model = b.Seen.model(g.Model)
-		}
+		b.widen(&q, m.Bench)
 	}
-	if q.GPUs.Count > 0 && b.severalKinds() {
-		group, _ := trial.Trial()
-		// else the pool says that there are too few of each
-		if kind, n := b.kindFor(CommitOf(group), q.GPUs); n >= q.GPUs.Count {
-			q.GPUs.Kind = kind
+	if q.GPUs.Count > 0 {
+		devices := b.DevicesFor(members[0].Bench)
+		if group, _ := trial.Trial(); len(slices.Compact(machine.Kinds(devices))) > 1 {
+			// else the pool says that there are too few of each
+			if kind, n := kindFor(devices, CommitOf(group), q.GPUs); n >= q.GPUs.Count {
+				q.GPUs.Kind = kind
+			}
 		}
 	}
 	q.Ports = 1
 	return q
+}
+
+// widen adds to a request what a benchmark needs.
+func (p *Facts) widen(q *device.Request, b *hclspec.Benchmark) {
+	q.CPUs, q.Memory, q.Disk = max(q.CPUs, b.CPUs), max(q.Memory, b.Memory), max(q.Disk, b.Disk)
+	q.Quiet = q.Quiet || b.Quiet
+	if g := b.GPUs; g != nil {
+		q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
+		q.GPUs.Model = p.Seen.model(g.Model)
+	}
 }
 
 func CommitOf(candidate string) string {

@@ -129,8 +129,8 @@ func (a *accountant) spend(g *Group, nodes input.Refs) {
 			a.seen[attempt.ID] = true
 			spent := findings.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices),
 				Failed: attempt.Failure != nil}
-			if at.Kind == "trial" {
-				spent.Block, spent.Benchmark, spent.Commit = true, at.Name, g.Commit
+			if spent.Block = at.Kind == "trial"; spent.Block || at.Kind == "fill" {
+				spent.Benchmark, spent.Commit = at.Name, g.Commit
 			}
 			a.found.Spent = append(a.found.Spent, spent)
 		}

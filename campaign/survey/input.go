@@ -18,7 +18,7 @@ import (
 
 // input gathers what the file says, and the patches that are to be tried, by candidate.
 func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
-	in := &preflight.Input{Devices: p.devices(), Patches: map[string]string{},
+	in := &preflight.Input{Devices: map[string][]preflight.Device{}, Patches: map[string]string{},
 		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
 	patches := map[string]git.Patching{}
 	trees := map[hclspec.Address]preflight.Tree{}
@@ -67,7 +67,11 @@ func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
 	for i := range p.Spec.Benchmarks {
 		b := &p.Spec.Benchmarks[i]
 		if named[tasks.CommitOf(b.Candidate)] = true; b.Out == nil {
-			in.Benchmarks = append(in.Benchmarks, k.benchmark(b))
+			one := k.benchmark(b)
+			if b.GPUs != nil {
+				one.Machine = p.addMachine(in, b)
+			}
+			in.Benchmarks = append(in.Benchmarks, one)
 		}
 	}
 	for i := range in.Commits {
@@ -345,11 +349,17 @@ func modelOf(m packs.Model) preflight.ModelSpec {
 	return spec
 }
 
-// devices are the devices of the machine that is planned for.
-func (p *survey) devices() []preflight.Device {
-	var list []preflight.Device
-	for _, d := range p.Devices() {
-		list = append(list, preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})
+// addMachine adds the devices of the machine on which a benchmark is measured, and returns the name of the machine.
+func (p *survey) addMachine(in *preflight.Input, b *hclspec.Benchmark) (name string) {
+	if e := p.PlaceOf(b); e != nil {
+		name = e.Name
 	}
-	return list
+	if _, known := in.Devices[name]; known {
+		return name
+	}
+	in.Devices[name] = []preflight.Device{}
+	for _, d := range p.DevicesFor(b) {
+		in.Devices[name] = append(in.Devices[name], preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})
+	}
+	return name
 }

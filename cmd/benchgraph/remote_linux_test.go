@@ -516,6 +516,18 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
+// git runs git in the directory app of the project.
+func (c *clustered) git(args ...string) string {
+	c.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", c.path("app")}, args...)...)
+	cmd.Env = c.world.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
 // The worker gets the tree that a block needs, of a repo that no node sees. A command in the sandbox sees neither the
 // project, nor the requests of jobs, nor a store. The command gets its secret, which neither Slurm nor the store has.
 func TestASandboxOnANode(t *testing.T) {
@@ -531,6 +543,7 @@ variant "same" {}
 benchmark "speed" {
   for_each = candidates
   client   = "main"
+  executor = executor.slurm.gpu
   secrets  = ["TOKEN"]
   command  = <<-EOT
     cat client
@@ -548,18 +561,9 @@ compare "speed" { of = [benchmark.speed] }
 	hidden := c.path("machines") + " " + c.work + "/* " + filepath.Dir(c.hold) + "/store/*"
 	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", hidden))
 	c.write("app/client", "the client\n")
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", c.path("app")}, args...)...)
-		cmd.Env = c.world.env
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	git("init", "-q", "-b", "main")
-	git("add", ".")
-	git("commit", "-qm", "first")
+	c.git("init", "-q", "-b", "main")
+	c.git("add", ".")
+	c.git("commit", "-qm", "first")
 	c.world.env = append(c.world.env, "TOKEN=hidden-from-the-queue")
 	c.must(0, "apply")
 	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client")

@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/worker"
@@ -140,6 +141,12 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return err
 	}
 	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
+	if r.Aside != nil {
+		o.measureAside(r.Aside)
+		if t := r.Aside.Try; t != nil {
+			o.try = func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error) { return t, nil }
+		}
+	}
 	s := &session{app: a, machine: o.machine, place: place{file: r.File, home: r.Dir, store: store,
 		state: filepath.Join(dir, "state")}}
 	defer s.close()
@@ -169,6 +176,9 @@ func (s *session) lay(ctx context.Context, j *workerJob, dir string) error {
 		return hint("Apply again.", "snapshot of the project: %w", err)
 	}
 	s.dir, s.lock, j.found, s.vars = files.Dir, files.Lock, files.Found, j.request.Vars
+	if a := j.request.Aside; a != nil && a.Try != nil && filepath.IsAbs(a.Try.Patch) {
+		a.Try.Patch = files.Patch
+	}
 	if s.varFiles, err = worker.WriteGiven(&j.request.Project, dir); err != nil {
 		return err
 	}

@@ -103,6 +103,17 @@ type End struct {
 	Held         string // why it could never run; it is cancelled by now
 }
 
+// Exit reads the exit status of a container, which tells of a signal by 128 and the signal's number.
+func Exit(status int) (code, signal int) {
+	switch {
+	case status < 0 || status > 255:
+		return 0, 0
+	case status > 128 && status <= 128+64:
+		return 0, status - 128
+	}
+	return status, 0
+}
+
 // Refused is the error for a job that a scheduler does not take.
 type Refused struct {
 	Scheduler string // by its name

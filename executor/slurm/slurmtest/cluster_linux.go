@@ -3,6 +3,7 @@ package slurmtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -120,6 +121,18 @@ func (c *Cluster) StopController() {
 func (c *Cluster) KillController() {
 	c.t.Helper()
 	c.daemons.kill(c.t, controller)
+}
+
+// ForgetJobs has the controller know no job any more, as one that has lost its state.
+func (c *Cluster) ForgetJobs() {
+	c.t.Helper()
+	c.StopController()
+	for _, name := range []string{"job_state", "job_state.old"} {
+		if err := os.Remove(filepath.Join(c.dir, "state", name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			c.t.Fatal(err)
+		}
+	}
+	c.StartController()
 }
 
 // StartController starts the controller and waits until it answers.
