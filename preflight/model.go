@@ -346,12 +346,7 @@ func (p *program) usual() float64 {
 // isSGLang reports whether a program is a part of SGLang.
 func (p *program) isSGLang() bool { return strings.HasPrefix(p.module, "sglang.") }
 
-// driverFor are the oldest drivers for CUDA versions, by NVIDIA's table of minor version compatibility.
-var driverFor = map[int]int{11: 450, 12: 525, 13: 580}
-
-var cudaTag = regexp.MustCompile(`cuda[:_-]?(1[1-9])[.-]`)
-
-// disk checks what does not belong to one candidate: room on the disk, and the driver.
+// disk compares the weights of all models with the room on the disk.
 func (c *checker) disk() {
 	c.commit, c.of, c.place = "", "", ""
 	names := map[string]bool{}
@@ -369,22 +364,6 @@ func (c *checker) disk() {
 			c.add(Disk, Warn, says, "mount a disk that holds them, or measure in parts: -target")
 		} else {
 			c.add(Disk, OK, says, "")
-		}
-	}
-	for _, m := range c.in.Images {
-		found := cudaTag.FindStringSubmatch(m.Name)
-		if found == nil {
-			continue
-		}
-		version, _ := strconv.Atoi(found[1])
-		for _, d := range c.devices() {
-			driver, err := strconv.Atoi(strings.SplitN(d.Driver, ".", 2)[0])
-			if err == nil && driver < driverFor[version] {
-				c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
-				c.add(Driver, Warn, fmt.Sprintf("%s needs driver %d, and %s has %s", m.Name, driverFor[version], d.Name,
-					d.Driver), "update the driver, or take an image with an older CUDA")
-				break
-			}
 		}
 	}
 }

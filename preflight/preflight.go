@@ -36,7 +36,7 @@ const (
 	Disk         Check = "disk"         // room for weights and images
 	Placeholder  Check = "placeholder"  // commands that were never filled in
 	Methodology  Check = "methodology"  // variants are measured in the same way
-	Driver       Check = "driver"       // of the devices
+	Driver       Check = "driver"       // of the devices, against the CUDA of images
 )
 
 // Status is what a check found.
@@ -162,8 +162,10 @@ func (t Text) Empty() bool { return t.Shell == "" && len(t.Argv) == 0 }
 // Device is one GPU.
 type Device struct {
 	Name   string
-	Memory int64 // bytes
-	Driver string
+	Memory int64  // bytes
+	Driver string // version; empty: not known
+	CUDA   string // the newest that the driver serves; empty: not known
+	Brand  string // as requirements of images name it; empty: not known
 }
 
 // WheelState says where a wheel comes from.
@@ -186,6 +188,9 @@ type ImageState struct {
 	Place     string
 	Name      string
 	Unknown   string // why nobody knows which one it is; empty: it is known
+	// variables of its configuration that say which driver it needs; empty: it has none, or they are not known
+	Requires map[string]string
+	Machines []string // of the benchmarks with devices that run in it, as in Input.Devices
 }
 
 // Issue is a known issue that holds for a candidate.
@@ -274,6 +279,7 @@ func (c *checker) all() {
 	c.bench = ""
 	c.uncovered()
 	c.disk()
+	c.drivers()
 }
 
 // add notes a finding of the candidate that is being checked.

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"os"
 	"slices"
@@ -17,7 +18,7 @@ import (
 )
 
 // input gathers what the file says, and the patches that are to be tried, by candidate.
-func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
+func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Patching) {
 	in := &preflight.Input{Devices: map[string][]preflight.Device{}, Patches: map[string]string{},
 		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
 	patches := map[string]git.Patching{}
@@ -51,7 +52,7 @@ func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
 			delete(patches, c.Key)
 		}
 	}
-	p.supplied(in, trees)
+	p.supplied(ctx, in, trees)
 	k := commandsOf{p: p.Facts, trees: trees, engine: map[string]preflight.Tree{},
 		baseline: map[string]preflight.Tree{}}
 	for _, c := range in.Candidates {
@@ -67,11 +68,7 @@ func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
 	for i := range p.Spec.Benchmarks {
 		b := &p.Spec.Benchmarks[i]
 		if named[tasks.CommitOf(b.Candidate)] = true; b.Out == nil {
-			one := k.benchmark(b)
-			if b.GPUs != nil {
-				one.Machine = p.addMachine(in, b)
-			}
-			in.Benchmarks = append(in.Benchmarks, one)
+			in.Benchmarks = append(in.Benchmarks, k.benchmark(b))
 		}
 	}
 	for i := range in.Commits {
@@ -135,7 +132,7 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) pref
 }
 
 // supplied adds where wheels and images come from, and which known issues are asked about.
-func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
+func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
 		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
@@ -151,14 +148,20 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 		in.Wheels = append(in.Wheels, state)
 	}
 	told := map[string]bool{}
+	machines := p.machinesOf(in)
 	for i := range p.Spec.Images {
 		m := &p.Spec.Images[i]
 		if m.Out != nil || m.From == "" || told[m.From] {
 			continue
 		}
 		told[m.From] = true
-		in.Images = append(in.Images, preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
-			Place: rangeText(m.Range), Name: m.From, Unknown: p.Unresolved[m.From].Why})
+		state := preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
+			Place: rangeText(m.Range), Name: m.From, Unknown: p.Unresolved[m.From].Why,
+			Machines: slices.Sorted(maps.Keys(machines[m.From]))}
+		if len(in.Devices) > 0 {
+			state.Requires = p.requires(ctx, m.From)
+		}
+		in.Images = append(in.Images, state)
 	}
 	contained := map[string]bool{}
 	for i := range p.Spec.Benchmarks {
@@ -174,6 +177,20 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 			})
 		}
 	}
+}
+
+// requires returns the variables by which the image of a name says which driver it needs: from the lock, or else from
+// the engine, which may have an image by now whose registry did not say it.
+func (p *survey) requires(ctx context.Context, name string) map[string]string {
+	base := tasks.BaseOf(p.Lock, name)
+	if known := p.Lock.Images[name].Requires; len(known) > 0 || base.Digest == "" || p.Lacks[false]() != "" {
+		return known
+	}
+	img, err := p.Engine.Image(ctx, base.Ref())
+	if err != nil {
+		return nil // the name may tell
+	}
+	return img.Requires()
 }
 
 // usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason,
@@ -272,6 +289,7 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 	}
 	if b.GPUs != nil {
 		one.GPUs, one.Memory, one.Model = b.GPUs.Count, b.GPUs.Memory, b.GPUs.Model
+		one.Machine = machineName(k.p.PlaceOf(b))
 	}
 	return one
 }
@@ -347,19 +365,4 @@ func modelOf(m packs.Model) preflight.ModelSpec {
 		Gated: m.Gated, MaxLen: m.MaxLength, TokenBytes: m.Cache, Rope: m.Rope, Weights: m.Quantization,
 	}
 	return spec
-}
-
-// addMachine adds the devices of the machine on which a benchmark is measured, and returns the name of the machine.
-func (p *survey) addMachine(in *preflight.Input, b *hclspec.Benchmark) (name string) {
-	if e := p.PlaceOf(b); e != nil {
-		name = e.Name
-	}
-	if _, known := in.Devices[name]; known {
-		return name
-	}
-	in.Devices[name] = []preflight.Device{}
-	for _, d := range p.DevicesFor(b) {
-		in.Devices[name] = append(in.Devices[name], preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})
-	}
-	return name
 }

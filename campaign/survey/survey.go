@@ -42,7 +42,7 @@ func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
 		return p.mistakes(), nil
 	}
-	in, patches := p.input()
+	in, patches := p.input(ctx)
 	digest, err := p.digest(in, patches)
 	if err != nil {
 		return nil, err

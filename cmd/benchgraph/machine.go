@@ -144,7 +144,16 @@ func (s *session) planned(p *engine.Plan, f *forecast.Forecast) {
 		s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.",
 			view.Number(len(w.nodes)), w.machine, w.machine)
 	}
+	used := map[*tasks.Elsewhere]bool{}
+	for i := range s.project.Spec.Benchmarks {
+		used[s.project.PlaceOf(&s.project.Spec.Benchmarks[i])] = true
+	}
 	for _, m := range s.project.Others() {
+		if !used[m] && m.By != nil {
+			s.note("Warning: no benchmark is measured by executor %s. A benchmark may name the executor: executor = "+
+				"executor.%s.", view.Clean(m.By.Name), view.Clean(strings.Replace(m.By.Block, "-", ".", 1)))
+			continue
+		}
 		s.note("Planned for machine %s: %s.", view.Clean(m.Name), view.Clean(m.String()))
 		if x := m.Remote; x != nil {
 			if more := x.Exceeds(m.Host); more != "" {

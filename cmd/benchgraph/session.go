@@ -114,7 +114,7 @@ type session struct {
 	host      *executor.Host
 	apptainer *apptainer.Engine // in place of Docker; nil: there is Docker, or neither
 	gpus      *gpu.Driver
-	toldHang  sync.Once
+	toldOdd   sync.Once
 	cpus      int
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
@@ -350,7 +350,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 	}
 	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: host.Memory,
-		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link,
+		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Amiss: s.amiss, Links: s.gpus.Link,
 		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(),
 		GPULocks: s.sharedLocks()})
 	return err
@@ -455,7 +455,7 @@ func (s *session) close() {
 		}
 	}
 	if s.gpus != nil {
-		s.toldHang.Do(s.tellHang) // where the pool was not asked
+		s.toldOdd.Do(s.tellOdd) // where the pool was not asked
 		s.gpus.Close()
 	}
 	for _, c := range s.closers() {

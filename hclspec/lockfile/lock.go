@@ -46,6 +46,8 @@ type Rev struct {
 type Image struct {
 	Digest string // sha256:…, of its manifest in the registry; of its configuration when no registry has it
 	Size   int64  // bytes to be downloaded; 0: not known
+	// variables of its configuration that say which NVIDIA driver it needs
+	Requires map[string]string
 }
 
 // Fetch is what a download turned out to be.

@@ -23,7 +23,7 @@ func lockSchemas() []*eval.Schema {
 			{Kind: "rev", Label: true, Many: true, Key: []string{"commit", "tree"}},
 			{Kind: "outside", Label: true, Many: true, Key: []string{"digests"}},
 		}},
-		{Kind: "image", Label: true, Key: []string{"digest", "size"}},
+		{Kind: "image", Label: true, Key: []string{"digest", "size", "requires"}},
 		{Kind: "fetch", Label: true, Key: []string{"sha256", "size"}},
 		{Kind: "fix", Label: true, Key: []string{"commits", "at", "evidence"}},
 		{Kind: "wheel", Label: true, Key: []string{"prebuilt", "refused"}, Blocks: []*eval.Schema{
@@ -99,7 +99,7 @@ func (lock *Lock) read(r reader) {
 	case "repo":
 		lock.Repos[name] = r.repo()
 	case "image":
-		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
+		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0), Requires: r.stringMap("requires")}
 		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !IsSHA256(hex) {
 			r.Fail(r.Block.Range, "Invalid pin",
 				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image "+
@@ -228,6 +228,9 @@ func (lock *Lock) Bytes() []byte {
 		b.SetAttributeValue("digest", cty.StringVal(lock.Images[name].Digest))
 		if size := lock.Images[name].Size; size > 0 {
 			b.SetAttributeValue("size", cty.NumberIntVal(size))
+		}
+		if requires := lock.Images[name].Requires; len(requires) > 0 {
+			b.SetAttributeValue("requires", stringsValue(requires))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lock.Fetches)) {
