@@ -80,6 +80,7 @@ type Executor struct {
 	owner     func() (string, error) // see ownerOf
 	marks     again.Marks
 	unlimited atomic.Bool // jobs ask for no derived time limits
+	full      sync.Map    // names of nodes whose disks had no room: other jobs avoid them
 }
 
 // NewExecutor returns an Executor.
@@ -181,7 +182,8 @@ type attempt struct {
 
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
-	if err := j.take(ctx); err == nil { // an earlier apply was killed before it took the result
+	err := j.patiently(ctx, func() error { return j.take(ctx) })
+	if err == nil { // an earlier apply was killed before it took the result
 		j.clean(ctx)
 		return nil
 	}
@@ -195,7 +197,10 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 		unseen, err = j.unseen(ctx, scheduler)
 	}
 	if err == nil {
-		request, err = j.prepare(ctx, drawn)
+		err = j.patiently(ctx, func() (err error) {
+			request, err = j.prepare(ctx, drawn)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
@@ -332,11 +337,13 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
 	project, _ := json.Marshal(home{host(), j.Project.State}) // texts have no errors
+	var full []string
+	j.full.Range(func(node, _ any) bool { full = append(full, node.(string)); return true })
 	return job.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Request: request, Project: project,
 		Script: script(j.Setup) + "exec " + sh.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
-		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
+		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ, Avoids: full,
 	}
 }
 

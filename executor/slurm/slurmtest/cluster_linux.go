@@ -22,6 +22,7 @@ type Cluster struct {
 	count   int
 	gpus    int
 	hides   string
+	disk    string
 	net     *network
 	daemons *daemons
 }
@@ -40,7 +41,8 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "the nodes of a Slurm cluster need root for their namespaces")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides}
+	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides,
+		disk: nodes.Disk}
 	c.net = newNetwork(t, c.count)
 	c.daemons = newDaemons(t)
 	c.write(nodes.Config)
