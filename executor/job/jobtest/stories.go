@@ -2,6 +2,7 @@ package jobtest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -280,6 +281,11 @@ func (s *story) stubborn() {
 	}
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // What others do to a job is told apart from what its script does.
 func (s *story) endings() {
 	s.plays(s.Ends != nil)
@@ -287,10 +293,16 @@ func (s *story) endings() {
 		s.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t, s.Traits, s.open)
-			ending, j := s.Ends[name], s.job("sleep 600")
+			begun := filepath.Join(s.Dir, "begun-"+rand.Text())
+			script := "sleep 600"
+			if s.Dir != "" { // else it may end before its script begins, which is told in another way
+				script = "echo >'" + begun + "'\n" + script
+			}
+			ending, j := s.Ends[name], s.job(script)
 			j.Time = ending.Time
 			f := s.follow(Submit(s, s.client, j))
 			f.reaches(job.Running)
+			s.until(func() bool { return s.Dir == "" || exists(begun) })
 			if ending.End != nil {
 				ending.End(f.id)
 			}
