@@ -266,7 +266,9 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 			f.Message += "; " + unbelieved
 			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
 				"else writes to the store"
-		case end.State == "FAILED" || end.State == "COMPLETED": // another job would end in the same way
+		case end.State == job.Failed && len(j.printed.end) == 0:
+			// Slurm also calls a job failed that a controller which was killed had forgotten, and whose script never ran.
+		case end.State == job.Failed || end.State == job.Completed: // another job would end in the same way
 			f.Retry = once()
 		}
 	}
