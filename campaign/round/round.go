@@ -171,7 +171,7 @@ func (r *Round) due(c tasks.Cause) string {
 	if !ok || c.Attempt.Failure == nil {
 		return ""
 	}
-	candidate := subjectOf(step.Node, c.Attempt.Failure)
+	candidate := tasks.SubjectOf(step.Node, c.Attempt.Failure)
 	cures, _ := tasks.CuresOf(step.Node, candidate)
 	if name, _, isNew := lesson(r.Lock, c.Attempt.Failure.Rule, cures, candidate); isNew {
 		return "fix." + name
@@ -211,7 +211,7 @@ func (r *Round) breaksBlocks(g *tasks.Group, m tasks.Member) (tasks.Absence, boo
 		if !ok || step.Failure == nil || m.Baseline || m.Candidate == "" {
 			continue
 		}
-		if f := step.Failure.Failure; f.Class.Retried() && f.Subject == m.Candidate {
+		if f := step.Failure.Failure; f.Class.Retried() && f.IsAbout(m.Candidate) {
 			return tasks.Absence{Outcome: stats.Infra, Why: findings.Explain(f)}, true
 		}
 	}
@@ -287,7 +287,7 @@ func (r *Round) causeBehind(g *tasks.Group, m tasks.Member) (tasks.Cause, bool) 
 	}
 	for _, t := range g.Trials {
 		step, ok := r.Plan.Step(t.At.String())
-		if ok && step.Failure != nil && step.Failure.Failure.Subject == m.Candidate {
+		if ok && step.Failure != nil && step.Failure.Failure.IsAbout(m.Candidate) {
 			return tasks.Cause{Address: t.At.String(), Attempt: *step.Failure}, true
 		}
 	}

@@ -37,7 +37,7 @@ var overBudget = map[string]int{
 	"preflight":  3387,
 	"report":     3558,
 	"source/git": 2690,
-	"tasks":      6151,
+	"tasks":      6175,
 
 	"hclspec/benchmark.go":      401,
 	"campaign/memo/file.go":     421,
