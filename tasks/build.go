@@ -318,7 +318,7 @@ func (b *builder) absent(m Member) (Absence, bool) {
 func (b *builder) addRepo(r *hclspec.Repo) {
 	commits := map[string]bool{}
 	for _, s := range b.Spec.Sources {
-		if s.Repo == r.Address && s.Out == nil {
+		if s.Repo == r.Address && s.Out == nil && b.Lost[s.Rev] == "" {
 			commits[s.Rev] = true
 		}
 	}
@@ -334,7 +334,10 @@ func (b *builder) addSource(s *hclspec.Source) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Address, err)
 	}
-	b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	n := b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	if why := b.Lost[s.Rev]; why != "" {
+		n.Lacks = func() string { return why }
+	}
 	return nil
 }
 

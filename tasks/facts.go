@@ -72,6 +72,7 @@ type Facts struct {
 	Trees      map[string]string       // by commit: its tree
 	Unresolved map[string]UnknownImage // by name of an image: why nobody knows which one it is
 	machines   []Elsewhere             // of the file; nil: not read yet
+	Lost       map[string]string       // by commit: why its tree cannot be had, and what helps
 	Refused    Refusals                // candidates and benchmarks that findings take out
 	// puts the nodes that are made anew among those that stand as an earlier plan left them; nil: all are made anew
 	Standing func(anew []*engine.Node) ([]*engine.Node, error)

@@ -232,7 +232,7 @@ func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	if _, stored := step.Stored(); stored || step.Action != engine.Blocked && step.Action != engine.Skip {
 		return tasks.Absence{}, false
 	}
-	for _, dep := range step.Node.Needs {
+	for _, dep := range slices.Concat(step.Node.Needs, step.Node.Order) {
 		if s, ok := plan.Step(dep.Address); ok {
 			if gap, out := causeOf(plan, s); out {
 				return gap, true
@@ -269,7 +269,7 @@ func (r *Round) causeBehind(g *tasks.Group, m tasks.Member) (tasks.Cause, bool) 
 		if _, stored := step.Stored(); stored {
 			return tasks.Cause{}, false
 		}
-		for _, dep := range step.Node.Needs {
+		for _, dep := range slices.Concat(step.Node.Needs, step.Node.Order) {
 			if s, ok := r.Plan.Step(dep.Address); ok {
 				if c, found := follow(s); found {
 					return c, true
@@ -301,6 +301,8 @@ func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 		return stats.Infra
 	case tasks.KnownIssue(f):
 		return stats.Skipped
+	case n.Kind == "repo": // nothing was found out of the candidate
+		return stats.NotRun
 	case n.Kind == "fill": // it ran, as in a block
 		return stats.Failed
 	}

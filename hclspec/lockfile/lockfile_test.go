@@ -50,7 +50,8 @@ func anyLock(t *rapid.T) *lockfile.Lock {
 		Fixes: rapid.MapOfN(name, rapid.Custom(func(t *rapid.T) []lockfile.Fix {
 			rev := hash.Draw(t, "fixed revision")
 			return []lockfile.Fix{{Commit: "a", Rev: rev, At: "image.i", Evidence: "e"},
-				{Commit: "a", Rev: rev, At: "wheel.w", Evidence: "e"}, {Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
+				{Commit: "a", Rev: rev, At: "wheel.w", Evidence: "e"},
+				{Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
 		}), 0, 3).Draw(t, "fixes"),
 		Wheels: wheels, Nearest: nearest, Refused: refused,
 	}

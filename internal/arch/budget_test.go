@@ -34,10 +34,10 @@ var overBudget = map[string]int{
 
 	"image":      2036,
 	"metrics":    4853,
-	"preflight":  3387,
+	"preflight":  3403,
 	"report":     3558,
 	"source/git": 2690,
-	"tasks":      6175,
+	"tasks":      6179,
 
 	"hclspec/benchmark.go":      401,
 	"campaign/memo/file.go":     421,
