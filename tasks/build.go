@@ -131,6 +131,9 @@ func (b *builder) index() {
 		if c.Out != nil {
 			b.Excluded[c.Key] = absenceOf(c.Out)
 		}
+		if gap, out := b.lacksPatch(c); out {
+			b.Excluded[c.Key] = gap
+		}
 	}
 	for _, s := range b.Spec.Skips {
 		for _, key := range b.keysOf(s.Block) {
@@ -331,7 +334,7 @@ func (b *builder) addSource(s *hclspec.Source) error {
 		return nil
 	}
 	t, err := b.tree(s)
-	if err != nil {
+	if _, out := b.Excluded[s.Candidate]; err != nil && !out {
 		return fmt.Errorf("%s: %w", s.Address, err)
 	}
 	n := b.add(s.Block, sourceTask{t}, nil, s.Repo)

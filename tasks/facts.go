@@ -85,6 +85,7 @@ type Seen struct {
 	Words    map[string]bool          // words of commands: whether the project had a file of that name
 	FixFiles map[string]bool          // names of the files that fixes put in place
 	Patches  map[string]string        // by path: SHA-256
+	texts    map[string][]byte        // of patches, by path
 	Builds   map[string]image.Context // by BuildID: what an image is built from
 	models   map[string]*regexp.Regexp
 }
@@ -95,6 +96,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
 		Known: map[string]File{}, Words: map[string]bool{}, FixFiles: map[string]bool{}, Patches: map[string]string{},
+		texts:  map[string][]byte{},
 		Builds: map[string]image.Context{}, models: map[string]*regexp.Regexp{},
 	}}
 	s.shells = shell.Config{

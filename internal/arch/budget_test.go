@@ -37,7 +37,7 @@ var overBudget = map[string]int{
 	"preflight":  3403,
 	"report":     3558,
 	"source/git": 2690,
-	"tasks":      6179,
+	"tasks":      6217,
 
 	"hclspec/benchmark.go":      401,
 	"campaign/memo/file.go":     421,
