@@ -44,6 +44,12 @@ func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return gitFailure(err)
 	}
+	if err := mirror.Keep(ctx, t.commits); err != nil {
+		if ctx.Err() != nil || git.DiskFull(err) {
+			return gitFailure(err)
+		}
+		fmt.Fprintf(env.Log, "what is pinned is not kept: %v\n", err) // a repository that lacks objects, say
+	}
 	var list []byte
 	for _, c := range t.commits {
 		list = fmt.Appendf(list, "%s tree %s\n", found[c].Commit, found[c].Tree)

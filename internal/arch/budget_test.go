@@ -36,8 +36,8 @@ var overBudget = map[string]int{
 	"metrics":    4853,
 	"preflight":  3403,
 	"report":     3558,
-	"source/git": 2690,
-	"tasks":      6217,
+	"source/git": 2763,
+	"tasks":      6234,
 
 	"hclspec/benchmark.go":      401,
 	"campaign/memo/file.go":     421,
