@@ -76,6 +76,7 @@ type Input struct {
 	Trespasses map[string]Refusal  // by candidate: its revision or its patch changes protected files
 	Escapes    map[string]string   // by revision: which link leads out of its tree
 	Pointers   map[string]string   // by revision: which of its files are pointers of Git LFS
+	Lost       map[string]Refusal  // by revision: why its tree cannot be read
 	Devices    map[string][]Device // by machine on which something is measured; none: not known
 	FreeDisk   int64               // bytes where results are kept; 0: not known
 	Models     func() []ModelSpec  `json:"-"` // the project's last; read for a command that names one
@@ -224,7 +225,7 @@ type Entry struct {
 // Run makes all checks. An error means that the files of revisions could not be read; the findings that need none are
 // returned nevertheless.
 func Run(ctx context.Context, in *Input, r Reader) ([]Finding, error) {
-	files := newFiles(r)
+	files := newFiles(r, in.Lost)
 	for {
 		c := newChecker(in, files)
 		c.all()

@@ -25,6 +25,10 @@ func (c *checker) commits() {
 		} else {
 			known[all] = commit
 		}
+		if lost := cmp.Or(c.in.Lost[commit.Rev], c.in.Lost[commit.Parent]); lost.Remedy != "" {
+			c.add(Parent, Warn, lost.Why, lost.Remedy)
+			continue
+		}
 		if !commit.Known {
 			c.add(Parent, Unverified, "the history of "+short(commit.Rev)+" is not known", "")
 			continue

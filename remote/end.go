@@ -267,7 +267,7 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
 				"else writes to the store"
 		case end.State == job.Failed && len(j.printed.end) == 0:
-			// Slurm also calls a job failed that a controller which was killed had forgotten, and whose script never ran.
+			// Slurm also says so of a job whose script never ran, where a controller that was killed had forgotten it.
 		case end.State == job.Failed || end.State == job.Completed: // another job would end in the same way
 			f.Retry = once()
 		}

@@ -133,6 +133,9 @@ func (b *builder) index() {
 		if c.Out != nil {
 			b.Excluded[c.Key] = absenceOf(c.Out)
 		}
+		if gap, out := b.lacksPatch(c); out {
+			b.Excluded[c.Key] = gap
+		}
 	}
 	for _, s := range b.Spec.Skips {
 		for _, key := range b.keysOf(s.Block) {
@@ -320,7 +323,7 @@ func (b *builder) absent(m Member) (Absence, bool) {
 func (b *builder) addRepo(r *hclspec.Repo) {
 	commits := map[string]bool{}
 	for _, s := range b.Spec.Sources {
-		if s.Repo == r.Address && s.Out == nil {
+		if s.Repo == r.Address && s.Out == nil && b.Lost[s.Rev] == "" {
 			commits[s.Rev] = true
 		}
 	}
@@ -333,10 +336,13 @@ func (b *builder) addSource(s *hclspec.Source) error {
 		return nil
 	}
 	t, err := b.tree(s)
-	if err != nil {
+	if _, out := b.Excluded[s.Candidate]; err != nil && !out {
 		return fmt.Errorf("%s: %w", s.Address, err)
 	}
-	b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	n := b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	if why := b.Lost[s.Rev]; why != "" {
+		n.Lacks = func() string { return why }
+	}
 	return nil
 }
 
@@ -379,16 +385,6 @@ func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.R
 	}
 	q.Ports = 1
 	return q
-}
-
-// widen adds to a request what a benchmark needs.
-func (p *Facts) widen(q *device.Request, b *hclspec.Benchmark) {
-	q.CPUs, q.Memory, q.Disk = max(q.CPUs, b.CPUs), max(q.Memory, b.Memory), max(q.Disk, b.Disk)
-	q.Quiet = q.Quiet || b.Quiet
-	if g := b.GPUs; g != nil {
-		q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
-		q.GPUs.Model = p.Seen.model(g.Model)
-	}
 }
 
 func CommitOf(candidate string) string {

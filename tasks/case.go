@@ -68,7 +68,13 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
-		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}))
+		candidate := f.Subject
+		for _, m := range g.Members {
+			if f.IsAbout(m.Candidate) {
+				candidate = m.Candidate
+			}
+		}
+		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
 		return nil
 	}
 	if end.Entry.Dir == "" {

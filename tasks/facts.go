@@ -73,7 +73,8 @@ type Facts struct {
 	Unresolved map[string]UnknownImage // by name of an image: why nobody knows which one it is
 	machines   []Elsewhere             // of the file; nil: not read yet
 	places     places
-	Refused    Refusals // candidates and benchmarks that findings take out
+	Lost       map[string]string // by commit: why its tree cannot be had, and what helps
+	Refused    Refusals          // candidates and benchmarks that findings take out
 	// puts the nodes that are made anew among those that stand as an earlier plan left them; nil: all are made anew
 	Standing func(anew []*engine.Node) ([]*engine.Node, error)
 	Seen     Seen
@@ -85,6 +86,7 @@ type Seen struct {
 	Words    map[string]bool          // words of commands: whether the project had a file of that name
 	FixFiles map[string]bool          // names of the files that fixes put in place
 	Patches  map[string]string        // by path: SHA-256
+	texts    map[string][]byte        // of patches, by path
 	Builds   map[string]image.Context // by BuildID: what an image is built from
 	models   map[string]*regexp.Regexp
 }
@@ -95,6 +97,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
 		Known: map[string]File{}, Words: map[string]bool{}, FixFiles: map[string]bool{}, Patches: map[string]string{},
+		texts:  map[string][]byte{},
 		Builds: map[string]image.Context{}, models: map[string]*regexp.Regexp{},
 	}}
 	s.shells = shell.Config{

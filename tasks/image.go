@@ -86,7 +86,7 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	}
 	due := b.dueFor(b.eligible(s.Fixes), s.Address, candidate, func(fix string) bool {
 		any := func(l lockfile.Fix) bool { return isAt(l, s.Address) }
-		return Learnt(b.Lock, fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
+		return b.Learnt(fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
 			slices.ContainsFunc(b.Lock.Fixes[fix], any)
 	})
 	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {

@@ -96,6 +96,16 @@ func (p *Facts) placed() map[blocksAt]*Elsewhere {
 	return p.places.by
 }
 
+// widen adds to a request what a benchmark needs.
+func (p *Facts) widen(q *device.Request, b *hclspec.Benchmark) {
+	q.CPUs, q.Memory, q.Disk = max(q.CPUs, b.CPUs), max(q.Memory, b.Memory), max(q.Disk, b.Disk)
+	q.Quiet = q.Quiet || b.Quiet
+	if g := b.GPUs; g != nil {
+		q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
+		q.GPUs.Model = p.Seen.model(g.Model)
+	}
+}
+
 // choosePlace returns the machine for blocks that ask for something. Executor is the word of their benchmark.
 func (p *Facts) choosePlace(executor string, q device.Request) *Elsewhere {
 	var suited []*Elsewhere

@@ -266,7 +266,7 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		if !own {
 			c = f.Cases[""]
 		}
-		return (c.When || tasks.Learnt(k.p.Lock, f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
+		return (c.When || k.p.Learnt(f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
 	})
 	if t, ok := k.baseline[one.Commit]; ok {
 		one.Installed = t

@@ -49,8 +49,10 @@ func anyLock(t *rapid.T) *lockfile.Lock {
 			return lockfile.Fetch{SHA256: hash.Draw(t, "sha256"), Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
 		}), 0, 3).Draw(t, "fetches"),
 		Fixes: rapid.MapOfN(name, rapid.Custom(func(t *rapid.T) []lockfile.Fix {
-			return []lockfile.Fix{{Commit: "a", At: "image.i", Evidence: "e"},
-				{Commit: "a", At: "wheel.w", Evidence: "e"}, {Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
+			rev := hash.Draw(t, "fixed revision")
+			return []lockfile.Fix{{Commit: "a", Rev: rev, At: "image.i", Evidence: "e"},
+				{Commit: "a", Rev: rev, At: "wheel.w", Evidence: "e"},
+				{Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
 		}), 0, 3).Draw(t, "fixes"),
 		Wheels: wheels, Nearest: nearest, Refused: refused,
 	}
