@@ -103,7 +103,7 @@ func (c *Case) qualify(
 		row.Caveats = append(row.Caveats, doubt.OneSided(s, base)...)
 		if s.Run == "" {
 			row.Caveats = append(row.Caveats, c.history(row.Attempts, g.Rule, s, base)...)
-			row.Caveats = append(row.Caveats, c.shared(s)...)
+			row.Caveats = append(row.Caveats, shared(s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Clock(row, s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Servers(s, base)...)
 		}
