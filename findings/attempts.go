@@ -102,11 +102,13 @@ func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *gro
 	var list []stats.Caveat
 	if a.Voided > 0 {
 		list = append(list, stats.Caveat{Kind: stats.CaveatVoided,
-			Text: fmt.Sprintf("%d attempts at blocks were voided and tried again%s", a.Voided, causesText(a))})
+			Text: words.Count(a.Voided, "attempt at a block was", "attempts at blocks were") +
+				" voided and tried again" + causesText(a)})
 	}
 	if a.Replaced > 0 {
 		list = append(list, stats.Caveat{Kind: stats.CaveatRerolled,
-			Text: fmt.Sprintf("%d results of blocks were replaced on request (-replace or -retry-failed)", a.Replaced)})
+			Text: words.Count(a.Replaced, "result of a block was", "results of blocks were") +
+				" replaced on request (-replace or -retry-failed)"})
 	}
 	if text := runsText(s, base); text != "" {
 		list = append(list, stats.Caveat{Kind: stats.CaveatRuns, Text: text})

@@ -21,28 +21,40 @@ import (
 // tries are the earlier attempts at the block that env measures, as the journal remembers them. Attempts at another key
 // are attempts at other work.
 func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
+	all := t.p.Journal.Attempts(t.at.String())
+	replaced := map[string]bool{} // IDs
+	if env.Replaces != nil {
+		replaced[env.Replaces.Log] = true
+	}
+	for _, a := range all {
+		replaced[a.Replaces] = true
+	}
 	var list []sample.Try
-	for _, a := range t.p.Journal.Attempts(t.at.String()) {
-		if a.Key == env.Key {
-			list = append(list, t.try(ctx, a))
+	for _, a := range all {
+		if a.Key != env.Key {
+			continue
+		}
+		if a.Failure != nil {
+			list = append(list, voidedTry(a))
+		} else if try, there := t.try(ctx, a); there || replaced[a.ID] {
+			list = append(list, try)
 		}
 	}
 	return list
 }
 
-// try is one earlier attempt. A result that a later attempt replaced is read for members that failed in it.
-func (t *trialTask) try(ctx context.Context, a journal.Attempt) sample.Try {
-	if a.Failure != nil {
-		return voidedTry(a)
-	}
-	try := sample.Try{Run: a.Run, Start: a.Start}
+// try is an earlier attempt that had a result. The result is read for members that failed in it, if it is still there,
+// or was kept when a later attempt replaced it. A result that was lost was measured again for want of it, and not on
+// request.
+func (t *trialTask) try(ctx context.Context, a journal.Attempt) (try sample.Try, there bool) {
+	try = sample.Try{Run: a.Run, Start: a.Start}
 	e, err := t.p.ResultOf(ctx, a)
 	if err != nil {
-		return try // it is not in the store any more: that it was replaced is all that is known
+		return try, false
 	}
 	rec, err := sample.ReadRecord(e)
 	if err != nil {
-		return try
+		return try, true
 	}
 	for _, m := range t.members {
 		own, in := rec.Members[m.Name]
@@ -57,7 +69,7 @@ func (t *trialTask) try(ctx context.Context, a journal.Attempt) sample.Try {
 			try.Lost = append(try.Lost, sample.Loss{Candidate: m.Candidate, Class: f.Class, Rule: f.Rule})
 		}
 	}
-	return try
+	return try, true
 }
 
 func voidedTry(a journal.Attempt) sample.Try {
