@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,7 +55,7 @@ func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 }
 
 // share notes which members have blocks of other groups. The key of a block tells: under which names it was measured
-// says nothing of what has those names now. Of members that share blocks, the first by address is no sharer.
+// says nothing of what has those names now. Of members that share blocks, the first by name is no sharer.
 func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 	type place struct {
 		group  int
@@ -67,7 +68,8 @@ func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int {
-		return strings.Compare(a.member.Bench.Address.String(), b.member.Bench.Address.String())
+		one, other := a.member.Bench.Address, b.member.Bench.Address
+		return cmp.Or(strings.Compare(one.Name, other.Name), strings.Compare(one.Key, other.Key))
 	})
 	type block struct {
 		key    cache.Key
@@ -84,10 +86,19 @@ func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 			if owner, taken := owners[of]; !taken {
 				owners[of] = p
 			} else if owner.group != p.group {
+				if s.Shares.With != owner.member {
+					c.ruledTogether(p.group, s, owner.group, owner.member)
+				}
 				s.Shares.With, s.Shares.Blocks = owner.member, s.Shares.Blocks+1
 			}
 		}
 	}
+}
+
+// ruledTogether notes of two members with the same blocks how the group of the other one is judged.
+func (c *Case) ruledTogether(one int, s *group.Standing, other int, owner *group.Standing) {
+	s.Shares.Rules = append(s.Shares.Rules, c.Groups[other].Rule)
+	owner.Shares.Rules = append(owner.Shares.Rules, c.Groups[one].Rule)
 }
 
 // shared is the caveat of a row whose blocks are those of another row.

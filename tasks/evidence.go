@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/findings/rule"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
@@ -124,38 +124,15 @@ func (t *trialTask) places(env *engine.Env, m Member) []methodology.Field {
 	return list
 }
 
-// rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and
-// each block records it, so that a change after the first block can be told.
+// rule says how the file judges a group now.
 func (p *Drawing) rule(g *Group) []methodology.Field {
-	var fields []methodology.Field
-	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
-	add("samples", strconv.Itoa(g.Design.Samples))
-	add("max", strconv.Itoa(g.Design.Max))
-	add("looks", strings.Join(numbers(findings.LooksOf(g.Design)), " "))
-	add("pairing", g.Design.Pairing)
-	if g.Design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
-		add("burn_in", strconv.Itoa(g.Design.BurnIn))
-	}
-	m := g.trusted().Bench.Metrics
-	add("primary", m.Primary)
-	add("format", m.Format)
-	add("file", m.File)
-	add("token_tolerance", float(m.TokenTolerance))
-	for _, c := range m.Custom {
-		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie)}, " "))
-	}
-	for _, r := range m.Require {
-		add("require "+r.Metric, float(r.Value))
-	}
+	var compares []*hclspec.Compare
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.IsAbout(c, g) {
-			own := "compare." + c.Address.Instance() + " "
-			add(own+"tie", float(c.Tie))
-			add(own+"confidence", float(c.Confidence))
-			add(own+"metrics", strings.Join(c.Metrics, " "))
+			compares = append(compares, c)
 		}
 	}
-	return fields
+	return rule.Of(findings.LooksOf(g.Design), g.Design, g.trusted().Bench.Metrics, compares)
 }
 
 // trusted is the member whose definitions stand for the group's: the baseline, or the first.

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/internal/words"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -54,6 +55,8 @@ type Standing struct {
 type Sharing struct {
 	With   *Standing // the member whose blocks they are, too; nil: none
 	Blocks int       // how many
+	// how the file judges those groups now
+	Rules [][]methodology.Field
 }
 
 func newStanding(m *Member) *Standing {
