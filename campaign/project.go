@@ -235,10 +235,12 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 	if changed || err != nil {
 		return true, err
 	}
-	if !o.AsIs && len(p.Spec.Fixes) > 0 && !p.Locked {
+	if len(p.Spec.Fixes) > 0 && !p.Locked {
 		news, err := p.learner.Relearn(ctx, r.Stored)
-		for _, text := range news {
-			fmt.Fprintf(p.Progress, "a remembered failure: %s\n", text)
+		if !o.AsIs { // who only shows how things stand shows them as the next apply finds them, and learns nothing
+			for _, text := range news {
+				fmt.Fprintf(p.Progress, "a remembered failure: %s\n", text)
+			}
 		}
 		if len(news) > 0 {
 			p.unsaved = true

@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/findings/rule"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/stats/inference"
@@ -103,17 +104,18 @@ func oneSided(own, theirs, valid int) bool {
 		min(own, theirs) == 0 && float64(more) > mostLost*float64(more+valid)
 }
 
-// history are the caveats of how the blocks came about: what was voided or measured again, in how many applies, and
-// whether the rule is still that of the first block.
-func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *group.Standing) []stats.Caveat {
+// history are the caveats of how the blocks came about: what was voided or measured again, and in how many applies.
+func history(a *stats.Attempts, s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	if a.Voided > 0 {
 		list = append(list, stats.Caveat{Kind: stats.CaveatVoided,
-			Text: fmt.Sprintf("%d attempts at blocks were voided and tried again%s", a.Voided, causesText(a))})
+			Text: words.Count(a.Voided, "attempt at a block was", "attempts at blocks were") +
+				" voided and tried again" + causesText(a)})
 	}
 	if a.Replaced > 0 {
 		list = append(list, stats.Caveat{Kind: stats.CaveatRerolled,
-			Text: fmt.Sprintf("%d results of blocks were replaced on request (-replace or -retry-failed)", a.Replaced)})
+			Text: words.Count(a.Replaced, "result of a block was", "results of blocks were") +
+				" replaced on request (-replace or -retry-failed)"})
 	}
 	if text := runsText(s, base); text != "" {
 		list = append(list, stats.Caveat{Kind: stats.CaveatRuns, Text: text})
@@ -121,7 +123,7 @@ func (c *Case) history(a *stats.Attempts, rule []methodology.Field, s, base *gro
 	if text := machineChanged(s, base); text != "" {
 		list = append(list, stats.Caveat{Kind: stats.CaveatMachine, Text: text})
 	}
-	return append(list, c.ruleChanged(rule, s, base)...)
+	return list
 }
 
 // machineChanged names the properties of the machine that differed between blocks. It returns "" if none is known to
@@ -199,8 +201,9 @@ func runsText(sides ...*group.Standing) string {
 	return fmt.Sprintf("the blocks were measured by %d applies: %s", len(order), words.Some(parts))
 }
 
-// ruleChanged says which parts of the judging rule differ from those with which the first block was measured.
-func (c *Case) ruleChanged(now []methodology.Field, s, base *group.Standing) []stats.Caveat {
+// ruleChanged says how the rule that a row is judged by differs from the one with which the first block was measured. A
+// row whose blocks are those of another row has them by the rule of that one.
+func (c *Case) ruleChanged(row stats.Comparison, fields []methodology.Field, s, base *group.Standing) []stats.Caveat {
 	var first *sample.Evidence
 	for _, side := range []*group.Standing{s, base} {
 		for _, e := range slices.Concat(side.Aside, side.Evidence) {
@@ -209,23 +212,25 @@ func (c *Case) ruleChanged(now []methodology.Field, s, base *group.Standing) []s
 			}
 		}
 	}
-	if first == nil || len(now) == 0 {
+	if first == nil || len(fields) == 0 {
 		return nil
 	}
-	own := "compare." + c.Compare.Address.Instance() + " "
-	mine := func(name string) (string, bool) {
-		name, ok := strings.CutPrefix(name, own)
-		return name, ok || !strings.HasPrefix(name, "compare.")
+	before, now := rule.From(first.Rule), rule.From(fields)
+	of := rule.Row{Compare: c.Compare, Metric: row.Metric, Unit: row.Unit, Primary: row.Primary}
+	for _, other := range s.Shares.Rules {
+		primary := before["primary"]
+		its := rule.Row{Compare: c.Compare, Metric: primary, Unit: base.Units[primary], Primary: true}
+		if len(before.Changes(rule.From(other), its)) == 0 {
+			return nil
+		}
 	}
-	before, after := methodology.Of(first.Rule, mine), methodology.Of(now, mine)
 	var parts []string
-	for _, d := range methodology.Diff(before, after) {
-		parts = append(parts, fmt.Sprintf("%s was %q and is %q", d.Name, d.A, d.B))
+	if text := before.Late(now, of); text != "" && row.Primary {
+		parts = append(parts, text)
 	}
-	if len(parts) == 0 {
+	if parts = append(parts, before.Changes(now, of)...); len(parts) == 0 {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatRule,
-		Text: fmt.Sprintf("the judging rule changed after block %d was measured: %s (rule %s then, %s now)",
-			first.Block, strings.Join(parts, ", "), words.Brief(before.Digest()), words.Brief(after.Digest()))}}
+	return []stats.Caveat{{Kind: stats.CaveatRule, Text: fmt.Sprintf(
+		"the judging rule changed after block %d was measured: %s", first.Block, strings.Join(parts, ", "))}}
 }

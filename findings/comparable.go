@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/findings/rule"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -136,13 +137,10 @@ func settingDiffers(name string, own map[int]map[string]string, s *group.Standin
 		values(all[1]), base.Title())
 }
 
-// usualTolerance is the relative difference of total tokens up to which two servers are taken to have said the same.
-const usualTolerance = 0.005
-
 // amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server
 // that says less is not faster.
 func amountsDiffer(metric string, own map[int]float64, s *group.Standing, theirs map[int]float64) string {
-	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, usualTolerance)
+	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, rule.UsualTolerance)
 	x, y := group.Mean(own), group.Mean(theirs)
 	if group.Apart(x, y) <= tolerance {
 		return ""
@@ -163,7 +161,7 @@ func amountsVary(metric string, own map[int]float64, s *group.Standing, theirs m
 	switch {
 	case x == 0 && y == 0 && metric == "total_output_tokens":
 		return doubt("0 in each run of %s and of %s: nothing was generated", s.Title(), base.Title())
-	case group.Apart(x, y) > usualTolerance:
+	case group.Apart(x, y) > rule.UsualTolerance:
 		return doubt("%.6g of %s against %.6g of %s, which token_tolerance lets pass", x, s.Title(), y, base.Title())
 	}
 	var blocks []int

@@ -426,7 +426,7 @@ func TestTheHistoryOfAVerdict(t *testing.T) {
 		return fmt.Sprintf("%.3f items/s\n", jitter(map[string]float64{"base": 100, "one": 110}[m], b))
 	}
 	c := contestOf(speed())
-	c.Groups[0].Rule = []methodology.Field{{Name: "max", Value: "15"}, {Name: "compare.all tie", Value: "0.01"},
+	c.Groups[0].Rule = []methodology.Field{{Name: "looks", Value: "4 15"}, {Name: "compare.all tie", Value: "0.01"},
 		{Name: "compare.other tie", Value: "0.3"}}
 	digest := map[string]string{"base": "0101010101010101", "one": "0202020202020202"}
 	change := func(rec *sample.Record) {
@@ -434,7 +434,7 @@ func TestTheHistoryOfAVerdict(t *testing.T) {
 		if rec.Block > 5 {
 			rec.Run = "second"
 		}
-		rec.Rule = []methodology.Field{{Name: "max", Value: "7"}, {Name: "compare.all tie", Value: "0.05"},
+		rec.Rule = []methodology.Field{{Name: "looks", Value: "4 7"}, {Name: "compare.all tie", Value: "0.05"},
 			{Name: "compare.other tie", Value: "0.2"}}
 		for name, m := range rec.Members {
 			m.Artefacts = []sample.Artefact{{Node: fmt.Sprintf("wheel.app[%q]", "c/"+name), Digest: digest[name]}}
@@ -443,7 +443,7 @@ func TestTheHistoryOfAVerdict(t *testing.T) {
 	}
 	row := only(t, c, printed(t, c, says, change))
 	if row.Outcome != stats.Win || !carries(row, stats.CaveatRule,
-		`max was "7" and is "15", tie was "0.05" and is "0.01"`) ||
+		`tie was 5 % and is 1 %, looks was 4, 7 and is 4, 15`) ||
 		!carries(row, stats.CaveatRuns, "blocks 1, 2, 3 and 2 more in run first, blocks 6, 7 in run second") {
 		t.Errorf("%s: %+v", row.Outcome, row.Caveats)
 	}

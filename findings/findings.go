@@ -46,12 +46,16 @@ type Findings struct {
 func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 	found := Findings{Compare: c.Compare.Address.Instance(), Comparisons: []stats.Comparison{},
 		Measurements: []sample.Measurement{}}
+	standings := make([]group.Standings, len(c.Groups))
 	for i := range c.Groups {
-		g := &c.Groups[i]
-		all, err := g.Stand(ends)
-		if err != nil {
+		var err error
+		if standings[i], err = c.Groups[i].Stand(ends); err != nil {
 			return found, err
 		}
+	}
+	c.share(standings, ends)
+	for i := range c.Groups {
+		g, all := &c.Groups[i], standings[i]
 		rows, _ := c.judge(g, all)
 		for j := range g.Members {
 			m := &g.Members[j]

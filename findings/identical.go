@@ -1,9 +1,14 @@
 package findings
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/stats"
@@ -49,13 +54,68 @@ func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		"of its candidates, so the figures show only noise"}}
 }
 
-// shared is the caveat of a candidate that was not measured itself. A commit that has another name now shares nothing.
-func (c *Case) shared(s *group.Standing) []stats.Caveat {
-	if _, declared := c.Rank[s.Shares]; !declared {
+// share notes which members have blocks of other groups. The key of a block tells: under which names it was measured
+// says nothing of what has those names now. Of members that share blocks, the first by name is no sharer.
+func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
+	type place struct {
+		group  int
+		member *group.Standing
+	}
+	var places []place
+	for i := range c.Groups {
+		for _, s := range all[i] {
+			places = append(places, place{i, s})
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		one, other := a.member.Bench.Address, b.member.Bench.Address
+		return cmp.Or(strings.Compare(one.Name, other.Name), strings.Compare(one.Key, other.Key))
+	})
+	type block struct {
+		key    cache.Key
+		member string
+	}
+	owners := map[block]place{}
+	for _, p := range places {
+		s := p.member
+		for _, b := range c.Groups[p.group].Blocks {
+			of := block{ends[b.At.String()].Entry.Key, s.Name}
+			if of.key == (cache.Key{}) || !slices.Contains(b.Members, s.Name) {
+				continue
+			}
+			if owner, taken := owners[of]; !taken {
+				owners[of] = p
+			} else if owner.group != p.group {
+				if s.Shares.With != owner.member {
+					c.ruledTogether(p.group, s, owner.group, owner.member)
+				}
+				s.Shares.With, s.Shares.Blocks = owner.member, s.Shares.Blocks+1
+			}
+		}
+	}
+}
+
+// ruledTogether notes of two members with the same blocks how the group of the other one is judged.
+func (c *Case) ruledTogether(one int, s *group.Standing, other int, owner *group.Standing) {
+	s.Shares.Rules = append(s.Shares.Rules, c.Groups[other].Rule)
+	owner.Shares.Rules = append(owner.Shares.Rules, c.Groups[one].Rule)
+}
+
+// shared is the caveat of a row whose blocks are those of another row.
+func shared(s, base *group.Standing) []stats.Caveat {
+	of := s.Shares.With
+	if of == nil || base.Shares.With == nil {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatShared,
-		Text: "these are the blocks of " + s.Shares + ", which does the same work: both rows are one measurement"}}
+	title := of.Title()
+	if of.Bench.Address.Name != s.Bench.Address.Name {
+		title += " in benchmark." + of.Bench.Address.Name
+	}
+	text := "these are the blocks of " + title + ", which does the same work: both rows are one measurement"
+	if n := len(s.Evidence) + len(s.Aside); s.Shares.Blocks < n {
+		text = fmt.Sprintf("%d of the %d blocks are those of %s, which does the same work", s.Shares.Blocks, n, title)
+	}
+	return []stats.Caveat{{Kind: stats.CaveatShared, Text: text}}
 }
 
 // identicalCaveat is that of a row without figures.

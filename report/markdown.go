@@ -81,8 +81,8 @@ func verdicts(t stats.Totals) string {
 	text := fmt.Sprintf("%d win (%.0f %% of the %d measured), %d loss, %d tie, %d inconclusive", wins,
 		100*float64(wins)/float64(measured), measured, losses, t.Counts[stats.Tie]-t.Identical,
 		t.Counts[stats.Inconclusive])
-	if doubtful := t.Counts[stats.Win] + t.Counts[stats.Loss] - wins - losses; doubtful > 0 {
-		text += fmt.Sprintf(", and %d win or loss that may be a false one among so many (q above 0.05)", doubtful)
+	if t.Doubtful > 0 {
+		text += fmt.Sprintf(", and %d win or loss that may be a false one among so many (q above 0.05)", t.Doubtful)
 	}
 	return text
 }

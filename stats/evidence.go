@@ -20,7 +20,7 @@ const (
 	CaveatClock         = "wall_clock"         // the wall clock does not know of the gain
 	CaveatServer        = "server"             // what the servers of both sides counted differs
 	CaveatRule          = "rule_changed"       // the judging rule changed after the first block
-	CaveatRerolled      = "rerolled"           // blocks were measured again although they had a result
+	CaveatRerolled      = "rerolled"           // results of blocks were there and were replaced on request
 	CaveatRuns          = "runs"               // the blocks come from several applies
 	CaveatVoided        = "voided"             // blocks were voided and measured again
 	CaveatArtefact      = "artefact"           // the artefact differs between two runs

@@ -175,6 +175,8 @@ type Totals struct {
 	Universe int             `json:"universe"`
 	Counts   map[Outcome]int `json:"counts"`   // every outcome, also those that nothing has
 	Standing map[Outcome]int `json:"standing"` // wins and losses that a headline may count, once SetQ was called
+	// Doubtful is how many wins and losses no headline may count, likewise.
+	Doubtful int `json:"-"`
 	// Identical is how many ties have no figures, since both sides are one artefact.
 	Identical int `json:"identical"`
 }
@@ -219,6 +221,9 @@ func (t *Totals) add(row Comparison) {
 		t.Counts[row.Outcome]++
 		if row.Stands() {
 			t.Standing[row.Outcome]++
+		}
+		if row.Doubtful() {
+			t.Doubtful++
 		}
 		if row.identical() {
 			t.Identical++

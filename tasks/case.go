@@ -15,7 +15,7 @@ import (
 )
 
 // accountVersion is part of a compare's key: another account is another result.
-const accountVersion = "5"
+const accountVersion = "6"
 
 // Account adds to findings the failures behind them and what the attempts took. ends tells how blocks ended.
 func (p *Drawing) Account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/findings/rule"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
@@ -21,28 +21,40 @@ import (
 // tries are the earlier attempts at the block that env measures, as the journal remembers them. Attempts at another key
 // are attempts at other work.
 func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
+	all := t.p.Journal.Attempts(t.at.String())
+	replaced := map[string]bool{} // IDs
+	if env.Replaces != nil {
+		replaced[env.Replaces.Log] = true
+	}
+	for _, a := range all {
+		replaced[a.Replaces] = true
+	}
 	var list []sample.Try
-	for _, a := range t.p.Journal.Attempts(t.at.String()) {
-		if a.Key == env.Key {
-			list = append(list, t.try(ctx, a))
+	for _, a := range all {
+		if a.Key != env.Key {
+			continue
+		}
+		if a.Failure != nil {
+			list = append(list, voidedTry(a))
+		} else if try, there := t.try(ctx, a); there || replaced[a.ID] {
+			list = append(list, try)
 		}
 	}
 	return list
 }
 
-// try is one earlier attempt. A result that a later attempt replaced is read for members that failed in it.
-func (t *trialTask) try(ctx context.Context, a journal.Attempt) sample.Try {
-	if a.Failure != nil {
-		return voidedTry(a)
-	}
-	try := sample.Try{Run: a.Run, Start: a.Start}
+// try is an earlier attempt that had a result. The result is read for members that failed in it, if it is still there,
+// or was kept when a later attempt replaced it. A result that was lost was measured again for want of it, and not on
+// request.
+func (t *trialTask) try(ctx context.Context, a journal.Attempt) (try sample.Try, there bool) {
+	try = sample.Try{Run: a.Run, Start: a.Start}
 	e, err := t.p.ResultOf(ctx, a)
 	if err != nil {
-		return try // it is not in the store any more: that it was replaced is all that is known
+		return try, false
 	}
 	rec, err := sample.ReadRecord(e)
 	if err != nil {
-		return try
+		return try, true
 	}
 	for _, m := range t.members {
 		own, in := rec.Members[m.Name]
@@ -57,7 +69,7 @@ func (t *trialTask) try(ctx context.Context, a journal.Attempt) sample.Try {
 			try.Lost = append(try.Lost, sample.Loss{Candidate: m.Candidate, Class: f.Class, Rule: f.Rule})
 		}
 	}
-	return try
+	return try, true
 }
 
 func voidedTry(a journal.Attempt) sample.Try {
@@ -112,38 +124,15 @@ func (t *trialTask) places(env *engine.Env, m Member) []methodology.Field {
 	return list
 }
 
-// rule says how the file judges a group now: margins, metrics and numbers of blocks. It is in no key of a block, and
-// each block records it, so that a change after the first block can be told.
+// rule says how the file judges a group now.
 func (p *Drawing) rule(g *Group) []methodology.Field {
-	var fields []methodology.Field
-	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
-	add("samples", strconv.Itoa(g.Design.Samples))
-	add("max", strconv.Itoa(g.Design.Max))
-	add("looks", strings.Join(numbers(findings.LooksOf(g.Design)), " "))
-	add("pairing", g.Design.Pairing)
-	if g.Design.BurnIn > 0 { // blocks of earlier versions, which knew none, do not say so
-		add("burn_in", strconv.Itoa(g.Design.BurnIn))
-	}
-	m := g.trusted().Bench.Metrics
-	add("primary", m.Primary)
-	add("format", m.Format)
-	add("file", m.File)
-	add("token_tolerance", float(m.TokenTolerance))
-	for _, c := range m.Custom {
-		add("metric "+c.Name, strings.Join([]string{c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie)}, " "))
-	}
-	for _, r := range m.Require {
-		add("require "+r.Metric, float(r.Value))
-	}
+	var compares []*hclspec.Compare
 	for i := range p.Spec.Compares {
 		if c := &p.Spec.Compares[i]; p.IsAbout(c, g) {
-			own := "compare." + c.Address.Instance() + " "
-			add(own+"tie", float(c.Tie))
-			add(own+"confidence", float(c.Confidence))
-			add(own+"metrics", strings.Join(c.Metrics, " "))
+			compares = append(compares, c)
 		}
 	}
-	return fields
+	return rule.Of(findings.LooksOf(g.Design), g.Design, g.trusted().Bench.Metrics, compares)
 }
 
 // trusted is the member whose definitions stand for the group's: the baseline, or the first.

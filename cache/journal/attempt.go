@@ -19,4 +19,6 @@ type Attempt struct {
 	Queued   time.Duration    `json:"queued,omitempty"`  // before it ran on another machine; no part of Duration
 	Failure  *failure.Failure `json:"failure,omitempty"` // nil: it succeeded
 	Devices  []string         `json:"devices,omitempty"` // UUIDs of the devices it was given
+	// ID of the attempt whose result was there, and was to be replaced; empty: there was none
+	Replaces string `json:"replaces,omitempty"`
 }

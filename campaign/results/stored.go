@@ -118,8 +118,8 @@ func (s *Stored) Records(ctx context.Context, each func(*engine.Step, cache.Entr
 	return nil
 }
 
-// ends tells how what gathers from the blocks of groups stands, and how the blocks themselves do, where not all was
-// gathered.
+// ends tells how what gathers from the blocks of groups stands, and how the blocks themselves do. Of blocks from which
+// all was gathered, ends has no files.
 func (s *Stored) ends(ctx context.Context, groups ...*tasks.Group) (map[string]engine.End, error) {
 	ends := map[string]engine.End{}
 	find := func(at hclspec.Address) (stored bool, err error) {
@@ -142,10 +142,13 @@ func (s *Stored) ends(ctx context.Context, groups ...*tasks.Group) (map[string]e
 			}
 			whole = whole && stored
 		}
-		if whole {
-			continue
-		}
 		for _, t := range g.Trials {
+			if whole { // what they are is enough
+				if m, stored := s.result(t.At); stored {
+					ends[t.At.String()] = engine.End{Address: t.At.String(), Entry: cache.Entry{Meta: m}}
+				}
+				continue
+			}
 			if _, err := find(t.At); err != nil {
 				return nil, err
 			}

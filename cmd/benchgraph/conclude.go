@@ -65,14 +65,19 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 		}
 		return err
 	}
-	files, left, err := s.project.Publish(ctx, applied.Plan)
+	published, err := s.project.Publish(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
+	files := published.Written
+	if left := published.Left; len(left) > 0 {
 		s.note("Note: %s stays as it is: nothing is stored that machines of this class measured, and what others "+
 			"measured is. "+
 			"benchgraph report writes it from that.", view.Clean(strings.Join(left, ", ")))
+	}
+	if removed := published.Removed; len(removed) > 0 {
+		s.note("Note: the file asks for no such format any more, so apply removed %s.",
+			view.Clean(strings.Join(removed, ", ")))
 	}
 	rows, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {

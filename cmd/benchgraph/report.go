@@ -185,6 +185,7 @@ func rowsOf(found []findings.Findings, spec *hclspec.Spec) []stats.Comparison {
 		own, _ := f.Settled(pricesOf(spec))
 		rows = append(rows, own...)
 	}
+	stats.SetQ(rows)
 	return rows
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/internal/words"
+	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -47,7 +48,15 @@ type Standing struct {
 	Artefacts Values // digests of what was measured, by node, likewise
 	Silent    bool   // one of them does not say it
 	same      bool   // blocks did not run it, because its artefacts are the baseline's
-	Shares    string // the candidate of another commit that does the same work and whose result this is; empty: none
+	Shares    Sharing
+}
+
+// Sharing is what one member's blocks have to do with those of another group, as both are planned now.
+type Sharing struct {
+	With   *Standing // the member whose blocks they are, too; nil: none
+	Blocks int       // how many
+	// how the file judges those groups now
+	Rules [][]methodology.Field
 }
 
 func newStanding(m *Member) *Standing {
@@ -85,7 +94,6 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		commit, _, _ := strings.Cut(m.Bench.Candidate, "/")
 		for i := range read.Rows { // who does the same work shares the result, which has the name of who did it first
 			r := &read.Rows[i]
-			s.shares(r.Candidate)
 			r.Benchmark, r.Commit, r.Candidate = m.Bench.Address.Name, commit, m.Bench.Candidate
 		}
 		s.take(read.Rows)
@@ -159,7 +167,6 @@ func (all Standings) read(e cache.Entry, names []string) error {
 // read adds the record of one block to the standing of the member.
 func (s *Standing) read(e cache.Entry, rec *sample.Record) error {
 	own, ok := rec.Members[s.Name]
-	s.shares(own.Candidate)
 	switch {
 	case ok && own.Same:
 		s.rest(own.Spared(rec.Block))
@@ -182,13 +189,6 @@ func (s *Standing) read(e cache.Entry, rec *sample.Record) error {
 	}
 	s.note(own)
 	return nil
-}
-
-// shares notes the candidate that a result names.
-func (s *Standing) shares(candidate string) {
-	if candidate != "" && candidate != s.Candidate() {
-		s.Shares = candidate
-	}
 }
 
 // measured says that the member has a valid sample of its primary metric.

@@ -89,7 +89,8 @@ func (b *Book) Counts() map[string]int {
 	return counts
 }
 
-// complete counts the commits of which the baseline, the human and an agent have a value of one metric from one runner.
+// complete counts the commits of which all sides that the records name, whatever names those are, have a value of one
+// metric from one runner. Without a side that may be the baseline, whatever its name, nothing is complete.
 func (b *Book) complete() int {
 	type run struct{ commit, runner, metric, unit, model string }
 	have := map[run]map[string]bool{}
@@ -102,9 +103,13 @@ func (b *Book) complete() int {
 			have[r][e.Side] = true
 		}
 	}
+	sides, based := map[string]bool{}, false
+	for _, side := range b.sides {
+		sides[side], based = true, based || side != "human" && side != "agent"
+	}
 	whole := map[string]bool{}
-	for r, sides := range have {
-		if sides["baseline"] && sides["human"] && sides["agent"] {
+	for r, own := range have {
+		if based && len(own) == len(sides) && len(own) > 1 {
 			whole[r.commit] = true
 		}
 	}

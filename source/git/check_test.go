@@ -33,6 +33,15 @@ func TestAPatchIsCheckedAsItWillBeApplied(t *testing.T) {
 		{"a link out of the tree", link + "+../secret\n\\ No newline at end of file\n"},
 		{"another link leads out", "diff --git a/hop b/hop\ndeleted file mode 120000\n--- a/hop\n+++ /dev/null\n" +
 			"@@ -1 +0,0 @@\n-dir/deep\n\\ No newline at end of file\n"},
+		{"without prefixes", "diff --git a.txt a.txt\n--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n" +
+			" three\n"},
+		{"without prefixes in part", "diff --git a/a.txt b/a.txt\n--- a.txt\n+++ a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n" +
+			"+2\n three\n"},
+		{"a directory for a prefix", "diff --git dir/b.txt dir/b.txt\n--- dir/b.txt\n+++ dir/b.txt\n" +
+			"@@ -1 +1 @@\n-b\n+c\n"},
+		{"a mode without prefixes", "diff --git a.txt a.txt\nold mode 100644\nnew mode 100755\n"},
+		{"a new file without prefixes", "diff --git n n\nnew file mode 100644\n--- /dev/null\n+++ n\n" +
+			"@@ -0,0 +1 @@\n+c\n"},
 		{"empty", ""},
 	}
 	all := make([]Patching, len(tests))

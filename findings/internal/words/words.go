@@ -37,6 +37,14 @@ func Some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:Shown], ", "), len(names)-Shown)
 }
 
+// Count puts a number in front of the words for one thing, or else of those for several.
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
+}
+
 // Brief is the beginning of a digest.
 func Brief(digest string) string {
 	return digest[:min(len(digest), 12)]

@@ -165,8 +165,18 @@ func parseText(patch []byte) ([]Part, error) {
 	return parts, nil
 }
 
+// lacksPrefix is the error for a name of which git apply would remove the only component.
+func (s section) lacksPrefix(name string) error {
+	return &Error{File: name, Line: s.line,
+		Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
+}
+
 // parse reads one section.
 func (s section) parse() (Part, error) {
+	header, _, _ := bytes.Cut(s.text, []byte("\n"))
+	if names := strings.Fields(string(header)); s.git && len(names) == 4 && !bytes.Contains(header, []byte("/")) {
+		return Part{}, s.lacksPrefix(names[3]) // the parser takes such a name as it is
+	}
 	files, _, err := gitdiff.Parse(bytes.NewReader(s.text))
 	if err != nil {
 		line, reason := s.line, err.Error()
@@ -206,8 +216,7 @@ func (s section) parse() (Part, error) {
 		}
 		switch old, name := p.File.OldName, p.File.NewName; {
 		case old == "" && name == "" && lacking != "":
-			return Part{}, &Error{File: lacking, Line: s.line,
-				Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
+			return Part{}, s.lacksPrefix(lacking)
 		case p.File.IsNew || p.File.IsDelete:
 		case name == "", old != "" && strings.HasPrefix(name, old):
 			p.File.NewName = old

@@ -121,11 +121,14 @@ func remarks(row stats.Comparison) (text string) {
 	if row.Reason != "" && (unsettled || !row.Outcome.Judged()) {
 		text += ": " + Clean(row.Reason)
 	}
-	if len(row.Caveats) > 0 && row.Outcome.Judged() {
-		texts := make([]string, len(row.Caveats))
-		for i, c := range row.Caveats {
-			texts[i] = c.Text
-		}
+	var texts []string
+	if row.Doubtful() {
+		texts = append(texts, "may be false: q = "+Probability(row.Q))
+	}
+	for _, c := range row.Caveats {
+		texts = append(texts, c.Text)
+	}
+	if len(texts) > 0 && row.Outcome.Judged() {
 		text += " (" + Clean(strings.Join(texts, "; ")) + ")"
 	}
 	return text
@@ -218,6 +221,9 @@ func TotalsText(t stats.Totals) string {
 	text := Count(t.Universe, "candidate")
 	if len(parts) > 0 {
 		text += " = " + strings.Join(parts, " + ")
+	}
+	if t.Doubtful > 0 {
+		text += fmt.Sprintf(" (%d win or loss may be false: q above %g)", t.Doubtful, stats.Headline)
 	}
 	return text
 }
