@@ -39,7 +39,7 @@ var overBudget = map[string]int{
 	"remote":     1528,
 	"report":     3558,
 	"source/git": 2763,
-	"tasks":      6420,
+	"tasks":      6424,
 
 	"hclspec/benchmark.go":      403,
 	"campaign/memo/file.go":     421,
