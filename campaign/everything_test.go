@@ -65,6 +65,7 @@ variant "base" {
   rev      = each.commit.parent
   params   = { unused = "two" }
 }
+variant "human" { rev = "main~2" }
 variant "agent" {
   baseline = false
   rev      = each.commit.rev
