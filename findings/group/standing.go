@@ -11,7 +11,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -30,6 +29,7 @@ type Standing struct {
 	Infra   *failure.Failure   // of a block as a whole
 	Never   string             // why no device can serve the blocks
 	Pending string             // why blocks are still missing
+	missing int                // blocks that have no result
 	whole   bool               // its numbers were gathered from all its blocks
 	Rows    []sample.Measurement
 	Series  map[string]map[int]float64 // metric → block → value, in the unit of units
@@ -108,11 +108,23 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		case end.Entry.Dir == "":
 			for _, name := range open {
 				all[name].lacks(b.At, end)
+				all[name].missing++
 			}
 		default:
 			if err := all.read(end.Entry, open); err != nil {
 				return nil, fmt.Errorf("%s: %w", b.At, err)
 			}
+		}
+	}
+	for _, s := range all {
+		total := 0
+		for _, b := range g.Blocks {
+			if slices.Contains(b.Members, s.Name) {
+				total++
+			}
+		}
+		if s.Pending != "" && 0 < s.missing && s.missing < total {
+			s.Pending = fmt.Sprintf("%d of %d blocks are measured; %s", total-s.missing, total, s.Pending)
 		}
 	}
 	all.line()
@@ -214,7 +226,7 @@ func (s *Standing) take(rows []sample.Measurement) {
 		value, ok := units.Convert(r.Value, r.Unit, unit)
 		if !ok {
 			value = r.Value
-			s.Clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", words.Unit(unit), words.Unit(r.Unit), r.Block)
+			s.Clash[r.Metric] = fmt.Sprintf("%q, and %q in block %d", unit, r.Unit, r.Block)
 		}
 		s.Series[r.Metric][r.Block] = value
 	}
