@@ -56,6 +56,7 @@ benchmark "speed" {
   command  = "./prog"
   design {
     samples = 7
+    max     = 7
   }
   metrics {
     metric "items" {

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -362,6 +364,73 @@ task "long" {
 	}
 	if n, err := executor.ReapContainers(t.Context(), s.engine); n != 0 || err != nil {
 		t.Errorf("%d containers are left, %v", n, err)
+	}
+}
+
+// A socket may be there whose engine is not. What is to start then waits until the engine answers, and no attempt is
+// lost. An engine that refuses a ping, and nothing else, is there.
+func TestAnEngineThatDoesNotAnswerIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	closes := func(w http.ResponseWriter) {
+		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			c.Close()
+		}
+	}
+	for name, tt := range map[string]struct {
+		answer func(http.ResponseWriter)
+		ping   bool   // to nothing but a ping
+		says   string // empty: nobody waits
+	}{
+		"closes connections": {closes, false, "it closes connections without an answer"},
+		"500 to all":         {func(w http.ResponseWriter) { http.Error(w, "no", 500) }, false, "500 Internal"},
+		"502 to all": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }, false,
+			"502 Bad Gateway"},
+		"503 to all":   {func(w http.ResponseWriter) { w.WriteHeader(503) }, false, "503 Service Unavailable"},
+		"403 to pings": {func(w http.ResponseWriter) { w.WriteHeader(403) }, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := picture(t, map[string]string{"benchmarks.hcl": box + `
+task "inside" {
+  image   = image.WORD
+  command = "echo done > $OUT/it"
+}
+`})
+			var away, passed atomic.Bool
+			proxy := between(t, s.engine, func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+				switch ping := strings.HasSuffix(r.URL.Path, "/_ping"); {
+				case away.Load() && (ping || !tt.ping):
+					tt.answer(w)
+				default:
+					passed.Store(passed.Load() || away.Load())
+					engine.ServeHTTP(w, r)
+				}
+			})
+			real := s.engine
+			defer func() { s.engine = real }()
+			told := ""
+			s.engine = container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": proxy.Host()},
+				State: real.State(), Wait: time.Minute, Away: func(err error) {
+					told += err.Error()
+					away.Store(false)
+				}})
+			attempts := 0
+			s.seen = func(e engine.Event) {
+				switch {
+				case e.Type == engine.NodeDone && strings.HasPrefix(e.Address, "image."):
+					away.Store(true)
+				case e.Type == engine.NodeStart && e.Address == "task.inside":
+					attempts++
+				}
+			}
+			s.mustDo()
+			if got := s.result("task.inside", "it"); got != "done\n" || attempts != 1 {
+				t.Errorf("%q in %d attempts", got, attempts)
+			}
+			if !strings.Contains(told, tt.says) || (told == "") != (tt.says == "") || passed.Load() != tt.ping {
+				t.Errorf("told %q, want %q; something passed meanwhile: %v", told, tt.says, passed.Load())
+			}
+		})
 	}
 }
 

@@ -214,6 +214,7 @@ benchmark "b" {
   timeout  = "2m"
   disk     = "2MiB"
   estimate = "6s"
+  executor = "local" # where
   gpus {
     count  = 1
     memory = "3GiB"
@@ -501,6 +502,7 @@ var edits = map[string]edit{
 	"benchmark.timeout":              {`timeout  = "2m"`, `timeout  = "3m"`},
 	"benchmark.disk":                 {`"2MiB"`, `"3MiB"`},
 	"benchmark.estimate":             {`"6s"`, `"60s"`},
+	"benchmark.executor":             {`"local" # where`, "null"},
 	"benchmark.gpus.count":           {"count  = 1", "count  = 2"},
 	"benchmark.gpus.memory":          {`memory = "3GiB"`, `memory = "4GiB"`},
 	"benchmark.gpus.sm_clock":        {`"1410MHz"`, `"1.4GHz"`},

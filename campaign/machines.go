@@ -149,11 +149,11 @@ func postponed(d *tasks.Drawing, plan *engine.Plan) map[string]string {
 	return waits
 }
 
-// Waits says, by address, why nodes that a plan for another machine is to run cannot be run on this one: they are
-// measured, they are too large, this machine lacks something, or they need a node that waits.
+// Waits says, by address, why nodes that are planned for another machine cannot be run on this one: they are measured,
+// they are too large, this machine lacks something, or they need a node that waits.
 func (p *Project) Waits(plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
-	if p.Elsewhere == nil {
+	if len(p.Others()) == 0 {
 		return waits
 	}
 	for i := range plan.Steps {
@@ -170,8 +170,10 @@ func (p *Project) Waits(plan *engine.Plan) map[string]string {
 
 // waitsFor says why a node waits; empty: it does not.
 func waitsFor(d *tasks.Drawing, n *engine.Node, waits map[string]string) string {
-	if why := d.Apart(n); why != "" && n.Remote == nil {
-		return why
+	if n.Remote == nil {
+		if why := d.Apart(n); why != "" {
+			return why
+		}
 	}
 	for _, dep := range slices.Concat(n.Needs, n.Order, n.After) {
 		if waits[dep.Address] != "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/round"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/campaign/survey"
+	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
@@ -30,6 +31,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/preflight"
+	jobs "github.com/benchgraph/benchgraph/remote/pool"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -140,9 +142,6 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 		fmt.Fprintf(p.Progress, "inventory: %v\n", err)
 	}
 	p.Hardware = class.String()
-	if p.Elsewhere != nil {
-		p.Hardware = p.Elsewhere.Host.Class().String()
-	}
 	if p.Found != nil {
 		p.Found.Give(p.Facts)
 		pin.IndexTrees(p.Facts)
@@ -272,8 +271,8 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 			return nil, err
 		}
 	}
-	if p.Remote != nil && !o.AsIs {
-		maps.Copy(failed, p.Remote.Due(whole))
+	if all := p.Executors(); len(all) > 0 && !o.AsIs {
+		maps.Copy(failed, all[0].Due(whole)) // of all
 	}
 	waits := map[string]string{}
 	if o.Here {
@@ -335,7 +334,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		pool = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: pool,
+		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(pool),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
@@ -343,6 +342,16 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 			LostDevice: tasks.LostDeviceRemedy,
 		},
 	}
+}
+
+// withJobs returns a pool with places for the jobs of all executors.
+func (p *Project) withJobs(pool device.Pool) device.Pool {
+	for _, e := range p.Others() {
+		if e.By != nil {
+			pool = jobs.New(pool, e.Pool, e.By.Name, e.By.MaxJobs)
+		}
+	}
+	return pool
 }
 
 // LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.

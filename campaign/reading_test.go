@@ -121,7 +121,8 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
 		"two": speed(900)}
-	s, m := onMachine(t, threeOnAMachine, says)
+	oneLook := strings.Replace(threeOnAMachine, "design { samples = 4 }", "design { looks = [4] }", 1)
+	s, m := onMachine(t, oneLook, says)
 	s.apply()
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Failed, "c/two": stats.Loss})
 	if m.ran("one") != 1 {

@@ -232,7 +232,8 @@ func TestWhatNeverFitsIsRefusedAtPlan(t *testing.T) {
 		!slices.Contains(n.ran(), `trial.speed["c00#1"]`) {
 		t.Errorf("%+v, %q", applied.Result, n.ran())
 	}
-	if n.sent["/v2/campaign/manifests/c01"] == 0 || len(n.pulls()) != 2 {
+	// the layer of the first image, and the configurations of both
+	if n.sent["/v2/campaign/manifests/c01"] == 0 || len(n.pulls()) != 3 {
 		t.Errorf("sent: %v", n.sent)
 	}
 	n.disk = 1 << 20

@@ -116,12 +116,8 @@ func (p *Project) run(ctx context.Context, plan *engine.Plan, o ApplyOptions, t 
 	if err := p.RecallCanaries(ctx, plan); err != nil {
 		return nil, err
 	}
-	pool := p.Pool
-	if p.Remote != nil {
-		pool = p.Remote.Pool(pool)
-	}
 	return engine.Apply(ctx, plan, engine.ApplyOptions{
-		Store: p.Store, Journal: p.Journal, Pool: pool, Room: p.Room, Scratch: p.Store.Scratch,
+		Store: p.Store, Journal: p.Journal, Pool: p.withJobs(p.Pool), Room: p.Room, Scratch: p.Store.Scratch,
 		LogDir: logs(p.Facts), RunID: o.RunID,
 		Parallelism: o.Parallelism, FailFast: o.FailFast, DeviceWait: o.DeviceWait, Emit: t.tell,
 	})

@@ -182,7 +182,8 @@ func inspectImage(ctx context.Context, a *api, ref string) (image.InspectRespons
 	return a.ImageInspect(ctx, ref, client.ImageInspectWithManifests(true))
 }
 
-// Ping reports whether the engine answers. The error is *Unavailable if it does not.
+// Ping reports whether the engine answers. The error is *Unavailable if it does not: nothing listens there, or what
+// listens closes connections, or answers with errors of its own.
 func (e *Engine) Ping(ctx context.Context) error {
 	_, err := call(ctx, e, "ask the container engine whether it is there",
 		func(ctx context.Context, a *api) (types.Ping, error) {

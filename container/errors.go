@@ -92,14 +92,17 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, new(*RegistryError)), errors.As(err, new(*StepError)):
+	case errors.As(err, new(*RegistryError)), errors.As(err, new(*StepError)), errors.As(err, new(*Unavailable)):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing),
 			"look at its log (journalctl -u docker), and restart it when nothing else uses it"}
-	case connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
-		if u := e.unreachable(); u != nil {
+	case connectionBroke(err):
+		u := e.unreachable()
+		if u == nil {
+			u = e.silent(ctx)
+		}
+		if u != nil {
 			return u
 		}
 		return brokeOff(doing, err)
@@ -112,10 +115,60 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 			return out
 		}
 	}
+	if u := e.behind(ctx, err); u != nil {
+		return u
+	}
 	if errdefs.IsUnavailable(err) || errdefs.IsConflict(err) {
 		out.Class = failure.Transient
 	}
 	return out
+}
+
+// connectionBroke says whether a request has no answer, or no whole one.
+func connectionBroke(err error) bool {
+	return connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// refused says whether a server has understood a request and refuses it (4xx).
+func refused(err error) bool {
+	return errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err) || errdefs.IsConflict(err) ||
+		errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || errdefs.IsResourceExhausted(err) ||
+		errdefs.IsFailedPrecondition(err) || errdefs.IsNotModified(err)
+}
+
+// behind says why an error of a server is none of the engine's, as a proxy may send it whose engine is away; nil: the
+// engine is there.
+func (e *Engine) behind(ctx context.Context, err error) *Unavailable {
+	if refused(err) {
+		return nil
+	}
+	return e.silent(ctx)
+}
+
+// silent says why an engine that can be reached counts as away: it does not answer a ping. An engine that refuses a
+// ping, as a proxy that lets some requests through may do, is there. Nil: it is there.
+func (e *Engine) silent(ctx context.Context) *Unavailable {
+	a, err := e.connect()
+	if err != nil {
+		return nil // whoever asked it was told
+	}
+	limited, cancel := context.WithTimeout(ctx, min(10*time.Second, e.patience()))
+	defer cancel()
+	_, err = a.Ping(limited)
+	u := &Unavailable{Host: e.Host(), Remedy: "look at its log (journalctl -u docker), and at what stands between"}
+	switch {
+	case err == nil, refused(err), ctx.Err() != nil:
+		return nil
+	case connectionBroke(err):
+		u.Reason = "it closes connections without an answer"
+	case errors.Is(err, context.DeadlineExceeded):
+		u.Reason = "it does not answer a ping"
+	default:
+		text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "Error response from daemon: "), " for API route")
+		u.Reason = "a ping gets an error (" + shown(text) + ")"
+	}
+	return u
 }
 
 // meaning is what words of an engine mean.

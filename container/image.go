@@ -15,6 +15,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Image is an image that the engine has.
@@ -112,6 +114,8 @@ type Pin struct {
 	// "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
 	Digest string
 	Size   int64 // bytes that are to be fetched, compressed; 0: the engine has it
+	// variables of its configuration that say which NVIDIA driver it needs; empty: none, or its registry did not say
+	Requires map[string]string
 }
 
 // Resolve returns the image of a reference: the engine's image of that name, or else the registry's. Errors are
@@ -124,10 +128,11 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	local, err := e.Image(ctx, ref)
 	repository, ok := parsed.(reference.Named)
 	if err == nil {
+		pin := Pin{Digest: local.ID, Requires: local.Requires()}
 		if ok {
-			return Pin{Digest: localDigest(local, repository)}, nil
+			pin.Digest = localDigest(local, repository)
 		}
-		return Pin{Digest: local.ID}, nil
+		return pin, nil
 	}
 	if !IsNoImage(err) || !ok {
 		return Pin{}, err
@@ -138,11 +143,31 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	}
 	var m manifest
 	err = e.retry(ctx, resolveAttempts, func(ctx context.Context) (bool, error) {
-		m, err = e.ask(ctx, reference.TagNameOnly(repository), p)
+		m, err = e.ask(ctx, reference.TagNameOnly(repository), p, true)
 		return false, err
 	}, func(error) {})
-	return Pin{Digest: m.digest, Size: m.total}, err
+	return Pin{Digest: m.digest, Size: m.total, Requires: Image{Env: m.env}.Requires()}, err
 }
+
+// Requires returns the variables of the image by which NVIDIA's container tools learn which driver it needs.
+func (i Image) Requires() map[string]string {
+	needs := map[string]string{}
+	for _, line := range i.Env {
+		name, value, _ := strings.Cut(line, "=")
+		wanted := name == "CUDA_VERSION" || name == "NVIDIA_DISABLE_REQUIRE" ||
+			strings.HasPrefix(name, "NVIDIA_REQUIRE_")
+		if wanted && len(line) <= maxRequirement && len(needs) < maxRequirements && printable.Line(line) == line {
+			needs[name] = value
+		}
+	}
+	return needs
+}
+
+// Bounds of what strangers write into images: the requirements of NVIDIA's own images take some 2 KiB.
+const (
+	maxRequirement  = 8 << 10 // bytes
+	maxRequirements = 16
+)
 
 // resolveAttempts is less than what is done to bring an image: somebody waits for a plan.
 const resolveAttempts = 3

@@ -59,7 +59,7 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 		if err != nil {
 			return false, err
 		}
-		m, err := e.ask(ctx, wanted, p)
+		m, err := e.ask(ctx, wanted, p, false)
 		if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
 			// The engine may know another way, such as a mirror or a proxy of its own.
 			m = manifest{digest: dgst}
@@ -125,6 +125,9 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 	_, err = long(within, e, doing, func(ctx context.Context, a *api) (struct{}, error) {
 		body, err := begin(ctx, a, auth)
 		if err != nil {
+			if u := e.behind(ctx, err); u != nil {
+				return struct{}{}, u
+			}
 			return struct{}{}, refusal(ref, l, err)
 		}
 		defer body.Close()

@@ -86,7 +86,7 @@ func TestPullBringsWhatWasAskedFor(t *testing.T) {
 	f := newFaults(t)
 	p := publish(t, f.Host)
 	pin, err := e.Resolve(t.Context(), p.ref)
-	if err != nil || pin != (container.Pin{Digest: p.digest, Size: p.size}) {
+	if err != nil || pin.Digest != p.digest || pin.Size != p.size {
 		t.Fatalf("%+v, %v; want %+v", pin, err, p)
 	}
 	var told []container.Progress

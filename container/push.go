@@ -67,7 +67,7 @@ func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string
 	if err != nil {
 		return err
 	}
-	_, err = e.ask(ctx, pushed, p)
+	_, err = e.ask(ctx, pushed, p, false)
 	if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
 		return nil
 	}

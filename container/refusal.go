@@ -168,6 +168,9 @@ func remedy(e *RegistryError, l login.Login) string {
 	case e.Reason == Unreachable:
 		return "is this machine offline, or is a proxy missing (HTTPS_PROXY)? An image that the engine has needs no " +
 			"registry"
+	case e.Reason == Failing && says(e.Detail, "unexpected EOF|connection reset|broken pipe"):
+		return "the connection broke off: look for a proxy on the way that ends it, or let the engine try a layer " +
+			"more often (max-download-attempts of dockerd)"
 	}
 	return ""
 }

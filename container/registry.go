@@ -44,10 +44,12 @@ type manifest struct {
 	digest string           // "sha256:..." of what the reference names: an index where there is one
 	sizes  map[string]int64 // digest of each layer -> bytes, compressed
 	total  int64            // bytes of all layers, compressed
+	env    []string         // NAME=value, of its configuration; nil: the registry was not asked, or does not say
 }
 
-// ask brings the manifest of an image from its registry. ref names a tag or a digest.
-func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (manifest, error) {
+// ask brings the manifest of an image from its registry. ref names a tag or a digest. With config, it brings the
+// variables of the configuration, too. An image whose configuration cannot be read is known all the same.
+func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform, config bool) (manifest, error) {
 	host := reference.Domain(ref)
 	var options []name.Option
 	if p.insecure(host) {
@@ -92,6 +94,11 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform) (mani
 		}
 		out.sizes[l.Digest.String()] = l.Size
 		out.total += l.Size
+	}
+	if config {
+		if c, err := img.ConfigFile(); err == nil {
+			out.env = c.Config.Env
+		}
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/device/wish"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // free are those of some devices that can be granted, and that no lease of this pool holds.
@@ -209,4 +211,57 @@ func (p *LocalPool) lockGPU(d gpu.Device, h *hold) *Refusal {
 		return &Refusal{WaitsFor: l.why, Outside: true}
 	}
 	return nil
+}
+
+// gpusFit says why devices can never be granted. Devices that are left out may be those that are missing.
+func (p *LocalPool) gpusFit(want GPUs) error {
+	if want.Count == 0 {
+		return nil
+	}
+	suitable := p.suitable(want)
+	fit := 0
+	for _, kind := range machine.ByKind(suitable) {
+		fit = max(fit, len(kind))
+	}
+	if fit >= want.Count {
+		return nil
+	}
+	amiss := ""
+	if p.total.Amiss != nil {
+		amiss = p.total.Amiss()
+	}
+	if len(p.total.GPUs()) == 0 && amiss != "" {
+		return fmt.Errorf("needs %s, and %s shows none: %s", want, p.total.Name, amiss)
+	}
+	has := "none"
+	if fit > 0 {
+		has = fmt.Sprint(fit)
+	}
+	if len(suitable) > fit {
+		has += fmt.Sprintf(" of one kind (%s)", strings.Join(machine.CountKinds(suitable), ", "))
+	}
+	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
+	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
+		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, printable.Bytes(near.Memory),
+			strings.Join(lacks, " and "))
+	}
+	if amiss != "" {
+		text += "; it leaves out " + amiss
+	}
+	return errors.New(text)
+}
+
+// nearest returns the device that lacks the fewest conditions, then the least memory.
+func (p *LocalPool) nearest(want GPUs) (gpu.Device, []string) {
+	all := p.total.GPUs()
+	if len(all) == 0 {
+		return gpu.Device{}, nil
+	}
+	near := slices.MinFunc(all, func(a, b gpu.Device) int {
+		if n := len(want.lacks(a)) - len(want.lacks(b)); n != 0 {
+			return n
+		}
+		return int((b.Memory - a.Memory) >> 20)
+	})
+	return near, want.lacks(near)
 }

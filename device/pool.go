@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,7 +35,9 @@ type Options struct {
 	Last  func(gpu.Device) bool   // whether a device is granted only when there are too few others; nil: none is
 	// directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
 	GPULocks string
-	Name     string // by which texts call the machine; empty: this machine
+	// which devices are there and none of GPUs, and why, once GPUs was asked; nil, or empty: none is known of
+	Amiss func() string
+	Name  string // by which texts call the machine; empty: this machine
 	// path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this
 	// process only
 	HostLock string
@@ -140,48 +141,6 @@ func (p *LocalPool) Fits(r Request) error {
 		errs = append(errs, fmt.Errorf("needs %d ports; at most %d are granted at a time", r.Ports, ports.Most))
 	}
 	return errors.Join(append(errs, p.gpusFit(r.GPUs))...)
-}
-
-func (p *LocalPool) gpusFit(want GPUs) error {
-	if want.Count == 0 {
-		return nil
-	}
-	suitable := p.suitable(want)
-	fit := 0
-	for _, kind := range machine.ByKind(suitable) {
-		fit = max(fit, len(kind))
-	}
-	if fit >= want.Count {
-		return nil
-	}
-	has := "none"
-	if fit > 0 {
-		has = fmt.Sprint(fit)
-	}
-	if len(suitable) > fit {
-		has += fmt.Sprintf(" of one kind (%s)", strings.Join(machine.CountKinds(suitable), ", "))
-	}
-	text := fmt.Sprintf("needs %s; %s has %s", want, p.total.Name, has)
-	if near, lacks := p.nearest(want); lacks != nil && fit == 0 {
-		text += fmt.Sprintf(" (nearest: %s %s, but it %s)", near.Name, printable.Bytes(near.Memory),
-			strings.Join(lacks, " and "))
-	}
-	return errors.New(text)
-}
-
-// nearest returns the device that lacks the fewest conditions, then the least memory.
-func (p *LocalPool) nearest(want GPUs) (gpu.Device, []string) {
-	all := p.total.GPUs()
-	if len(all) == 0 {
-		return gpu.Device{}, nil
-	}
-	near := slices.MinFunc(all, func(a, b gpu.Device) int {
-		if n := len(want.lacks(a)) - len(want.lacks(b)); n != 0 {
-			return n
-		}
-		return int((b.Memory - a.Memory) >> 20)
-	})
-	return near, want.lacks(near)
 }
 
 // String says in words what is asked for.

@@ -114,6 +114,16 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	for left, want := range map[int]string{
+		0: "needs 2 devices, and this machine shows none: device 7: it hangs",
+		1: "needs 2 devices; this machine has 1; it leaves out device 7: it hangs",
+	} {
+		p := newPool(t, device.Options{CPUs: 1, GPUs: gpu.These(gpu.Fake(left, "NVIDIA A10", gib)),
+			Amiss: func() string { return "device 7: it hangs" }})
+		if err := p.Fits(device.Request{GPUs: device.GPUs{Count: 2}}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }
 
 // Instances of one device, or of several, are leased one at a time: no program uses two.

@@ -168,6 +168,11 @@ func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
+// roomy is the pool of a machine that serves whatever a job asks for.
+type roomy struct{ device.Pool }
+
+func (roomy) Fits(device.Request) error { return nil }
+
 // replayOnCluster applies the campaign on a machine of so many cores, with so many jobs at once on the cluster.
 func replayOnCluster(t *testing.T, jobs []job, delays []time.Duration, cores, most int) (took time.Duration) {
 	c := &cluster{}
@@ -193,7 +198,7 @@ func replayOnCluster(t *testing.T, jobs []job, delays []time.Duration, cores, mo
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.pool = pool.New(machine, "cluster", most)
+		w.pool = pool.New(machine, roomy{}, "cluster", most)
 		begin := time.Now()
 		if r := w.apply(nodes...); r.Done != len(nodes) {
 			t.Fatalf("%+v", r)

@@ -31,6 +31,15 @@ type Failure struct {
 	Log      string `json:"log,omitempty"`      // ID of the attempt whose log has the output; empty: of the failed one
 }
 
+// IsAbout reports whether the failure is that of a candidate. All candidates of a block are of one commit, which may
+// have been renamed since.
+func (f *Failure) IsAbout(candidate string) bool {
+	if _, variant, ok := strings.Cut(f.Subject, "/"); ok {
+		return strings.HasSuffix(candidate, "/"+variant)
+	}
+	return f.Subject == candidate
+}
+
 // Text is the message and its evidence, which is not repeated where the message holds it. The text of nil is empty.
 func (f *Failure) Text() string {
 	if f == nil {

@@ -44,7 +44,7 @@ type Spent struct {
 	Failed  bool          `json:"failed,omitempty"`
 	Block   bool          `json:"block,omitempty"` // at a block of measurement
 
-	Benchmark string `json:"benchmark,omitempty"` // of a block
+	Benchmark string `json:"benchmark,omitempty"` // of a block, or of a fill of caches
 	Commit    string `json:"commit,omitempty"`    // likewise
 }
 

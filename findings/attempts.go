@@ -74,11 +74,12 @@ const (
 )
 
 // survivorship reports why the remaining samples do not represent all attempts: one side lost more of its lifecycles
-// than the other. failed reports that the candidate lost them, by a significant number.
-func survivorship(a *stats.Attempts, s, base *group.Standing) (reason string, failed bool) {
+// than the other. failed reports that the candidate lost them, by a significant number; passes, that so many further
+// blocks outweigh the losses, if no more are lost.
+func survivorship(a *stats.Attempts, s, base *group.Standing, further int) (reason string, failed, passes bool) {
 	own, theirs := a.Lost(s.Name), a.Lost(base.Name)
 	if s.Candidate() == "" || own == theirs {
-		return "", false
+		return "", false, false
 	}
 	causes := 0
 	for _, c := range a.Causes {
@@ -87,14 +88,20 @@ func survivorship(a *stats.Attempts, s, base *group.Standing) (reason string, fa
 	// Each voided attempt has one cause. Replaced results without a failure were whole lifecycles of both sides.
 	valid := a.Valid + max(0, a.Replaced-max(0, causes-a.Voided))
 	p := inference.FisherExact(own, valid, theirs, valid)
-	more := max(own, theirs)
-	share := float64(more) / float64(more+valid)
-	if p >= significant && !(min(own, theirs) == 0 && share > mostLost) {
-		return "", false
+	if !oneSided(own, theirs, valid) {
+		return "", false, false
 	}
 	return fmt.Sprintf("survivorship: %s lost %d of %d lifecycles and %s %d of %d (Fisher's exact test: p = %.3g), "+
-		"so the samples that are left are a selection",
-		s.Title(), own, own+valid, base.Title(), theirs, theirs+valid, p), own > theirs && p < significant
+			"so the samples that are left are a selection",
+			s.Title(), own, own+valid, base.Title(), theirs, theirs+valid, p), own > theirs && p < significant,
+		further > 0 && !oneSided(own, theirs, valid+further)
+}
+
+// oneSided reports whether so many lost lifecycles beside as many whole ones of each side make the latter a selection.
+func oneSided(own, theirs, valid int) bool {
+	more := max(own, theirs)
+	return inference.FisherExact(own, valid, theirs, valid) < significant ||
+		min(own, theirs) == 0 && float64(more) > mostLost*float64(more+valid)
 }
 
 // history are the caveats of how the blocks came about: what was voided or measured again, and in how many applies.

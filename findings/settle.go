@@ -20,15 +20,7 @@ func (f *Findings) Settled(price func(hardware []string) float64) (rows, pairs [
 			blocks[at]++
 		}
 	}
-	classes := map[group][]string{}
-	seen := map[[3]string]bool{}
-	for _, m := range f.Measurements {
-		if id := [3]string{m.Benchmark, m.Commit, m.Hardware}; !seen[id] {
-			seen[id] = true
-			at := group{m.Benchmark, m.Commit}
-			classes[at] = append(classes[at], m.Hardware)
-		}
-	}
+	classes := f.Classes()
 	fill := func(list []stats.Comparison) []stats.Comparison {
 		filled := append([]stats.Comparison{}, list...)
 		for i := range filled {
@@ -41,10 +33,24 @@ func (f *Findings) Settled(price func(hardware []string) float64) (rows, pairs [
 			if n := blocks[at]; n > 0 {
 				c.Settle.Took = took[at] / time.Duration(n) * time.Duration(c.Settle.Blocks)
 				c.Settle.GPUHours = gpus[at].Hours() / float64(n) * float64(c.Settle.Blocks)
-				c.Settle.Money = c.Settle.GPUHours * price(classes[at])
+				c.Settle.Money = c.Settle.GPUHours * price(classes[[2]string{at.benchmark, at.commit}])
 			}
 		}
 		return filled
 	}
 	return fill(f.Comparisons), fill(f.Pairs)
+}
+
+// Classes are the classes of the machines that measured, by benchmark and commit.
+func (f *Findings) Classes() map[[2]string][]string {
+	classes := map[[2]string][]string{}
+	seen := map[[3]string]bool{}
+	for _, m := range f.Measurements {
+		if id := [3]string{m.Benchmark, m.Commit, m.Hardware}; !seen[id] {
+			seen[id] = true
+			at := [2]string{m.Benchmark, m.Commit}
+			classes[at] = append(classes[at], m.Hardware)
+		}
+	}
+	return classes
 }

@@ -50,7 +50,7 @@ func (c *Case) verdicts(g *group.Group, fit []contender, base *group.Standing) (
 			row = c.qualify(g, row, judged, i, base)
 			rows = append(rows, row)
 			if primary && row.Outcome == stats.Inconclusive {
-				more = max(more, v.More)
+				more = max(more, row.More)
 			}
 		}
 	}
@@ -120,12 +120,19 @@ func (c *Case) qualify(
 			Text: "both sides ran the same bytes (" + same + "): the change reaches nothing that is installed, or one " +
 				"of them is the artefact of another commit; the figures show only noise"})
 	}
-	if reason, failed := survivorship(row.Attempts, s, base); reason != "" {
-		row.Outcome, row.Reason = stats.Inconclusive, reason
-		row.Detectable, row.Needed = 0, 0 // no number of such blocks settles it
-		if failed {
-			row.Outcome = stats.Failed
-		}
+	last := slices.Max(append([]int{0}, row.Looks...))
+	reason, failed, passes := survivorship(row.Attempts, s, base, last-row.Blocks)
+	if reason == "" {
+		return row
+	}
+	if passes && row.Outcome != stats.Inconclusive { // else the figures say how many more blocks are of use
+		row.More = stats.Next(row.Looks, row.Blocks)
+		reason += fmt.Sprintf("; open after %d of at most %d blocks", row.Blocks, last)
+	}
+	row.Outcome, row.Reason = stats.Inconclusive, reason
+	row.Detectable, row.Needed = 0, 0 // what such blocks hold does not settle it
+	if failed {
+		row.Outcome = stats.Failed
 	}
 	return row
 }

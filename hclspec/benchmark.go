@@ -20,7 +20,8 @@ func benchmarkSchema() *eval.Schema {
 			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "fill", "cpus", "memory",
 			"quiet", "network", "sandbox",
 		},
-		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate"},
+		// Where is measured is in keys as the class of the machine.
+		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate", "executor"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
 			{Kind: "server", Key: []string{"command", "env", "shm_size", "ulimits", "devices", "capabilities"},
@@ -51,6 +52,7 @@ func decodeBenchmark(r reader, b Block) {
 		Quiet: r.Bool("quiet"), GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b),
 		Design: r.design(), Metrics: r.metrics(),
 	}
+	bench.Executor, bench.ExecutorRange = r.executor(), r.At("executor")
 	r.caches(&bench)
 	if bench.Image != (Address{}) && len(bench.Fixes) > 0 {
 		r.Fail(r.At("fixes"), "Fix outside the image",

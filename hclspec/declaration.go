@@ -173,6 +173,8 @@ func (l *loader) defineRoots() {
 	l.scope.Roots["commit"] = eval.Root{What: "commit", All: func() cty.Value { return l.allCommits().value }}
 	l.scope.Roots["variant"] = eval.Root{What: "variant", All: func() cty.Value { return l.variants().value }}
 	l.scope.Roots["candidates"] = eval.Root{What: "candidate", All: func() cty.Value { return l.candidates().value }}
+	l.scope.Roots["executor"] = eval.Root{
+		What: "executor", Names: l.executorNames, Get: l.executorsOf, All: l.allExecutors}
 	l.scope.Roots["source"] = eval.Root{
 		What: "source", Names: l.namesOf("repo"), Get: l.sourcesOf,
 		All: func() cty.Value {

@@ -1,6 +1,8 @@
 package hclspec
 
 import (
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -27,6 +29,58 @@ func decodeExecutor(r reader, b Block) {
 	}
 	x.Settings = toJSON(cty.ObjectVal(settings))
 	r.l.spec.Executors = append(r.l.spec.Executors, x)
+}
+
+// executor reads where a benchmark is measured.
+func (r reader) executor() string {
+	v, ok := r.Value("executor")
+	if !ok {
+		return ""
+	}
+	if v.Type() == cty.String && !v.IsNull() {
+		text, _ := splitTokens(v.AsString())
+		if a, _ := text.single(); a.Kind == "executor" {
+			return r.ref("executor", "executor").Name
+		}
+		if v.AsString() == Local {
+			return Local
+		}
+	}
+	r.Fail(r.At("executor"), "Not an executor", "It must be a reference such as executor.TYPE.NAME, or %q for the "+
+		"machine of the project, not %s.", Local, eval.Describe(v))
+	return ""
+}
+
+// executorsOf is what executor.TYPE stands for: the executor without a name, or those of the type by their names.
+func (l *loader) executorsOf(second string) (cty.Value, bool) {
+	if d, ok := l.byName[Address{Kind: "executor", Name: second}]; ok {
+		return l.referenceTo(d), true
+	}
+	named := map[string]cty.Value{}
+	for _, d := range l.of("executor") {
+		if name, ok := strings.CutPrefix(d.Name, second+"-"); ok {
+			named[name] = l.referenceTo(d)
+		}
+	}
+	return cty.ObjectVal(named), len(named) > 0
+}
+
+// allExecutors is what executor stands for: an object of what is below it, by type.
+func (l *loader) allExecutors() cty.Value {
+	all := map[string]cty.Value{}
+	for _, d := range l.of("executor") {
+		kind, _, _ := strings.Cut(d.Name, "-")
+		all[kind], _ = l.executorsOf(kind)
+	}
+	return cty.ObjectVal(all)
+}
+
+// executorNames are the executors as references name them, after executor and a dot.
+func (l *loader) executorNames() (all []string) {
+	for _, d := range l.of("executor") {
+		all = append(all, strings.Replace(d.Name, "-", ".", 1))
+	}
+	return all
 }
 
 // Choices returns a sentence, with a space before it, that suggests the nearest of the known names, or lists them.

@@ -317,6 +317,9 @@ type Benchmark struct {
 	Quiet   bool
 	Design  Design
 	Metrics Metrics
+	// name of the executor whose machine measures, or Local; empty: what the benchmark asks for decides
+	Executor      string
+	ExecutorRange hcl.Range
 }
 
 // Data lays the output of a node into the working directory under a name: the one file of the output, or the whole of
@@ -454,6 +457,9 @@ type Machine struct {
 	DevicesRange hcl.Range
 	Document     []byte // the content of that file
 }
+
+// Local is the Executor of a benchmark that is measured on the machine of the project.
+const Local = "local"
 
 // Executor says where nodes run when the machine is outgrown. Its name is TYPE or TYPE-NAME.
 type Executor struct {

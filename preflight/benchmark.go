@@ -196,8 +196,9 @@ func (c *checker) fileScript(b *Benchmark, p *program) *argParser {
 	switch {
 	case s == isFile && tree.IsZero():
 		return nil
-	case s == unknown && tree.IsZero(), s == unknown && c.files.broken != "":
-		c.add(Script, Unverified, p.script+": "+cmp.Or(c.files.broken, "it is made when the command runs"), "")
+	case s == unknown && tree.IsZero(), s == unknown && c.files.unreadable(tree) != "":
+		why := cmp.Or(c.files.unreadable(tree), "it is made when the command runs")
+		c.add(Script, Unverified, p.script+": "+why, "")
 		return nil
 	case s == unknown:
 		c.add(Script, Unverified, p.script+" is changed by the patch", "")
@@ -301,7 +302,7 @@ func (c *checker) moduleScript(b *Benchmark, p *program) *argParser {
 			if s, _ := c.files.stat(t, path.Join(root, top)); s == isDir && top != name {
 				if in, _ := c.files.stat(t, path.Join(root, top, "__init__.py")); in == isFile {
 					here = true
-					if c.files.broken == "" && c.certain(t, path.Join(root, name)) {
+					if c.files.unreadable(t) == "" && c.certain(t, path.Join(root, name)) {
 						c.add(Script, Fail, fmt.Sprintf("the module %s does not exist at %s", p.module, short(t.Rev)),
 							"name a module of that revision")
 						return nil

@@ -173,7 +173,9 @@ func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 			Changed: []string{"vllm/utils.py"}, Place: "f.hcl:2"}},
 		Candidates: []Candidate{{Key: "c/base", Commit: "c", Baseline: true, Tree: old, Place: "f.hcl:2"}},
 		Benchmarks: []Benchmark{b}, Models: func() []ModelSpec { return models },
-		Devices: slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
+		Devices: map[string][]Device{
+			"": slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
+		},
 	}
 	if change != nil {
 		change(in)
@@ -344,6 +346,26 @@ func TestWhatCannotBeReadIsUnverified(t *testing.T) {
 	}
 }
 
+// A tree that its repository does not have is not an empty one.
+func TestWhatIsLostIsNotVerified(t *testing.T) {
+	for _, remedy := range []string{"", "bring it back"} {
+		in := &Input{
+			Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent}},
+			Lost:    map[string]Refusal{commit: {Why: "repo.r lost it", Remedy: remedy}},
+			Benchmarks: []Benchmark{{Commit: "c", Candidate: "c/a", Client: Tree{Repo: "r", Rev: commit},
+				Command: Text{Shell: "python benchmarks/no.py --in x.json"}}}}
+		found, err := Run(t.Context(), in, trees{})
+		told := slices.ContainsFunc(found, func(f Finding) bool {
+			return f.Check == Script && f.Status == Unverified && strings.Contains(f.Evidence, "repo.r lost it")
+		})
+		warned := slices.ContainsFunc(found, func(f Finding) bool { return f.Status == Warn && f.Remedy == remedy })
+		failed := slices.ContainsFunc(found, func(f Finding) bool { return f.Status == Fail })
+		if err != nil || failed || !told || warned != (remedy != "") {
+			t.Errorf("%q: %v, %v", remedy, found, err)
+		}
+	}
+}
+
 type unreadable struct{}
 
 func (unreadable) Dirs(context.Context, []Place) (map[Place][]Entry, error) {
@@ -436,7 +458,7 @@ func FuzzPython(f *testing.F) {
 	f.Add("class A(B):\n x: int = 1\n def m(self, p): p.add_argument(*a, **k)\n def n(self): self.m(p); add(p)\n", "-x")
 	f.Fuzz(func(t *testing.T, src, name string) {
 		fuzzing.Frugal(t, len(src)+len(name), func() {
-			files := newFiles(trees{parent: {"s.py": src}})
+			files := newFiles(trees{parent: {"s.py": src}}, nil)
 			for range 4 {
 				a := files.parserOf(source{Tree{Repo: "r", Rev: parent}, "s.py"}, Tree{})
 				a.match(name)

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -17,12 +18,13 @@ type files struct {
 	wantDirs  map[Place]bool
 	wantBlobs map[string]map[string]bool // IDs by repo
 	modules   map[string]*module         // Python files that were scanned, by ID
+	lost      map[string]Refusal         // by revision: why nothing of it can be read
 	broken    string                     // why nothing more can be read; empty: it can
 }
 
-func newFiles(r Reader) *files {
-	return &files{r: r, dirs: map[Place]map[string]Entry{}, blobs: map[string][]byte{}, modules: map[string]*module{},
-		wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{}}
+func newFiles(r Reader, lost map[string]Refusal) *files {
+	return &files{r: r, lost: lost, dirs: map[Place]map[string]Entry{}, blobs: map[string][]byte{},
+		modules: map[string]*module{}, wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{}}
 }
 
 // state is what is known of a path.
@@ -34,6 +36,9 @@ const (
 	isFile
 	isDir
 )
+
+// unreadable says why a tree cannot be read; empty: it can.
+func (f *files) unreadable(t Tree) string { return cmp.Or(f.lost[t.Rev].Why, f.broken) }
 
 // stat finds out what is at a path of a tree. The ID is that of a file.
 func (f *files) stat(t Tree, name string) (state, string) {
@@ -79,6 +84,9 @@ func (t Tree) touches(name string) bool {
 
 // list is what a directory of a tree holds, without the patch; false when it is not known.
 func (f *files) list(t Tree, dir string) (map[string]Entry, bool) {
+	if f.lost[t.Rev].Why != "" {
+		return nil, false
+	}
 	at := Place{t.Repo, t.Rev, dir}
 	entries, known := f.dirs[at]
 	if !known {

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -107,7 +108,7 @@ func (c *checker) loads(b *Benchmark, p *program, name string) {
 			remedy = "did you mean " + near + "? Else describe it in a model block"
 		}
 		c.add(Model, Unverified, name+" is not in the table of models", remedy)
-		c.devices(b, p)
+		c.asked(b, p)
 		return
 	case m == nil:
 		return
@@ -121,7 +122,7 @@ func (c *checker) loads(b *Benchmark, p *program, name string) {
 	}
 	c.add(Model, OK, m.Name, "")
 	c.gated(b, p, m)
-	if c.devices(b, p) {
+	if c.asked(b, p) {
 		c.memory(b, p, m)
 	}
 	c.architecture(b, p, m)
@@ -182,9 +183,9 @@ func (p *program) ranks() int {
 	return int(min(tp*pp, 1<<20))
 }
 
-// devices checks that a program asks for no more devices than its benchmark. It returns whether the count is right.
-func (c *checker) devices(b *Benchmark, p *program) bool {
-	if have := c.serving(b); len(c.in.Devices) > 0 && have < b.GPUs {
+// asked checks that a program asks for no more devices than its benchmark. It returns whether the count is right.
+func (c *checker) asked(b *Benchmark, p *program) bool {
+	if have := c.serving(b); len(c.in.Devices[b.Machine]) > 0 && have < b.GPUs {
 		c.add(Memory, Warn, fmt.Sprintf("gpus.count is %d, and the machine has %d such devices", b.GPUs, have),
 			"plan for a machine that has them: -machine=FILE")
 	}
@@ -197,14 +198,19 @@ func (c *checker) devices(b *Benchmark, p *program) bool {
 	return false
 }
 
+// devices are those of all machines.
+func (c *checker) devices() []Device {
+	return slices.Concat(slices.Collect(maps.Values(c.in.Devices))...)
+}
+
 // serving counts the devices of the machine that a benchmark may have.
 func (c *checker) serving(b *Benchmark) int {
 	like, err := regexp.Compile(b.Model)
 	if err != nil {
-		return len(c.in.Devices)
+		return len(c.in.Devices[b.Machine])
 	}
 	n := 0
-	for _, d := range c.in.Devices {
+	for _, d := range c.in.Devices[b.Machine] {
 		if like.MatchString(d.Name) && float64(d.Memory) >= 0.92*float64(b.Memory) {
 			n++
 		}
@@ -233,12 +239,12 @@ func (c *checker) deviceMemory(b *Benchmark) (usual, most float64, name string) 
 	if err != nil {
 		return 0, 0, ""
 	}
-	for _, d := range c.in.Devices {
+	for _, d := range c.in.Devices[b.Machine] {
 		if like.MatchString(d.Name) && float64(d.Memory) > most && float64(d.Memory) >= 0.92*float64(b.Memory) {
 			most, name = float64(d.Memory), d.Name
 		}
 	}
-	if most > 0 || b.Model == "" || len(c.in.Devices) > 0 {
+	if most > 0 || b.Model == "" || len(c.in.Devices[b.Machine]) > 0 {
 		return most, most, name
 	}
 	for _, d := range published {
@@ -340,12 +346,7 @@ func (p *program) usual() float64 {
 // isSGLang reports whether a program is a part of SGLang.
 func (p *program) isSGLang() bool { return strings.HasPrefix(p.module, "sglang.") }
 
-// driverFor are the oldest drivers for CUDA versions, by NVIDIA's table of minor version compatibility.
-var driverFor = map[int]int{11: 450, 12: 525, 13: 580}
-
-var cudaTag = regexp.MustCompile(`cuda[:_-]?(1[1-9])[.-]`)
-
-// disk checks what does not belong to one candidate: room on the disk, and the driver.
+// disk compares the weights of all models with the room on the disk.
 func (c *checker) disk() {
 	c.commit, c.of, c.place = "", "", ""
 	names := map[string]bool{}
@@ -363,22 +364,6 @@ func (c *checker) disk() {
 			c.add(Disk, Warn, says, "mount a disk that holds them, or measure in parts: -target")
 		} else {
 			c.add(Disk, OK, says, "")
-		}
-	}
-	for _, m := range c.in.Images {
-		found := cudaTag.FindStringSubmatch(m.Name)
-		if found == nil {
-			continue
-		}
-		version, _ := strconv.Atoi(found[1])
-		for _, d := range c.in.Devices {
-			driver, err := strconv.Atoi(strings.SplitN(d.Driver, ".", 2)[0])
-			if err == nil && driver < driverFor[version] {
-				c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
-				c.add(Driver, Warn, fmt.Sprintf("%s needs driver %d, and %s has %s", m.Name, driverFor[version], d.Name,
-					d.Driver), "update the driver, or take an image with an older CUDA")
-				break
-			}
 		}
 	}
 }

@@ -88,6 +88,8 @@ func (c *checker) path(b *Benchmark, p *program, w sh.Word, option string) {
 	switch s, tree, _ := c.lies(b, p, name); {
 	case s == isFile || s == isDir:
 		c.add(kindOf(option), OK, text+" is there", "")
+	case s == unknown && c.files.unreadable(tree) != "":
+		c.add(kindOf(option), Unverified, text+": "+c.files.unreadable(tree), "")
 	case s == unknown || made(p, name):
 		c.add(kindOf(option), Unverified, text+" is made when the command runs, or changed by the patch", "")
 	case !reading:

@@ -36,7 +36,7 @@ const (
 	Disk         Check = "disk"         // room for weights and images
 	Placeholder  Check = "placeholder"  // commands that were never filled in
 	Methodology  Check = "methodology"  // variants are measured in the same way
-	Driver       Check = "driver"       // of the devices
+	Driver       Check = "driver"       // of the devices, against the CUDA of images
 )
 
 // Status is what a check found.
@@ -72,13 +72,14 @@ type Input struct {
 	Wheels     []WheelState
 	Images     []ImageState
 	Issues     []Issue
-	Patches    map[string]string  // by candidate: why its patch is refused; empty: it applies
-	Trespasses map[string]Refusal // by candidate: its revision or its patch changes protected files
-	Escapes    map[string]string  // by revision: which link leads out of its tree
-	Pointers   map[string]string  // by revision: which of its files are pointers of Git LFS
-	Devices    []Device           // of the machine that is planned for; nil: not known
-	FreeDisk   int64              // bytes where results are kept; 0: not known
-	Models     func() []ModelSpec `json:"-"` // the project's last; read for a command that names one
+	Patches    map[string]string   // by candidate: why its patch is refused; empty: it applies
+	Trespasses map[string]Refusal  // by candidate: its revision or its patch changes protected files
+	Escapes    map[string]string   // by revision: which link leads out of its tree
+	Pointers   map[string]string   // by revision: which of its files are pointers of Git LFS
+	Lost       map[string]Refusal  // by revision: why its tree cannot be read
+	Devices    map[string][]Device // by machine on which something is measured; none: not known
+	FreeDisk   int64               // bytes where results are kept; 0: not known
+	Models     func() []ModelSpec  `json:"-"` // the project's last; read for a command that names one
 }
 
 // Commit is a commit under study.
@@ -139,9 +140,10 @@ type Benchmark struct {
 	ServerEnv map[string]string
 	Secrets   []string
 	Command   Text
-	Fill      Text // run in the place of Command to fill caches; empty: Command itself is, or there are none
-	Server    Text // empty: none
-	GPUs      int  // devices of a sample; 0: none asked for
+	Fill      Text   // run in the place of Command to fill caches; empty: Command itself is, or there are none
+	Server    Text   // empty: none
+	Machine   string // on which it is measured, as in Devices
+	GPUs      int    // devices of a sample; 0: none asked for
 	Memory    int64
 	Model     string   // RE2 on the name of devices
 	Mended    bool     // recipes may change the files that the commands find
@@ -161,8 +163,10 @@ func (t Text) Empty() bool { return t.Shell == "" && len(t.Argv) == 0 }
 // Device is one GPU.
 type Device struct {
 	Name   string
-	Memory int64 // bytes
-	Driver string
+	Memory int64  // bytes
+	Driver string // version; empty: not known
+	CUDA   string // the newest that the driver serves; empty: not known
+	Brand  string // as requirements of images name it; empty: not known
 }
 
 // WheelState says where a wheel comes from.
@@ -185,6 +189,9 @@ type ImageState struct {
 	Place     string
 	Name      string
 	Unknown   string // why nobody knows which one it is; empty: it is known
+	// variables of its configuration that say which driver it needs; empty: it has none, or they are not known
+	Requires map[string]string
+	Machines []string // of the benchmarks with devices that run in it, as in Input.Devices
 }
 
 // Issue is a known issue that holds for a candidate.
@@ -218,7 +225,7 @@ type Entry struct {
 // Run makes all checks. An error means that the files of revisions could not be read; the findings that need none are
 // returned nevertheless.
 func Run(ctx context.Context, in *Input, r Reader) ([]Finding, error) {
-	files := newFiles(r)
+	files := newFiles(r, in.Lost)
 	for {
 		c := newChecker(in, files)
 		c.all()
@@ -273,6 +280,7 @@ func (c *checker) all() {
 	c.bench = ""
 	c.uncovered()
 	c.disk()
+	c.drivers()
 }
 
 // add notes a finding of the candidate that is being checked.

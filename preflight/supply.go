@@ -25,6 +25,10 @@ func (c *checker) commits() {
 		} else {
 			known[all] = commit
 		}
+		if lost := cmp.Or(c.in.Lost[commit.Rev], c.in.Lost[commit.Parent]); lost.Remedy != "" {
+			c.add(Parent, Warn, lost.Why, lost.Remedy)
+			continue
+		}
 		if !commit.Known {
 			c.add(Parent, Unverified, "the history of "+short(commit.Rev)+" is not known", "")
 			continue
@@ -72,7 +76,7 @@ var (
 
 // hardware checks that a commit changes something for the devices that there are.
 func (c *checker) hardware(commit *Commit) {
-	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.in.Devices, func(d Device) bool {
+	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.devices(), func(d Device) bool {
 		return amdDevice.MatchString(d.Name)
 	}) {
 		return
@@ -90,7 +94,7 @@ func (c *checker) hardware(commit *Commit) {
 	switch {
 	case len(code) > 0 && len(amd) == len(code):
 		status := Fail
-		if len(c.in.Devices) == 0 && !c.wantsNVIDIA(commit.Name) {
+		if len(c.devices()) == 0 && !c.wantsNVIDIA(commit.Name) {
 			status = Warn
 		}
 		c.add(Architecture, status, fmt.Sprintf("all %d changed files are for AMD devices, such as %s", len(code),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/docker/go-units"
 
@@ -14,14 +15,11 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// Jobs is the number of nodes of a plan that run as jobs.
-func Jobs(p *engine.Plan) (n int) {
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action == engine.Run && s.Node.Remote != nil {
-			n++
-		}
-	}
-	return n
+// runsSome reports whether nodes of a plan run as jobs of the executor.
+func (x *Executor) runsSome(p *engine.Plan) bool {
+	return slices.ContainsFunc(p.Steps, func(s engine.Step) bool {
+		return s.Action == engine.Run && s.Node.Resources.Queue == x.Name
+	})
 }
 
 // ready makes the directory of jobs, where the executor has one, and makes sure that files can be written there.
@@ -66,7 +64,7 @@ func (x *Executor) Exceeds(node machine.Host) string {
 
 // Check returns why the jobs of a plan cannot be submitted, and the remedy; nil if they can.
 func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
-	if Jobs(p) == 0 {
+	if !x.runsSome(p) {
 		return nil
 	}
 	if _, err := x.Open(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
@@ -38,6 +39,11 @@ func (j *attempt) refused(ctx context.Context, err error) error {
 	if j.withoutLimit(no.Words) {
 		retry = nil
 	}
+	j.full.Range(func(node, _ any) bool { // perhaps there is no other node
+		j.full.Delete(node)
+		retry = nil
+		return true
+	})
 	return &engine.Failure{Err: err, Retry: retry, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "job_refused", Stage: "submit",
 		Message: no.Error(),
@@ -97,6 +103,10 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 	// At the job's limit of memory, the kernel may end what is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
 		j.takeTranscript(o.Transcript)
+		if o.Failure.Rule == engine.DiskFull && end.Node != "" { // others may have room
+			j.full.Store(end.Node, true)
+			return &engine.Failure{Failure: *o.Failure}
+		}
 		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
 	}
 	return j.lost(id, end)
@@ -192,6 +202,13 @@ func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	}
 }
 
+// patiently tries something until the shared store answers: the job holds nothing on this machine but a place.
+func (j *attempt) patiently(ctx context.Context, try func() error) error {
+	return bucket.Patiently(ctx, 0, func(err error) {
+		j.tell("the shared store does not answer; benchgraph asks again and again (%v)", err)
+	}, try)
+}
+
 // latency is how long a shared store may take to show what another machine has written.
 const latency = 20 * time.Second
 
@@ -199,7 +216,7 @@ const latency = 20 * time.Second
 func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (o Outcome, err error) {
 	for begun := time.Now(); ; {
 		var told error
-		err = j.take(ctx)
+		err = j.patiently(ctx, func() error { return j.take(ctx) })
 		o, told = j.outcomeFrom(ctx, id.Name())
 		j.unsigned = errors.Is(told, errUnsigned)
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
@@ -249,7 +266,9 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 			f.Message += "; " + unbelieved
 			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
 				"else writes to the store"
-		case end.State == "FAILED" || end.State == "COMPLETED": // another job would end in the same way
+		case end.State == job.Failed && len(j.printed.end) == 0:
+			// Slurm also says so of a job whose script never ran, where a controller that was killed had forgotten it.
+		case end.State == job.Failed || end.State == job.Completed: // another job would end in the same way
 			f.Retry = once()
 		}
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
-	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -34,7 +33,6 @@ import (
 	"github.com/benchgraph/benchgraph/remote/again"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/remote/detach"
-	"github.com/benchgraph/benchgraph/remote/pool"
 )
 
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there.
@@ -82,6 +80,7 @@ type Executor struct {
 	owner     func() (string, error) // see ownerOf
 	marks     again.Marks
 	unlimited atomic.Bool // jobs ask for no derived time limits
+	full      sync.Map    // names of nodes whose disks had no room: other jobs avoid them
 }
 
 // NewExecutor returns an Executor.
@@ -93,9 +92,6 @@ func NewExecutor(o Options) *Executor {
 	return &Executor{Options: o, marks: again.Marks{Dir: filepath.Join(o.Project.State, "again")},
 		owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
 }
-
-// Pool returns the pool of this machine with the places of the executor.
-func (x *Executor) Pool(of device.Pool) device.Pool { return pool.New(of, x.Name, x.MaxJobs) }
 
 // Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
 // graph of the node.
@@ -186,7 +182,8 @@ type attempt struct {
 
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
-	if err := j.take(ctx); err == nil { // an earlier apply was killed before it took the result
+	err := j.patiently(ctx, func() error { return j.take(ctx) })
+	if err == nil { // an earlier apply was killed before it took the result
 		j.clean(ctx)
 		return nil
 	}
@@ -200,7 +197,10 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 		unseen, err = j.unseen(ctx, scheduler)
 	}
 	if err == nil {
-		request, err = j.prepare(ctx, drawn)
+		err = j.patiently(ctx, func() (err error) {
+			request, err = j.prepare(ctx, drawn)
+			return err
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("executor %s: %w", j.Name, err)
@@ -337,11 +337,13 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 func (j *attempt) describe(request []byte) job.Job {
 	limit, _ := j.limit()
 	project, _ := json.Marshal(home{host(), j.Project.State}) // texts have no errors
+	var full []string
+	j.full.Range(func(node, _ any) bool { full = append(full, node.(string)); return true })
 	return job.Job{
 		Key: j.key, Exclusive: j.quiet, Name: "benchgraph " + printable.Line(j.address),
 		Request: request, Project: project,
 		Script: script(j.Setup) + "exec " + sh.Quote(j.Program) + " worker \"$" + job.RequestVariable + "\"\n",
-		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ,
+		GPUs:   j.gpus, CPUs: j.cpus, Memory: j.memory, Time: limit, Environ: j.Environ, Avoids: full,
 	}
 }
 

@@ -31,8 +31,16 @@ type Project struct {
 	Machine  string   `json:"machine"`           // name of the machine block for which the graph is planned
 	Confines string   `json:"confines"`          // how the machine with the project confines what it makes
 	WorkDir  string   `json:"work_dir,omitempty"`
+	Aside    *Aside   `json:"aside,omitempty"` // nil: what the file declares is measured
 
 	Shared hclspec.Store `json:"shared"` // with the snapshot, the inputs and the result
+}
+
+// Aside is what a command has measured that the file does not declare: a candidate, or baselines against themselves.
+type Aside struct {
+	Try       *hclspec.Try `json:"try,omitempty"`       // nil: baselines
+	Benchmark string       `json:"benchmark,omitempty"` // that measures the candidate
+	Noise     []string     `json:"noise,omitempty"`     // which baselines, as arguments of noise
 }
 
 // Given is a file of variables.

@@ -63,13 +63,18 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 	return errors.Join(errs...)
 }
 
-// wanted are the keys of the jobs that a plan waits for, the files that count them, and the keys of their inputs.
+// wanted are the keys of the jobs that a plan waits for, the files that count them, and the keys of their inputs. The
+// keys of jobs whose results the plan has are there as false.
 func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error) {
 	wanted, due, planned := map[string]bool{}, map[cache.Key]bool{}, map[cache.Key]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		planned[s.Key] = true
-		if s.Action == engine.Cached || s.Node.Remote == nil {
+		if s.Node.Remote == nil {
+			continue
+		}
+		if s.Action == engine.Cached {
+			wanted[jobKey(s.Key, owner, "")] = false
 			continue
 		}
 		due[s.Key], wanted[jobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true, true
@@ -102,7 +107,8 @@ func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[s
 		case of == owner && (wanted[key] || end == inputEnd && wanted[input]):
 		case of == owner && end == outcomeEnd:
 			left, err := x.readOutcome(ctx, o.Name)
-			if failed[key] = err == nil && left.Failure != nil && age < sweepAge; !failed[key] {
+			_, done := wanted[key]
+			if failed[key] = err == nil && left.Failure != nil && age < sweepAge && !done; !failed[key] {
 				remove = append(remove, o.Name)
 			}
 		case of == owner || age > outcomeAge:

@@ -67,12 +67,12 @@ func (c *contrast) reached(rule Rule) bool {
 	}
 	switch {
 	case c.Blocks < fewest:
-		c.More = next(rule.Looks, c.Blocks)
+		c.More = Next(rule.Looks, c.Blocks)
 		*c = c.without(fmt.Sprintf("no verdict: %d blocks, fewer than the %d that one needs, so these are only numbers",
 			c.Blocks, fewest))
 		return false
 	case c.Look == 0:
-		c.More = next(rule.Looks, c.Blocks)
+		c.More = Next(rule.Looks, c.Blocks)
 		*c = c.without(fmt.Sprintf("no verdict yet: %d of the %d blocks of the first look", c.Blocks, rule.Looks[0]))
 		return false
 	}

@@ -214,7 +214,7 @@ func (c *contrast) decide(rule Rule, survives bool) {
 		return
 	}
 	stopped := ""
-	if c.More = next(rule.Looks, c.Blocks); c.More > 0 && c.estimate.Error > 0 {
+	if c.More = Next(rule.Looks, c.Blocks); c.More > 0 && c.estimate.Error > 0 {
 		last := rule.Looks[len(rule.Looks)-1]
 		if chance := c.chance(last, margin, rule.level(last)); chance < futile {
 			c.More = 0

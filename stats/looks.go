@@ -26,8 +26,8 @@ func Looks(samples, most int) []int {
 	return looks
 }
 
-// next is the number of blocks missing at the first look beyond blocks; 0: there is no further look.
-func next(looks []int, blocks int) int {
+// Next is the number of blocks missing at the first look beyond blocks; 0: there is no further look.
+func Next(looks []int, blocks int) int {
 	for _, look := range looks {
 		if look > blocks {
 			return look - blocks

@@ -43,7 +43,7 @@ func (c *Comparison) ratioText(effect float64, whole bool) string {
 	case !c.factors():
 		return percent(2, effect)
 	case c.Better != Lower || !whole:
-		return factor(effect)
+		return c.factor(effect)
 	}
 	change := math.Inf(1) // of the value itself
 	if effect > -1 {
@@ -53,7 +53,7 @@ func (c *Comparison) ratioText(effect float64, whole bool) string {
 	if math.Abs(change) < 0.1 {
 		text = percent(2, change)
 	}
-	return fmt.Sprintf("%s (%s %s)", factor(effect), c.quantity(), text)
+	return fmt.Sprintf("%s (%s %s)", c.factor(effect), c.quantity(), text)
 }
 
 // factors says whether the effect and the interval of a row are written as ratios: all three, or none.
@@ -64,12 +64,13 @@ func percent(digits int, effect float64) string {
 	return strings.Replace(fmt.Sprintf("%+.*f %%", digits, 100*effect), "-", "−", 1)
 }
 
-// factor writes a relative effect as the ratio that it is: ×3.32.
-func factor(effect float64) string {
+// factor writes a relative effect as the ratio that it is: ×3.32. The ends of an interval have as many digits as the
+// effect.
+func (c *Comparison) factor(effect float64) string {
 	switch {
 	case effect >= 9 || effect < -0.99:
 		return fmt.Sprintf("×%.4g", 1+effect)
-	case math.Abs(effect) < 0.1:
+	case math.Abs(c.Effect) < 0.1:
 		return fmt.Sprintf("×%.4f", 1+effect)
 	}
 	return fmt.Sprintf("×%.2f", 1+effect)

@@ -53,7 +53,7 @@ func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
 		c.Outcome, c.Reason = Loss, "worse: "+text
 	default:
 		c.Outcome, c.Reason = Inconclusive, text+", and the other side varies too much"
-		c.More = next(rule.Looks, c.Blocks)
+		c.More = Next(rule.Looks, c.Blocks)
 	}
 	return c
 }

@@ -176,15 +176,22 @@ func (b *builder) addGroup(g *Group) {
 	if why := g.nothingToMeasure(); why != "" {
 		nobody(Absence{stats.Tie, why})
 	}
-	if b.Spec.Try != nil && !slices.ContainsFunc(taking, func(m Member) bool { return !m.Baseline }) {
-		nobody(Absence{stats.NotRun, "what was to be held against it is not there"})
+	lonely := !apart && b.lonely(g, taking)
+	if lonely {
+		nobody(Absence{stats.NotRun, "nothing to compare it with: no other candidate of its commit can be measured"})
 	}
 	slices.SortFunc(taking, func(x, y Member) int { return strings.Compare(x.Name, y.Name) })
 	trials := b.addTrials(g, taking)
 	for _, m := range g.Members {
-		n := b.add(m.Bench.Block, &benchmarkTask{m}, nil)
+		var unused input.Refs // so that nothing is made for its sake
+		if m.Baseline && lonely {
+			addMember(&unused, m)
+		}
+		n := b.add(m.Bench.Block, &benchmarkTask{m}, unused)
 		if gap, out := g.Absent[m.Name]; out {
-			n.Exclude = gap.exclude()
+			if n.Exclude = gap.exclude(); m.Baseline && lonely {
+				n.Exclude.Action = engine.Skip // it is in order
+			}
 			if b.Causes[m.Bench.Address.String()].Address == m.Fill.String() {
 				b.addFills(g, []Member{m}) // the failure stays to be seen, and to be tried again
 			}
@@ -193,6 +200,14 @@ func (b *builder) addGroup(g *Group) {
 		n.Needs, n.Reads = trials[m.Name], true
 	}
 	b.withdraw(g)
+}
+
+// lonely reports whether of all that a compare is to hold against a baseline, nothing takes part in the group's blocks.
+// What can take part later makes another graph, in which the baseline is measured beside it.
+func (b *builder) lonely(g *Group, taking []Member) bool {
+	other := func(m Member) bool { return !m.Baseline }
+	return len(taking) > 0 && !slices.ContainsFunc(taking, other) && slices.ContainsFunc(g.Members, other) &&
+		slices.ContainsFunc(b.Spec.Compares, func(c hclspec.Compare) bool { return b.IsAbout(&c, g) })
 }
 
 // withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no
@@ -275,7 +290,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		for _, m := range members {
 			n.Estimate += m.Bench.Estimate
 			b.inImage(n, m.Bench.Image)
-			if b.keepsCores(m.Bench.Sandbox, m.Bench.Image) {
+			if b.keepsCores(m.Bench) {
 				n.Resources.Cores = n.Resources.CPUs > 0
 			}
 			b.needMounts(n, m.Bench.Mounts, m.Bench.Image)

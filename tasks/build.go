@@ -5,11 +5,13 @@ package tasks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
@@ -130,6 +132,9 @@ func (b *builder) index() {
 		}
 		if c.Out != nil {
 			b.Excluded[c.Key] = absenceOf(c.Out)
+		}
+		if gap, out := b.lacksPatch(c); out {
+			b.Excluded[c.Key] = gap
 		}
 	}
 	for _, s := range b.Spec.Skips {
@@ -318,7 +323,7 @@ func (b *builder) absent(m Member) (Absence, bool) {
 func (b *builder) addRepo(r *hclspec.Repo) {
 	commits := map[string]bool{}
 	for _, s := range b.Spec.Sources {
-		if s.Repo == r.Address && s.Out == nil {
+		if s.Repo == r.Address && s.Out == nil && b.Lost[s.Rev] == "" {
 			commits[s.Rev] = true
 		}
 	}
@@ -331,10 +336,13 @@ func (b *builder) addSource(s *hclspec.Source) error {
 		return nil
 	}
 	t, err := b.tree(s)
-	if err != nil {
+	if _, out := b.Excluded[s.Candidate]; err != nil && !out {
 		return fmt.Errorf("%s: %w", s.Address, err)
 	}
-	b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	n := b.add(s.Block, sourceTask{t}, nil, s.Repo)
+	if why := b.Lost[s.Rev]; why != "" {
+		n.Lacks = func() string { return why }
+	}
 	return nil
 }
 
@@ -364,18 +372,15 @@ func request(l hclspec.Limits) device.Request {
 func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.Request {
 	var q device.Request
 	for _, m := range members {
-		q.CPUs, q.Memory, q.Disk = max(q.CPUs, m.Bench.CPUs), max(q.Memory, m.Bench.Memory), max(q.Disk, m.Bench.Disk)
-		q.Quiet = q.Quiet || m.Bench.Quiet
-		if g := m.Bench.GPUs; g != nil {
-			q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
-			q.GPUs.Model = b.Seen.model(g.Model)
-		}
+		b.widen(&q, m.Bench)
 	}
-	if q.GPUs.Count > 0 && b.severalKinds() {
-		group, _ := trial.Trial()
-		// else the pool says that there are too few of each
-		if kind, n := b.kindFor(CommitOf(group), q.GPUs); n >= q.GPUs.Count {
-			q.GPUs.Kind = kind
+	if q.GPUs.Count > 0 {
+		devices := b.DevicesFor(members[0].Bench)
+		if group, _ := trial.Trial(); len(slices.Compact(machine.Kinds(devices))) > 1 {
+			// else the pool says that there are too few of each
+			if kind, n := kindFor(devices, CommitOf(group), q.GPUs); n >= q.GPUs.Count {
+				q.GPUs.Kind = kind
+			}
 		}
 	}
 	q.Ports = 1

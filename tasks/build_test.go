@@ -159,3 +159,24 @@ func TestAnEncodedChoiceMakesTheSameGraph(t *testing.T) {
 		t.Errorf("%s\nhere\n%s", strings.Join(there, "\n"), strings.Join(here, "\n"))
 	}
 }
+
+// A patch whose file goes between the evaluation of the project and its graph takes out its candidates and no other.
+func TestAPatchThatIsGoneTakesOutItsCandidate(t *testing.T) {
+	f := factsOf(t, threeVariants)
+	for i := range f.Spec.Candidates {
+		if c := &f.Spec.Candidates[i]; !c.Baseline {
+			c.Patch = "gone.diff"
+		}
+	}
+	for i := range f.Spec.Variants {
+		f.Spec.Variants[i].Optional = f.Spec.Variants[i].Name == "one"
+	}
+	_, d, err := Graph(t.Context(), f, NewChoice())
+	want := map[string]Absence{
+		"c/one": {stats.NoPatch, "no patch: there is no file gone.diff"},
+		"c/two": {stats.NotRun, "no patch: there is no file gone.diff"},
+	}
+	if err != nil || !maps.Equal(d.Excluded, want) {
+		t.Errorf("%v, %v", d.Excluded, err)
+	}
+}

@@ -68,7 +68,13 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
-		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: f.Subject, Failure: *f}))
+		candidate := f.Subject
+		for _, m := range g.Members {
+			if f.IsAbout(m.Candidate) {
+				candidate = m.Candidate
+			}
+		}
+		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
 		return nil
 	}
 	if end.Entry.Dir == "" {
@@ -129,8 +135,8 @@ func (a *accountant) spend(g *Group, nodes input.Refs) {
 			a.seen[attempt.ID] = true
 			spent := findings.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices),
 				Failed: attempt.Failure != nil}
-			if at.Kind == "trial" {
-				spent.Block, spent.Benchmark, spent.Commit = true, at.Name, g.Commit
+			if spent.Block = at.Kind == "trial"; spent.Block || at.Kind == "fill" {
+				spent.Benchmark, spent.Commit = at.Name, g.Commit
 			}
 			a.found.Spent = append(a.found.Spent, spent)
 		}

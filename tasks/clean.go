@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/clocks"
 	"github.com/benchgraph/benchgraph/device/gpu/watch"
-	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -33,15 +32,27 @@ const (
 // errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
 var errContaminated = errors.New("something happened on the devices")
 
-// Devices are those of the machine that is planned for; nil where no benchmark needs any: then nobody asks the driver,
-// which may hang.
-func (p *Facts) Devices() []gpu.Device {
-	if !slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.GPUs != nil }) {
-		return nil
+// Devices are those of this machine, or of the one that everything is planned for; nil where no benchmark that is
+// measured there needs any: then nobody asks the driver, which may hang.
+func (p *Facts) Devices() []gpu.Device { return p.devicesAt(p.Elsewhere) }
+
+// DevicesFor are those of the machine on which a benchmark is measured.
+func (p *Facts) DevicesFor(b *hclspec.Benchmark) []gpu.Device { return p.devicesAt(p.PlaceOf(b)) }
+
+// devicesAt are the devices of a machine, see Devices; nil: this one.
+func (p *Facts) devicesAt(e *Elsewhere) []gpu.Device {
+	if e != nil {
+		return append([]gpu.Device{}, e.Devices...)
 	}
-	return append([]gpu.Device{}, p.AllDevices()...)
+	for i := range p.Spec.Benchmarks {
+		if b := &p.Spec.Benchmarks[i]; b.GPUs != nil && p.PlaceOf(b) == nil {
+			return append([]gpu.Device{}, p.AllDevices()...)
+		}
+	}
+	return nil
 }
 
+// AllDevices are those of this machine, or of the one that everything is planned for.
 func (c Config) AllDevices() []gpu.Device {
 	switch {
 	case c.Elsewhere != nil:
@@ -50,11 +61,6 @@ func (c Config) AllDevices() []gpu.Device {
 		return c.GPUs.Devices()
 	}
 	return nil
-}
-
-// severalKinds says whether the devices of the machine are of more than one kind.
-func (p *Facts) severalKinds() bool {
-	return len(slices.Compact(machine.Kinds(p.Devices()))) > 1
 }
 
 // watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs

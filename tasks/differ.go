@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
@@ -107,7 +108,7 @@ func (p *Drawing) declared(m Member) []methodology.Field {
 	add("samples", strconv.Itoa(b.Design.Samples))
 	if b.Image == (hclspec.Address{}) {
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
-		if !p.sandboxed(b.Sandbox, b.Image, true) {
+		if p.measuredIn(b) == executor.Unconfined {
 			add("network", strconv.FormatBool(b.Network))
 		}
 	}

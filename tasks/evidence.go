@@ -88,7 +88,7 @@ func (p *Services) triesAt(g *Group, m Member) map[int][]sample.Try {
 			continue
 		}
 		for _, a := range attempts {
-			if a.Failure != nil && (!absent || a.Failure.Subject == m.Candidate) {
+			if a.Failure != nil && (!absent || a.Failure.IsAbout(m.Candidate)) {
 				tries[i+1] = append(tries[i+1], voidedTry(a))
 			}
 		}

@@ -72,7 +72,9 @@ type Facts struct {
 	Trees      map[string]string       // by commit: its tree
 	Unresolved map[string]UnknownImage // by name of an image: why nobody knows which one it is
 	machines   []Elsewhere             // of the file; nil: not read yet
-	Refused    Refusals                // candidates and benchmarks that findings take out
+	places     places
+	Lost       map[string]string // by commit: why its tree cannot be had, and what helps
+	Refused    Refusals          // candidates and benchmarks that findings take out
 	// puts the nodes that are made anew among those that stand as an earlier plan left them; nil: all are made anew
 	Standing func(anew []*engine.Node) ([]*engine.Node, error)
 	Seen     Seen
@@ -84,6 +86,7 @@ type Seen struct {
 	Words    map[string]bool          // words of commands: whether the project had a file of that name
 	FixFiles map[string]bool          // names of the files that fixes put in place
 	Patches  map[string]string        // by path: SHA-256
+	texts    map[string][]byte        // of patches, by path
 	Builds   map[string]image.Context // by BuildID: what an image is built from
 	models   map[string]*regexp.Regexp
 }
@@ -94,6 +97,7 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
 		Known: map[string]File{}, Words: map[string]bool{}, FixFiles: map[string]bool{}, Patches: map[string]string{},
+		texts:  map[string][]byte{},
 		Builds: map[string]image.Context{}, models: map[string]*regexp.Regexp{},
 	}}
 	s.shells = shell.Config{
@@ -170,7 +174,7 @@ type Drawing struct {
 	Parts   map[string][]room.Part    // by image: what it is made from
 	Spans   map[*engine.Span][]string // images that are used together, by address
 	Lacking map[string]func() string  // by address: what this machine lacks for a node of a plan for another one
-	Jobs    []*engine.Node            // that Remote runs
+	Jobs    []*engine.Node            // that executors run
 
 	// What the plan of the graph found out:
 
@@ -225,8 +229,8 @@ type Config struct {
 	// bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
 	ImageDisk int64
 	Pool      device.Pool
-	Elsewhere *Elsewhere       // the machine that is planned for; nil: this one
-	Remote    *remote.Executor // runs nodes on machines like that one; nil: they wait
+	Elsewhere *Elsewhere   // the machine that everything is planned for; nil: this one, and those of Reached
+	Reached   []*Elsewhere // machines that executors of the file reach, in its order, see placeOf
 	// what a worker draws a graph from again
 	Drawn      func(context.Context, *Drawing) (remote.Drawn, error)
 	Home       string         // absolute: the directory that the project's is a copy of; empty: it is none

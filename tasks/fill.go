@@ -28,7 +28,7 @@ type fillTask struct{ trialTask }
 
 func (t *fillTask) Describe(d *cache.Description) {
 	m := t.members[0]
-	d.Add("hardware", t.p.HardwareClass())
+	d.Add("hardware", t.p.classFor(m.Bench))
 	t.describeRun(d, m)
 	t.describeImages(d, m)
 	fix.Describe(d, t.refs, m.fixes)

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
@@ -71,7 +73,7 @@ func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 // due are the eligible fixes that are to be applied to a block for a candidate: where the file says when, or where one
 // was learnt for that block from a failure of any variant of its commit. A fix comes after those that it names.
 func (p *Drawing) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
-	return p.dueFor(eligible, block, candidate, func(fix string) bool { return Learnt(p.Lock, fix, block, candidate) })
+	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.Learnt(fix, block, candidate) })
 }
 
 // dueFor is due with a say in what counts as learnt.
@@ -124,11 +126,25 @@ func (b *builder) readFixFiles(ctx context.Context) error {
 	return nil
 }
 
-// Learnt reports whether a lock has a fix for a block and the commit of a candidate.
-func Learnt(l *lockfile.Lock, fix string, block hclspec.Address, candidate string) bool {
-	return slices.ContainsFunc(l.Fixes[fix], func(one lockfile.Fix) bool {
-		return one.Commit == CommitOf(candidate) && isAt(one, block)
+// Learnt reports whether the lock has a fix for a block and the commit of a candidate.
+func (p *Facts) Learnt(fix string, block hclspec.Address, candidate string) bool {
+	if len(p.Lock.Fixes[fix]) == 0 {
+		return false
+	}
+	commit := CommitOf(candidate)
+	rev := p.revOf(commit)
+	return slices.ContainsFunc(p.Lock.Fixes[fix], func(one lockfile.Fix) bool {
+		return one.Holds(commit, rev) && isAt(one, block)
 	})
+}
+
+// revOf is the revision that a commit stands for; empty where it has no code, and where there is no such commit.
+func (p *Facts) revOf(commit string) string {
+	i := slices.IndexFunc(p.Spec.Commits, func(c hclspec.Commit) bool { return c.Name == commit })
+	if i < 0 || !lockfile.ObjectName(p.Spec.Commits[i].Rev) {
+		return ""
+	}
+	return p.Spec.Commits[i].Rev
 }
 
 // isAt reports whether a fix was learnt for a block.
@@ -191,6 +207,7 @@ func (b *builder) gatherFixes() {
 func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Cure {
 	c := p.candidates[candidate]
 	patched := c != nil && c.Patch != ""
+	rev := p.revOf(CommitOf(cmp.Or(candidate, block.Key)))
 	var all []fix.Cure
 	for _, a := range eligible {
 		f := p.fixes[a]
@@ -200,13 +217,27 @@ func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candi
 		if _, ok := f.Case(block, candidate); !ok {
 			continue
 		}
-		one := fix.Cure{Fix: f, At: blockOf(block)}
+		one := fix.Cure{Fix: f, At: blockOf(block), Rev: rev}
 		if patched && !f.Patches {
 			one.At = ""
 		}
 		all = append(all, one)
 	}
 	return all
+}
+
+// SubjectOf is the candidate that a failure of a node is about: that of the block's member, or the node's key. The
+// commit may have been renamed since.
+func SubjectOf(n *engine.Node, f *failure.Failure) string {
+	if t, ok := n.Task.(*trialTask); ok {
+		for _, m := range t.members {
+			if m.Candidate != "" && f.IsAbout(m.Candidate) {
+				return m.Candidate
+			}
+		}
+	}
+	a, _ := hclspec.ParseAddress(n.Address)
+	return a.Key
 }
 
 // CuresOf are the fixes that a failure of a node, or of a member of a block, may teach, and those that are applied

@@ -25,8 +25,8 @@ func DigestOf(l *lockfile.Lock, name string) string {
 	return l.Images[name].Digest
 }
 
-// baseOf is what the name of an image means.
-func baseOf(l *lockfile.Lock, name string) image.Base {
+// BaseOf is what the name of an image means.
+func BaseOf(l *lockfile.Lock, name string) image.Base {
 	return image.Base{Name: name, Digest: DigestOf(l, name), Size: l.Images[name].Size}
 }
 
@@ -42,7 +42,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 		b.addOut(s.Block)
 		return nil
 	}
-	t := &image.Task{Maker: b.Maker, Spec: s, Dir: b.Spec.Dir, From: baseOf(b.Lock, s.From),
+	t := &image.Task{Maker: b.Maker, Spec: s, Dir: b.Spec.Dir, From: BaseOf(b.Lock, s.From),
 		Cures: b.cures(b.eligible(s.Fixes), s.Address, s.Candidate), Fixes: b.dueIn(s)}
 	t.Rev, t.Source = b.revisionOf(s)
 	t.Refs.Add(s.Base)
@@ -86,7 +86,7 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	}
 	due := b.dueFor(b.eligible(s.Fixes), s.Address, candidate, func(fix string) bool {
 		any := func(l lockfile.Fix) bool { return isAt(l, s.Address) }
-		return Learnt(b.Lock, fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
+		return b.Learnt(fix, s.Address, candidate) || candidate == "" && !b.begun[s.Address] &&
 			slices.ContainsFunc(b.Lock.Fixes[fix], any)
 	})
 	for base := b.images[s.Base]; base != nil; base = b.images[base.Base] {
@@ -146,7 +146,7 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 		return unknown, err
 	}
 	for _, name := range t.Context.Bases {
-		t.Bases = append(t.Bases, baseOf(b.Lock, name))
+		t.Bases = append(t.Bases, BaseOf(b.Lock, name))
 		if base, ok := b.Unresolved[name]; ok {
 			unknown = base
 		}

@@ -89,7 +89,7 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 	of.Image = image
 	return l.t.p.enter(ctx, l.env, l.t.refs, &of, shell.Place{
 		Dir: dir, Out: filepath.Join(l.out, out), Tree: tree, Node: l.m.Bench.Address, Keyed: true,
-	}, true, l.m.cures, l.m.built)
+	}, l.t.p.measuredIn(l.m.Bench), l.m.cures, l.m.built)
 }
 
 // admit looks at what the lifecycle left.

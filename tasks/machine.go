@@ -12,49 +12,74 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
-// Elsewhere is another machine than this one, for which a project is planned. Keys of trials have its class and keys of
+// Elsewhere is another machine than this one, for which nodes are planned. Keys of trials have its class and keys of
 // builds its architecture; what a node needs is held against what that machine has.
 type Elsewhere struct {
 	Name string // for people
 	*machine.Profile
-	Pool device.Pool // of that machine; it only says what fits
-	Here bool        // this process runs on a machine like that one, and makes everything
+	Pool   device.Pool      // of that machine; it only says what fits
+	Remote *remote.Executor // runs nodes as jobs of By; nil: they wait
+	Here   bool             // this process runs on a machine like that one, and makes everything
 	// how the machine with the project confines what it makes; "": that is this machine
 	Builder executor.Confinement
+	By      *declared.Executor // that reaches machines like that one; nil: none does
 }
 
-// platform is the platform that builds are for, as Go names it.
+// Others are the other machines for which something is planned.
+func (c *Config) Others() []*Elsewhere {
+	if c.Elsewhere != nil {
+		return []*Elsewhere{c.Elsewhere}
+	}
+	return c.Reached
+}
+
+// Executors run nodes as jobs, those that a plan may use, in the order of the file.
+func (c *Config) Executors() (all []*remote.Executor) {
+	for _, e := range c.Others() {
+		if e.Remote != nil {
+			all = append(all, e.Remote)
+		}
+	}
+	return all
+}
+
+// platform is the platform that builds are for, as Go names it: one for all machines.
 func (p *Services) platform() (system, arch string) {
-	if p.Elsewhere != nil {
-		return p.Elsewhere.Host.OS, p.Elsewhere.Host.Arch
+	for _, e := range p.Others() {
+		return e.Host.OS, e.Host.Arch
 	}
 	return runtime.GOOS, runtime.GOARCH
 }
 
-// settleElsewhere takes from the nodes what this machine lacks: the plan is for the other one. What this machine lacks
-// is asked again when nodes are chosen that are made here. An executor takes the nodes that only the other one runs.
+// settleElsewhere takes from nodes that are planned for another machine what this one lacks. What this machine lacks is
+// asked again when nodes are chosen that are made here. An executor takes the nodes that only the other one runs.
 func (b *builder) settleElsewhere() {
-	if b.Elsewhere == nil || b.Elsewhere.Here {
-		return
-	}
 	b.Lacking = map[string]func() string{}
 	for _, n := range b.list {
-		// A build asks the mirror of its repo for the tree or the version.
-		if x := b.Config.Remote; x != nil && x.Wanted(n.Address) && !Builds(n) && b.Apart(n) != "" {
-			x.Take(n, b.Spec, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
+		e := b.PlaceOfNode(n)
+		if e == nil || e.Here {
+			continue
+		}
+		if e.sends(n) && b.Apart(n) != "" {
+			e.Remote.Take(n, b.Spec, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
 			b.Jobs = append(b.Jobs, n)
 			continue
 		}
 		if n.Lacks != nil {
 			b.Lacking[n.Address] = n.Lacks
 			n.Lacks = nil
+		}
+		if e.By != nil && b.Apart(n) != "" {
+			n.Resources.Queue = e.By.Name // by which what it needs is held against that machine
 		}
 	}
 }
@@ -118,8 +143,12 @@ func WaitingEnd(end engine.End, machine string) engine.End {
 	return end
 }
 
-// Apart says why this machine can never run a node of a plan for another one; "" if it can.
+// Apart says why this machine can never run a node that is planned for another one; "" if it can, or if the node is not
+// planned for another one.
 func (p *Drawing) Apart(n *engine.Node) string {
+	if e := p.PlaceOfNode(n); e == nil || e.Here {
+		return ""
+	}
 	if err := p.Pool.Fits(n.Resources); err != nil {
 		return err.Error()
 	}
@@ -149,12 +178,31 @@ func (c *Class) String() string {
 	return strings.Join(append(sortedKeys(kinds), c.Hardware), "; ")
 }
 
-// HardwareClass is that of this machine, or of another one that is looked at as if it were this.
-func (p *Facts) HardwareClass() string {
+// classFor is the class of the machine on which a benchmark is measured, or of another one that is looked at as if it
+// were that.
+func (p *Facts) classFor(b *hclspec.Benchmark) string {
 	if p.As != nil {
 		return p.As.Hardware
 	}
+	return p.classAt(p.PlaceOf(b))
+}
+
+// classAt is the class of a machine; nil: this one.
+func (p *Facts) classAt(e *Elsewhere) string {
+	if e != nil {
+		return e.Host.Class().String()
+	}
 	return p.Hardware
+}
+
+// MachineFor returns the class and the devices of the machine for which a node is planned, or of another one that is
+// looked at as if it were that.
+func (p *Drawing) MachineFor(n *engine.Node) (class string, devices []gpu.Device) {
+	e := p.PlaceOfNode(n)
+	if class = p.classAt(e); p.As != nil {
+		class = p.As.Hardware
+	}
+	return class, p.devicesAt(e)
 }
 
 // gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no
@@ -164,7 +212,8 @@ func (p *Facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 		return p.As.GPUs[gpuRequest(trial, g)]
 	}
 	group, _ := trial.Trial()
-	kind, n := p.kindFor(CommitOf(group), device.GPUs{Count: g.Count, Memory: g.Memory, Model: p.Seen.model(g.Model)})
+	kind, n := kindFor(p.devicesAt(p.placeOfTrial(trial)), CommitOf(group),
+		device.GPUs{Count: g.Count, Memory: g.Memory, Model: p.Seen.model(g.Model)})
 	if n == 0 {
 		return nil
 	}
@@ -176,10 +225,10 @@ func (p *Facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 // the highest counts. So a kind that comes or goes moves no commit between the others. A device that is away, such as
 // one that hangs, moves none unless too few of its kind are left; where too few are left of each kind, the draw is as
 // if they were there, so that what was measured is still found.
-func (p *Facts) kindFor(commit string, want device.GPUs) (chosen string, n int) {
+func kindFor(devices []gpu.Device, commit string, want device.GPUs) (chosen string, n int) {
 	count := map[string]int{}
 	most := 0
-	for _, d := range p.Devices() {
+	for _, d := range devices {
 		if want.Suits(d) {
 			kind := machine.KindOf(d)
 			count[kind]++
@@ -235,9 +284,9 @@ func ClassIn(trial hclspec.Address, text string) *Class {
 	return c
 }
 
-// IsOurs says whether what a trial's key says of its machine is true of this one.
+// IsOurs says whether what a trial's key says of its machine is true of the one where the trial runs.
 func (p *Facts) IsOurs(trial hclspec.Address, c *Class) bool {
-	if c.Hardware != p.Hardware {
+	if c.Hardware != p.classAt(p.placeOfTrial(trial)) {
 		return false
 	}
 	for i := range p.Spec.Benchmarks {

@@ -20,7 +20,7 @@ func (p *Drawing) methodology(m Member) methodology.Description {
 	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
 	add("metrics", fmt.Sprint(m.Bench.Metrics.Format, " ", m.Bench.Metrics.File))
 	if p.SandboxWord(m.Bench.Sandbox) == "default" && m.Bench.Image == (hclspec.Address{}) &&
-		!p.sandboxed(m.Bench.Sandbox, m.Bench.Image, true) {
+		p.measuredIn(m.Bench) == executor.Unconfined {
 		add("sandbox", "none: this machine makes none")
 	}
 	for _, c := range m.Bench.Metrics.Custom {
@@ -74,7 +74,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 		add("network", strconv.FormatBool(b.Network))
 		add("limits", fmt.Sprintf("%d cores, %d bytes", b.CPUs, b.Memory))
 	}
-	switch p.confinement(b.Sandbox, b.Image, true) {
+	switch p.measuredIn(b) {
 	case executor.Namespaces:
 		add("sandbox", "namespaces of its own")
 		add("network", strconv.FormatBool(b.Network))
@@ -82,7 +82,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 		add("sandbox", "Landlock alone: this machine makes no namespaces")
 		add("network", strconv.FormatBool(b.Network))
 	}
-	if p.keepsCores(b.Sandbox, b.Image) {
+	if p.keepsCores(b) {
 		add("limits", fmt.Sprintf("%d cores", b.CPUs))
 	}
 	if c := b.Canary; c != nil {

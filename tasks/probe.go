@@ -31,14 +31,14 @@ type probeTask struct {
 func (t *probeTask) Describe(d *cache.Description) {
 	t.refs.DescribeCommand(d, "probe", t.spec.Probe)
 	t.refs.DescribeImage(d, t.image, false)
-	t.p.describeSandbox(d, t.spec.Sandbox, t.image, false)
+	describeSandbox(d, t.p.madeIn(t.spec.Sandbox, t.image))
 }
 
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	sh, err := t.p.enter(ctx, env, t.refs, &hclspec.Work{Image: t.image, Sandbox: t.spec.Sandbox}, shell.Place{
 		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
 		InOut: true, // which is empty: the tree would be taken for what is installed
-	}, false, nil, nil)
+	}, t.p.madeIn(t.spec.Sandbox, t.image), nil, nil)
 	if err != nil {
 		return err
 	}

@@ -14,45 +14,53 @@ func (p *Facts) SandboxWord(own string) string {
 	return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, executor.StandardSandbox)
 }
 
-// confinement returns how the commands of a block are confined, given the word of the block and its image: of one that
-// is measured, on the machine that is planned for. Only namespaces are what required asks for.
-func (p *Facts) confinement(own string, image hclspec.Address, measured bool) executor.Confinement {
+// measuredIn returns how the measured commands of a benchmark are confined, on the machine where they run.
+func (p *Facts) measuredIn(b *hclspec.Benchmark) executor.Confinement {
+	makes := executor.SandboxOf
+	if e := p.PlaceOf(b); e != nil && e.Host.Sandbox != "" {
+		makes = func() executor.Confinement { return executor.Confinement(e.Host.Sandbox) }
+	}
+	return p.confinement(b.Sandbox, b.Image, makes)
+}
+
+// madeIn returns how the commands of a block that is not measured are confined, given its word and its image.
+func (p *Facts) madeIn(own string, image hclspec.Address) executor.Confinement {
+	makes := executor.SandboxOf
+	if e := p.Elsewhere; e != nil && e.Builder != "" {
+		makes = func() executor.Confinement { return e.Builder }
+	}
+	return p.confinement(own, image, makes)
+}
+
+// confinement returns how commands are confined by the word of their block, on a machine that makes one sort of
+// sandboxes. Only namespaces are what required asks for.
+func (p *Facts) confinement(own string, image hclspec.Address,
+	makes func() executor.Confinement) executor.Confinement {
 	switch word := p.SandboxWord(own); {
 	case image != (hclspec.Address{}) || word == "none":
 		return executor.Unconfined
 	case word == "required":
 		return executor.Namespaces
 	}
-	switch e := p.Elsewhere; {
-	case e != nil && measured && e.Host.Sandbox != "":
-		return executor.Confinement(e.Host.Sandbox)
-	case e != nil && !measured && e.Builder != "":
-		return e.Builder
-	}
-	return executor.SandboxOf()
+	return makes()
 }
 
-// sandboxed says whether the commands of a block run in a sandbox.
-func (p *Facts) sandboxed(own string, image hclspec.Address, measured bool) bool {
-	return p.confinement(own, image, measured) != executor.Unconfined
-}
-
-// keepsCores reports whether the measured commands of a block get no more cores than it says: in a sandbox, where the
-// machine enforces that.
-func (p *Facts) keepsCores(own string, image hclspec.Address) bool {
-	if !p.sandboxed(own, image, true) {
+// keepsCores reports whether the measured commands of a benchmark get no more cores than it says: in a sandbox, where
+// the machine enforces that.
+func (p *Facts) keepsCores(b *hclspec.Benchmark) bool {
+	if p.measuredIn(b) == executor.Unconfined {
 		return false
 	}
-	if e := p.Elsewhere; e != nil && e.Host.Sandbox != "" {
+	if e := p.PlaceOf(b); e != nil && e.Host.Sandbox != "" {
 		return e.Host.Enforces
 	}
 	e, err := executor.Enforced()
 	return err == nil && e.CPUs
 }
 
-// hides are the directories that commands in a sandbox must not see; nil: there is no sandbox.
-func (p *Facts) hides(own string, image hclspec.Address, measured bool) []string {
-	if !p.sandboxed(own, image, measured) {
+// hides are the directories that commands must not see; nil: they are not confined.
+func (p *Facts) hides(in executor.Confinement) []string {
+	if in == executor.Unconfined {
 		return nil
 	}
 	dirs := append([]string{p.Spec.Dir, p.StateDir, p.StoreDir}, p.Hidden...)
@@ -64,9 +72,9 @@ func (p *Facts) hides(own string, image hclspec.Address, measured bool) []string
 
 // describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before
 // there were sandboxes.
-func (p *Facts) describeSandbox(d *cache.Description, own string, image hclspec.Address, measured bool) {
-	if c := p.confinement(own, image, measured); c != executor.Unconfined {
-		d.Add("sandbox", string(c))
+func describeSandbox(d *cache.Description, in executor.Confinement) {
+	if in != executor.Unconfined {
+		d.Add("sandbox", string(in))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/stats"
 )
 
 // repoTask fetches what the lock pins into the repo's mirror. Its output is the list of what the mirror then holds.
@@ -42,6 +43,12 @@ func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
 	found, err := mirror.Resolve(ctx, t.commits)
 	if err != nil {
 		return gitFailure(err)
+	}
+	if err := mirror.Keep(ctx, t.commits); err != nil {
+		if ctx.Err() != nil || git.DiskFull(err) {
+			return gitFailure(err)
+		}
+		fmt.Fprintf(env.Log, "what is pinned is not kept: %v\n", err) // a repository that lacks objects, say
 	}
 	var list []byte
 	for _, c := range t.commits {
@@ -72,9 +79,41 @@ func (p *Facts) tree(s *hclspec.Source) (*tree, error) {
 		return t, nil
 	}
 	var err error
-	t.bytes, err = os.ReadFile(p.Spec.Path(s.Patch))
-	p.Seen.Patches[s.Patch] = t.digest()
+	t.bytes, err = p.patchText(s.Patch)
 	return t, err
+}
+
+// patchText is a patch as it was when it was read first: an apply measures what it planned, also where the file is
+// changed or removed meanwhile.
+func (p *Facts) patchText(path string) ([]byte, error) {
+	if text, known := p.Seen.texts[path]; known {
+		return text, nil
+	}
+	text, err := os.ReadFile(p.Spec.Path(path))
+	if err == nil {
+		p.Seen.texts[path], p.Seen.Patches[path] = text, fmt.Sprintf("%x", sha256.Sum256(text))
+	}
+	return text, err
+}
+
+// lacksPatch says why a candidate has no patch although its file was there when the project was read.
+func (b *builder) lacksPatch(c *hclspec.Candidate) (Absence, bool) {
+	if c.Patch == "" || c.Out != nil {
+		return Absence{}, false
+	}
+	_, err := b.patchText(c.Patch)
+	optional := slices.ContainsFunc(b.Spec.Variants, func(v hclspec.Variant) bool {
+		return v.Name == c.Variant && v.Optional
+	})
+	switch {
+	case err == nil:
+		return Absence{}, false
+	case errors.Is(err, os.ErrNotExist) && optional:
+		return Absence{stats.NoPatch, "no patch: there is no file " + c.Patch}, true
+	case errors.Is(err, os.ErrNotExist):
+		return Absence{stats.NotRun, "no patch: there is no file " + c.Patch}, true
+	}
+	return Absence{stats.NotRun, fmt.Sprintf("patch %s cannot be read: %v", c.Patch, err)}, true
 }
 
 // Describe names the tree by content: where it comes from and how it is spelt do not matter.

@@ -65,7 +65,8 @@ type trialTask struct {
 
 func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
-	d.Add("hardware", t.p.HardwareClass()) // another class of machine is another result, also in a shared store
+	// Another class of machine is another result, also in a shared store.
+	d.Add("hardware", t.p.classFor(t.members[0].Bench))
 	if c := t.trusted().Bench.Canary; c != nil {
 		t.refs.DescribeCommand(d, "canary before each member", c.Command)
 	}
@@ -109,8 +110,8 @@ func (t *trialTask) describeRun(d *cache.Description, m Member) {
 	d.Add("network", strconv.FormatBool(b.Network))
 	t.p.describeMounts(d, b.Mounts)
 	t.describeCaches(d, m)
-	t.p.describeSandbox(d, b.Sandbox, b.Image, true)
-	if t.p.keepsCores(b.Sandbox, b.Image) {
+	describeSandbox(d, t.p.measuredIn(b))
+	if t.p.keepsCores(b) {
 		d.Add("cores", "enforced")
 	}
 	if s := b.Server; s != nil {

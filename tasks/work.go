@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
@@ -68,20 +69,21 @@ func (w *work) describe(d *cache.Description, data []hclspec.Data, outputs []str
 	w.refs.DescribeData(d, data)
 	w.refs.DescribeImage(d, w.of.Image, w.of.Network)
 	w.p.describeMounts(d, w.of.Mounts)
-	w.p.describeSandbox(d, w.of.Sandbox, w.of.Image, false)
+	describeSandbox(d, w.p.madeIn(w.of.Sandbox, w.of.Image))
 	fix.Describe(d, w.refs, w.fixes)
 	d.Add("outputs", outputs...)
 }
 
 // enter opens a shell for the command.
 func (w *work) enter(ctx context.Context, env *engine.Env, at shell.Place) (*fix.Shell, error) {
-	return w.p.enter(ctx, env, w.refs, w.of, at, false, w.cures, w.built)
+	in := w.p.madeIn(w.of.Sandbox, w.of.Image)
+	return w.p.enter(ctx, env, w.refs, w.of, at, in, w.cures, w.built)
 }
 
 // enter opens a shell at a place for commands that run like those of a block: in its image, or on the host. From its
 // failures those of the cures may be learnt that are not applied yet.
 func (p *Facts) enter(ctx context.Context, env *engine.Env, r input.Refs, of *hclspec.Work, at shell.Place,
-	measured bool, cures []fix.Cure, applied []fix.Due) (*fix.Shell, error) {
+	in executor.Confinement, cures []fix.Cure, applied []fix.Due) (*fix.Shell, error) {
 	var err error
 	if at.Mounts, err = p.openMounts(ctx, of.Mounts, of.Image != hclspec.Address{}); err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func (p *Facts) enter(ctx context.Context, env *engine.Env, r input.Refs, of *hc
 		at.Env = of.Env
 	}
 	at.Limits, at.Network, at.Secrets = of.Limits, of.Network, of.Secrets
-	at.Hidden = p.hides(of.Sandbox, of.Image, measured)
+	at.Hidden = p.hides(in)
 	if of.Image != (hclspec.Address{}) {
 		rec, err := image.Read(r.Input(env, of.Image).Entry)
 		if err != nil {

@@ -69,7 +69,7 @@ func (p *Planned) pinned() bool {
 			return false
 		}
 	}
-	return len(p.Unresolved) == 0
+	return len(p.Unresolved)+len(p.Lost) == 0 // a commit that its repo has lost may come back
 }
 
 // world is all that the plan as a whole depends on; false when something of it has changed since it was looked at.

@@ -95,7 +95,7 @@ func (p *Resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 			if p.Lock.Images == nil {
 				p.Lock.Images = map[string]lockfile.Image{}
 			}
-			p.Lock.Images[w.name] = lockfile.Image{Digest: pin.Digest, Size: pin.Size}
+			p.Lock.Images[w.name] = lockfile.Image{Digest: pin.Digest, Size: pin.Size, Requires: pin.Requires}
 			changed = true
 			return nil
 		})

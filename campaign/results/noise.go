@@ -124,12 +124,12 @@ func (s *Stored) knownRows(ctx context.Context, address string, due map[string]*
 // isClass says whether samples of a class of hardware are those of the class that would run a block.
 func (s *Stored) isClass(hardware string, n *engine.Node) bool {
 	q := n.Resources.GPUs
+	class, devices := s.MachineFor(n)
 	if q.Count == 0 {
-		return hardware == s.HardwareClass()
+		return hardware == class
 	}
-	return slices.ContainsFunc(machine.Kinds(s.Devices()), func(kind string) bool {
-		return (q.Kind == "" || q.Kind == kind) &&
-			hardware == fmt.Sprintf("%s, %d × %s", s.HardwareClass(), q.Count, kind)
+	return slices.ContainsFunc(machine.Kinds(devices), func(kind string) bool {
+		return (q.Kind == "" || q.Kind == kind) && hardware == fmt.Sprintf("%s, %d × %s", class, q.Count, kind)
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
-	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -34,18 +33,12 @@ func (l *Learner) Learn(plan *engine.Plan) (news []string) {
 	for i := range plan.Steps {
 		if s := &plan.Steps[i]; s.Failure != nil {
 			f := s.Failure.Failure
-			candidate := subjectOf(s.Node, f)
+			candidate := tasks.SubjectOf(s.Node, f)
 			cures, _ := tasks.CuresOf(s.Node, candidate)
 			news = append(news, l.teach(f.Rule, cures, candidate, f.Evidence)...)
 		}
 	}
 	return news
-}
-
-// subjectOf is the candidate that a failure is about: that of the block's member, or the node's key.
-func subjectOf(n *engine.Node, f *failure.Failure) string {
-	a, _ := hclspec.ParseAddress(n.Address)
-	return cmp.Or(f.Subject, a.Key)
 }
 
 // teach adds the fix that a rule asks for to the lock, and returns the news for the user. It returns nil if the lock
@@ -56,10 +49,7 @@ func (l *Learner) teach(rule string, cures []fix.Cure, candidate, evidence strin
 		return nil
 	}
 	learnt.Evidence = evidence
-	if l.Lock.Fixes == nil {
-		l.Lock.Fixes = map[string][]lockfile.Fix{}
-	}
-	l.Lock.Fixes[name] = append(l.Lock.Fixes[name], learnt)
+	l.Lock.Learn(name, learnt)
 	return []string{fmt.Sprintf("fix.%s learnt for %s: %s (applied to %s)", name, cmp.Or(learnt.Commit, "all"),
 		evidence, learnt.At)}
 }
@@ -73,9 +63,10 @@ func lesson(lock *lockfile.Lock, rule string, cures []fix.Cure, candidate string
 	if !wanted || at < 0 {
 		return name, learnt, false
 	}
-	learnt = lockfile.Fix{Commit: tasks.CommitOf(candidate), At: cures[at].At}
+	c := cures[at]
+	learnt = lockfile.Fix{Commit: tasks.CommitOf(candidate), Rev: c.Rev, At: c.At}
 	return name, learnt, !slices.ContainsFunc(lock.Fixes[name], func(known lockfile.Fix) bool {
-		return known.Commit == learnt.Commit && (known.At == "" || known.At == learnt.At)
+		return known.Holds(learnt.Commit, learnt.Rev) && (known.At == "" || known.At == learnt.At)
 	})
 }
 
@@ -101,7 +92,7 @@ func (l *Learner) Relearn(ctx context.Context, s *results.Stored) (news []string
 // recognize learns the fix whose detect matches a failure that is remembered, in the line that stands for it or else in
 // the complete log of the attempt: in the part of a member, for a block.
 func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member string) []string {
-	candidate := subjectOf(n, f)
+	candidate := tasks.SubjectOf(n, f)
 	cures, applied := tasks.CuresOf(n, candidate)
 	rules := fix.Detectors(cures, applied)
 	asked := func(r metrics.Rule) bool { return r.Name == f.Rule } // apply learns this one by itself

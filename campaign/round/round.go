@@ -171,7 +171,7 @@ func (r *Round) due(c tasks.Cause) string {
 	if !ok || c.Attempt.Failure == nil {
 		return ""
 	}
-	candidate := subjectOf(step.Node, c.Attempt.Failure)
+	candidate := tasks.SubjectOf(step.Node, c.Attempt.Failure)
 	cures, _ := tasks.CuresOf(step.Node, candidate)
 	if name, _, isNew := lesson(r.Lock, c.Attempt.Failure.Rule, cures, candidate); isNew {
 		return "fix." + name
@@ -211,7 +211,7 @@ func (r *Round) breaksBlocks(g *tasks.Group, m tasks.Member) (tasks.Absence, boo
 		if !ok || step.Failure == nil || m.Baseline || m.Candidate == "" {
 			continue
 		}
-		if f := step.Failure.Failure; f.Class.Retried() && f.Subject == m.Candidate {
+		if f := step.Failure.Failure; f.Class.Retried() && f.IsAbout(m.Candidate) {
 			return tasks.Absence{Outcome: stats.Infra, Why: findings.Explain(f)}, true
 		}
 	}
@@ -232,7 +232,7 @@ func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	if _, stored := step.Stored(); stored || step.Action != engine.Blocked && step.Action != engine.Skip {
 		return tasks.Absence{}, false
 	}
-	for _, dep := range step.Node.Needs {
+	for _, dep := range slices.Concat(step.Node.Needs, step.Node.Order) {
 		if s, ok := plan.Step(dep.Address); ok {
 			if gap, out := causeOf(plan, s); out {
 				return gap, true
@@ -269,7 +269,7 @@ func (r *Round) causeBehind(g *tasks.Group, m tasks.Member) (tasks.Cause, bool) 
 		if _, stored := step.Stored(); stored {
 			return tasks.Cause{}, false
 		}
-		for _, dep := range step.Node.Needs {
+		for _, dep := range slices.Concat(step.Node.Needs, step.Node.Order) {
 			if s, ok := r.Plan.Step(dep.Address); ok {
 				if c, found := follow(s); found {
 					return c, true
@@ -287,7 +287,7 @@ func (r *Round) causeBehind(g *tasks.Group, m tasks.Member) (tasks.Cause, bool) 
 	}
 	for _, t := range g.Trials {
 		step, ok := r.Plan.Step(t.At.String())
-		if ok && step.Failure != nil && step.Failure.Failure.Subject == m.Candidate {
+		if ok && step.Failure != nil && step.Failure.Failure.IsAbout(m.Candidate) {
 			return tasks.Cause{Address: t.At.String(), Attempt: *step.Failure}, true
 		}
 	}
@@ -301,6 +301,8 @@ func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 		return stats.Infra
 	case tasks.KnownIssue(f):
 		return stats.Skipped
+	case n.Kind == "repo": // nothing was found out of the candidate
+		return stats.NotRun
 	case n.Kind == "fill": // it ran, as in a block
 		return stats.Failed
 	}

@@ -20,6 +20,7 @@ type Files struct {
 	Dir     string // of the project, absolute
 	History string // file
 	Lock    string // file
+	Patch   string // file, of a candidate that the file does not declare; it may not be there
 	Found   *Found
 }
 
@@ -123,7 +124,7 @@ func open(root *os.Root) (*Files, error) {
 	}
 	dir := filepath.Join(root.Name(), projectPart)
 	return &Files{Dir: dir, Found: doc.Found, Lock: filepath.Join(dir, lockFile),
-		History: filepath.Join(root.Name(), historyFile)}, nil
+		History: filepath.Join(root.Name(), historyFile), Patch: filepath.Join(root.Name(), patchFile)}, nil
 }
 
 // make makes the names that need only be there, and the links and directories of build contexts.

@@ -34,6 +34,7 @@ import (
 const (
 	documentFile = "snapshot.json"
 	historyFile  = "history"  // answers from the histories of repos
+	patchFile    = "try.diff" // of a candidate that the file does not declare
 	projectPart  = "project/" // files of the project's directory
 	lockFile     = "benchgraph.lock.hcl"
 )
@@ -99,7 +100,11 @@ func (t *taking) gather(past *history.Cache) error {
 		t.add(name, hex.EncodeToString(sum[:]), false)
 	}
 	for name, sum := range t.Seen.Patches {
-		t.add(name, sum, false)
+		if filepath.IsAbs(name) { // those of the file are files of the project
+			t.files[patchFile] = wanted{name, sum, false}
+		} else {
+			t.add(name, sum, false)
+		}
 	}
 	for i := range spec.Fixes {
 		for _, c := range spec.Fixes[i].Cases {
@@ -173,8 +178,10 @@ func tooLarge(address, file string) error {
 
 // Check returns why the jobs of a plan cannot be made, and the remedy; nil if they can.
 func Check(ctx context.Context, d *tasks.Drawing, p *engine.Plan) *failure.Failure {
-	if f := d.Config.Remote.Check(ctx, p); f != nil {
-		return f
+	for _, x := range d.Config.Executors() {
+		if f := x.Check(ctx, p); f != nil {
+			return f
+		}
 	}
 	t := &taking{Drawing: d, files: map[string]wanted{}}
 	for i := range p.Steps {

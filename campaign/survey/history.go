@@ -1,10 +1,13 @@
 package survey
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
@@ -21,14 +24,16 @@ func (p *survey) historyOf(ctx context.Context, in *preflight.Input, patches map
 	whole := true
 	for i := range p.Spec.Repos {
 		repo := p.Spec.Repos[i].Address
-		if err := p.historyIn(ctx, repo, in, patches); err != nil {
+		err := p.historyIn(ctx, repo, in, patches)
+		if err != nil && !errors.Is(err, errLost) {
 			fmt.Fprintf(p.Progress, "preflight: %s: %v\n", repo, err)
-			whole = false
 		}
+		whole = whole && err == nil
 	}
 	for key := range patches {
 		if _, tried := in.Patches[key]; !tried {
-			in.Patches[key] = preflight.NotTried + "the repository cannot be read"
+			in.Patches[key] = preflight.NotTried + cmp.Or(in.Lost[patches[key].Commit].Why,
+				"the repository cannot be read")
 		}
 	}
 	return whole
@@ -60,11 +65,15 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 		return err
 	}
 	end := p.Asker.Watch(p.locationOf(repo), "revisions of "+repo.String())
-	_, err = mirror.Resolve(ctx, slices.Sorted(maps.Keys(revs)))
+	found, err := mirror.Resolve(ctx, slices.Sorted(maps.Keys(revs)))
 	end()
-	if err != nil {
+	lost := p.lose(repo, revs, found, err, in)
+	if err != nil && !lost {
 		return err
 	}
+	commits = slices.DeleteFunc(commits, func(c *preflight.Commit) bool {
+		return in.Lost[c.Rev].Why != "" || in.Lost[c.Parent].Why != ""
+	})
 	list, steps := make([]string, len(commits)), make([]git.Step, len(commits))
 	for i, c := range commits {
 		list[i], steps[i].To = c.Rev, c.Rev
@@ -95,7 +104,42 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 	if err := p.tryPatches(ctx, mirror, repo, in, patches); err != nil {
 		return err
 	}
-	return p.lookInto(ctx, mirror, repo, in)
+	if err := p.lookInto(ctx, mirror, repo, in); err != nil || !lost {
+		return err
+	}
+	return errLost
+}
+
+// errLost is why findings are not kept: a commit may come back. A finding tells which commits are lost.
+var errLost = errors.New("the repository lacks commits that are pinned")
+
+// lose notes which revisions of a repo cannot be read, by the answer to the question for all of them. It reports
+// whether the repo was read and lacks some of them: nothing can be made of these, and the others go on.
+func (p *survey) lose(repo hclspec.Address, revs map[string]bool, found map[string]git.Resolved, err error,
+	in *preflight.Input) (lost bool) {
+	if err == nil {
+		return false
+	}
+	if in.Lost == nil {
+		in.Lost = map[string]preflight.Refusal{}
+	}
+	_, answered := errors.AsType[*git.UnknownRev](err)
+	_, failed := errors.AsType[*git.FetchError](err)
+	for rev := range revs {
+		if _, there := found[rev]; there {
+			continue
+		}
+		if failed || !answered {
+			in.Lost[rev] = preflight.Refusal{Why: repo.String() + " cannot be read"}
+			continue
+		}
+		one := preflight.Refusal{Why: fmt.Sprintf("commit %s is not in %s", tasks.ShortRev(rev), repo),
+			Remedy: "bring the commit back into the repository, or measure another one (plan -upgrade shows what " +
+				"follows from where a branch is now)"}
+		in.Lost[rev], lost = one, true
+		p.Lost[rev] = "needs " + strings.Replace(one.Why, " is", ", which is", 1) + ": " + one.Remedy
+	}
+	return lost
 }
 
 // guarded are the sources of candidates that are refused if they change protected files.
@@ -114,7 +158,7 @@ func (p *survey) findTrespasses(ctx context.Context, mirror *git.Mirror, repo hc
 	var steps []git.Step
 	all := p.guarded()
 	for _, s := range all {
-		if s.Repo == repo && s.Against != "" && s.Against != s.Rev {
+		if s.Repo == repo && s.Against != "" && s.Against != s.Rev && in.Lost[s.Against].Why+in.Lost[s.Rev].Why == "" {
 			steps = append(steps, git.Step{From: s.Against, To: s.Rev})
 		}
 	}
@@ -147,7 +191,7 @@ func (p *survey) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclspe
 		files[c.Key] = c.Patch
 	}
 	for _, c := range in.Candidates {
-		if one, ok := patches[c.Key]; ok && c.Tree.Repo == repo.Name {
+		if one, ok := patches[c.Key]; ok && c.Tree.Repo == repo.Name && in.Lost[one.Commit].Why == "" {
 			keys, all = append(keys, c.Key), append(all, one)
 		}
 	}

@@ -2,6 +2,7 @@ package survey
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"os"
 	"slices"
@@ -17,8 +18,8 @@ import (
 )
 
 // input gathers what the file says, and the patches that are to be tried, by candidate.
-func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
-	in := &preflight.Input{Devices: p.devices(), Patches: map[string]string{},
+func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Patching) {
+	in := &preflight.Input{Devices: map[string][]preflight.Device{}, Patches: map[string]string{},
 		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
 	patches := map[string]git.Patching{}
 	trees := map[hclspec.Address]preflight.Tree{}
@@ -51,7 +52,7 @@ func (p *survey) input() (*preflight.Input, map[string]git.Patching) {
 			delete(patches, c.Key)
 		}
 	}
-	p.supplied(in, trees)
+	p.supplied(ctx, in, trees)
 	k := commandsOf{p: p.Facts, trees: trees, engine: map[string]preflight.Tree{},
 		baseline: map[string]preflight.Tree{}}
 	for _, c := range in.Candidates {
@@ -131,7 +132,7 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) pref
 }
 
 // supplied adds where wheels and images come from, and which known issues are asked about.
-func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
+func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
 		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
@@ -147,14 +148,20 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 		in.Wheels = append(in.Wheels, state)
 	}
 	told := map[string]bool{}
+	machines := p.machinesOf(in)
 	for i := range p.Spec.Images {
 		m := &p.Spec.Images[i]
 		if m.Out != nil || m.From == "" || told[m.From] {
 			continue
 		}
 		told[m.From] = true
-		in.Images = append(in.Images, preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
-			Place: rangeText(m.Range), Name: m.From, Unknown: p.Unresolved[m.From].Why})
+		state := preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
+			Place: rangeText(m.Range), Name: m.From, Unknown: p.Unresolved[m.From].Why,
+			Machines: slices.Sorted(maps.Keys(machines[m.From]))}
+		if len(in.Devices) > 0 {
+			state.Requires = p.requires(ctx, m.From)
+		}
+		in.Images = append(in.Images, state)
 	}
 	contained := map[string]bool{}
 	for i := range p.Spec.Benchmarks {
@@ -170,6 +177,20 @@ func (p *survey) supplied(in *preflight.Input, trees map[hclspec.Address]preflig
 			})
 		}
 	}
+}
+
+// requires returns the variables by which the image of a name says which driver it needs: from the lock, or else from
+// the engine, which may have an image by now whose registry did not say it.
+func (p *survey) requires(ctx context.Context, name string) map[string]string {
+	base := tasks.BaseOf(p.Lock, name)
+	if known := p.Lock.Images[name].Requires; len(known) > 0 || base.Digest == "" || p.Lacks[false]() != "" {
+		return known
+	}
+	img, err := p.Engine.Image(ctx, base.Ref())
+	if err != nil {
+		return nil // the name may tell
+	}
+	return img.Requires()
 }
 
 // usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason,
@@ -245,7 +266,7 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		if !own {
 			c = f.Cases[""]
 		}
-		return (c.When || tasks.Learnt(k.p.Lock, f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
+		return (c.When || k.p.Learnt(f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
 	})
 	if t, ok := k.baseline[one.Commit]; ok {
 		one.Installed = t
@@ -268,6 +289,7 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 	}
 	if b.GPUs != nil {
 		one.GPUs, one.Memory, one.Model = b.GPUs.Count, b.GPUs.Memory, b.GPUs.Model
+		one.Machine = machineName(k.p.PlaceOf(b))
 	}
 	return one
 }
@@ -343,13 +365,4 @@ func modelOf(m packs.Model) preflight.ModelSpec {
 		Gated: m.Gated, MaxLen: m.MaxLength, TokenBytes: m.Cache, Rope: m.Rope, Weights: m.Quantization,
 	}
 	return spec
-}
-
-// devices are the devices of the machine that is planned for.
-func (p *survey) devices() []preflight.Device {
-	var list []preflight.Device
-	for _, d := range p.Devices() {
-		list = append(list, preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver})
-	}
-	return list
 }

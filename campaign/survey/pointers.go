@@ -29,7 +29,7 @@ const (
 func (p *survey) lookInto(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input) error {
 	wanted := map[string]bool{}
 	for i := range p.Spec.Sources {
-		if s := &p.Spec.Sources[i]; s.Repo == repo && s.Out == nil {
+		if s := &p.Spec.Sources[i]; s.Repo == repo && s.Out == nil && in.Lost[s.Rev].Why == "" {
 			wanted[s.Rev] = true
 		}
 	}

@@ -38,11 +38,11 @@ type survey struct {
 // context, of the packs or of data that has no JSON.
 func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding, error) {
 	p := &survey{f, basis}
-	p.Refused = tasks.Refusals{}
+	p.Refused, p.Lost = tasks.Refusals{}, map[string]string{}
 	if len(p.Spec.Commits) == 0 && len(p.Spec.Benchmarks) == 0 {
 		return p.mistakes(), nil
 	}
-	in, patches := p.input()
+	in, patches := p.input(ctx)
 	digest, err := p.digest(in, patches)
 	if err != nil {
 		return nil, err

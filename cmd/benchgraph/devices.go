@@ -49,7 +49,7 @@ func (a *app) driverOptions() gpu.Options {
 // devices are the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
 func (s *session) devices() []gpu.Device {
 	all := s.gpus.Devices()
-	s.toldHang.Do(s.tellHang)
+	s.toldOdd.Do(s.tellOdd)
 	for _, warning := range gpu.Warnings(all) {
 		s.note("Warning: %s", view.Clean(warning))
 	}
@@ -61,8 +61,16 @@ func (s *session) devices() []gpu.Device {
 	return all
 }
 
-// tellHang warns of a driver that has kept the command waiting.
-func (s *session) tellHang() {
+// amiss says which devices of this machine are left out, and why.
+func (s *session) amiss() string { return view.Clean(strings.Join(s.gpus.Odd, "; ")) }
+
+// tellOdd warns of devices that are left out, and of a driver that has kept the command waiting.
+func (s *session) tellOdd() {
+	for _, odd := range s.gpus.Odd {
+		if !s.gpus.Hangs {
+			s.note("Warning: GPUs: %s", view.Clean(odd))
+		}
+	}
 	if s.gpus.Hangs {
 		s.note("Warning: GPUs: %s. Look at the kernel's log (dmesg: NVRM, Xid); nvidia-smi --gpu-reset or a reboot "+
 			"may mend that.", view.Clean(s.gpus.Reason))

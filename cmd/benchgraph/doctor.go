@@ -264,7 +264,7 @@ func (c *checkup) gpus(ctx context.Context) {
 	default:
 		c.ok("gpu", "%s by %s", view.Count(len(devices), "device"), provider)
 	}
-	for _, warning := range gpu.Warnings(devices) {
+	for _, warning := range append(driver.Odd, gpu.Warnings(devices)...) {
 		c.lacks("gpu", false, "", "%s", warning)
 	}
 }

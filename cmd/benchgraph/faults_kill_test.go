@@ -24,7 +24,7 @@ import (
 
 var (
 	kills = flag.Int("kills", 30, "how often TestFaultKill kills an apply")
-	seed  = flag.Uint64("seed", 0, "of the moments at which TestFaultKill kills; 0: another one each time")
+	seed  = flag.Uint64("seed", 0, "of what TestFaultKill and TestFaultCluster break; 0: another one each time")
 )
 
 // killed has a node of every kind that runs here: chains, a fan-in, real git, a server in blocks, verdicts, a report.

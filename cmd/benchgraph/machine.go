@@ -15,13 +15,13 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -49,11 +49,8 @@ func checkMachines(spec *hclspec.Spec) (map[string]*machine.Profile, []declared.
 
 // elsewhere returns the machine that is planned for, by the name of a machine block or the path of a description. It
 // returns nil for this machine, unless an executor reaches others like it.
-func (s *session) elsewhere(named string, spec *hclspec.Spec, profiles map[string]*machine.Profile, o access,
+func (s *session) elsewhere(named string, profiles map[string]*machine.Profile, o access,
 	reached bool) (*tasks.Elsewhere, error) {
-	if named == "" {
-		return nil, nil
-	}
 	name, profile := named, profiles[named]
 	if profile == nil {
 		document, err := readMachine(s.below(named))
@@ -123,12 +120,13 @@ func readMachine(path string) ([]byte, error) {
 
 // otherPlatform reports why results that are built here would not run on the planned machine, or "".
 func (s *session) otherPlatform() string {
-	m := s.project.Elsewhere
-	if m == nil || m.Host.OS == runtime.GOOS && m.Host.Arch == runtime.GOARCH {
-		return ""
+	for _, m := range s.project.Others() { // all of one platform
+		if m.Host.OS != runtime.GOOS || m.Host.Arch != runtime.GOARCH {
+			return fmt.Sprintf("machine %s is %s/%s, and this one is %s/%s: what is built here does not run there",
+				m.Name, m.Host.OS, m.Host.Arch, runtime.GOOS, runtime.GOARCH)
+		}
 	}
-	return fmt.Sprintf("machine %s is %s/%s, and this one is %s/%s: what is built here does not run there", m.Name,
-		m.Host.OS, m.Host.Arch, runtime.GOOS, runtime.GOARCH)
+	return ""
 }
 
 // checkPlatform refuses to build for another platform.
@@ -139,33 +137,47 @@ func (s *session) checkPlatform() error {
 	return nil
 }
 
-// planned prints the machine of a plan, and the nodes that can run on this one.
-func (s *session) planned(p *engine.Plan) {
-	m := s.project.Elsewhere
-	if m == nil {
-		waits, _ := s.waitingDeclared(p)
-		for _, w := range waits {
-			s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.",
-				view.Number(len(w.nodes)), w.machine, w.machine)
-		}
-		return
+// planned prints the machines of a plan, and the nodes that can run on this one.
+func (s *session) planned(p *engine.Plan, f *forecast.Forecast) {
+	waiting, _ := s.waitingDeclared(p)
+	for _, w := range waiting {
+		s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.",
+			view.Number(len(w.nodes)), w.machine, w.machine)
 	}
-	s.note("Planned for machine %s: %s.", view.Clean(m.Name), view.Clean(m.String()))
+	used := map[*tasks.Elsewhere]bool{}
+	for i := range s.project.Spec.Benchmarks {
+		used[s.project.PlaceOf(&s.project.Spec.Benchmarks[i])] = true
+	}
+	for _, m := range s.project.Others() {
+		if !used[m] && m.By != nil {
+			s.note("Warning: no benchmark is measured by executor %s. A benchmark may name the executor: executor = "+
+				"executor.%s.", view.Clean(m.By.Name), view.Clean(strings.Replace(m.By.Block, "-", ".", 1)))
+			continue
+		}
+		s.note("Planned for machine %s: %s.", view.Clean(m.Name), view.Clean(m.String()))
+		if x := m.Remote; x != nil {
+			if more := x.Exceeds(m.Host); more != "" {
+				s.note("Warning: jobs of executor %s ask for %s: they may never start.", x.Name, more)
+			}
+		}
+	}
 	if other := s.otherPlatform(); other != "" {
 		s.note("Warning: %s.", view.Clean(other))
 		return
 	}
-	waits := len(s.project.Waits(p))
-	if x := s.project.Remote; x != nil {
-		if more := x.Exceeds(m.Host); more != "" {
-			s.note("Warning: jobs of executor %s ask for %s: they may never start.", x.Name, more)
-		}
-		if n := remote.Jobs(p); n > 0 {
-			s.note("%s of these nodes run as jobs of executor %s, at most %d at once; the others here. Time in the "+
-				"queue is not in the forecast.", view.Number(n), x.Name, x.MaxJobs)
+	waits := len(f.Waits)
+	m := s.project.Elsewhere
+	if jobs := s.project.Executors(); len(jobs) > 0 {
+		if text := view.Executors(f); text != "" {
+			s.note("%s", text)
 		}
 		for _, w := range s.waitingElsewhere(p) {
-			s.note("Neither executor %s nor this machine can run %s.", x.Name, view.Clean(w.list()))
+			s.note("Neither an executor nor this machine can run %s.", view.Clean(w.list()))
+		}
+		return
+	} else if m == nil {
+		for _, w := range s.waitingElsewhere(p) {
+			s.note("%s.", view.Clean(w.String()))
 		}
 		return
 	}
@@ -177,7 +189,7 @@ func (s *session) planned(p *engine.Plan) {
 
 // outgrown reports whether something of a plan may wait for another machine.
 func (s *session) outgrown(p *engine.Plan) bool {
-	return s.project.Elsewhere != nil || slices.ContainsFunc(hindered(p), func(st *engine.Step) bool {
+	return len(s.project.Others()) > 0 || slices.ContainsFunc(hindered(p), func(st *engine.Step) bool {
 		return s.project.WaitsFor(p, st) != ""
 	})
 }
@@ -189,11 +201,16 @@ type waiting struct {
 	why     string   // of the first
 }
 
-func (w *waiting) add(address, why string) {
-	if len(w.nodes) == 0 {
-		w.why = why
+// waitings are the nodes that wait, by machine.
+type waitings []*waiting
+
+func (all *waitings) add(machine, address, why string) {
+	i := slices.IndexFunc(*all, func(w *waiting) bool { return w.machine == machine })
+	if i < 0 {
+		i = len(*all)
+		*all = append(*all, &waiting{machine: machine, why: why})
 	}
-	w.nodes = append(w.nodes, address)
+	(*all)[i].nodes = append((*all)[i].nodes, address)
 }
 
 // String is the waiting in a line.
@@ -220,29 +237,34 @@ func (s *session) waitingElsewhere(whole *engine.Plan) []*waiting {
 	if len(waits) == 0 {
 		return nil
 	}
-	w := &waiting{machine: s.project.Elsewhere.Name}
+	var all waitings
+	machines := map[string]string{} // by address
 	for i := range whole.Steps {
-		if why := waits[whole.Steps[i].Node.Address]; why != "" {
-			w.add(whole.Steps[i].Node.Address, why)
+		n := whole.Steps[i].Node
+		why := waits[n.Address]
+		if why == "" {
+			continue
 		}
+		for _, dep := range forecast.Waits(n) { // what is made here waits for what it needs
+			machines[n.Address] = cmp.Or(machines[n.Address], machines[dep.Address])
+		}
+		if e := s.project.PlaceOfNode(n); e != nil {
+			machines[n.Address] = e.Name
+		}
+		all.add(machines[n.Address], n.Address, why)
 	}
-	return []*waiting{w}
+	return all
 }
 
 // waitingDeclared splits the blocked nodes: those that a machine block can serve, by machine, and the rest.
 func (s *session) waitingDeclared(p *engine.Plan) (waits []*waiting, rest []*engine.Step) {
-	byName := map[string]*waiting{}
+	var all waitings
 	for _, step := range hindered(p) {
-		name := s.project.WaitsFor(p, step)
-		if name == "" {
+		if name := s.project.WaitsFor(p, step); name != "" {
+			all.add(name, step.Node.Address, step.Reason)
+		} else {
 			rest = append(rest, step)
-			continue
 		}
-		if byName[name] == nil {
-			byName[name] = &waiting{machine: name}
-			waits = append(waits, byName[name])
-		}
-		byName[name].add(step.Node.Address, step.Reason)
 	}
-	return waits, rest
+	return all, rest
 }

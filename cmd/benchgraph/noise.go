@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -44,13 +45,24 @@ func (a *app) runNoise(ctx context.Context, o *noiseFlags, args []string) error 
 	if err := o.applyFlags.check(); err != nil {
 		return err
 	}
-	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) { return againstItself(spec, args) }
+	o.measureAside(&remote.Aside{Noise: args})
 	o.keepGoing = true
 	o.Targets = cli.List{"compare." + hclspec.Noise}
 	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
 		return s.showNoise(ctx, o, applied)
 	}
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
+}
+
+// measureAside has the command measure something that the file does not declare.
+func (o *access) measureAside(what *remote.Aside) {
+	o.aside = what
+	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) {
+		if what.Try != nil {
+			return spec.OnlyTry(what.Benchmark, what.Try.Commit)
+		}
+		return againstItself(spec, what.Noise)
+	}
 }
 
 // againstItself is the spec in which the baseline of the named benchmark, or that of each, is measured against itself.

@@ -12,7 +12,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -126,7 +125,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err != nil {
 		return err
 	}
-	s.planned(p)
+	s.planned(p, &f)
 	if o.out != "" {
 		if err := writePlanFile(o.out, s, &o.selection, o.allow, p, view.PlanOutline(p, f, false)); err != nil {
 			return err
@@ -155,22 +154,26 @@ func wheelBuilds(p *engine.Plan) int {
 }
 
 func (s *session) forecast(p *engine.Plan) forecast.Forecast {
-	if m := s.project.Elsewhere; m != nil {
-		on := forecast.Machine{CPUs: m.Host.Cores, Devices: m.Devices}
-		if x := s.project.Remote; x != nil {
-			on.CPUs, on.Executor, on.MaxJobs = s.cpus, x.Name, x.MaxJobs
+	on := forecast.Machine{CPUs: s.cpus}
+	for _, e := range s.project.Others() {
+		if x := e.By; x != nil {
+			on.Executors = append(on.Executors,
+				forecast.Share{Name: x.Name, Machine: e.Name, MaxJobs: x.MaxJobs, Devices: e.Devices})
 		}
-		f := forecast.Predict(p, on, s.project.Spec.GPUHour)
-		f.Machine, f.Waits = m.Name, s.project.Waits(p)
-		return f
 	}
-	var devices []gpu.Device
-	if slices.ContainsFunc(p.Steps, func(st engine.Step) bool {
-		return st.Action == engine.Run && st.Node.Resources.GPUs.Count > 0
+	if m := s.project.Elsewhere; m != nil && m.By == nil {
+		on.CPUs, on.Devices = m.Host.Cores, m.Devices
+	} else if slices.ContainsFunc(p.Steps, func(st engine.Step) bool {
+		return st.Action == engine.Run && st.Node.Resources.GPUs.Count > 0 && st.Node.Resources.Queue == ""
 	}) {
-		devices = s.gpus.Devices()
+		on.Devices = s.gpus.Devices()
 	}
-	return forecast.Predict(p, forecast.Machine{CPUs: s.cpus, Devices: devices}, s.project.Spec.GPUHour)
+	f := forecast.Predict(p, on, s.project.Spec.GPUHour)
+	if all := s.project.Others(); len(all) == 1 {
+		f.Machine = all[0].Name
+	}
+	f.Waits = s.project.Waits(p)
+	return f
 }
 
 // unset warns of secrets that nodes to run need and the environment lacks: an error hours later would be too late.

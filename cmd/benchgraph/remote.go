@@ -14,32 +14,46 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/declared"
+	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// chooseExecutor returns the executor for the machine that is planned for; nil if there is none. Where the command line
-// names no machine, the only executor of the file counts.
-func (s *session) chooseExecutor(usable []declared.Executor) *declared.Executor {
+// setMachines puts the machines into a config for which something is planned: the one that the command line names, or
+// else those that executors reach.
+func (s *session) setMachines(c *tasks.Config, spec *hclspec.Spec, o access) error {
+	profiles, usable, _ := checkMachines(spec)
 	for i := range usable {
-		if x := &usable[i]; s.machine == x.Machine || s.machine == "" && len(usable) == 1 {
-			s.machine = x.Machine
-			return x
+		x := &usable[i]
+		if s.machine != "" && s.machine != x.Machine {
+			continue
+		}
+		e, err := s.elsewhere(x.Machine, profiles, o, true)
+		if err != nil {
+			return err
+		}
+		e.By, e.Remote = x, s.newExecutor(x, spec, o)
+		c.Reached = append(c.Reached, e)
+	}
+	for _, e := range c.Reached {
+		if a, b := e.Host, c.Reached[0].Host; a.OS != b.OS || a.Arch != b.Arch {
+			return hint("Plan for one of them with -machine.", "machine %s is %s/%s, and %s is %s/%s: one build "+
+				"cannot serve both", c.Reached[0].Name, b.OS, b.Arch, e.Name, a.OS, a.Arch)
 		}
 	}
-	if s.machine == "" && len(usable) > 1 {
-		s.note("Warning: the file has %d executors: -machine names the machine of one. This plan uses none.",
-			len(usable))
+	if s.machine == "" {
+		return nil
 	}
-	return nil
+	if len(c.Reached) > 0 {
+		c.Elsewhere, c.Reached = c.Reached[0], nil
+		return nil
+	}
+	var err error
+	c.Elsewhere, err = s.elsewhere(s.machine, profiles, o, false)
+	return err
 }
 
 // newExecutor returns what runs nodes as jobs.
 func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access) *remote.Executor {
-	if x == nil || o.job != nil || o.offline { // a worker needs the shared store
-		return nil
-	}
-	if o.try != nil || o.derive != nil {
-		s.note("Warning: a worker knows what the file says, and nothing else: executor %s gets no jobs of this "+
-			"command, and what is measured waits for a command on machine %s.", view.Clean(x.Name), view.Clean(x.Machine))
+	if o.job != nil || o.offline { // a worker needs the shared store
 		return nil
 	}
 	self, _ := os.Executable() // Linux always knows it
@@ -52,7 +66,7 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 	keys, _ := s.keysOf(spec.Store) // likewise
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
 		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
-		WorkDir: x.WorkDir, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store,
+		WorkDir: x.WorkDir, Aside: o.aside, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store,
 		Environ: remote.Chosen(s.env, varPrefix, spec.Secrets())}
 	return remote.NewExecutor(remote.Options{Executor: *x, Store: s.store, Bucket: shared, Keys: keys,
 		Wanted: isCarried, Project: p, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
@@ -63,14 +77,17 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 
 // checkJobs returns why the jobs of a plan cannot be submitted.
 func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
-	if s.project.Remote == nil {
+	all := s.project.Executors()
+	if len(all) == 0 {
 		return nil
 	}
 	if f := snapshot.Check(ctx, s.project.Drawing, p); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
-	if err := s.project.Remote.Sweep(ctx, p); err != nil {
-		s.note("Warning: what jobs have left: %v", err)
+	for _, x := range all {
+		if err := x.Sweep(ctx, p); err != nil {
+			s.note("Warning: what jobs of executor %s have left: %v", x.Name, err)
+		}
 	}
 	return nil
 }

@@ -43,6 +43,14 @@ executor "slurm" "gpu" {
 commit "c" {}
 `
 
+// rate reads the numbers of such a project.
+const rate = `metrics {
+    metric "rate" {
+      match  = "work done: ([0-9.]+)"
+      better = "higher"
+    }
+  }`
+
 // forget removes all results, those of the shared store, too.
 func (c *clustered) forget(t testing.TB) {
 	t.Helper()
@@ -52,8 +60,15 @@ func (c *clustered) forget(t testing.TB) {
 
 func newClustered(t testing.TB, file string) *clustered {
 	t.Helper()
+	return newClusteredOf(t, slurmtest.Nodes{Count: 2}, file)
+}
+
+// newClusteredOf is newClustered with other nodes. Workers use the disks of those that have their own.
+func newClusteredOf(t testing.TB, nodes slurmtest.Nodes, file string) *clustered {
+	t.Helper()
 	c := &clustered{world: newWorld(t, "")}
-	c.Cluster = slurmtest.Start(t, slurmtest.Nodes{Count: 2, GPUs: 4, Hides: c.path(".")})
+	nodes.GPUs, nodes.Hides = 4, c.path(".")
+	c.Cluster = slurmtest.Start(t, nodes)
 	library, err := nvmltest.Build(t.TempDir(), false)
 	check(t, err)
 	shared, err := os.MkdirTemp("/srv", "benchgraph-test-") // /tmp is hidden in a sandbox anyway
@@ -61,23 +76,23 @@ func newClustered(t testing.TB, file string) *clustered {
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", shared).Run(); _ = os.RemoveAll(shared) })
 	program, err := exec.LookPath("benchgraph")
 	check(t, err)
-	for _, node := range []string{"n1", "n2"} {
+	for i := range nodes.Count {
+		node := fmt.Sprintf("n%d", i+1)
 		played := filepath.Join(shared, node)
 		check(t, os.WriteFile(played, []byte(nvmltest.Scenario(node, "NVIDIA_H200", 143771, 4)), 0o644))
-		c.Profile(node, "BENCHGRAPH_NVML="+library, "NVML_SCENARIO="+played, "BENCHGRAPH_HOST_LOCK="+played+".lock",
-			"BENCHGRAPH_CACHE_DIR="+played+".store")
+		profile := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played,
+			"BENCHGRAPH_HOST_LOCK=" + played + ".lock", "BENCHGRAPH_CACHE_DIR=" + played + ".store"}
+		if nodes.Disk != "" {
+			profile = append(profile, "TMPDIR="+nodes.Disk, "BENCHGRAPH_CACHE_DIR="+filepath.Join(nodes.Disk, "store"))
+		}
+		c.Profile(node, profile...)
 	}
 	c.world.env = append(c.world.env, c.Environ()...)
 	c.world.env = append(c.world.env, "PATH="+os.Getenv("PATH"))
 	check(t, os.MkdirAll(c.path("machines"), 0o755), os.Mkdir(filepath.Join(shared, "store"), 0o755))
 	c.hold, c.work = filepath.Join(shared, "hold"), filepath.Join(shared, "jobs")
 	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
-		"WORK", c.work, "RATE", `metrics {
-    metric "rate" {
-      match  = "work done: ([0-9.]+)"
-      better = "higher"
-    }
-  }`, "HOLD", "while [ -e "+c.hold+" ]; do sleep 0.05; done").Replace(file))
+		"WORK", c.work, "RATE", rate, "HOLD", "while [ -e "+c.hold+" ]; do sleep 0.05; done").Replace(file))
 	// The description of a node comes from a job there, as the documentation says.
 	describe := c.Command("srun", "--gpus=4", program, "devices", "-json")
 	c.write("machines/h200.json", describe)
@@ -318,6 +333,23 @@ func TestLeftoversOfJobs(t *testing.T) {
 			t.Errorf("%s is left", dir)
 		}
 	}
+	// Nobody needs the failure of a block that has a result by now.
+	var plan struct {
+		Nodes []struct{ Address, Key string }
+	}
+	c.json(&plan, "plan", "-json")
+	failed := filepath.Join(filepath.Dir(c.hold), "store", "jobs", strings.TrimSuffix(owner, ".job"))
+	check(t, os.MkdirAll(failed, 0o755))
+	for _, n := range plan.Nodes {
+		if n.Address == `trial.speed["c#1"]` {
+			failed = filepath.Join(failed, n.Key+".json")
+		}
+	}
+	check(t, os.WriteFile(failed, []byte(`{"failure": {"class": "infra", "message": "the disk is full"}}`), 0o644))
+	c.must(0, "apply")
+	if fileExists(failed) {
+		t.Errorf("%s is left", failed)
+	}
 }
 
 // A candidate that fails while no apply follows its job has failed, and costs no other job.
@@ -484,6 +516,18 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
+// git runs git in the directory app of the project.
+func (c *clustered) git(args ...string) string {
+	c.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", c.path("app")}, args...)...)
+	cmd.Env = c.world.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
 // The worker gets the tree that a block needs, of a repo that no node sees. A command in the sandbox sees neither the
 // project, nor the requests of jobs, nor a store. The command gets its secret, which neither Slurm nor the store has.
 func TestASandboxOnANode(t *testing.T) {
@@ -499,6 +543,7 @@ variant "same" {}
 benchmark "speed" {
   for_each = candidates
   client   = "main"
+  executor = executor.slurm.gpu
   secrets  = ["TOKEN"]
   command  = <<-EOT
     cat client
@@ -516,18 +561,9 @@ compare "speed" { of = [benchmark.speed] }
 	hidden := c.path("machines") + " " + c.work + "/* " + filepath.Dir(c.hold) + "/store/*"
 	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", hidden))
 	c.write("app/client", "the client\n")
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", c.path("app")}, args...)...)
-		cmd.Env = c.world.env
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	git("init", "-q", "-b", "main")
-	git("add", ".")
-	git("commit", "-qm", "first")
+	c.git("init", "-q", "-b", "main")
+	c.git("add", ".")
+	c.git("commit", "-qm", "first")
 	c.world.env = append(c.world.env, "TOKEN=hidden-from-the-queue")
 	c.must(0, "apply")
 	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client")

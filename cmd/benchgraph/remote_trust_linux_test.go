@@ -15,7 +15,8 @@ import (
 func TestForgedOutcomes(t *testing.T) {
 	t.Parallel()
 	block := func(name, command string) string {
-		return "benchmark \"" + name + "\" {\n  for_each = candidates\n  command = <<-EOT\n    " + command +
+		return "benchmark \"" + name + "\" {\n  for_each = candidates\n  executor = executor.slurm.gpu\n" +
+			"  command = <<-EOT\n    " + command +
 			"\n    sample 100 0.01\n  EOT\n  RATE\n  design { samples = 1 }\n}\n"
 	}
 	c := newClustered(t, strings.Replace(clusterFile, `{ url = "file://SHARED" }`,

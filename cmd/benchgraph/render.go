@@ -161,15 +161,16 @@ func (p place) account(doc *report.Document, found []findings.Findings, spec *hc
 			doc.Failures = append(doc.Failures, told)
 		}
 	}
-	doc.Cost = costOf(found)
-	doc.Cost.Money = doc.Cost.GPUTime.Hours() * priceOf(doc.Hardware, spec.GPUHour)
+	doc.Cost = costOf(found, doc.Hardware, pricesOf(spec))
 }
 
-// costOf sums up attempts, each once.
-func costOf(found []findings.Findings) (c report.Cost) {
+// costOf sums up attempts, each once. There is no sum of money where the price of a device that was used is not known.
+// What never measured is taken to have run where all that is reported did.
+func costOf(found []findings.Findings, hardware []string, price func(hardware []string) float64) (c report.Cost) {
 	seen := map[string]bool{}
-	blocks := 0
+	blocks, priced := 0, true
 	for _, f := range found {
+		classes := f.Classes()
 		for _, a := range f.Spent {
 			if seen[a.Attempt] {
 				continue
@@ -179,6 +180,15 @@ func costOf(found []findings.Findings) (c report.Cost) {
 			c.Attempts++
 			c.Wall += a.Took
 			c.GPUTime += gpus
+			if gpus > 0 {
+				there, measured := classes[[2]string{a.Benchmark, a.Commit}]
+				if !measured {
+					there = hardware
+				}
+				hour := price(there)
+				c.Money += gpus.Hours() * hour
+				priced = priced && hour > 0
+			}
 			switch {
 			case a.Failed:
 				c.Lost++
@@ -191,6 +201,9 @@ func costOf(found []findings.Findings) (c report.Cost) {
 	}
 	if blocks > 0 {
 		c.PerBlock /= time.Duration(blocks)
+	}
+	if !priced {
+		c.Money = 0
 	}
 	return c
 }

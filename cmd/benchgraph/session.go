@@ -38,6 +38,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/packs"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -113,7 +114,7 @@ type session struct {
 	host      *executor.Host
 	apptainer *apptainer.Engine // in place of Docker; nil: there is Docker, or neither
 	gpus      *gpu.Driver
-	toldHang  sync.Once
+	toldOdd   sync.Once
 	cpus      int
 	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
 	files     map[string]*hcl.File // of the last reading, for diagnostics
@@ -140,6 +141,7 @@ type access struct {
 	try func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error)
 	// what is planned in the place of what the files declare; nil: that
 	derive func(*hclspec.Spec) (*hclspec.Spec, error)
+	aside  *remote.Aside // what derive has measured, for workers; nil: they need not know
 	// indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
 	devices string
 	// outlives the session, which must not save it; nil: the state's own
@@ -208,7 +210,6 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if err := pick.Declared(spec, o.about...); err != nil {
 		return err
 	}
-	profiles, usable, _ := checkMachines(spec)
 	if s.store == nil {
 		if err := s.openState(ctx, o); err != nil {
 			return err
@@ -222,11 +223,6 @@ func (s *session) openAll(ctx context.Context, o access) error {
 			return &diagError{diags, s.files}
 		}
 	}
-	x := s.chooseExecutor(usable)
-	elsewhere, err := s.elsewhere(s.machine, spec, profiles, o, x != nil)
-	if err != nil {
-		return err
-	}
 	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
 	load := s.loader(options, first)
 	if o.derive != nil {
@@ -236,7 +232,10 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		load = derived(load, o.derive)
 	}
 	config := s.config(ctx, o, load)
-	config.Elsewhere, config.Remote, config.Known = elsewhere, s.newExecutor(x, spec, o), known
+	config.Known = known
+	if err := s.setMachines(&config.Config, spec, o); err != nil {
+		return err
+	}
 	if o.job != nil {
 		config.Hidden, config.Found, config.Named = o.job.hides, o.job.found, o.job.request.Literal
 	}
@@ -273,7 +272,7 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 
 // memorize keeps what a plan of everything found out.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
-	if len(s.warnings)+len(s.project.Spec.Names) > 0 || !sel.everything() || s.machine != "" ||
+	if len(s.warnings)+len(s.project.Spec.Names) > 0 || !sel.everything() || len(s.project.Others()) > 0 ||
 		s.project.LacksSandbox("default", "required") != nil {
 		return // warnings are to be told each time, names move, and the machine may make sandboxes the next time
 	}
@@ -351,7 +350,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 	}
 	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: host.Memory,
-		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Links: s.gpus.Link,
+		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Amiss: s.amiss, Links: s.gpus.Link,
 		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(),
 		GPULocks: s.sharedLocks()})
 	return err
@@ -456,7 +455,7 @@ func (s *session) close() {
 		}
 	}
 	if s.gpus != nil {
-		s.toldHang.Do(s.tellHang) // where the pool was not asked
+		s.toldOdd.Do(s.tellOdd) // where the pool was not asked
 		s.gpus.Close()
 	}
 	for _, c := range s.closers() {

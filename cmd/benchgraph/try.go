@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -73,12 +74,13 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
 			"the file is with -chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
 	}
-	var of attempted
-	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (t *hclspec.Try, err error) {
-		of, err = s.choose(ctx, o, spec)
-		return &of.Try, err
+	aside := &remote.Aside{}
+	o.measureAside(aside)
+	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (*hclspec.Try, error) {
+		of, err := s.choose(ctx, o, spec)
+		aside.Try, aside.Benchmark = &of.Try, of.benchmark
+		return aside.Try, err
 	}
-	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) { return spec.OnlyTry(of.benchmark, of.Commit) }
 	o.keepGoing = true
 	if o.bench.Metric == undecided {
 		if err := a.pilot(ctx, o); err != nil {

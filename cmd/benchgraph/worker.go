@@ -7,8 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/campaign/snapshot"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
@@ -18,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/worker"
@@ -36,6 +39,7 @@ func (a *app) worker() cli.Command {
 // workerJob is a request as its worker serves it.
 type workerJob struct {
 	request *remote.Request
+	begun   time.Time
 	hides   []string // absolute: what commands in a sandbox must not see
 	found   *snapshot.Found
 
@@ -57,17 +61,30 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 		return err
 	}
 	keys, _ := a.keysOf(&request.Shared) // what is wrong with them is told when the store is opened
-	j := &workerJob{request: request, hides: worker.Hides(request, file)}
+	j := &workerJob{request: request, begun: begun, hides: worker.Hides(request, file)}
 	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
-	err = request.Leave(ctx, shared, keys, remote.Outcome{Job: a.env[job.NameVariable], Failure: failure,
-		Seconds: time.Since(begun).Seconds(), Transcript: j.transcript})
+	o := remote.Outcome{Job: a.env[job.NameVariable], Failure: failure, Seconds: time.Since(begun).Seconds(),
+		Transcript: j.transcript}
+	err = a.patiently(ctx, j, func() error { return request.Leave(ctx, shared, keys, o) })
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
 	}
 	return err
+}
+
+// leastPatience is how long a worker waits at least for a shared store that is away.
+const leastPatience = 2 * time.Minute
+
+// patiently has a worker try something again as long as the shared store is away. It waits no longer than it has run so
+// far, which is how long another job would take to come as far.
+func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) error {
+	within := max(time.Since(j.begun), leastPatience).Round(time.Second)
+	return bucket.Patiently(ctx, within, func(err error) {
+		a.note("Warning: the shared store is away, and is asked again for %s: %v", within, err)
+	}, try)
 }
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
@@ -80,14 +97,31 @@ func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
 	if err == nil {
 		return nil
 	}
-	if failed, ok := errors.AsType[*engine.Failure](err); ok {
-		return &failed.Failure
-	}
 	f := &failure.Failure{Class: failure.Infra, Rule: "worker", Stage: "start", Message: "worker: " + err.Error()}
-	if hinted, ok := errors.AsType[*cli.HintError](err); ok {
+	failed, ok := errors.AsType[*engine.Failure](err)
+	hinted, isHinted := errors.AsType[*cli.HintError](err)
+	switch {
+	case ok:
+		f = &failed.Failure
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		f.Rule = engine.DiskFull
+	case isHinted:
 		f.Remedy = hinted.Remedy
 	}
+	if f.Rule == engine.DiskFull {
+		nameDisk(f, a.env["BENCHGRAPH_CACHE_DIR"])
+	}
 	return f
+}
+
+// nameDisk adds the name of this machine to the failure for a full disk, and where the worker keeps its files.
+func nameDisk(f *failure.Failure, given string) {
+	host, _ := os.Hostname()
+	store, _ := worker.StoreDir(given)
+	f.Message = "a disk of " + host + " is full: " + f.Message
+	f.Remedy = fmt.Sprintf("free some space on %s, or have setup in the executor block name directories with more: "+
+		"BENCHGRAPH_CACHE_DIR, now %s, and TMPDIR, now %s; for /dev/shm give the container more shared memory", host,
+		store, os.TempDir())
 }
 
 // workBelow runs the node of a request in a copy of its project, which like the state lies below a directory. The store
@@ -107,6 +141,12 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return err
 	}
 	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
+	if r.Aside != nil {
+		o.measureAside(r.Aside)
+		if t := r.Aside.Try; t != nil {
+			o.try = func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error) { return t, nil }
+		}
+	}
 	s := &session{app: a, machine: o.machine, place: place{file: r.File, home: r.Dir, store: store,
 		state: filepath.Join(dir, "state")}}
 	defer s.close()
@@ -116,7 +156,8 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := s.shareAt(&r.Shared, r.Names); err != nil {
 		return err
 	}
-	if err := s.lay(ctx, j, filepath.Join(dir, "snapshot")); err != nil {
+	err = a.patiently(ctx, j, func() error { return s.lay(ctx, j, filepath.Join(dir, "snapshot")) })
+	if err != nil {
 		return err
 	}
 	if err := s.openAll(ctx, o); err != nil {
@@ -135,6 +176,9 @@ func (s *session) lay(ctx context.Context, j *workerJob, dir string) error {
 		return hint("Apply again.", "snapshot of the project: %w", err)
 	}
 	s.dir, s.lock, j.found, s.vars = files.Dir, files.Lock, files.Found, j.request.Vars
+	if a := j.request.Aside; a != nil && a.Try != nil && filepath.IsAbs(a.Try.Patch) {
+		a.Try.Patch = files.Patch
+	}
 	if s.varFiles, err = worker.WriteGiven(&j.request.Project, dir); err != nil {
 		return err
 	}
@@ -144,7 +188,11 @@ func (s *session) lay(ctx context.Context, j *workerJob, dir string) error {
 // runJob runs the node of a request in the project that was opened.
 func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	r := j.request
-	p, err := worker.Plan(ctx, r, s.project, s.store, isCarried)
+	var p *engine.Plan
+	err := s.patiently(ctx, j, func() (err error) {
+		p, err = worker.Plan(ctx, r, s.project, s.store, isCarried)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -169,7 +217,8 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	if err != nil {
 		return err
 	}
-	if err := worker.Conclude(ctx, r, applied, s.store); err != nil {
+	err = s.patiently(ctx, j, func() error { return worker.Conclude(ctx, r, applied, s.store) })
+	if err != nil {
 		return err
 	}
 	s.store.Flush(ctx) // tells others of the result; apply knows its name

@@ -21,6 +21,8 @@ type Device struct {
 	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
 	Driver     string  `json:"driver,omitempty"`        // version of the kernel's driver; empty: not known
+	CUDA       string  `json:"cuda,omitempty"`          // the newest that the driver serves; empty: not known
+	Brand      string  `json:"brand,omitempty"`         // as NVIDIA's container tools name it; empty: not known
 	Locked     int     `json:"-"`                       // MHz that its SM clock is locked at for a block; 0: it is not
 	// why programs may not start on it, or be slow, each with the remedy
 	Warnings []string `json:"warnings,omitempty"`

@@ -68,10 +68,12 @@ type Driver struct {
 type answer struct {
 	Provider string
 	Reason   string // with ProviderNone: why; else what is odd, if anything
-	Version  string // of the kernel's driver; empty: not told
-	CUDA     string // the newest that the driver serves; empty: not told
-	Hidden   int    // devices that the caller was told to leave alone
-	Hangs    bool   // a call was not answered in time, and may never be; Reason says about which device
+	// devices that are there and left out, each with the reason and the remedy, and a driver that does not answer
+	Odd     []string
+	Version string // of the kernel's driver; empty: not told
+	CUDA    string // the newest that the driver serves; empty: not told
+	Hidden  int    // devices that the caller was told to leave alone
+	Hangs   bool   // a call was not answered in time, and may never be; Reason says about which device
 
 	devices []Device // in the order of their index
 	source  source
@@ -133,20 +135,25 @@ func find(ctx context.Context, o Options) answer {
 	if err != nil {
 		var smi error
 		if a, smi = openSMI(ctx); smi != nil {
-			return answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi),
-				Hangs: errors.Is(err, errSilent)}
+			a = answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi),
+				Hangs: errors.Is(err, errSilent) || errors.Is(smi, errSilent)}
+			if a.Hangs {
+				a.Odd = []string{"the driver does not answer: " + a.Reason}
+			}
+			return a
 		}
 	}
 	seen := map[string]bool{}
 	a.devices = slices.DeleteFunc(a.devices, func(d Device) bool {
 		odd := d.UUID == "" || seen[d.UUID]
 		if seen[d.UUID] = true; odd {
-			a.Reason = strings.TrimPrefix(fmt.Sprintf("%s; device %d has no UUID of its own", a.Reason, d.Index), "; ")
+			a.Odd = append(a.Odd, fmt.Sprintf("device %d has no UUID of its own", d.Index))
 		}
 		return odd
 	})
+	a.Reason = strings.Join(a.Odd, "; ")
 	for i := range a.devices {
-		a.devices[i].Driver = a.Version
+		a.devices[i].Driver, a.devices[i].CUDA = a.Version, a.CUDA
 	}
 	slices.SortStableFunc(a.devices, func(a, b Device) int { return cmp.Compare(a.Index, b.Index) })
 	all := len(a.devices)

@@ -55,7 +55,7 @@ func openSMI(ctx context.Context) (answer, error) {
 func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
-	ctx, cancel := context.WithTimeout(ctx, silence) // a driver that hangs must not hang a plan
+	ctx, cancel := context.WithTimeoutCause(ctx, silence, errSilent) // a driver that hangs must not hang a plan
 	defer cancel()
 	out, problem := head.Buffer{Most: maxSMI}, head.Buffer{Most: maxSMI}
 	cmd := exec.CommandContext(ctx, s.path, append(args, "--format=csv,noheader,nounits")...)

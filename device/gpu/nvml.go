@@ -132,13 +132,12 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var odd []string
 	var whole []found
 	for i, f := range all {
 		switch err := errs[i]; {
 		case err != nil:
 			d.Hangs = d.Hangs || errors.Is(err, errSilent)
-			odd = append(odd, fmt.Sprintf("device %d: %v", i, err))
+			d.Odd = append(d.Odd, fmt.Sprintf("device %d: %v", i, err))
 		case f.parts != nil:
 			d.devices = append(d.devices, f.parts...)
 		default:
@@ -147,9 +146,8 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 	}
 	if s.links, err = within(ctx, patience, func() links { return s.connect(whole) }); err != nil {
 		d.Hangs = true
-		odd = append(odd, fmt.Sprintf("how the devices are connected: %v", err))
+		d.Odd = append(d.Odd, fmt.Sprintf("how the devices are connected: %v", err))
 	}
-	d.Reason = strings.Join(odd, "; ")
 	return nil
 }
 
@@ -166,7 +164,7 @@ func (s *nvmlSource) find(ctx context.Context, index int, patience time.Duration
 			return a
 		}
 		if a.Device, a.err = s.describe(a.handle, index); a.err == nil {
-			a.parts = s.instances(a.handle, a.Device)
+			a.parts, a.err = s.instances(a.handle, a.Device)
 		}
 		if a.err == nil && a.parts == nil {
 			a.Warnings, a.err = s.warnings(a.handle)
@@ -195,12 +193,21 @@ func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
 			dev.PowerLimit = float64(limit) / 1000
 		}
 	}
+	if s.has("nvmlDeviceGetBrand") {
+		if n, ret := h.GetBrand(); ret == nvml.SUCCESS && n >= 0 && int(n) < len(brands) {
+			dev.Brand = brands[n]
+		}
+	}
 	if info, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
 		dev.PCI = text(info.BusId[:])
 		dev.NUMA = numaOf(dev.PCI)
 	}
 	return dev, nil
 }
+
+// brands are the brands of NVML, in its order, as NVIDIA's container tools name them.
+var brands = strings.Fields("unknown quadro tesla nvs grid geforce titan vapps vpc vcs vws cloudgaming quadrortx " +
+	"nvidiartx nvidia geforcertx titanrtx")
 
 // numaOf is the NUMA node that a PCI device hangs on; -1: not known. The kernel knows it for every driver.
 func numaOf(pci string) int {
@@ -219,31 +226,37 @@ func numaOf(pci string) int {
 	return node
 }
 
-// instances are the MIG instances of a device; nil: it is not partitioned, and is used as a whole.
-func (s *nvmlSource) instances(h nvml.Device, whole Device) []Device {
+// instances are the MIG instances of a device; nil: it is not partitioned, and is used as a whole. An error says why a
+// partitioned device has none that can be used.
+func (s *nvmlSource) instances(h nvml.Device, whole Device) (parts []Device, err error) {
 	if !s.has("nvmlDeviceGetMigMode") || !s.has("nvmlDeviceGetMaxMigDeviceCount") ||
 		!s.has("nvmlDeviceGetMigDeviceHandleByIndex") {
-		return nil
+		return nil, nil
 	}
 	mode, _, ret := h.GetMigMode()
 	if ret != nvml.SUCCESS || mode != nvml.DEVICE_MIG_ENABLE {
-		return nil
+		return nil, nil
 	}
-	parts := []Device{}
+	err = fmt.Errorf("it is in MIG mode without an instance, and no program can use it (nvidia-smi mig -i %d -cgi "+
+		"PROFILE -C makes one, nvidia-smi -i %[1]d -mig 0 ends the mode)", whole.Index)
 	n, ret := h.GetMaxMigDeviceCount()
 	for i := 0; ret == nvml.SUCCESS && i < n; i++ {
 		part, ret := h.GetMigDeviceHandleByIndex(i)
 		if ret != nvml.SUCCESS {
 			continue // not every slot is taken
 		}
-		dev, err := s.describe(part, whole.Index)
-		if err != nil {
+		dev, unknown := s.describe(part, whole.Index)
+		if unknown != nil {
+			err = fmt.Errorf("its instance %d: %w", i, unknown)
 			continue
 		}
 		dev.Parent, dev.PCI, dev.NUMA, dev.PowerLimit = whole.UUID, whole.PCI, whole.NUMA, whole.PowerLimit
 		parts = append(parts, dev)
 	}
-	return parts
+	if len(parts) > 0 {
+		err = nil
+	}
+	return parts, err
 }
 
 // failed is the error of a call.

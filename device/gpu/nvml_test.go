@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ func TestNVMLTellsWhatIsThere(t *testing.T) {
 	}
 	a, b := d.Devices()[0], d.Devices()[1]
 	want := Device{Index: 0, UUID: "GPU-a", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20, Used: 4 << 20,
-		PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15"}
+		PCI: "00000000:18:00.0", NUMA: -1, PowerLimit: 700, Driver: "550.54.15", CUDA: "12.4", Brand: "nvidia"}
 	if !reflect.DeepEqual(a, want) {
 		t.Errorf("%+v", a)
 	}
@@ -209,6 +210,24 @@ func TestInstancesOfAPartitionedDevice(t *testing.T) {
 		if r, err := d.Read(dev); err != nil || !slices.Equal(r.Xids, []uint64{95}) {
 			t.Errorf("%s: %v, %v", dev.UUID, r.Xids, err)
 		}
+	}
+}
+
+// A partitioned device without an instance serves nobody, and is named.
+func TestAPartitionedDeviceWithoutAnInstance(t *testing.T) {
+	library, play := nvmltest.World(t, false)
+	alone := strings.Replace(nvmltest.TwoH100, "ecc=0", "ecc=0 mig=1", 1)
+	for name, tt := range map[string]struct{ parts, says string }{
+		"none":     {"", "device 0: it is in MIG mode without an instance.*nvidia-smi mig -i 0 -cgi PROFILE -C"},
+		"one lost": {"part of=GPU-a uuid=MIG-1 name=x gone=15\n", "device 0: its instance 0: .*the device is gone"},
+	} {
+		play(alone + tt.parts)
+		d := OpenDriver(t.Context(), Options{Library: library})
+		if len(d.Devices()) != 1 || d.Devices()[0].UUID != "GPU-b" || len(d.Odd) != 1 ||
+			!regexp.MustCompile(tt.says).MatchString(d.Odd[0]) || d.Reason != d.Odd[0] {
+			t.Errorf("%s: %+v", name, d.answer)
+		}
+		d.Close()
 	}
 }
 

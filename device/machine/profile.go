@@ -65,6 +65,7 @@ func ParseProfile(document []byte) (*Profile, error) {
 		Format  *string       `json:"format"`
 		Machine *Host         `json:"machine"`
 		Driver  string        `json:"driver_version"`
+		CUDA    string        `json:"cuda_version"`
 		Devices *[]gpu.Device `json:"devices"`
 	}
 	if err := json.Unmarshal(document, &doc); err != nil || doc.Format == nil || doc.Devices == nil {
@@ -87,7 +88,7 @@ func ParseProfile(document []byte) (*Profile, error) {
 			return nil, fmt.Errorf("device %d has no name, no memory or no UUID of its own", i)
 		}
 		seen[d.UUID] = true
-		d.Driver = cmp.Or(d.Driver, doc.Driver)
+		d.Driver, d.CUDA = cmp.Or(d.Driver, doc.Driver), cmp.Or(d.CUDA, doc.CUDA)
 		if d.Driver == "" && !slices.Contains(p.Lacks, "the driver") {
 			p.Lacks = append(p.Lacks, "the driver")
 		}

@@ -24,6 +24,7 @@ type Job struct {
 	Memory     int64         // bytes; 0: not asked for
 	Time       time.Duration // limit; 0: the scheduler's
 	Exclusive  bool          // no other job may run on the machine meanwhile
+	Avoids     []string      // nodes on which the job must not run, where the scheduler lets jobs choose
 	Environ    []string      // NAME=value; the job has these and what the scheduler sets, and nothing else
 }
 
@@ -100,6 +101,17 @@ type End struct {
 	Code, Signal int    // of the script; 0 where the scheduler does not say
 	Lost         bool   // the scheduler knows it no longer, and has no word on how it ended
 	Held         string // why it could never run; it is cancelled by now
+}
+
+// Exit reads the exit status of a container, which tells of a signal by 128 and the signal's number.
+func Exit(status int) (code, signal int) {
+	switch {
+	case status < 0 || status > 255:
+		return 0, 0
+	case status > 128 && status <= 128+64:
+		return 0, status - 128
+	}
+	return status, 0
 }
 
 // Refused is the error for a job that a scheduler does not take.

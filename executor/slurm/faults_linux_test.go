@@ -2,7 +2,6 @@ package slurm_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,24 +29,6 @@ func (s *site) told() []string {
 	return s.said
 }
 
-// waiting is a Wait that goes on beside the test.
-func (s *site) waiting(t *testing.T, id job.ID) func() job.End {
-	ends, errs := make(chan job.End, 1), make(chan error, 1)
-	go func() {
-		end, err := s.client.Wait(t.Context(), id, nil)
-		ends <- end
-		errs <- err
-	}()
-	return func() job.End {
-		t.Helper()
-		end := <-ends
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
-		return end
-	}
-}
-
 func TestFaultNodeDies(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Count: 2})
@@ -67,61 +48,6 @@ func TestFaultNodeDies(t *testing.T) {
 	s.Up(node)
 	if end := s.wait(t, next); end.State != "COMPLETED" || s.lines(t, "runs") != 2 {
 		t.Errorf("%+v after %d runs", end, s.lines(t, "runs"))
-	}
-}
-
-func TestFaultTimeIsOver(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, slurmtest.Nodes{})
-	id := s.submit(t, s.job("a", until))
-	s.reach(t, id, "RUNNING")
-	s.EndNow(id.Name())
-	if end := s.wait(t, id); end.State != "TIMEOUT" || end.Signal != 15 || end.Reason != "TimeLimit" {
-		t.Errorf("%+v", end)
-	}
-}
-
-// A controller that is away for a while changes nothing but the time.
-func TestFaultControllerIsAway(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, slurmtest.Nodes{Count: 2})
-	first := s.submit(t, s.job("first", until))
-	s.reach(t, first, "RUNNING")
-	s.appears(t, "up")
-	end := s.waiting(t, first)
-	s.StopController()
-	second := make(chan job.ID, 2)
-	for range cap(second) {
-		go func() {
-			id, _, err := s.client.Submit(t.Context(), s.job("second", "echo >>second.runs"))
-			if err != nil {
-				t.Error(err)
-			}
-			second <- id
-		}()
-	}
-	short, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	if err := s.client.Cancel(short, first); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("it cannot be cancelled now, but: %v", err)
-	}
-	for len(s.told()) == 0 {
-		time.Sleep(20 * time.Millisecond)
-	}
-	s.release(t)
-	s.StartController()
-	if e := end(); e.State != "COMPLETED" && e.State != "CANCELLED" { // the word of scancel may have come through
-		t.Errorf("%+v", e)
-	}
-	id := <-second
-	if other := <-second; id != other {
-		t.Errorf("two jobs: %s, %s", id, other)
-	}
-	if e := s.wait(t, id); e.State != "COMPLETED" || s.lines(t, "second.runs") != 1 || s.lines(t, "runs") != 1 {
-		t.Errorf("%+v after %d runs, and %d of the first", e, s.lines(t, "second.runs"), s.lines(t, "runs"))
-	}
-	if said := s.told(); len(said) != 1 || !strings.Contains(said[0], "does not answer") {
-		t.Errorf("told %q", said)
 	}
 }
 
@@ -170,23 +96,6 @@ func TestFaultAnswerIsLost(t *testing.T) {
 				t.Errorf("submitted %d times, ran %d times", calls, runs)
 			}
 		})
-	}
-}
-
-// Where the cluster stops answering and ctx ends, nobody knows whether there is a job.
-func TestFaultDoubt(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, slurmtest.Nodes{})
-	c := s.wrap(t, "sbatch", "echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1")
-	ctx, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	var doubt *job.Unanswered
-	id, _, err := c.Submit(ctx, s.job("a", "true"))
-	if !errors.As(err, &doubt) || !errors.Is(err, context.DeadlineExceeded) || id != "" {
-		t.Errorf("%q, %v", id, err)
-	}
-	if _, found, err := s.client.Find(t.Context(), "key.a"); found || err != nil {
-		t.Errorf("%v, %v", found, err)
 	}
 }
 

@@ -231,6 +231,9 @@ func (o *Options) words(j job.Job) (args []string, script string, err error) {
 	if j.Exclusive {
 		args = append(args, "--exclusive")
 	}
+	if len(j.Avoids) > 0 {
+		args = append(args, "--exclude="+strings.Join(j.Avoids, ","))
+	}
 	amount("time", int64((j.Time+time.Minute-1)/time.Minute), "")
 	// the command ends what sbatch reads options from
 	return args, "#!/bin/sh\n:\nexport " + job.NameVariable + "=\"$SLURM_JOB_ID\"\n" + j.Script + "\n", nil

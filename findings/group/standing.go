@@ -302,12 +302,12 @@ func (s *Standing) lacks(at hclspec.Address, end engine.End) {
 	case end.Never:
 		s.Never = end.Reason
 	case end.Failure != nil && end.Failure.Class.Retried():
-		if f := end.Failure; f.Subject == "" || f.Subject == s.Candidate() {
+		if f := end.Failure; f.Subject == "" || f.IsAbout(s.Candidate()) {
 			s.Infra = f
 		} else {
 			s.Pending = fmt.Sprintf("%s was voided by %s", at, f.Subject)
 		}
-	case end.Failure != nil && end.Failure.Subject == s.Candidate():
+	case end.Failure != nil && end.Failure.IsAbout(s.Candidate()):
 		s.Failure = end.Failure
 	case s.Pending == "":
 		s.Pending = cmp.Or(end.Reason, at.String()+" has not been run")

@@ -46,6 +46,8 @@ type Rev struct {
 type Image struct {
 	Digest string // sha256:…, of its manifest in the registry; of its configuration when no registry has it
 	Size   int64  // bytes to be downloaded; 0: not known
+	// variables of its configuration that say which NVIDIA driver it needs
+	Requires map[string]string
 }
 
 // Fetch is what a download turned out to be.
@@ -57,8 +59,33 @@ type Fetch struct {
 // Fix is a fix that a failure asked for.
 type Fix struct {
 	Commit   string // name of the commit block
+	Rev      string // what the commit stood for, 40 hexadecimal digits; empty: no code, or an older lock file
 	At       string // block that it is applied to, as kind.name; empty: wherever it may be
 	Evidence string // the log line that matched
+}
+
+// Holds reports whether the fix is for a commit: a name that was given to another revision since is another commit. An
+// empty rev is that of a commit without code.
+func (f Fix) Holds(commit, rev string) bool {
+	return f.Commit == commit && (f.Rev == "" || rev == "" || f.Rev == rev)
+}
+
+// Learn adds a fix to the lock. What was learnt for another revision by that name goes.
+func (lock *Lock) Learn(name string, learnt Fix) {
+	var all []Fix
+	for _, known := range lock.Fixes[name] {
+		if known.Commit == learnt.Commit {
+			if !known.Holds(learnt.Commit, learnt.Rev) {
+				continue
+			}
+			known.Rev = learnt.Rev // the file has one for each name
+		}
+		all = append(all, known)
+	}
+	if lock.Fixes == nil {
+		lock.Fixes = map[string][]Fix{}
+	}
+	lock.Fixes[name] = append(all, learnt)
 }
 
 var byHash = lazyregexp.New(`^[0-9a-f]{4,40}([~^][0-9]*)*$`)

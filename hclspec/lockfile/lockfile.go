@@ -23,9 +23,9 @@ func lockSchemas() []*eval.Schema {
 			{Kind: "rev", Label: true, Many: true, Key: []string{"commit", "tree"}},
 			{Kind: "outside", Label: true, Many: true, Key: []string{"digests"}},
 		}},
-		{Kind: "image", Label: true, Key: []string{"digest", "size"}},
+		{Kind: "image", Label: true, Key: []string{"digest", "size", "requires"}},
 		{Kind: "fetch", Label: true, Key: []string{"sha256", "size"}},
-		{Kind: "fix", Label: true, Key: []string{"commits", "at", "evidence"}},
+		{Kind: "fix", Label: true, Key: []string{"commits", "revs", "at", "evidence"}},
 		{Kind: "wheel", Label: true, Key: []string{"prebuilt", "refused"}, Blocks: []*eval.Schema{
 			{Kind: "nearest", Label: true, Many: true, Key: []string{"commit", "back"}},
 		}},
@@ -99,7 +99,7 @@ func (lock *Lock) read(r reader) {
 	case "repo":
 		lock.Repos[name] = r.repo()
 	case "image":
-		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0)}
+		pinned := Image{Digest: r.Str("digest"), Size: r.Whole("size", 0, 0), Requires: r.stringMap("requires")}
 		if hex, ok := strings.CutPrefix(pinned.Digest, "sha256:"); !ok || !IsSHA256(hex) {
 			r.Fail(r.Block.Range, "Invalid pin",
 				"digest must be sha256: and 64 lower-case hexadecimal digits. Delete the block to resolve the image "+
@@ -109,11 +109,11 @@ func (lock *Lock) read(r reader) {
 	case "fetch":
 		lock.Fetches[name] = Fetch{SHA256: r.Str("sha256"), Size: r.Whole("size", 0, 0)}
 	case "fix":
-		at, evidence := r.stringMap("at"), r.stringMap("evidence")
+		revs, at, evidence := r.stringMap("revs"), r.stringMap("at"), r.stringMap("evidence")
 		for _, commit := range r.Strs("commits") {
 			for _, block := range strings.Split(at[commit], " ") {
-				lock.Fixes[name] = append(lock.Fixes[name], Fix{Commit: commit, At: block,
-					Evidence: evidence[commit]})
+				lock.Fixes[name] = append(lock.Fixes[name], Fix{Commit: commit, Rev: revs[commit],
+					At: block, Evidence: evidence[commit]})
 			}
 		}
 	case "wheel":
@@ -229,6 +229,9 @@ func (lock *Lock) Bytes() []byte {
 		if size := lock.Images[name].Size; size > 0 {
 			b.SetAttributeValue("size", cty.NumberIntVal(size))
 		}
+		if requires := lock.Images[name].Requires; len(requires) > 0 {
+			b.SetAttributeValue("requires", stringsValue(requires))
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(lock.Fetches)) {
 		b := top("fetch", name)
@@ -257,10 +260,14 @@ func (lock *Lock) writeFix(b *hclwrite.Body, name string) {
 	learnt := slices.SortedFunc(slices.Values(lock.Fixes[name]), func(a, b Fix) int {
 		return cmp.Or(strings.Compare(a.Commit, b.Commit), strings.Compare(a.At, b.At))
 	})
-	commits, at, evidence := []cty.Value{}, map[string]string{}, map[string]string{}
+	commits := []cty.Value{}
+	revs, at, evidence := map[string]string{}, map[string]string{}, map[string]string{}
 	for i, fix := range learnt {
 		if i == 0 || learnt[i-1].Commit != fix.Commit {
 			commits = append(commits, cty.StringVal(fix.Commit))
+		}
+		if fix.Rev != "" {
+			revs[fix.Commit] = fix.Rev
 		}
 		if fix.At != "" {
 			at[fix.Commit] = strings.TrimSpace(at[fix.Commit] + " " + fix.At)
@@ -270,6 +277,9 @@ func (lock *Lock) writeFix(b *hclwrite.Body, name string) {
 		}
 	}
 	b.SetAttributeValue("commits", cty.TupleVal(commits))
+	if len(revs) > 0 {
+		b.SetAttributeValue("revs", stringsValue(revs))
+	}
 	if len(at) > 0 {
 		b.SetAttributeValue("at", stringsValue(at))
 	}

@@ -42,14 +42,17 @@ func anyLock(t *rapid.T) *lockfile.Lock {
 		}), 0, 3).Draw(t, "repos"),
 		Images: rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) lockfile.Image {
 			digest := rapid.StringMatching(`sha256:[0-9a-f]{64}`).Draw(t, "digest")
-			return lockfile.Image{Digest: digest, Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
+			return lockfile.Image{Digest: digest, Size: rapid.Int64Range(0, 1<<50).Draw(t, "size"),
+				Requires: rapid.MapOfN(name, text, 0, 2).Draw(t, "requires")}
 		}), 0, 3).Draw(t, "images"),
 		Fetches: rapid.MapOfN(text, rapid.Custom(func(t *rapid.T) lockfile.Fetch {
 			return lockfile.Fetch{SHA256: hash.Draw(t, "sha256"), Size: rapid.Int64Range(0, 1<<50).Draw(t, "size")}
 		}), 0, 3).Draw(t, "fetches"),
 		Fixes: rapid.MapOfN(name, rapid.Custom(func(t *rapid.T) []lockfile.Fix {
-			return []lockfile.Fix{{Commit: "a", At: "image.i", Evidence: "e"},
-				{Commit: "a", At: "wheel.w", Evidence: "e"}, {Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
+			rev := hash.Draw(t, "fixed revision")
+			return []lockfile.Fix{{Commit: "a", Rev: rev, At: "image.i", Evidence: "e"},
+				{Commit: "a", Rev: rev, At: "wheel.w", Evidence: "e"},
+				{Commit: "b", At: "", Evidence: text.Draw(t, "evidence")}}
 		}), 0, 3).Draw(t, "fixes"),
 		Wheels: wheels, Nearest: nearest, Refused: refused,
 	}

@@ -27,6 +27,7 @@ import (
 type Executor struct {
 	*Kind
 	Name    string        // of the block
+	Block   string        // likewise, as the spec has it: with its type
 	Machine string        // name of the machine block that describes the nodes of its jobs
 	Setup   string        // lines of sh that a job runs before the worker
 	WorkDir string        // absolute, seen by all nodes: where jobs keep their files; "": in the project's state
@@ -130,9 +131,9 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 		if named && s.check != nil {
 			mistakes = append(mistakes, s.check(&s, spec)...)
 		}
-		if same := slices.IndexFunc(usable, func(u Executor) bool { return u.Machine == s.Machine }); same >= 0 {
-			mistakes = append(mistakes, mistake{"machine", fmt.Sprintf("Executor %q is for machine.%s already.",
-				usable[same].Name, s.Machine)})
+		if slices.ContainsFunc(usable, func(u Executor) bool { return u.Name == s.Name }) {
+			mistakes = append(mistakes, mistake{"", fmt.Sprintf("Another executor has the name %q. Give this one "+
+				"a name of its own: executor %q \"NAME\".", s.Name, kind)})
 		}
 		for _, m := range mistakes {
 			at := x.Range
@@ -153,7 +154,34 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 			usable = append(usable, s)
 		}
 	}
-	return usable, diags
+	return usable, append(diags, checkPlaces(spec, usable)...)
+}
+
+// checkPlaces returns what is wrong with the executors that benchmarks name.
+func checkPlaces(spec *hclspec.Spec, usable []Executor) (diags hcl.Diagnostics) {
+	first := map[[2]string]*hclspec.Benchmark{} // by name and commit
+	for i := range spec.Benchmarks {
+		b := &spec.Benchmarks[i]
+		fail := func(format string, args ...any) {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &b.ExecutorRange,
+				Summary: "Invalid executor", Detail: fmt.Sprintf(format, args...)})
+		}
+		if named := b.Executor; named != "" && named != hclspec.Local &&
+			!slices.ContainsFunc(usable, func(x Executor) bool { return x.Block == named }) {
+			fail("%s is to be measured by executor.%s, which cannot be used: correct that block, or leave it to what "+
+				"the benchmark asks for.", b.Address, strings.Replace(named, "-", ".", 1))
+		}
+		commit, _, paired := strings.Cut(b.Candidate, "/")
+		if id := [2]string{b.Address.Name, commit}; !paired {
+			continue
+		} else if other := first[id]; other == nil {
+			first[id] = b
+		} else if other.Executor != b.Executor {
+			fail("%s and %s are measured together, and name different executors. Let all candidates of a commit name "+
+				"the same one.", other.Address, b.Address)
+		}
+	}
+	return diags
 }
 
 // mistake is an attribute that an executor block cannot have, or not so.
@@ -209,7 +237,7 @@ func (s *Executor) readTime(raw json.RawMessage) string {
 
 // parse reads the attributes of an executor block.
 func parse(kind *Kind, name string, x *hclspec.Executor) (Executor, []mistake) {
-	s := Executor{Kind: kind, Name: name, Machine: x.Machine, MaxJobs: standardJobs}
+	s := Executor{Kind: kind, Name: name, Block: x.Address.Name, Machine: x.Machine, MaxJobs: standardJobs}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(x.Settings, &given); err != nil {
 		return s, []mistake{{"", err.Error()}}

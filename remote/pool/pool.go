@@ -8,31 +8,34 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Pool is the pool of this machine with places for the jobs of an executor.
+// Pool is the pool of this machine, which may have places of other executors already, with places for the jobs of one.
 type Pool struct {
 	device.Pool
-	name string
-	max  int
+	machine device.Pool
+	name    string
+	max     int
 
 	mu   sync.Mutex
 	jobs int
 }
 
-// New returns the pool of this machine with as many places as the executor of a name has jobs at once.
-func New(of device.Pool, name string, most int) *Pool { return &Pool{Pool: of, name: name, max: most} }
+// New returns a pool with as many places as the executor of a name has jobs at once, each on a machine like one with
+// that other pool.
+func New(of, machine device.Pool, name string, most int) *Pool {
+	return &Pool{Pool: of, machine: machine, name: name, max: most}
+}
 
-// Fits reports why a request can never be granted. Whether the cluster can grant what a job asks for, its scheduler
-// says.
+// Fits reports why a request can never be granted: what a job asks for is held against the machine that it runs on.
 func (p *Pool) Fits(q device.Request) error {
-	if q.Queue != "" {
-		return nil
+	if q.Queue == p.name {
+		return p.machine.Fits(q)
 	}
 	return p.Pool.Fits(q)
 }
 
 // TryAcquire grants a place among the jobs, or what the pool of this machine grants.
 func (p *Pool) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
-	if q.Queue == "" {
+	if q.Queue != p.name {
 		return p.Pool.TryAcquire(q)
 	}
 	p.mu.Lock()
@@ -50,7 +53,7 @@ func (p *Pool) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
 
 // Free returns the amounts that are free. Jobs take nothing of this machine, so that nothing is kept back for them.
 func (p *Pool) Free(q device.Request) device.Amounts {
-	if q.Queue != "" {
+	if q.Queue == p.name {
 		const plenty = 1 << 30
 		return device.Amounts{CPUs: plenty, Memory: plenty << 30, Disk: plenty << 30, GPUs: plenty}
 	}

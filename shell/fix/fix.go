@@ -146,6 +146,7 @@ const rulePrefix = "fix."
 type Cure struct {
 	Fix *hclspec.Fix
 	At  string // block that it is then applied to, as kind.name; empty: a patch may be to blame, so nothing is learnt
+	Rev string // of the commit that the block is for; empty: it has no code, or there is no commit
 }
 
 // Detectors are rules for the fixes that are not applied yet. Those that are not learnt come last, and have a remedy

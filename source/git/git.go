@@ -167,7 +167,7 @@ func (m *Mirror) files() map[string]string {
 		"info/attributes": "* -text !eol -ident -filter !working-tree-encoding -whitespace\n",
 	}
 	if m.kind == repository {
-		// Borrowing is safe because a mirror only reads: nothing here keeps the objects alive, and nothing needs to.
+		// Borrowing is safe because a mirror only reads. What must not go away is copied: see Keep.
 		f["objects/info/alternates"] = m.local.objects + "\n"
 	}
 	return f

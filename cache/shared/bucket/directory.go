@@ -37,8 +37,8 @@ func (d *Directory) there() error {
 		_, err = os.Stat(filepath.Dir(d.root))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("directory %s is not there, nor is the one above it: mount its file system, or make the "+
-			"directory", d.root)
+		return away{fmt.Errorf("directory %s is not there, nor is the one above it: mount its file system, or make "+
+			"the directory", d.root)}
 	}
 	return err
 }

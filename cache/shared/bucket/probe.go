@@ -59,7 +59,7 @@ func Remedy(err error) string {
 func unreached(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		if at, invalid := url.Parse(of.URL); invalid == nil {
-			return errors.New(at.Scheme + "://" + at.Host + " does not answer: " + of.Err.Error())
+			return away{errors.New(at.Scheme + "://" + at.Host + " does not answer: " + of.Err.Error())}
 		}
 	}
 	return err

@@ -93,6 +93,9 @@ func failure(name string, err error) error {
 	if !errors.As(err, &response) {
 		return unreached(err)
 	}
+	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
+		return away{err}
+	}
 	said := strings.TrimSuffix(response.Message, ".")
 	switch {
 	case response.Code == minio.NoSuchBucket:
@@ -181,7 +184,7 @@ func (b *body) Read(p []byte) (int, error) {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
 			}
-			return n, fmt.Errorf("%s: the connection broke %d times: %w", b.name, b.broken, err)
+			return n, away{fmt.Errorf("%s: the connection broke %d times: %w", b.name, b.broken, err)}
 		}
 		if n > 0 {
 			return n, nil

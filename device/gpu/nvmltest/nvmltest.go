@@ -22,8 +22,8 @@ var ErrNoCompiler = errors.New("no C compiler (apt-get install gcc)")
 
 // TwoH100 is a scenario: two devices, of which the second is hot and in use.
 const TwoH100 = `system driver=550.54.15 cuda=12040
-gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=345 max=1980 mem=2619 slow=0x0 ecc=0
-gpu uuid=GPU-b name=NVIDIA_H100_80GB_HBM3 mib=81559 used=61000 pci=00000000:2a:00.0 limit=500 temp=83 util=97 power=499 sm=1410 max=1980 mem=2619 slow=0x44 ecc=2
+gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=345 max=1980 mem=2619 slow=0x0 ecc=0 brand=14
+gpu uuid=GPU-b name=NVIDIA_H100_80GB_HBM3 mib=81559 used=61000 pci=00000000:2a:00.0 limit=500 temp=83 util=97 power=499 sm=1410 max=1980 mem=2619 slow=0x44 ecc=2 brand=14
 nvlink from=GPU-a to=GPU-b n=4
 path from=GPU-a to=GPU-b level=40
 `

@@ -197,10 +197,8 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 		if t == nil {
 			continue
 		}
-		if v.Code = int(t.ExitCode); t.Signal > 0 {
-			v.Signal = int(t.Signal)
-		} else if v.Code > 128 && v.Code <= 128+64 {
-			v.Signal = v.Code - 128
+		if v.Code, v.Signal = job.Exit(int(t.ExitCode)); t.Signal > 0 {
+			v.Code, v.Signal = 0, int(t.Signal)
 		}
 		v.Reason = job.Words(cmp.Or(t.Message, t.Reason))
 		if t.Reason == "OOMKilled" {

@@ -7,9 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/job/jobtest"
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
 	"github.com/benchgraph/benchgraph/executor/kubernetes/kubetest"
 )
@@ -29,55 +29,6 @@ func ended(reason, message string) string {
 func disruption(reason, more string) string {
 	return `{"phase":"Failed",` + more + `"conditions":[{"type":"DisruptionTarget","status":"True","reason":"` +
 		reason + `","message":"for others\u001b[31m"}]}`
-}
-
-// A Pod is ended in many ways, and each has its state.
-func ends(t *testing.T, c *kubetest.Cluster) {
-	for name, want := range map[string]struct {
-		status string
-		state  job.State
-		reason string
-	}{
-		"out of memory": {terminated("137", "OOMKilled"), job.OutOfMemory, "OOMKilled"},
-		"deadline":      {ended("DeadlineExceeded", "too long"), job.Timeout, "too long"},
-		"evicted":       {ended("Evicted", "The node was low on memory"), "PREEMPTED", "low on memory"},
-		"admission":     {ended("UnexpectedAdmissionError", "no devices"), "NODE_FAIL", "no devices"},
-		"preempted":     {disruption("PreemptionByScheduler", ""), "PREEMPTED", "for others"},
-		"drained":       {disruption("EvictionByEvictionAPI", ""), "PREEMPTED", "for others"},
-		"node lost":     {disruption("DeletionByTaintManager", ""), "NODE_FAIL", "for others"},
-		"shutdown":      {disruption("TerminationByKubelet", `"reason":"Terminated",`), "NODE_FAIL", "for others"},
-		"succeeded":     {`{"phase":"Succeeded"}`, job.Completed, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newSite(t, c, kubernetes.Asks{})
-			s.Control(t, s.namespace)
-			id := s.submit(s.job("end", "true"))
-			s.patch(want.status)
-			end := s.wait(id)
-			if end.State != want.state || !strings.Contains(end.Reason, want.reason) ||
-				strings.Contains(end.Reason, "\033") || end.Held != "" || end.Lost {
-				t.Errorf("%+v", end)
-			}
-		})
-	}
-	t.Run("its pod is deleted", func(t *testing.T) {
-		t.Parallel()
-		s := newSite(t, c, kubernetes.Asks{})
-		s.Control(t, s.namespace)
-		id := s.submit(s.job("end", "true"))
-		p := s.pod()
-		for s.jobs()[0].Status.StartTime == nil {
-			time.Sleep(20 * time.Millisecond)
-		}
-		err := s.Core.Delete().Namespace(s.namespace).Resource("pods").Name(p.Name).Do(t.Context()).Error()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if end := s.wait(id); end.State != "PREEMPTED" {
-			t.Errorf("%+v", end)
-		}
-	})
 }
 
 // waiting is the status of a Pod whose container is not made.
@@ -107,7 +58,6 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 		"no secret":      {status: waiting("CreateContainerConfigError", "no key"), held: "no key"},
 		"registry":       {status: waiting("ErrImagePull", "i/o timeout")},
 		"being made":     {status: waiting("ContainerCreating", "")},
-		"too many":       {gpus: 8, status: unschedulable, held: "0/1 nodes are available"},
 		"no such node":   {asks: on("h100"), status: unschedulable, held: "0/1"},
 		"full":           {asks: on("played"), gpus: 4, status: unschedulable},
 		"quota for ever": {gpus: 4, quota: "requests.nvidia.com/gpu", held: "exceeded quota"},
@@ -122,19 +72,19 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 			}
 			j := s.job("held", "true")
 			j.GPUs = part.gpus
-			id := s.submit(j)
+			id := jobtest.Submit(t, s.client, j)
 			if part.status != "" {
-				s.patch(part.status)
+				s.patch(id, part.status)
 			}
 			if part.held == "" {
-				st := s.reach(id, job.Pending)
+				st := jobtest.Reach(t, s.client, id, job.Pending)
 				time.Sleep(2 * time.Second) // 10 times the grace
 				if all := s.jobs(); len(all) != 1 || all[0].DeletionTimestamp != nil {
 					t.Errorf("the Job that may yet run is gone: %+v", st)
 				}
 				return
 			}
-			if end := s.wait(id); !strings.Contains(end.Held, part.held) || len(s.jobs()) != 0 {
+			if end := jobtest.Wait(t, s.client, id); !strings.Contains(end.Held, part.held) || len(s.jobs()) != 0 {
 				t.Errorf("%+v; %d Jobs are left", end, len(s.jobs()))
 			}
 		})
@@ -162,10 +112,8 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 			t.Fatal(err)
 		}
 		<-done
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if len(s.said) != 1 || !strings.Contains(s.said[0], "takes no more Jobs for now") {
-			t.Errorf("%q", s.said)
+		if said := s.told(); len(said) != 1 || !strings.Contains(said[0], "takes no more Jobs for now") {
+			t.Errorf("%q", said)
 		}
 	})
 }
@@ -175,12 +123,11 @@ func shape(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{NodeSelector: map[string]string{"gpu": "h100"},
 		Volumes:     map[string]string{"/models": "models"},
 		Tolerations: []string{"nvidia.com/gpu:NoSchedule", "for=bench"}, PullSecret: "registry",
-		ServiceAccount: "runner"})
+		ServiceAccount: "runner", Queue: "bench"})
 	s.Control(t, s.namespace)
 	j := s.job("shape", "true")
 	j.GPUs, j.CPUs, j.Memory, j.Time, j.Exclusive = 2, 8, 1<<30, 90*time.Minute, true
-	s.submit(j)
-	p := s.pod().Spec
+	p := s.pod(jobtest.Submit(t, s.client, j)).Spec
 	main := p.Containers[0]
 	gpus, memory := main.Resources.Limits["nvidia.com/gpu"], main.Resources.Requests[corev1.ResourceMemory]
 	if gpus.Cmp(resource.MustParse("2")) != 0 || memory.Cmp(resource.MustParse("1Gi")) != 0 {
@@ -193,65 +140,20 @@ func shape(t *testing.T, c *kubetest.Cluster) {
 		p.Tolerations[1].Value != "bench" || p.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("%+v", p)
 	}
-	claim := false
+	claim, shm := false, false
 	for _, v := range p.Volumes {
 		claim = claim || v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == "models"
-	}
-	if !claim {
-		t.Errorf("volumes %+v", p.Volumes)
-	}
-	spec := s.jobs()[0].Spec
-	if *spec.BackoffLimit != 0 || *spec.TTLSecondsAfterFinished != 86400 {
-		t.Errorf("%+v", spec)
-	}
-}
-
-// An API server that does not answer says nothing: waits go on, and submissions find out what they did.
-func away(t *testing.T, c *kubetest.Cluster) {
-	s := newSite(t, c, kubernetes.Asks{})
-	s.Control(t, s.namespace)
-	id := s.submit(s.job("first", "true"))
-	p := s.pod()
-	ended := make(chan job.End)
-	go func() {
-		end, err := s.client.Wait(t.Context(), id, nil)
-		if err != nil {
-			t.Error(err)
+		shm = shm || v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
+		if v.Secret != nil { // what is measured could read it
+			t.Errorf("a Secret is mounted: %+v", v)
 		}
-		ended <- end
-	}()
-	c.Away()
-	submitted := make(chan job.ID)
-	go func() {
-		id, found, err := s.client.Submit(t.Context(), s.job("second", "true"))
-		if err != nil || found {
-			t.Errorf("%v, found: %v", err, found)
-		}
-		submitted <- id
-	}()
-	select {
-	case end := <-ended:
-		t.Errorf("a job ended while nobody could be asked: %+v", end)
-	case id := <-submitted:
-		t.Errorf("job %s was submitted to nobody", id)
-	case <-time.After(3 * time.Second):
 	}
-	c.Back()
-	if id := <-submitted; id == "" {
-		t.Error("no job")
+	if !claim || !shm || main.VolumeMounts[0].MountPath != "/dev/shm" {
+		t.Errorf("volumes %+v, mounted %+v", p.Volumes, main.VolumeMounts)
 	}
-	status := `{"status":{"phase":"Succeeded"}}`
-	err := c.Core.Patch(types.StrategicMergePatchType).Namespace(s.namespace).Resource("pods").Name(p.Name).
-		SubResource("status").Body([]byte(status)).Do(t.Context()).Error()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if end := <-ended; end.State != job.Completed {
-		t.Errorf("%+v", end)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.said) == 0 || !strings.Contains(s.said[0], "does not answer") {
-		t.Errorf("%q", s.said)
+	made := s.jobs()[0]
+	if *made.Spec.BackoffLimit != 0 || *made.Spec.TTLSecondsAfterFinished != 86400 ||
+		made.Labels["kueue.x-k8s.io/queue-name"] != "bench" {
+		t.Errorf("%+v", made)
 	}
 }

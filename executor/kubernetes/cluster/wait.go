@@ -183,7 +183,8 @@ func stranded(e entry, grace time.Duration) bool {
 		if p.DeletionTimestamp == nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		if time.Since(p.DeletionTimestamp.Time) > soon*grace { // which has the time in it that the Pod was given
+		// It has the time in it that the Pod was given, and no parts of a second.
+		if time.Since(p.DeletionTimestamp.Time) > soon*grace+time.Second {
 			return true
 		}
 	}

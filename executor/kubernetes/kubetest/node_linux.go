@@ -16,8 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Node is the name of the node that is played. It has four devices.
+// Node is the name of the node that is played.
 const Node = "n1"
+
+// devices is how many GPUs the node has.
+const devices = 4
 
 // Nodes makes the played node, whose kubelet serves logs, unless it is there.
 func (c *Cluster) Nodes() {
@@ -34,7 +37,7 @@ func (c *Cluster) Nodes() {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: Node, Labels: map[string]string{"kind": "played"}}}
 	c.must(c.Core.Post().Resource("nodes").Body(n).Do(ctx).Into(n))
 	has := corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"),
-		"pods": resource.MustParse("100"), "nvidia.com/gpu": resource.MustParse("4")}
+		"pods": resource.MustParse("100"), "nvidia.com/gpu": *resource.NewQuantity(devices, resource.DecimalSI)}
 	n.Spec.Taints = nil
 	c.must(c.Core.Put().Resource("nodes").Name(Node).Body(n).Do(ctx).Into(n)) // without the taint of a new node
 	n.Status = corev1.NodeStatus{Capacity: has, Allocatable: has,
@@ -59,18 +62,23 @@ func (c *Cluster) logs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("container %q is waiting to start", parts[4]), http.StatusBadRequest)
 		return
 	}
-	if r.URL.Query().Get("follow") == "true" {
-		select {
-		case <-run.done:
-		case <-r.Context().Done():
-		case <-time.After(time.Minute):
-		}
-	}
 	f, err := os.Open(run.out)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	defer f.Close()
-	_, _ = io.Copy(w, f)
+	for over := r.URL.Query().Get("follow") != "true"; ; {
+		if n, err := io.Copy(w, f); err != nil || n == 0 && over {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-run.done: // of which the rest is to be copied
+			over = true
+		case <-r.Context().Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

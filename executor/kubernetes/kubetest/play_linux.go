@@ -49,10 +49,18 @@ func (c *Cluster) play(t testing.TB, namespace string, environ []string) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
+// Hold says whether Pods of a namespace that have no node get none.
+func (c *Cluster) Hold(namespace string, held bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[namespace] = held
+}
+
 // played is a Pod whose command runs, or has run.
 type played struct {
 	cmd  *exec.Cmd
 	out  string        // file with what it printed
+	ends time.Time     // by the limit of the Pod; zero: there is none
 	done chan struct{} // closed when it has ended
 }
 
@@ -195,10 +203,16 @@ func (c *Cluster) write(ctx context.Context, to rest.Interface, resource, namesp
 func (c *Cluster) kubelet(ctx context.Context, p *corev1.Pod, environ []string) {
 	key := p.Namespace + "/" + p.Name
 	c.mu.Lock()
-	run := c.pods[key]
+	run, held := c.pods[key], c.held[p.Namespace]
 	c.mu.Unlock()
 	now := metav1.Now()
+	gpus := p.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"]
 	switch {
+	case p.Spec.NodeName == "" && held:
+		return
+	case p.Spec.NodeName == "" && gpus.Value() > devices:
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."}}
 	case p.Spec.NodeName == "":
 		_ = c.Core.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("binding").
 			Body(&corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name},
@@ -217,10 +231,19 @@ func (c *Cluster) kubelet(ctx context.Context, p *corev1.Pod, environ []string) 
 			Image: p.Spec.Containers[0].Image, State: corev1.ContainerState{
 				Running: &corev1.ContainerStateRunning{StartedAt: now}}}}
 	default:
+		late := !run.ends.IsZero() && time.Now().After(run.ends)
+		if late {
+			run.kill()
+		}
 		select {
 		case <-run.done:
 		default:
 			return
+		}
+		if late {
+			p.Status.Phase, p.Status.Reason = corev1.PodFailed, "DeadlineExceeded"
+			p.Status.Message = "Pod was active on the node longer than the specified deadline"
+			break
 		}
 		status := run.cmd.ProcessState.Sys().(syscall.WaitStatus)
 		code, reason := status.ExitStatus(), "Completed"
@@ -251,14 +274,19 @@ func (c *Cluster) end(ctx context.Context, p *corev1.Pod) {
 		_ = syscall.Kill(-run.cmd.Process.Pid, syscall.SIGTERM)
 		select {
 		case <-run.done:
-		case <-time.After(10 * time.Second):
-			_ = syscall.Kill(-run.cmd.Process.Pid, syscall.SIGKILL)
-			<-run.done
+		case <-time.After(2 * time.Second):
 		}
+		run.kill()
 	}
 	zero := int64(0)
 	_ = c.Core.Delete().Namespace(p.Namespace).Resource("pods").Name(p.Name).
 		Body(&metav1.DeleteOptions{GracePeriodSeconds: &zero}).Do(ctx).Error()
+}
+
+// kill ends all processes of a Pod.
+func (p *played) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.done
 }
 
 // start runs the command of a Pod in a mount namespace of its own, in which directories in memory are mounted.
@@ -303,14 +331,14 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 	if err := <-started; err != nil {
 		return nil, err
 	}
+	if limit := p.Spec.ActiveDeadlineSeconds; limit != nil {
+		run.ends = time.Now().Add(time.Duration(*limit) * time.Second)
+	}
 	go func() {
 		_ = run.cmd.Wait()
 		close(run.done)
 	}()
-	c.t.Cleanup(func() {
-		_ = syscall.Kill(-run.cmd.Process.Pid, syscall.SIGKILL)
-		<-run.done
-	})
+	c.t.Cleanup(run.kill)
 	return run, nil
 }
 

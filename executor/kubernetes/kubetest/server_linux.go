@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -38,8 +37,7 @@ type Cluster struct {
 	t       testing.TB
 	dir     string
 	address string // of the API server
-	server  *process
-	serve   []string // the command of the API server
+	proxy   *proxy // by which the clients of a test reach it
 	starts  chan func()
 
 	nodes sync.Mutex // held while they are made
@@ -48,6 +46,7 @@ type Cluster struct {
 	names int
 	pods  map[string]*played // by namespace and name
 	jobs  map[string]int     // how many there were, by namespace
+	held  map[string]bool    // namespaces in which Pods get no node
 }
 
 // admin is a token of an administrator.
@@ -83,7 +82,7 @@ func Start(t testing.TB) *Cluster {
 		needtest.Missing(t, "no etcd (apt-get install etcd-server)")
 	}
 	c := &Cluster{t: t, dir: t.TempDir(), starts: make(chan func()), pods: map[string]*played{},
-		jobs: map[string]int{}}
+		jobs: map[string]int{}, held: map[string]bool{}}
 	go func() {
 		runtime.LockOSThread() // and no unlock: the kernel ends the processes with the thread that started them
 		for start := range c.starts {
@@ -98,15 +97,16 @@ func Start(t testing.TB) *Cluster {
 		"--listen-peer-urls=http://127.0.0.1:"+peer)
 	c.credentials()
 	c.address = "https://127.0.0.1:" + secure
-	c.serve = []string{program, "--etcd-servers=" + etcd, "--secure-port=" + secure, "--bind-address=127.0.0.1",
+	serve := []string{program, "--etcd-servers=" + etcd, "--secure-port=" + secure, "--bind-address=127.0.0.1",
 		"--cert-dir=" + filepath.Join(c.dir, "certs"), "--token-auth-file=" + c.path("tokens"),
 		"--service-account-key-file=" + c.path("key"), "--service-account-signing-key-file=" + c.path("key"),
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC", "--anonymous-auth=false", "--endpoint-reconciler-type=none",
 		"--disable-admission-plugins=ServiceAccount", "--allow-privileged", "--v=0"}
 	c.connect()
-	c.server = c.run("kube-apiserver", c.serve...)
+	c.run("kube-apiserver", serve...)
 	c.ready()
+	c.proxy = c.between(c.address)
 	return c
 }
 
@@ -142,48 +142,26 @@ func (c *Cluster) must(err error) {
 	}
 }
 
-// process is a process of the cluster.
-type process struct {
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-}
-
 // run starts a process, which ends with the test.
-func (c *Cluster) run(name string, argv ...string) *process {
+func (c *Cluster) run(name string, argv ...string) {
 	c.t.Helper()
 	log, err := os.OpenFile(c.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	c.must(err)
 	defer log.Close()
-	p := &process{exec.Command(argv[0], argv[1:]...), make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd, done := exec.Command(argv[0], argv[1:]...), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
-	c.starts <- func() { started <- p.cmd.Start() }
+	c.starts <- func() { started <- cmd.Start() }
 	c.must(<-started)
 	go func() {
-		_ = p.cmd.Wait()
-		close(p.done)
+		_ = cmd.Wait()
+		close(done)
 	}()
-	c.t.Cleanup(p.kill)
-	return p
-}
-
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
-	<-p.done
-}
-
-// Away ends the API server; Back starts it again.
-func (c *Cluster) Away() {
-	c.t.Helper()
-	c.server.kill()
-}
-
-// Back starts the API server again.
-func (c *Cluster) Back() {
-	c.t.Helper()
-	c.server = c.run("kube-apiserver", c.serve...)
-	c.ready()
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-done
+	})
 }
 
 // connect makes the clients of an administrator.
@@ -236,7 +214,7 @@ func (c *Cluster) Kubeconfig(dir, user, namespace string) string {
 	c.t.Helper()
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
-		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.address,
+		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.proxy.URL,
 			"insecure-skip-tls-verify": true}}},
 		"users": []any{map[string]any{"name": user, "user": map[string]any{"token": user + "-token"}}},
 		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": user,
@@ -246,21 +224,6 @@ func (c *Cluster) Kubeconfig(dir, user, namespace string) string {
 	path := filepath.Join(dir, "kubeconfig-"+user)
 	c.must(os.WriteFile(path, text, 0o600))
 	return path
-}
-
-// Stored is all that etcd has, in bytes.
-func (c *Cluster) Stored() string {
-	c.t.Helper()
-	var all strings.Builder
-	c.must(filepath.WalkDir(c.path("data"), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		all.Write(text)
-		return err
-	}))
-	return all.String()
 }
 
 // Quota makes a quota in a namespace, as the controller of quotas would have it: amounts by name, and how much of them

@@ -4,6 +4,7 @@
 package modaltest
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -48,6 +49,8 @@ type Server struct {
 	faults    map[string][]Fault
 	calls     map[string]int
 	capacity  int                                // GPUs; -1: as many as are asked for
+	held      bool                               // no sandbox starts
+	silent    bool                               // nobody gets an answer
 	environ   func(id string, gpus int) []string // of a machine; nil: nothing more
 }
 
@@ -107,6 +110,31 @@ func (s *Server) Capacity(gpus int) {
 	s.schedule()
 }
 
+// Hold says whether all sandboxes that are queued stay so.
+func (s *Server) Hold(held bool) {
+	s.mu.Lock()
+	s.held = held
+	s.mu.Unlock()
+	s.schedule()
+}
+
+// Silence says whether nobody gets an answer, also to what was asked before.
+func (s *Server) Silence(silent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.silent = silent
+}
+
+// silence returns the error that a caller has in the place of an answer while the server is silent.
+func (s *Server) silence() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.silent {
+		return status.Error(codes.Unavailable, "played: silence")
+	}
+	return nil
+}
+
 // Machine says which variables a sandbox has of its image and its machine, by its ID and its number of GPUs.
 func (s *Server) Machine(environ func(id string, gpus int) []string) {
 	s.mu.Lock()
@@ -135,13 +163,6 @@ func (s *Server) Fail(method string, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[method] = append(s.faults[method], faults...)
-}
-
-// Heal takes back the faults that have not come.
-func (s *Server) Heal() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.faults)
 }
 
 // Calls is how often a method was called.
@@ -184,7 +205,7 @@ func (s *Server) object(kind, name, prefix string) string {
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	method := info.FullMethod[strings.LastIndex(info.FullMethod, "/")+1:]
 	md, _ := metadata.FromIncomingContext(ctx)
-	if err := s.admit(method, md); err != nil {
+	if err := cmp.Or(s.silence(), s.admit(method, md)); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -211,6 +232,9 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	if fault != nil {
 		return nil, fault.err()
 	}
+	if err := s.silence(); err != nil {
+		return nil, err
+	}
 	return known, nil
 }
 
@@ -227,7 +251,7 @@ func (f *Fault) err() error {
 
 func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	md, _ := metadata.FromIncomingContext(ss.Context())
-	if err := s.admit("", md); err != nil {
+	if err := cmp.Or(s.silence(), s.admit("", md)); err != nil {
 		return err
 	}
 	return next(srv, ss)

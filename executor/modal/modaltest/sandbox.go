@@ -99,7 +99,7 @@ func (s *Server) schedule() {
 		}
 	}
 	for _, sb := range s.sandboxes {
-		if sb.Started().IsZero() && sb.ended() == nil && (s.capacity < 0 || used+sb.gpus() <= s.capacity) {
+		if sb.Started().IsZero() && sb.ended() == nil && !s.held && (s.capacity < 0 || used+sb.gpus() <= s.capacity) {
 			used += sb.gpus()
 			sb.start(s.environOf(sb), s.mountsOf(sb))
 		}
@@ -232,9 +232,6 @@ func (sb *Sandbox) Break() {
 	sb.end(pb.GenericResult_GENERIC_STATUS_INTERNAL_FAILURE, "The worker was lost")
 }
 
-// TimeOut ends a sandbox as at its limit.
-func (sb *Sandbox) TimeOut() { sb.end(pb.GenericResult_GENERIC_STATUS_TIMEOUT, "") }
-
 // Started is when the sandbox began; zero while it is queued.
 func (sb *Sandbox) Started() time.Time {
 	sb.mu.Lock()
@@ -292,13 +289,13 @@ func (s *Server) sandbox(id string) (*Sandbox, error) {
 
 // Forget has the server know nothing of a sandbox any more.
 func (s *Server) Forget(gone *Sandbox) {
-	gone.Terminate()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.sandboxes = slices.DeleteFunc(s.sandboxes, func(sb *Sandbox) bool { return sb == gone })
+	s.mu.Unlock()
+	gone.Terminate()
 }
 
-// SandboxWait answers at the end of a sandbox, or after a time.
+// SandboxWait answers at the end of a sandbox, or after a time. One that was forgotten meanwhile is not known.
 func (s *Server) SandboxWait(ctx context.Context, r *pb.SandboxWaitRequest) (*pb.SandboxWaitResponse, error) {
 	sb, err := s.sandbox(r.GetSandboxId())
 	if err != nil {
@@ -308,6 +305,9 @@ func (s *Server) SandboxWait(ctx context.Context, r *pb.SandboxWaitRequest) (*pb
 	case <-sb.over:
 	case <-ctx.Done():
 	case <-time.After(time.Duration(float64(r.GetTimeout()) * float64(time.Second))):
+	}
+	if _, err := s.sandbox(sb.ID); err != nil {
+		return nil, err
 	}
 	return pb.SandboxWaitResponse_builder{Result: sb.ended()}.Build(), nil
 }

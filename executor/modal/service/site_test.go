@@ -20,6 +20,7 @@ const image = "registry.example/bench@sha256:0123456789abcdef0123456789abcdef012
 type site struct {
 	*modaltest.Server // nil: Modal itself
 	*service.Service
+	asks modal.Asks
 
 	mu   sync.Mutex
 	said []string // by the service
@@ -57,8 +58,15 @@ func newSite(t *testing.T, change func(*modaltest.Server, *modal.Asks)) *site {
 	if change != nil {
 		change(s.Server, &asks)
 	}
-	var err error
-	s.Service, err = open(t, s.Environ(), asks, func(text string) {
+	s.asks = asks
+	s.Service = s.client(t)
+	return s
+}
+
+// client is a service that knows nothing of the others.
+func (s *site) client(t *testing.T) *service.Service {
+	t.Helper()
+	c, err := open(t, s.Environ(), s.asks, func(text string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.said = append(s.said, text)
@@ -66,7 +74,7 @@ func newSite(t *testing.T, change func(*modaltest.Server, *modal.Asks)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return c
 }
 
 func (s *site) told() []string {
@@ -78,34 +86,6 @@ func (s *site) told() []string {
 func (s *site) job(name, script string) job.Job {
 	return job.Job{Key: "key." + name, Name: "trial[\"" + name + "\"]", Script: script,
 		Environ: []string{"PATH=/usr/bin:/bin"}}
-}
-
-func (s *site) submit(t *testing.T, j job.Job) job.ID {
-	t.Helper()
-	id, found, err := s.Submit(t.Context(), j)
-	if err != nil || found {
-		t.Fatalf("%s: %v, found: %v", j.Name, err, found)
-	}
-	return id
-}
-
-func (s *site) wait(t *testing.T, id job.ID) job.End {
-	t.Helper()
-	end, err := s.Wait(t.Context(), id, func(st job.Status) { t.Logf("job %s: %+v", id, st) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
-}
-
-// printed is what a job has printed, which has ended.
-func (s *site) printed(t *testing.T, id job.ID) string {
-	t.Helper()
-	var text strings.Builder
-	if err := s.Log(t.Context(), id, &text); err != nil {
-		t.Fatal(err)
-	}
-	return text.String()
 }
 
 // sandbox is that of a job, once it runs.

@@ -136,11 +136,7 @@ func endOf(r *pb.GenericResult) job.End {
 	case pb.GenericResult_GENERIC_STATUS_IDLE_TIMEOUT:
 		end.State = "CANCELLED"
 	default:
-		if code := int(r.GetExitcode()); code > 128 && code < 256 {
-			end.Signal = code - 128
-		} else if code > 0 && code < 256 {
-			end.Code = code
-		}
+		end.Code, end.Signal = job.Exit(int(r.GetExitcode()))
 	}
 	if strings.Contains(strings.ToLower(words), "preempt") && (end.State == "CANCELLED" || end.State == "NODE_FAIL") {
 		end.State = "PREEMPTED"

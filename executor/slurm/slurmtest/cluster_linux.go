@@ -3,6 +3,7 @@ package slurmtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ type Cluster struct {
 	count   int
 	gpus    int
 	hides   string
+	disk    string
 	net     *network
 	daemons *daemons
 }
@@ -39,7 +41,8 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "the nodes of a Slurm cluster need root for their namespaces")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides}
+	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides,
+		disk: nodes.Disk}
 	c.net = newNetwork(t, c.count)
 	c.daemons = newDaemons(t)
 	c.write(nodes.Config)
@@ -118,6 +121,18 @@ func (c *Cluster) StopController() {
 func (c *Cluster) KillController() {
 	c.t.Helper()
 	c.daemons.kill(c.t, controller)
+}
+
+// ForgetJobs has the controller know no job any more, as one that has lost its state.
+func (c *Cluster) ForgetJobs() {
+	c.t.Helper()
+	c.StopController()
+	for _, name := range []string{"job_state", "job_state.old"} {
+		if err := os.Remove(filepath.Join(c.dir, "state", name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			c.t.Fatal(err)
+		}
+	}
+	c.StartController()
 }
 
 // StartController starts the controller and waits until it answers.

@@ -135,6 +135,7 @@ func (c *Cluster) start(node string) {
 		"nsenter", "--net="+c.net.namespace(node),
 		"unshare", "--pid", "--mount", "--uts", "--fork", "--kill-child", "--mount-proc",
 		"sh", "-c", `hostname "$1"; [ -z "$3" ] || mount -t tmpfs hidden "$3"
+			[ -z "$4" ] || mount -t tmpfs -o size=8m disk "$4"
 			slurmd -D -f "$2" -N "$1"; echo "slurmd ended: $?"`, "sh", node,
-		filepath.Join(c.dir, "slurm.conf"), c.hides)
+		filepath.Join(c.dir, "slurm.conf"), c.hides, c.disk)
 }

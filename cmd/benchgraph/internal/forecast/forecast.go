@@ -23,15 +23,26 @@ type Forecast struct {
 	GPUHours float64
 	Cost     float64 // 0: no price is declared for the devices
 
-	Jobs     int    // nodes to run that run as jobs of a cluster
-	Executor string // whose jobs they are; empty: the plan has no executor
-	MaxJobs  int    // jobs at once
+	Executors []Share // what runs as jobs of a cluster, by executor of the plan
 
-	Machine string            // another machine that the plan is for; empty: this one
+	Machine string            // another machine that the plan is for; empty: this one, or those of several executors
 	Waits   map[string]string // by address: why this machine cannot run a node of that plan
 
 	Beside      []string             // benchmarks of which a block may run while one of these runs, too
 	Resolutions []results.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
+}
+
+// Share is the part of a plan that runs as jobs of one executor.
+type Share struct {
+	Name     string  `json:"name"`
+	Machine  string  `json:"machine"` // of the file, which the nodes of the jobs are like
+	Jobs     int     `json:"jobs"`
+	MaxJobs  int     `json:"max_jobs"` // at once
+	GPUHours float64 `json:"gpu_hours"`
+	Cost     float64 `json:"cost"` // 0: no price is declared for the devices
+
+	Devices []gpu.Device  `json:"-"` // of that machine
+	took    time.Duration // of all jobs, one after the other
 }
 
 // Prices are what an hour of a device costs, by its name.
@@ -39,17 +50,20 @@ type Prices map[string]float64
 
 // Machine is where a plan runs: here, and as jobs of a cluster.
 type Machine struct {
-	CPUs     int
-	Devices  []gpu.Device // of this machine, or else of one that jobs run on
-	Executor string       // whose jobs some nodes are; empty: all run here
-	MaxJobs  int          // of it, at once
+	CPUs      int
+	Devices   []gpu.Device
+	Executors []Share // of which nothing is forecast yet
 }
 
 // Predict forecasts a plan. The wall time is the longest path or, if that is more, the work of all cores, of all
 // devices or of all places for jobs, divided among them; quiet nodes run alone.
 func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
-	f := Forecast{Executor: m.Executor, MaxJobs: m.MaxJobs}
-	var alone, shared, onDevices, asJobs time.Duration
+	f := Forecast{Executors: slices.Clone(m.Executors)}
+	jobs := map[string]*Share{}
+	for i := range f.Executors {
+		jobs[f.Executors[i].Name] = &f.Executors[i]
+	}
+	var alone, shared, onDevices time.Duration
 	blocks := 0
 	path := map[*engine.Node]time.Duration{} // of nodes before which something is to be run, or that are
 	for i := range p.Steps {
@@ -67,11 +81,21 @@ func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 		path[s.Node] = longest + s.Estimate
 		f.Wall = max(f.Wall, path[s.Node])
 		f.count(s)
-		q := s.Node.Resources
+		q, devices := s.Node.Resources, m.Devices
+		hours := s.Estimate.Hours() * float64(q.GPUs.Count)
+		x := jobs[q.Queue]
+		if x != nil {
+			devices = x.Devices
+		}
+		cost := hours * price(q.GPUs, devices, prices)
+		f.GPUHours += hours
+		f.Cost += cost
 		switch {
-		case q.Queue != "":
-			f.Jobs++
-			asJobs += s.Estimate
+		case x != nil:
+			x.Jobs++
+			x.took += s.Estimate
+			x.GPUHours += hours
+			x.Cost += cost
 		case q.Quiet:
 			alone += s.Estimate
 		default:
@@ -82,16 +106,16 @@ func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 				f.Beside = append(f.Beside, benchmarkOf(s.Node.Address))
 			}
 		}
-		hours := s.Estimate.Hours() * float64(q.GPUs.Count)
-		f.GPUHours += hours
-		f.Cost += hours * price(q.GPUs, m.Devices, prices)
 	}
 	if slices.Sort(f.Beside); blocks < 2 {
 		f.Beside = nil
 	}
 	f.Beside = slices.Compact(f.Beside)
 	f.Wall = max(f.Wall, alone+shared/time.Duration(max(m.CPUs, 1)),
-		alone+onDevices/time.Duration(max(len(m.Devices), 1)), asJobs/time.Duration(max(m.MaxJobs, 1)))
+		alone+onDevices/time.Duration(max(len(m.Devices), 1)))
+	for _, x := range f.Executors {
+		f.Wall = max(f.Wall, x.took/time.Duration(max(x.MaxJobs, 1)))
+	}
 	return f
 }
 
@@ -119,8 +143,8 @@ func (f *Forecast) count(s *engine.Step) {
 // ReadsOnly reports whether nodes of a kind only read results, which takes a moment.
 func ReadsOnly(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
-// price returns the cost of an hour of a device that may serve the request: of a device of this machine, or else of any
-// device with a price. Of several prices, the highest counts.
+// price returns the cost of an hour of a device that may serve the request: of one of these devices, or else of any
+// with a price. Of several prices, the highest counts.
 func price(q device.GPUs, devices []gpu.Device, prices Prices) float64 {
 	if q.Count == 0 {
 		return 0

@@ -31,6 +31,26 @@ func about(f forecast.Forecast) string {
 	return word + strings.Join(parts, ", ")
 }
 
+// Executors says in a line which nodes run as jobs of which executors; empty when none do.
+func Executors(f *forecast.Forecast) string {
+	var parts []string
+	for _, x := range f.Executors {
+		if x.Jobs == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%s as jobs of executor %s, at most %d at once", Number(x.Jobs), Clean(x.Name), x.MaxJobs)
+		if cost := about(forecast.Forecast{GPUHours: x.GPUHours, Cost: x.Cost}); cost != "" {
+			text += " (" + cost + ")"
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Replace(strings.Join(parts, ", "), " as jobs", " of these nodes run as jobs", 1) +
+		"; the others here. Time in the queue is not in the forecast."
+}
+
 // Roughly rounds a duration to the digits that a forecast can know.
 func Roughly(d time.Duration) time.Duration {
 	switch {

@@ -339,8 +339,12 @@ func PlanJSON[D any](w io.Writer, p *engine.Plan, f forecast.Forecast, found []p
 		"seconds": f.Wall.Seconds(), "gpu_hours": f.GPUHours, "cost": f.Cost,
 		"unknown": f.Unknown,
 	}
-	if f.Executor != "" {
-		summary["executor"], summary["jobs"], summary["max_jobs"] = f.Executor, f.Jobs, f.MaxJobs
+	if len(f.Executors) > 0 {
+		summary["executors"] = f.Executors
+	}
+	if len(f.Executors) == 1 {
+		x := f.Executors[0]
+		summary["executor"], summary["jobs"], summary["max_jobs"] = x.Name, x.Jobs, x.MaxJobs
 	}
 	path := []string{}
 	for _, s := range forecast.CriticalPath(p) {

@@ -112,10 +112,13 @@ func Outcome(row stats.Comparison) string { return string(row.Outcome) + remarks
 // remarks returns the reason for a missing verdict, or the caveats of a figure and the blocks that would settle it.
 // They follow the outcome.
 func remarks(row stats.Comparison) (text string) {
-	if open := row.OpenText(); open != "" {
+	open := row.OpenText()
+	if open != "" {
 		text += ": " + open
 	}
-	if row.Reason != "" && !row.Outcome.Judged() {
+	told := func(c stats.Caveat) bool { return c.Text == row.Reason }
+	unsettled := row.Outcome == stats.Inconclusive && open == "" && !slices.ContainsFunc(row.Caveats, told)
+	if row.Reason != "" && (unsettled || !row.Outcome.Judged()) {
 		text += ": " + Clean(row.Reason)
 	}
 	var texts []string

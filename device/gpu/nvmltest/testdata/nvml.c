@@ -3,7 +3,7 @@
 //
 //   system driver=550.54.15 cuda=12040 init=0 hang=1     (hang: no call ever returns, nor any about a gpu that has it)
 //   gpu uuid=GPU-a name=NVIDIA_H100 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=1980 max=1980
-//       mem=2619 slow=0x4 ecc=0 gone=15 mig=1 compute=2 persistence=0 fabric=2
+//       mem=2619 slow=0x4 ecc=0 gone=15 mig=1 compute=2 persistence=0 fabric=2 brand=14
 //                                                        (one line; gone is the error that every call on it returns)
 //   part of=GPU-a uuid=MIG-1 name=NVIDIA_H100_MIG_1g.10gb mib=9856 used=0
 //   process on=GPU-a pid=4242 mib=1024
@@ -362,6 +362,7 @@ nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsi
 		}
 	return NVML_ERROR_TIMEOUT;
 }
+nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t d, nvmlBrandType_t *brand) { return integer(d, "brand", (unsigned int *)brand, 1); }
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *v) {
 	*v = (int)amount(system_(), "cuda", 0);
 	return *v ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;

@@ -1,0 +1,98 @@
+package campaign_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/hclspec/lockfile"
+	"github.com/benchgraph/benchgraph/preflight"
+)
+
+// What the configuration of an image says of CUDA is read before the image is fetched, and compared with the driver.
+// The lock keeps it, and a later plan needs no registry. Where the lock has nothing, the engine is asked.
+func TestAPlanComparesTheDriverWithTheConfigurationOfTheImage(t *testing.T) {
+	t.Parallel()
+	const requires = "cuda>=12.4 brand=nvidia,driver>=470,driver<471"
+	s, ref, _ := inRegistry(t, v1.Config{Env: []string{"PATH=/bin", "CUDA_VERSION=12.4.1",
+		"NVIDIA_REQUIRE_CUDA=" + requires}})
+	s.write("benchmarks.hcl", strings.NewReplacer("REF", ref).Replace(`
+image "WORD" { from = "REF" }
+commit "c" {}
+variant "base" { baseline = true }
+benchmark "speed" {
+  for_each = candidates
+  image    = image.WORD
+  command  = "true"
+  gpus { count = 1 }
+  metrics {
+    metric "items" {
+      match  = "([0-9.]+)"
+      better = "higher"
+    }
+  }
+}
+`))
+	driver := func(version, cuda string) preflight.Finding {
+		t.Helper()
+		var found []preflight.Finding
+		diags := s.openAs(func(_ context.Context, p *campaign.Project) {
+			for _, f := range p.Preflight() {
+				if f.Check == preflight.Driver {
+					found = append(found, f)
+				}
+			}
+		}, func(ctx context.Context, c campaign.Config, l *lockfile.Lock) (*campaign.Project, hcl.Diagnostics) {
+			c.GPUs = gpu.NewFake([]gpu.Device{{UUID: "GPU-0", Name: "H100", Memory: 1 << 30, Driver: version,
+				CUDA: cuda, Brand: "nvidia"}}, nil)
+			return campaign.Open(ctx, c, l)
+		})
+		if diags.HasErrors() || len(found) != 1 {
+			t.Fatalf("%v, %+v", diags, found)
+		}
+		return found[0]
+	}
+	if f := driver("535.104.05", "12.2"); f.Status != preflight.Warn || !strings.Contains(f.Evidence, "cuda>=12.4") ||
+		!strings.Contains(f.Evidence, "driver 535.104.05 with CUDA 12.2") {
+		t.Errorf("%+v", f)
+	}
+	pinned := s.lock.Images[ref]
+	want := map[string]string{"CUDA_VERSION": "12.4.1", "NVIDIA_REQUIRE_CUDA": requires}
+	if !maps.Equal(pinned.Requires, want) {
+		t.Errorf("pinned: %+v", pinned)
+	}
+	s.offline = true
+	for version, cuda := range map[string]string{"550.54.15": "12.4", "470.82.01": "11.4"} {
+		if f := driver(version, cuda); f.Status != preflight.OK {
+			t.Errorf("%+v", f)
+		}
+	}
+
+	// A lock that says nothing of it, and an image that the engine has by now.
+	if _, err := s.engine.Pull(t.Context(), ref, pinned.Digest, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.lock.Images[ref] = lockfile.Image{Digest: pinned.Digest, Size: pinned.Size}
+	if f := driver("535.104.05", "12.2"); f.Status != preflight.Warn {
+		t.Errorf("%+v", f)
+	}
+
+	// What is in the engine alone.
+	local := ref[:strings.IndexByte(ref, '/')] + "/local/" + s.word + ":v1"
+	containertest.Tag(t, s.engine, pinnedRef(ref, pinned.Digest), local)
+	t.Cleanup(func() { containertest.RemoveImage(t, s.engine, local) })
+	s.write("benchmarks.hcl", strings.ReplaceAll(s.read("benchmarks.hcl"), ref, local))
+	if f := driver("535.104.05", "12.2"); f.Status != preflight.Warn || len(s.lock.Images[local].Requires) != 2 {
+		t.Errorf("%+v, %+v", f, s.lock.Images[local])
+	}
+}
+
+// pinnedRef names an image by its digest.
+func pinnedRef(ref, digest string) string { return strings.TrimSuffix(ref, ":v1") + "@" + digest }

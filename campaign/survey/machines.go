@@ -1,0 +1,53 @@
+package survey
+
+import (
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/tasks"
+)
+
+// machinesOf adds the machines on which benchmarks with devices are measured, and returns their names by the name of the
+// image that those benchmarks run in, or on top of.
+func (p *survey) machinesOf(in *preflight.Input) map[string]map[string]bool {
+	images := map[hclspec.Address]*hclspec.Image{}
+	for i := range p.Spec.Images {
+		images[p.Spec.Images[i].Address] = &p.Spec.Images[i]
+	}
+	machines := map[string]map[string]bool{}
+	for i := range p.Spec.Benchmarks {
+		b := &p.Spec.Benchmarks[i]
+		if b.GPUs == nil {
+			continue
+		}
+		name := p.addMachine(in, b)
+		for m := images[b.Image]; m != nil; m = images[m.Base] {
+			if machines[m.From] == nil {
+				machines[m.From] = map[string]bool{}
+			}
+			machines[m.From][name] = true
+		}
+	}
+	return machines
+}
+
+// addMachine adds the devices of the machine on which a benchmark is measured, and returns the name of the machine.
+func (p *survey) addMachine(in *preflight.Input, b *hclspec.Benchmark) string {
+	name := machineName(p.PlaceOf(b))
+	if _, known := in.Devices[name]; known {
+		return name
+	}
+	in.Devices[name] = []preflight.Device{}
+	for _, d := range p.DevicesFor(b) {
+		in.Devices[name] = append(in.Devices[name], preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver,
+			CUDA: d.CUDA, Brand: d.Brand})
+	}
+	return name
+}
+
+// machineName is the name of a machine in the preflight: "" is this one.
+func machineName(e *tasks.Elsewhere) string {
+	if e == nil {
+		return ""
+	}
+	return e.Name
+}

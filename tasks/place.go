@@ -1,0 +1,131 @@
+package tasks
+
+import (
+	"slices"
+
+	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// A benchmark is measured on this machine or, as a job, on one that an executor of the file reaches. The block says
+// where, or else what it asks for: devices are asked of executors whose machines have some, and are not kept busy with
+// what needs none. All blocks of a commit are measured in one place.
+
+// places are the places of the blocks of a spec.
+type places struct {
+	spec *hclspec.Spec
+	by   map[blocksAt]*Elsewhere // nil: this machine
+}
+
+// blocksAt names the blocks of one commit; of a benchmark without candidates, those of one key.
+type blocksAt struct{ benchmark, commit string }
+
+func blocksOf(b *hclspec.Benchmark) blocksAt {
+	if b.Candidate != "" {
+		return blocksAt{b.Address.Name, CommitOf(b.Candidate)}
+	}
+	return blocksAt{b.Address.Name, b.Address.Key}
+}
+
+// PlaceOf returns the machine on which a benchmark is measured; nil: this one.
+func (p *Facts) PlaceOf(b *hclspec.Benchmark) *Elsewhere {
+	if p.Elsewhere != nil || len(p.Reached) == 0 {
+		return p.Elsewhere
+	}
+	return p.placed()[blocksOf(b)]
+}
+
+// placeOfTrial returns the machine on which a block is measured, which may be one of an earlier plan; nil: this one.
+func (p *Facts) placeOfTrial(trial hclspec.Address) *Elsewhere {
+	if p.Elsewhere != nil || len(p.Reached) == 0 {
+		return p.Elsewhere
+	}
+	group, _ := trial.Trial()
+	if e, ok := p.placed()[blocksAt{trial.Name, group}]; ok {
+		return e
+	}
+	return p.placed()[blocksAt{trial.Name, CommitOf(group)}]
+}
+
+// PlaceOfNode returns the machine for which a node is planned; nil: this one. What is not measured is made here, unless
+// it is too large for this machine.
+func (p *Drawing) PlaceOfNode(n *engine.Node) *Elsewhere {
+	if p.Elsewhere != nil || len(p.Reached) == 0 {
+		return p.Elsewhere
+	}
+	switch t := n.Task.(type) {
+	case *trialTask:
+		return p.PlaceOf(t.members[0].Bench)
+	case *fillTask:
+		return p.PlaceOf(t.members[0].Bench)
+	}
+	if p.Pool.Fits(n.Resources) == nil {
+		return nil
+	}
+	if e := firstThatFits(p.Reached, n.Resources); e != nil && e.sends(n) {
+		return e
+	}
+	return nil
+}
+
+// sends reports whether a node can be a job: a build asks the mirror of its repo for the tree or the version.
+func (e *Elsewhere) sends(n *engine.Node) bool {
+	return e.Remote != nil && e.Remote.Wanted(n.Address) && !Builds(n)
+}
+
+// placed returns the places of all blocks.
+func (p *Facts) placed() map[blocksAt]*Elsewhere {
+	if p.places.spec == p.Spec {
+		return p.places.by
+	}
+	asked, named := map[blocksAt]*device.Request{}, map[blocksAt]string{}
+	for i := range p.Spec.Benchmarks {
+		b := &p.Spec.Benchmarks[i]
+		at := blocksOf(b)
+		if asked[at] == nil {
+			asked[at] = &device.Request{}
+		}
+		p.widen(asked[at], b)
+		named[at] = b.Executor
+	}
+	p.places = places{p.Spec, map[blocksAt]*Elsewhere{}}
+	for at, q := range asked {
+		p.places.by[at] = p.choosePlace(named[at], *q)
+	}
+	return p.places.by
+}
+
+// widen adds to a request what a benchmark needs.
+func (p *Facts) widen(q *device.Request, b *hclspec.Benchmark) {
+	q.CPUs, q.Memory, q.Disk = max(q.CPUs, b.CPUs), max(q.Memory, b.Memory), max(q.Disk, b.Disk)
+	q.Quiet = q.Quiet || b.Quiet
+	if g := b.GPUs; g != nil {
+		q.GPUs.Count, q.GPUs.Memory = max(q.GPUs.Count, g.Count), max(q.GPUs.Memory, g.Memory)
+		q.GPUs.Model = p.Seen.model(g.Model)
+	}
+}
+
+// choosePlace returns the machine for blocks that ask for something. Executor is the word of their benchmark.
+func (p *Facts) choosePlace(executor string, q device.Request) *Elsewhere {
+	var suited []*Elsewhere
+	for _, e := range p.Reached {
+		if e.By.Block == executor {
+			return e
+		}
+		if executor == "" && (len(e.Devices) > 0) == (q.GPUs.Count > 0) {
+			suited = append(suited, e)
+		}
+	}
+	if e := firstThatFits(suited, q); e != nil || len(suited) == 0 || p.Pool.Fits(q) == nil {
+		return e
+	}
+	return suited[0] // which says what it lacks
+}
+
+func firstThatFits(list []*Elsewhere, q device.Request) *Elsewhere {
+	if i := slices.IndexFunc(list, func(e *Elsewhere) bool { return e.Pool.Fits(q) == nil }); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
