@@ -147,6 +147,15 @@ func (c Change) String() string {
 	case Moved:
 		return "the order of " + title(c.Label) + " and other lines changed"
 	}
+	if names := valueNames(c.Label); len(names) == len(c.Old) && len(names) == len(c.New) {
+		var parts []string
+		for i, name := range names {
+			if c.Old[i] != c.New[i] {
+				parts = append(parts, name+" changed from "+words(c.Old[i:i+1])+" to "+words(c.New[i:i+1]))
+			}
+		}
+		return strings.Join(parts, ", ")
+	}
 	common := 0
 	for common < len(c.Old) && common < len(c.New) && c.Old[common] == c.New[common] {
 		common++
@@ -154,6 +163,17 @@ func (c Change) String() string {
 	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common]))
 	return name + " changed from " + cmp.Or(words(c.Old[common:]), "nothing") + " to " +
 		cmp.Or(words(c.New[common:]), "nothing")
+}
+
+// valueNames returns what the values of a line are in the file, where the label alone does not tell; nil: it does.
+func valueNames(label string) []string {
+	switch label {
+	case "limits":
+		return []string{"cpus", "memory", "quiet"}
+	case "design":
+		return []string{"warmup", "pairing", "seed"}
+	}
+	return nil
 }
 
 // title is a label as a text shows it: quoted unless it is plain.

@@ -275,7 +275,7 @@ func (p *planner) concludeRun(ctx context.Context, s *Step) {
 // leaveOut leaves a node out that has no result and need not have one.
 func (s *Step) leaveOut(as Action) {
 	s.state, s.Action, s.Never, s.obstacle = unneeded, as, false, obstacle{}
-	s.Reason = "not needed: what uses it cannot run"
+	s.Reason = "not needed: no node that is to run uses it"
 	if as == Cached {
 		s.Reason = s.absence() + ", and not needed: all that uses it is up to date"
 	}

@@ -290,7 +290,7 @@ func TestExcluded(t *testing.T) {
 		nodes[3].exclude = lack
 		p := w.plan(nodes...)
 		w.wantPlan(p, "source.a=skip source.b=skip wheel.w=blocked bench.serve=blocked")
-		w.wantReason(p, "source.a", "what uses it cannot run")
+		w.wantReason(p, "source.a", "no node that is to run uses it")
 		if s, _ := p.Step("bench.serve"); !s.Never || s.Reason != "needs wheel.w, which is blocked" {
 			t.Errorf("%+v", s)
 		}
@@ -329,7 +329,7 @@ func TestExcluded(t *testing.T) {
 		}
 		p := w.plan(nodes...)
 		w.wantPlan(p, "a.a=skip b.b=skip c.c=blocked")
-		w.wantReason(p, "a.a", "what uses it cannot run")
+		w.wantReason(p, "a.a", "no node that is to run uses it")
 	})
 }
 

@@ -99,7 +99,7 @@ func state(s *group.Standing) (state, reason string) {
 	case s.Never != "":
 		return string(stats.Infeasible), s.Never
 	case s.Failure != nil:
-		return string(stats.Failed), Explain(s.Failure)
+		return string(stats.Failed), failed(s)
 	case s.Infra != nil:
 		return string(stats.Infra), Explain(s.Infra)
 	case s.Measured():

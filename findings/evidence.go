@@ -29,7 +29,7 @@ func gap(metric string, s, base *group.Standing) string {
 		return fmt.Sprintf("%s is missing in the output of %s in %s", metric, base.Title(), words.Blocks(absent))
 	}
 	if _, ok := units.Convert(1, s.Units[metric], base.Units[metric]); !ok {
-		return fmt.Sprintf("%s has the unit %s for %s and %s for %s", metric, words.Unit(s.Units[metric]), s.Title(),
+		return fmt.Sprintf("%s has %s for %s and %s for %s", metric, words.Unit(s.Units[metric]), s.Title(),
 			words.Unit(base.Units[metric]), base.Title())
 	}
 	return partsDiffer(metric, s, base)

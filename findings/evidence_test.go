@@ -140,10 +140,10 @@ func TestNoSilentVerdict(t *testing.T) {
 				return fmt.Sprintf("latency: %.3f\n", jitter(0.9, b))
 			}
 			return fmt.Sprintf("latency: %.3f ms\n", jitter(1.05, b))
-		}, stats.NotComparable, `latency has the unit nothing for c/one and "ms" for c/base`, ""},
+		}, stats.NotComparable, `latency has no unit for c/one and the unit "ms" for c/base`, ""},
 		"milliseconds against bytes": {latency(), func(m string, b int) string {
 			return map[string]string{"base": "latency: 1.05 ms\n", "one": "latency: 1.00 B\n"}[m]
-		}, stats.NotComparable, `"B" for c/one and "ms" for c/base`, ""},
+		}, stats.NotComparable, `"B" for c/one and the unit "ms" for c/base`, ""},
 		"a side that changes its unit": {latency(), func(m string, b int) string {
 			if m == "one" && b == 3 {
 				return "latency: 1 B\n"
@@ -231,7 +231,7 @@ func TestNoSilentVerdict(t *testing.T) {
 			func(m string, b int) string {
 				return fmt.Sprintf("rate: %s\n", map[string]string{"base": fmt.Sprintf("%.2f", jitter(900, b)),
 					"one": fmt.Sprintf("%.4fk", jitter(1, b))}[m])
-			}, stats.NotComparable, `rate has the unit "k" for c/one and nothing for c/base`, ""},
+			}, stats.NotComparable, `rate has the unit "k" for c/one and no unit for c/base`, ""},
 		"units in the labels": {hclspec.Metrics{Primary: "latency",
 			Custom: []hclspec.Metric{{Name: "latency", Match: "latency.*: ([0-9.]+)", Better: "lower"}}},
 			func(m string, b int) string {

@@ -5,6 +5,7 @@ package findings
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -179,7 +180,7 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	case base == nil:
 		return stats.NoBaseline, "the benchmark has no baseline for this commit", true
 	case base.Failure != nil:
-		return stats.NoBaseline, "the baseline failed: " + Explain(base.Failure), true
+		return stats.NoBaseline, "the baseline failed: " + failed(base), true
 	case base.Infra != nil && base.Infra.Subject != "":
 		return stats.NoBaseline, "the baseline could not be measured: " + base.Infra.Text(), true
 	case unmade(base) && (s.Absent == stats.BuildFailed || s.Absent == stats.Tie):
@@ -189,9 +190,9 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	case s.Spared():
 		return stats.Tie, SameBytes(s.OwnArtefacts()), true
 	case s.Failure != nil && s.Failure.Rule == sample.Wrong && base.Measured():
-		return stats.Wrong, Explain(s.Failure), true
+		return stats.Wrong, failed(s), true
 	case s.Failure != nil && base.Measured():
-		return stats.Failed, Explain(s.Failure), true
+		return stats.Failed, failed(s), true
 	case s.Infra != nil:
 		return stats.Infra, Explain(s.Infra), true
 	case s.Pending != "" || !s.Measured() || !base.Measured():
@@ -203,6 +204,15 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 // unmade reports whether a member cannot be measured, whatever is done about the other members of its block.
 func unmade(s *group.Standing) bool {
 	return s.Absent != "" && s.Absent != stats.NotRun && s.Absent != stats.Tie
+}
+
+// failed is how a member failed: in which block, where other blocks failed in other ways.
+func failed(s *group.Standing) string {
+	text := Explain(s.Failure)
+	if s.FailedIn > 0 && slices.ContainsFunc(s.Lost, func(f *failure.Failure) bool { return Explain(f) != text }) {
+		text = fmt.Sprintf("block %d of %d that failed: %s", s.FailedIn, len(s.Lost), text)
+	}
+	return text
 }
 
 // Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence unless the

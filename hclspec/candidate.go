@@ -234,7 +234,7 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 		return
 	}
 	size, err := r.l.dir.Size(clean)
-	why := ""
+	why, optional := "", ""
 	switch {
 	case err == nil && size > 0:
 		out.Patch = clean
@@ -242,13 +242,13 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 	case err == nil:
 		why = fmt.Sprintf("patch %s is empty", clean)
 	case errors.Is(err, fs.ErrNotExist):
-		why = fmt.Sprintf("no patch: there is no file %s", clean)
+		why, optional = fmt.Sprintf("there is no file %s", clean), "no patch: "
 	default:
 		r.Fail(out.PatchRange, unreadablePatch, "%s.", err)
 		return
 	}
 	if v.Optional {
-		out.NoPatch = why
+		out.NoPatch = optional + why
 		return
 	}
 	r.Fail(out.PatchRange, noPatch, "%s. Create it, or say optional = true to leave such candidates out.",

@@ -178,7 +178,8 @@ func (r *inferenceReading) complete() *Match {
 	case failed > 0 || total > done:
 		return r.refuse(ruleFailed, line, "%.0f of %.0f requests succeeded%s", done, max(total, done+failed), source)
 	case total == 0 && r.lineOf("failed_requests") == 0:
-		r.warn(line, "nothing in the output says how many requests were asked for; successful_requests is %.0f", done)
+		r.warnOf(Unasked, "", line, "nothing in the output says how many requests were asked for; successful_requests "+
+			"is %.0f", done)
 	}
 	f := r.answers(done, line)
 	r.unmeasured(done)

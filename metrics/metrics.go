@@ -54,6 +54,7 @@ const (
 	Repeated = "repeated"  // a metric was printed more than once, with different values
 	Cut      = "cut"       // the output, or a line of it, ends too early
 	NotFound = "not_found" // a metric that was asked for was not printed
+	Unasked  = "unasked"   // it does not say how many requests were asked for
 )
 
 // Warning is something in the output that was passed over or is suspicious.

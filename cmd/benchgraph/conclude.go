@@ -215,7 +215,8 @@ func (s *session) showHindered(blocked []*engine.Step) {
 	}
 	for i, reason := range order {
 		if i == 10 {
-			fmt.Fprintf(s.stdout, "blocked: for %d other reasons: benchgraph plan lists them\n", len(order)-i)
+			fmt.Fprintf(s.stdout, "blocked: for %s: benchgraph plan lists them\n",
+				view.Count(len(order)-i, "other reason"))
 			return
 		}
 		name := first[reason]

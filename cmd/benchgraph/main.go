@@ -142,7 +142,8 @@ func variables(env []string) map[string]string {
 
 // globals defines the flags that every command has.
 func (a *app) globals(fs *flag.FlagSet) {
-	fs.StringVar(&a.chdir, "chdir", "", "work in `DIR`")
+	fs.StringVar(&a.chdir, "chdir", "", "work in `DIR`. Paths are below it, but for those of -out, -bundle and "+
+		"-var-file and the files that apply, fmt, import, open, parse and show take")
 	fs.StringVar(&a.file, "f", "", "read `FILE` instead of benchmarks.hcl; the directory of FILE is the project")
 	fs.BoolVar(&a.noColor, "no-color", false, "write without colour")
 	fs.Var(&a.vars, "var", "set a variable: `NAME=VALUE`; may be repeated")

@@ -133,7 +133,8 @@ func OneSided(s, base *group.Standing) []stats.Caveat {
 		return nil
 	}
 	return []stats.Caveat{{Kind: stats.CaveatMissing,
-		Text: fmt.Sprintf("%d metrics are in the output of %s and not in that of %s: %s", len(alone), s.Title(),
+		Text: fmt.Sprintf("%s in the output of %s and not in that of %s: %s",
+			words.Count(len(alone), "metric is", "metrics are"), s.Title(),
 			base.Title(), words.Some(alone))}}
 }
 

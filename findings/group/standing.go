@@ -11,7 +11,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -24,20 +23,22 @@ type Standings map[string]*Standing
 // Standing is how a member stands after its group's blocks.
 type Standing struct {
 	*Member
-	Failure *failure.Failure   // its own, in a block
-	reading *failure.Failure   // of gathering its numbers from all its blocks, some of which may be lost since
-	Lost    []*failure.Failure // in blocks that have a result
-	Infra   *failure.Failure   // of a block as a whole
-	Never   string             // why no device can serve the blocks
-	Pending string             // why blocks are still missing
-	whole   bool               // its numbers were gathered from all its blocks
-	Rows    []sample.Measurement
-	Series  map[string]map[int]float64 // metric → block → value, in the unit of units
-	Units   map[string]string          // by metric: that of its first sample
-	Clash   map[string]string          // by metric: samples whose unit cannot be converted into that
-	burnIn  int                        // blocks up to this one are shown and not judged
-	First   map[int]bool               // blocks in which it ran before all others that have numbers there
-	Canary  map[int]float64            // number of the canary before it, by block
+	Failure  *failure.Failure   // its own, in a block
+	FailedIn int                // the block of Failure; 0: of none in particular
+	reading  *failure.Failure   // of gathering its numbers from all its blocks, some of which may be lost since
+	Lost     []*failure.Failure // in blocks that have a result
+	Infra    *failure.Failure   // of a block as a whole
+	Never    string             // why no device can serve the blocks
+	Pending  string             // why blocks are still missing
+	missing  int                // blocks that have no result
+	whole    bool               // its numbers were gathered from all its blocks
+	Rows     []sample.Measurement
+	Series   map[string]map[int]float64 // metric → block → value, in the unit of units
+	Units    map[string]string          // by metric: that of its first sample
+	Clash    map[string]string          // by metric: samples whose unit cannot be converted into that
+	burnIn   int                        // blocks up to this one are shown and not judged
+	First    map[int]bool               // blocks in which it ran before all others that have numbers there
+	Canary   map[int]float64            // number of the canary before it, by block
 
 	Evidence []sample.Evidence          // of the blocks with samples that are judged
 	Aside    []sample.Evidence          // of the blocks of burn-in
@@ -108,11 +109,23 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		case end.Entry.Dir == "":
 			for _, name := range open {
 				all[name].lacks(b.At, end)
+				all[name].missing++
 			}
 		default:
 			if err := all.read(end.Entry, open); err != nil {
 				return nil, fmt.Errorf("%s: %w", b.At, err)
 			}
+		}
+	}
+	for _, s := range all {
+		total := 0
+		for _, b := range g.Blocks {
+			if slices.Contains(b.Members, s.Name) {
+				total++
+			}
+		}
+		if s.Pending != "" && 0 < s.missing && s.missing < total {
+			s.Pending = fmt.Sprintf("%d of %d blocks are measured; %s", total-s.missing, total, s.Pending)
 		}
 	}
 	all.line()
@@ -174,12 +187,12 @@ func (s *Standing) read(e cache.Entry, rec *sample.Record) error {
 	case !ok || own.Skipped != "":
 		return nil
 	case own.Failure != nil:
-		s.Failure, s.Lost = own.Failure, append(s.Lost, own.Failure)
+		s.fails(rec.Block, own.Failure)
 		return nil
 	}
 	rows, evidence, err := rec.Read(e, s.Bench, s.Name)
 	if missing, ok := errors.AsType[*engine.Failure](err); ok {
-		s.Failure, s.Lost = &missing.Failure, append(s.Lost, &missing.Failure)
+		s.fails(rec.Block, &missing.Failure)
 	} else if err != nil {
 		return err
 	}
@@ -189,6 +202,15 @@ func (s *Standing) read(e cache.Entry, rec *sample.Record) error {
 	}
 	s.note(own)
 	return nil
+}
+
+// fails notes that the member failed in a block. The first failure stands for all, as it does where numbers are
+// gathered; a wrong result goes before any other failure.
+func (s *Standing) fails(block int, f *failure.Failure) {
+	s.Lost = append(s.Lost, f)
+	if s.Failure == nil || f.Rule == sample.Wrong && s.Failure.Rule != sample.Wrong {
+		s.Failure, s.FailedIn = f, block
+	}
 }
 
 // measured says that the member has a valid sample of its primary metric.
@@ -214,7 +236,7 @@ func (s *Standing) take(rows []sample.Measurement) {
 		value, ok := units.Convert(r.Value, r.Unit, unit)
 		if !ok {
 			value = r.Value
-			s.Clash[r.Metric] = fmt.Sprintf("%s, and %s in block %d", words.Unit(unit), words.Unit(r.Unit), r.Block)
+			s.Clash[r.Metric] = fmt.Sprintf("%q, and %q in block %d", unit, r.Unit, r.Block)
 		}
 		s.Series[r.Metric][r.Block] = value
 	}

@@ -229,6 +229,11 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 	if err != nil {
 		return nil, Evidence{}, err
 	}
+	result.Warnings = slices.DeleteFunc(result.Warnings, func(w metrics.Warning) bool {
+		return w.Kind == metrics.Unasked && slices.ContainsFunc(b.Metrics.Require, func(r hclspec.Required) bool {
+			return canonical(r.Metric) == Counts()[0][0] // the file says how many there were to be
+		})
+	})
 	commit, _, _ := strings.Cut(b.Candidate, "/")
 	rows := make([]Measurement, 0, len(result.Samples))
 	for i, s := range result.Samples {

@@ -12,9 +12,9 @@ const Shown = 3
 // Unit is a unit for people.
 func Unit(unit string) string {
 	if unit == "" {
-		return "nothing"
+		return "no unit"
 	}
-	return fmt.Sprintf("%q", unit)
+	return fmt.Sprintf("the unit %q", unit)
 }
 
 // Blocks names blocks: "block 3", "blocks 1, 2, 3 and 4 more".

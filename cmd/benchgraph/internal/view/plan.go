@@ -252,7 +252,8 @@ func together(lines []line, members []int, key string) line {
 		sum.reason = elide(sum.reason)
 	}
 	if len(reasons) > 1 {
-		sum.reason = fmt.Sprintf("%s; and %d other reasons (-verbose lists all)", sum.reason, len(reasons)-1)
+		sum.reason = fmt.Sprintf("%s; and %s (-verbose lists all)", sum.reason,
+			Count(len(reasons)-1, "other reason"))
 	}
 	return sum
 }
