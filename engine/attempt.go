@@ -39,6 +39,7 @@ func (r *run) newAttempt(s *Step) *attempt {
 	a := &attempt{}
 	a.Run, a.Address, a.Key, a.Start, a.Number = r.RunID, s.Node.Address, s.Key, time.Now(), r.jobs[id].tries
 	a.ID = fmt.Sprintf("%s-%s-%d.%d", a.Start.UTC().Format("20060102T150405.000000"), s.Key.Short(), id, a.Number)
+	a.Hardware = s.Node.Hardware
 	if s.found.entry != nil {
 		a.Replaces = s.found.entry.Log
 	}

@@ -16,6 +16,10 @@ func (r *run) supply(env *Env, n *Node, a *attempt) error {
 		if err != nil {
 			return missingInput(dep.Address, err)
 		}
+		if n.Remote != nil { // another machine knows a result that came out the same by the key of the plan alone
+			s := &r.steps[dep.id]
+			entry.Key, entry.Text, entry.Address = s.Key, s.Text, dep.Address
+		}
 		env.Inputs = append(env.Inputs, Input{Address: dep.Address, Entry: entry})
 	}
 	env.Ends = a.ends

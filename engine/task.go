@@ -117,6 +117,7 @@ type Node struct {
 	// runs the task on another machine, and returns how long it ran there, without the time in a queue; nil: the task
 	// runs here
 	Remote   func(context.Context, *Env) (time.Duration, error)
+	Hardware string    // that it runs on, for its attempts in the journal
 	Standing *Standing // what an earlier plan found out; nil: nothing
 	History  bool      // a result that is replaced is kept beside the new one
 	Reads    bool      // the result only says what its inputs say, and is read again when one is made again

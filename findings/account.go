@@ -41,8 +41,10 @@ type Spent struct {
 	Attempt string        `json:"attempt"`
 	Took    time.Duration `json:"took_ns"`
 	GPUs    int           `json:"gpus,omitempty"` // devices that it was given
-	Failed  bool          `json:"failed,omitempty"`
-	Block   bool          `json:"block,omitempty"` // at a block of measurement
+
+	Hardware string `json:"hardware,omitempty"` // that it ran on, as samples record it; empty: not recorded
+	Failed   bool   `json:"failed,omitempty"`
+	Block    bool   `json:"block,omitempty"` // at a block of measurement
 
 	Benchmark string `json:"benchmark,omitempty"` // of a block, or of a fill of caches
 	Commit    string `json:"commit,omitempty"`    // likewise

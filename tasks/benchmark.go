@@ -284,6 +284,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		t.refs.Add(pilot)
 		n := b.addAt(at, first.Block, t, t.refs)
 		n.Resources, n.History = b.trialRequest(at, members), true
+		n.Hardware = b.hardwareFor(at, members[0])
 		if g.Design.Spread {
 			n.Turn = i
 		}

@@ -134,7 +134,7 @@ func (a *accountant) spend(g *Group, nodes input.Refs) {
 			}
 			a.seen[attempt.ID] = true
 			spent := findings.Spent{Attempt: attempt.ID, Took: attempt.Duration, GPUs: len(attempt.Devices),
-				Failed: attempt.Failure != nil}
+				Hardware: attempt.Hardware, Failed: attempt.Failure != nil}
 			if spent.Block = at.Kind == "trial"; spent.Block || at.Kind == "fill" {
 				spent.Benchmark, spent.Commit = at.Name, g.Commit
 			}

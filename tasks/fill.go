@@ -63,6 +63,7 @@ func (b *builder) addFills(g *Group, members []Member) {
 		t.refs.Add(m.client)
 		n := b.addAt(at, m.Bench.Block, t, t.refs)
 		n.Resources, n.Estimate = b.trialRequest(trial, t.members), m.Bench.Estimate
+		n.Hardware = b.hardwareFor(trial, m)
 		n.Resources.Quiet = false // nothing is measured
 		b.inImage(n, m.Bench.Image)
 		b.needMounts(n, m.Bench.Mounts, m.Bench.Image)

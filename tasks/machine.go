@@ -195,6 +195,17 @@ func (p *Facts) classAt(e *Elsewhere) string {
 	return p.Hardware
 }
 
+// hardwareFor is the hardware that a trial is planned for, as its sample will record it.
+func (p *Facts) hardwareFor(trial hclspec.Address, m Member) string {
+	class := p.classFor(m.Bench)
+	if g := m.Bench.GPUs; g != nil {
+		for _, kind := range p.gpuClasses(trial, g) {
+			return fmt.Sprintf("%s, %d × %s", class, g.Count, kind)
+		}
+	}
+	return class
+}
+
 // MachineFor returns the class and the devices of the machine for which a node is planned, or of another one that is
 // looked at as if it were that.
 func (p *Drawing) MachineFor(n *engine.Node) (class string, devices []gpu.Device) {

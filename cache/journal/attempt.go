@@ -19,6 +19,8 @@ type Attempt struct {
 	Queued   time.Duration    `json:"queued,omitempty"`  // before it ran on another machine; no part of Duration
 	Failure  *failure.Failure `json:"failure,omitempty"` // nil: it succeeded
 	Devices  []string         `json:"devices,omitempty"` // UUIDs of the devices it was given
+	// class of the machine and kind of the devices, as samples record them; empty: no matter
+	Hardware string `json:"hardware,omitempty"`
 	// ID of the attempt whose result was there, and was to be replaced; empty: there was none
 	Replaces string `json:"replaces,omitempty"`
 }

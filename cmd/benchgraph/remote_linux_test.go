@@ -158,6 +158,9 @@ func TestACampaignOnSlurm(t *testing.T) {
 		if a.Duration <= 0 || a.Duration > time.Minute {
 			t.Errorf("attempt %s took %s", a.Address, a.Duration)
 		}
+		if !strings.Contains(a.Hardware, ", 2 × NVIDIA H200") {
+			t.Errorf("attempt %s ran on %q", a.Address, a.Hardware)
+		}
 	}
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 	c.must(0, "apply").says(t, "Apply: 0 done, 9 cached")

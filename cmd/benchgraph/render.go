@@ -182,7 +182,9 @@ func costOf(found []findings.Findings, hardware []string, price func(hardware []
 			c.GPUTime += gpus
 			if gpus > 0 {
 				there, measured := classes[[2]string{a.Benchmark, a.Commit}]
-				if !measured {
+				if a.Hardware != "" {
+					there = []string{a.Hardware}
+				} else if !measured {
 					there = hardware
 				}
 				hour := price(there)

@@ -217,7 +217,7 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	if err != nil {
 		return err
 	}
-	err = s.patiently(ctx, j, func() error { return worker.Conclude(ctx, r, applied, s.store) })
+	err = s.patiently(ctx, j, func() error { return worker.Conclude(ctx, r, p, applied, s.store) })
 	if err != nil {
 		return err
 	}

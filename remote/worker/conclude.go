@@ -2,15 +2,17 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/remote"
 )
 
 // Conclude puts the result of the node into the shared store, or returns why there is none: an *engine.Failure if the
-// node itself has failed.
-func Conclude(ctx context.Context, r *remote.Request, done *engine.Result, store remote.Sender) error {
+// node itself has failed. The plan is the one that was carried out.
+func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engine.Result, store remote.Sender) error {
 	if len(done.Failures) > 0 {
 		f := &done.Failures[0]
 		if f.Address == r.Address {
@@ -19,6 +21,12 @@ func Conclude(ctx context.Context, r *remote.Request, done *engine.Result, store
 		return fmt.Errorf("input %s was made anew and failed: %s", f.Address, f.Failure.Text())
 	}
 	e, err := store.Get(ctx, r.Key, true)
+	if st, ok := p.Step(r.Address); ok && errors.Is(err, cache.ErrMiss) {
+		if same, stored := st.Stored(); stored { // this machine has measured the same for a node with another key
+			e, err = store.Get(ctx, same.Key, true)
+			e.Key, e.Text = st.Key, st.Text
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("%s was not run: %w", r.Address, err)
 	}

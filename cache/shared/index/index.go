@@ -10,6 +10,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/rand"
@@ -109,16 +110,16 @@ func (t *Table) Clone() *Table {
 	return &Table{maps.Clone(t.Segments), maps.Clone(t.Lines), maps.Clone(t.Contents)}
 }
 
-// add adds the lines of a segment.
-func (t *Table) add(text string) error {
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
+// add adds the lines of a segment. Those that are damaged are left out; the error is about the first of them.
+func (t *Table) add(text string) (damaged error) {
+	for _, line := range linesOf(text) {
 		first, rest, _ := strings.Cut(line, " ")
 		second, _, _ := strings.Cut(rest, " ")
 		key, err := cache.ParseKey(first)
 		content, err2 := cache.ParseKey(second)
-		if err := errors.Join(err, err2); err != nil {
-			return err
+		if err := cmp.Or(err, err2); err != nil {
+			damaged = cmp.Or(damaged, err)
+			continue
 		}
 		if known := t.Lines[key]; !slices.Contains(known, line) {
 			t.Lines[key] = append(slices.Clip(known), line)
@@ -127,7 +128,12 @@ func (t *Table) add(text string) error {
 			t.Contents[content] = key
 		}
 	}
-	return nil
+	return damaged
+}
+
+// linesOf returns the lines of a segment. Some segments have empty ones, which earlier merges of empty segments left.
+func linesOf(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 }
 
 // Record returns the first record of a key that is accepted.
@@ -305,7 +311,7 @@ func (c Copies) Merge(ctx context.Context, b bucket.Bucket, t *Table) error {
 		if err != nil {
 			return err
 		}
-		lines = append(lines, strings.Split(strings.TrimSuffix(text, "\n"), "\n")...)
+		lines = append(lines, linesOf(text)...)
 	}
 	slices.Sort(lines)
 	if err := c.Write(ctx, b, t, slices.Compact(lines)); err != nil {

@@ -1,0 +1,52 @@
+package index
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
+)
+
+// Segments without a line, such as that of a store from which everything was removed, are merged with others. A damaged
+// line hides no other line.
+func TestSegmentsAreMerged(t *testing.T) {
+	b, err := bucket.Open(bucket.Place{URL: "file://" + t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, other := Copies{Dir: t.TempDir()}, Copies{Dir: t.TempDir()}
+	table := New()
+	line := func(i byte) string {
+		return (cache.Key{i}).String() + " " + (cache.Key{}).String() + " {}"
+	}
+	for i := range mostSegments + 1 {
+		var lines []string
+		if i%3 > 0 {
+			lines = []string{line(byte(i))}
+		}
+		if err := own.Write(t.Context(), b, table, lines); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := own.Merge(t.Context(), b, table); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	load := func() *Table {
+		read, err := other.Load(t.Context(), b, func(text string) { told = append(told, text) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read
+	}
+	if read := load(); len(told) > 0 || len(read.Lines) != len(table.Lines) || len(read.Segments) > mostSegments {
+		t.Errorf("%d of %d lines in %d segments: %q", len(read.Lines), len(table.Lines), len(read.Segments), told)
+	}
+	broken := []string{"", "no key", line(254), "", "no key either"}
+	_ = own.Write(t.Context(), b, table, broken) // the error is about what it wrote
+	read := load()
+	if _, there := read.Lines[cache.Key{254}]; !there || len(told) != 1 || strings.Count(told[0], "key") != 1 {
+		t.Errorf("line found: %v; %q", there, told)
+	}
+}
