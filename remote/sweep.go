@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +27,12 @@ const (
 
 // Sweep removes what jobs of earlier applies have left: of keys that the plan has a result of, or does not have, and
 // after a day of projects on this machine that are gone. What is left stays while its job is queued or runs, and for a
-// day if there is a failure that no apply has seen. The caller holds the lock of applies.
-func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
+// day if there is a failure that no apply has seen. Live are the jobs of this project that go on, and whose nodes the
+// plan does not run. The caller holds the lock of applies.
+func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) (live []job.ID, err error) {
 	owner, err := x.owner()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wanted, err := x.wanted(p, owner)
 	errs := []error{err}
@@ -43,13 +45,17 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 		}
 	}
 	if kept, _ := os.ReadDir(x.WorkDir); len(kept) == 0 { // nobody need be asked
-		return errors.Join(errs...)
+		return nil, errors.Join(errs...)
 	}
 	scheduler, failure := x.Open() // why none can be opened is told where a job is to be submitted
 	if keeper, ok := scheduler.(job.Keeper); ok && failure == nil {
-		errs = append(errs, keeper.Sweep(ctx, func(key string, changed time.Time, project []byte) bool {
+		own := func(key string) string {
 			_, of, _ := strings.Cut(key, ":")
 			of, _, _ = strings.Cut(of, ":")
+			return of
+		}
+		live, err = keeper.Sweep(ctx, func(key string, changed time.Time, project []byte) bool {
+			of := own(key)
 			old := time.Since(changed) > sweepAge
 			switch {
 			case of == owner:
@@ -58,9 +64,14 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) error {
 				return true
 			}
 			return !gone(project)
-		}))
+		})
+		errs = append(errs, err)
+		live = slices.DeleteFunc(live, func(id job.ID) bool {
+			_, known := wanted[id.Key()] // it has its result, and ends
+			return known || own(id.Key()) != owner
+		})
 	}
-	return errors.Join(errs...)
+	return live, errors.Join(errs...)
 }
 
 // wanted are the keys of the jobs that a plan waits for, the files that count them, and the keys of their inputs. The

@@ -106,7 +106,7 @@ func (p *Facts) MachinesOfFile() []Elsewhere {
 // WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or
 // this machine is not too small.
 func (p *Facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
-	if s.Action != engine.Blocked || !s.Never {
+	if b := benchmarkOf(s.Node); s.Action != engine.Blocked || !s.Never || b != nil && b.Executor == hclspec.Local {
 		return ""
 	}
 	for _, dep := range s.Node.Needs {

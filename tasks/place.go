@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/device"
@@ -54,17 +55,25 @@ func (p *Drawing) PlaceOfNode(n *engine.Node) *Elsewhere {
 	if p.Elsewhere != nil || len(p.Reached) == 0 {
 		return p.Elsewhere
 	}
-	switch t := n.Task.(type) {
-	case *trialTask:
-		return p.PlaceOf(t.members[0].Bench)
-	case *fillTask:
-		return p.PlaceOf(t.members[0].Bench)
+	if b := benchmarkOf(n); b != nil {
+		return p.PlaceOf(b)
 	}
 	if p.Pool.Fits(n.Resources) == nil {
 		return nil
 	}
 	if e := firstThatFits(p.Reached, n.Resources); e != nil && e.sends(n) {
 		return e
+	}
+	return nil
+}
+
+// benchmarkOf is the benchmark for which a node measures, or fills caches; nil: for none.
+func benchmarkOf(n *engine.Node) *hclspec.Benchmark {
+	switch t := n.Task.(type) {
+	case *trialTask:
+		return t.members[0].Bench
+	case *fillTask:
+		return t.members[0].Bench
 	}
 	return nil
 }
@@ -120,7 +129,9 @@ func (p *Facts) choosePlace(executor string, q device.Request) *Elsewhere {
 	if e := firstThatFits(suited, q); e != nil || len(suited) == 0 || p.Pool.Fits(q) == nil {
 		return e
 	}
-	return suited[0] // which says what it lacks
+	return slices.MaxFunc(suited, func(a, b *Elsewhere) int { // which says what it lacks
+		return cmp.Compare(len(a.Devices), len(b.Devices))
+	})
 }
 
 func firstThatFits(list []*Elsewhere, q device.Request) *Elsewhere {

@@ -72,7 +72,7 @@ func (c *checkup) containers(ctx context.Context) {
 	}
 	wanted := 0
 	for _, b := range c.spec.Benchmarks {
-		if b.GPUs != nil && b.Image.Kind != "" {
+		if b.GPUs != nil && b.Image.Kind != "" && c.needsHere(&b) {
 			wanted++
 		}
 	}

@@ -249,7 +249,7 @@ func (c *checkup) gpus(ctx context.Context) {
 	}
 	defer pool.Close()
 	for _, b := range c.spec.Benchmarks {
-		if g := b.GPUs; len(c.clusters) == 0 && g != nil && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
+		if g := b.GPUs; g != nil && c.needsHere(&b) && pool.Fits(device.Request{GPUs: device.GPUs{Count: g.Count,
 			Memory: g.Memory}}) != nil {
 			wanted = append(wanted, b.Address.String())
 		}
@@ -257,7 +257,7 @@ func (c *checkup) gpus(ctx context.Context) {
 	switch {
 	case len(wanted) > 0:
 		c.lacks("gpu", true, "Run these elsewhere; the rest goes on without them.",
-			"%d benchmarks can never be served here, such as %s (%s)", len(wanted), wanted[0],
+			"%s can never be served here, such as %s (%s)", view.Count(len(wanted), "benchmark"), wanted[0],
 			cmp.Or(reason, "too few devices, or too small"))
 	case len(devices) == 0:
 		c.ok("gpu", "none, and nothing here needs one: %s", reason)
@@ -267,6 +267,11 @@ func (c *checkup) gpus(ctx context.Context) {
 	for _, warning := range append(driver.Odd, gpu.Warnings(devices)...) {
 		c.lacks("gpu", false, "", "%s", warning)
 	}
+}
+
+// needsHere reports whether the devices of a benchmark are asked of this machine: executors serve all others.
+func (c *checkup) needsHere(b *hclspec.Benchmark) bool {
+	return len(c.clusters) == 0 || b.Executor == hclspec.Local
 }
 
 func (c *checkup) secrets() {

@@ -84,9 +84,18 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if f := snapshot.Check(ctx, s.project.Drawing, p); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
+	told := map[job.ID]bool{} // executors may have one cluster and one directory
 	for _, x := range all {
-		if err := x.Sweep(ctx, p); err != nil {
+		live, err := x.Sweep(ctx, p)
+		if err != nil {
 			s.note("Warning: what jobs of executor %s have left: %v", x.Name, err)
+		}
+		for _, id := range live {
+			if !told[id] {
+				s.note("Warning: job %s of an earlier apply goes on, and this apply runs no such node. To cancel the "+
+					"job: %s%s", view.Clean(id.Name()), x.Kind.Cancel, view.Clean(id.Name()))
+			}
+			told[id] = true
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -82,4 +83,20 @@ func TestBenchmarksHaveTheirPlaces(t *testing.T) {
 	}
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 	c.must(0, "apply").says(t, "Apply: 0 done, 21 cached")
+}
+
+// Jobs of nodes that are not in the file any more are named: nobody else would end them.
+func TestJobsThatTheFileNoLongerHas(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, measuredFile)
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	c.must(0, "apply", "-detach").says(t, "1 job goes on")
+	c.jobIs("RUNNING")
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.Replace(string(text), "count = 2", "count = 1", 1))
+	c.must(0, "apply", "-detach").says(t, " of an earlier apply goes on, and this apply runs no such node. "+
+		"To cancel the job: scancel ")
+	check(t, os.Remove(c.hold))
+	c.must(0, "apply").says(t, "win")
 }

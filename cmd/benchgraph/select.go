@@ -102,6 +102,15 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campa
 		}
 	}
 	sel.seen = nil
+	for _, pattern := range sel.Replaces {
+		if !slices.ContainsFunc(p.Steps, func(st engine.Step) bool {
+			ok, _ := hclspec.MatchAddress(pattern, st.Node.Address)
+			return ok
+		}) {
+			return nil, o, hint("Add the address to -target, or leave -target and -exclude out.",
+				"-replace=%s: -target or -exclude leaves it out", pattern)
+		}
+	}
 	s.store.Warn()
 	return p, o, nil
 }

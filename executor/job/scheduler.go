@@ -30,6 +30,7 @@ type Keeper interface {
 	// Forget removes all that is left of a job that is over.
 	Forget(ctx context.Context, key string) error
 	// Sweep forgets jobs that are neither queued nor running, unless they are to stay. Stays is given the key of a job,
-	// the time at which what is kept was changed last, and Project of the job; nil if that cannot be read.
-	Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) error
+	// the time at which what is kept was changed last, and Project of the job; nil if that cannot be read. Live are the
+	// jobs that need not stay, and are queued or running.
+	Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) (live []ID, err error)
 }

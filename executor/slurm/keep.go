@@ -95,12 +95,12 @@ func (c *Cluster) Forget(_ context.Context, key string) error {
 // maxProject bounds the bytes that are read of whose job it was.
 const maxProject = 1 << 20
 
-// Sweep removes the directories of jobs that are neither queued nor running, unless they are to stay. Stays is given
-// the key, the time at which the directory was changed last, and Project of the job; nil if that cannot be read.
-func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) error {
+// Sweep removes the directories of jobs that are neither queued nor running, unless they are to stay. See job.Keeper.
+func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) (
+	live []job.ID, err error) {
 	entries, err := os.ReadDir(c.o.WorkDir)
 	if errors.Is(err, iofs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	errs := []error{err}
 	for _, e := range entries {
@@ -113,15 +113,17 @@ func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time
 		if err != nil || stays(key, info.ModTime(), readProject(dir)) {
 			continue
 		}
-		_, found, err := c.Find(ctx, key)
+		id, found, err := c.Find(ctx, key)
 		if err != nil {
-			return errors.Join(append(errs, err)...)
+			return live, errors.Join(append(errs, err)...)
 		}
-		if !found {
+		if found {
+			live = append(live, id)
+		} else {
 			errs = append(errs, fs.RemoveTree(dir))
 		}
 	}
-	return errors.Join(errs...)
+	return live, errors.Join(errs...)
 }
 
 func readProject(dir string) []byte {

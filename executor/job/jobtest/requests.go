@@ -133,14 +133,18 @@ func (s *story) left() {
 		}
 		given := map[string]string{}
 		for _, stays := range []bool{true, false} {
-			if err := keeper.Sweep(s.Context(), func(key string, changed time.Time, project []byte) bool {
+			live, err := keeper.Sweep(s.Context(), func(key string, changed time.Time, project []byte) bool {
 				given[key] = string(project)
 				if changed.IsZero() {
 					s.Errorf("%s was never changed", key)
 				}
 				return stays
-			}); err != nil {
+			})
+			if err != nil {
 				s.Error(err)
+			}
+			if stays && len(live) > 0 || !stays && (len(live) != 1 || live[0].Key() != running.Key) {
+				s.Errorf("stays: %v, and live: %v", stays, live)
 			}
 			if left := s.Kept(ended.Key); stays == (len(left) == 0) {
 				s.Errorf("stays: %v, and left: %v", stays, left)
