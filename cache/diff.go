@@ -141,9 +141,9 @@ func (c Change) String() string {
 	}
 	switch c.Op {
 	case Added:
-		return strings.TrimSpace(title(c.Label)+" "+words(c.New)) + " is new"
+		return strings.TrimSpace(title(c.Label)+" "+words(c.New, nil)) + " is new"
 	case Removed:
-		return strings.TrimSpace(title(c.Label)+" "+words(c.Old)) + " is gone"
+		return strings.TrimSpace(title(c.Label)+" "+words(c.Old, nil)) + " is gone"
 	case Moved:
 		return "the order of " + title(c.Label) + " and other lines changed"
 	}
@@ -151,7 +151,8 @@ func (c Change) String() string {
 		var parts []string
 		for i, name := range names {
 			if c.Old[i] != c.New[i] {
-				parts = append(parts, name+" changed from "+words(c.Old[i:i+1])+" to "+words(c.New[i:i+1]))
+				old, new := c.Old[i:i+1], c.New[i:i+1]
+				parts = append(parts, name+" changed from "+words(old, new)+" to "+words(new, old))
 			}
 		}
 		return strings.Join(parts, ", ")
@@ -160,9 +161,9 @@ func (c Change) String() string {
 	for common < len(c.Old) && common < len(c.New) && c.Old[common] == c.New[common] {
 		common++
 	}
-	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common]))
-	return name + " changed from " + cmp.Or(words(c.Old[common:]), "nothing") + " to " +
-		cmp.Or(words(c.New[common:]), "nothing")
+	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common], nil))
+	return name + " changed from " + cmp.Or(words(c.Old[common:], c.New[common:]), "nothing") + " to " +
+		cmp.Or(words(c.New[common:], c.Old[common:]), "nothing")
 }
 
 // valueNames returns what the values of a line are in the file, where the label alone does not tell; nil: it does.
@@ -184,13 +185,26 @@ func title(label string) string {
 	return strconv.Quote(label)
 }
 
-// words are values for people: quoted, digests and long values shortened.
-func words(values []string) string {
-	const longest = 48
+// words are values for people: quoted, digests and long values shortened. Others are the values that they are shown
+// beside: where two differ only after the part that would be seen, the start that both have is cut.
+func words(values, others []string) string {
+	const longest, before = 48, 16 // before the difference
 	short := make([]string, len(values))
 	for i, v := range values {
 		if _, err := ParseKey(v); err == nil {
 			v = v[:12]
+		}
+		if i < len(others) && v != others[i] {
+			same := 0
+			for same < len(v) && same < len(others[i]) && v[same] == others[i][same] {
+				same++
+			}
+			if cut := same - before; same+before > longest && max(len(v), len(others[i])) > longest {
+				for cut > 0 && !utf8.RuneStart(v[cut]) {
+					cut--
+				}
+				v = "…" + v[cut:]
+			}
 		}
 		if len(v) > longest {
 			cut := longest
