@@ -135,7 +135,7 @@ type Benchmark struct {
 	Engine    Tree            // that is installed where the server and offline commands run
 	Installed Tree            // that is installed where the client of a server runs
 	Data      map[string]Tree // names laid into the directory; the zero Tree for other results than trees
-	Mounts    []string        // targets
+	Mounts    []string        // targets, and paths of caches
 	Env       map[string]string
 	ServerEnv map[string]string
 	Secrets   []string

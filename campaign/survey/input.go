@@ -281,6 +281,11 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		}
 		one.Mounts, one.Env[m.Variable] = append(one.Mounts, at), at
 	}
+	for i := range k.p.Spec.Caches {
+		if c := &k.p.Spec.Caches[i]; slices.Contains(b.Caches, c.Address) {
+			one.Mounts = append(one.Mounts, c.Path)
+		}
+	}
 	if b.FillsOtherwise() {
 		one.Fill = commandText(b.Fill)
 	}
