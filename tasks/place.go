@@ -129,8 +129,16 @@ func (p *Facts) choosePlace(executor string, q device.Request) *Elsewhere {
 	if e := firstThatFits(suited, q); e != nil || len(suited) == 0 || p.Pool.Fits(q) == nil {
 		return e
 	}
-	return slices.MaxFunc(suited, func(a, b *Elsewhere) int { // which says what it lacks
-		return cmp.Compare(len(a.Devices), len(b.Devices))
+	suiting := func(e *Elsewhere) (n int) {
+		for _, d := range e.Devices {
+			if q.GPUs.Suits(d) {
+				n++
+			}
+		}
+		return n
+	}
+	return slices.MaxFunc(suited, func(a, b *Elsewhere) int { // the nearest, which says what it lacks
+		return cmp.Compare(suiting(a), suiting(b))
 	})
 }
 

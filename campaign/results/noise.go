@@ -41,7 +41,7 @@ func (r Resolution) String() string {
 	for _, s := range r.Looks {
 		parts = append(parts, fmt.Sprintf("≥ %s %% with %d blocks", stats.TwoDigits(100*s.Sees), s.Blocks))
 	}
-	return fmt.Sprintf("benchmark.%s sees %s of %s (noise of %s %% between the %d blocks measured here before)",
+	return fmt.Sprintf("benchmark.%s sees %s of %s (noise of %s %% between the %d blocks measured before)",
 		r.Benchmark, strings.Join(parts, ", "), r.Metric, stats.TwoDigits(100*r.Deviation), r.Known)
 }
 

@@ -39,7 +39,7 @@ var overBudget = map[string]int{
 	"remote":     1539,
 	"report":     3558,
 	"source/git": 2763,
-	"tasks":      6448,
+	"tasks":      6456,
 
 	"hclspec/benchmark.go":      403,
 	"campaign/memo/file.go":     421,

@@ -99,7 +99,7 @@ func (d Document) Write(w io.Writer, style view.Style) {
 	if *d.Sees < d.Margin {
 		fmt.Fprintf(w, "  A verdict wants at least the margin, %s.\n", percent(d.Margin))
 	}
-	fmt.Fprintf(w, "%s\n", style.Bold(fmt.Sprintf("benchmark.%s: this machine sees ≥ %s with %s",
+	fmt.Fprintf(w, "%s\n", style.Bold(fmt.Sprintf("benchmark.%s sees ≥ %s with %s",
 		view.Clean(d.Benchmark), percent(*d.Sees), view.Count(d.Blocks, "block"))))
 }
 
