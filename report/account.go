@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -372,4 +373,23 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 		return byRebuild, f.Remedy
 	}
 	return byNothing, f.Remedy
+}
+
+// hardware lists the classes of the machines that measured, for people: of several, each with its benchmarks.
+func (p *prepared) hardware() []string {
+	if len(p.Hardware) < 2 {
+		return p.Hardware
+	}
+	benchmarks := map[string]map[string]bool{}
+	for _, m := range p.Measurements {
+		if benchmarks[m.DeviceClass] == nil {
+			benchmarks[m.DeviceClass] = map[string]bool{}
+		}
+		benchmarks[m.DeviceClass][m.Benchmark] = true
+	}
+	lines := make([]string, len(p.Hardware))
+	for i, class := range p.Hardware {
+		lines[i] = class + ": measured " + strings.Join(slices.Sorted(maps.Keys(benchmarks[class])), ", ")
+	}
+	return lines
 }

@@ -142,7 +142,7 @@ func newPage(p *prepared) *page {
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
 			digest(style), digest(script)),
 		Answer: "Nothing was declared to be compared.",
-		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.Hardware,
+		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.hardware(),
 	}
 	if p.Universe > 0 {
 		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", verdicts(p.total),

@@ -303,7 +303,7 @@ func method(out *strings.Builder, p *prepared) {
 
 func cost(out *strings.Builder, p *prepared) {
 	fmt.Fprintf(out, "## Hardware, time and cost\n\n")
-	for _, h := range p.Hardware {
+	for _, h := range p.hardware() {
 		fmt.Fprintf(out, "- %s\n", prose(h))
 	}
 	aside := 0

@@ -339,3 +339,28 @@ func TestMarkdownLeavesOutUnknownCost(t *testing.T) {
 		}
 	}
 }
+
+// Of several machines, the report says which benchmarks each of them measured.
+func TestMachinesWithTheirBenchmarks(t *testing.T) {
+	doc := Document{Title: "two machines", Hardware: []string{"A100", "H100"}}
+	for _, m := range []Measurement{
+		{Benchmark: "small", DeviceClass: "A100"}, {Benchmark: "large", DeviceClass: "H100"},
+		{Benchmark: "wide", DeviceClass: "H100"}, {Benchmark: "large", DeviceClass: "H100"},
+	} {
+		m.Metric, m.Unit, m.Value, m.Block = "rate", "1/s", 1, 1
+		doc.Measurements = append(doc.Measurements, m)
+	}
+	for _, name := range []string{"markdown", "html"} {
+		files, err := Render(doc, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range files {
+			for _, says := range []string{"A100: measured small", "H100: measured large, wide"} {
+				if !strings.Contains(string(text), says) {
+					t.Errorf("%s does not say %q", file, says)
+				}
+			}
+		}
+	}
+}

@@ -519,6 +519,24 @@ func TestANodeOfAnotherClass(t *testing.T) {
 	}
 }
 
+// commit makes the repo app of the project, with one file.
+func (c *clustered) commit(name, text string) {
+	c.t.Helper()
+	c.write("app/"+name, text)
+	c.git("init", "-q", "-b", "main")
+	c.git("add", ".")
+	c.git("commit", "-qm", "first")
+}
+
+// patch is the change of a file of the repo app to another text.
+func (c *clustered) patch(name, text string) string {
+	c.t.Helper()
+	c.write("app/"+name, text)
+	patch := c.git("diff")
+	c.git("checkout", "-q", ".")
+	return patch
+}
+
 // git runs git in the directory app of the project.
 func (c *clustered) git(args ...string) string {
 	c.t.Helper()
@@ -563,10 +581,7 @@ compare "speed" { of = [benchmark.speed] }
 	check(t, err)
 	hidden := c.path("machines") + " " + c.work + "/* " + filepath.Dir(c.hold) + "/store/*"
 	c.write("benchmarks.hcl", strings.ReplaceAll(string(text), "HIDDEN", hidden))
-	c.write("app/client", "the client\n")
-	c.git("init", "-q", "-b", "main")
-	c.git("add", ".")
-	c.git("commit", "-qm", "first")
+	c.commit("client", "the client\n")
 	c.world.env = append(c.world.env, "TOKEN=hidden-from-the-queue")
 	c.must(0, "apply")
 	c.must(0, "logs", `trial.speed["main#2"]`).says(t, "the client")

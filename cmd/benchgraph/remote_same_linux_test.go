@@ -30,13 +30,8 @@ benchmark "speed" {
 }
 compare "speed" { of = [benchmark.speed] }
 `)
-	c.write("app/speed", "100\n")
-	c.git("init", "-q", "-b", "main")
-	c.git("add", ".")
-	c.git("commit", "-qm", "first")
-	c.write("app/speed", "200\n")
-	patch := c.git("diff")
-	c.git("checkout", "-q", ".")
+	c.commit("speed", "100\n")
+	patch := c.patch("speed", "200\n")
 	c.write("fast.diff", patch)
 	c.must(0, "apply").says(t, "win")
 

@@ -37,7 +37,7 @@ var overBudget = map[string]int{
 	"metrics":    4855,
 	"preflight":  3612,
 	"remote":     1539,
-	"report":     3558,
+	"report":     3567,
 	"source/git": 2763,
 	"tasks":      6456,
 
