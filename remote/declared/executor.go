@@ -118,7 +118,7 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
-			unused("All nodes run here, since this version of benchgraph submits no jobs to " + kind + "." +
+			unused("It gets no node, since this version of benchgraph submits no jobs to " + kind + "." +
 				hclspec.Choices(kind, slices.Collect(maps.Keys(kinds))))
 			continue
 		}
