@@ -249,7 +249,7 @@ func parse(kind *Kind, name string, x *hclspec.Executor) (Executor, []mistake) {
 	}) {
 		read, ok := known[name]
 		switch {
-		case !ok && given[name][0] == '{': // JSON has one label in another
+		case !ok && given[name][0] == '{' && strings.HasSuffix(x.Range.Filename, ".json"): // one label in another
 			label, _, _ := strings.Cut(x.Address.Name, "-")
 			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for %s has no %q. In JSON, type and "+
 				"name are one: \"executor\": {\"%s-%s\": {…}}.", s.Scheduler, name, label, name)})
