@@ -72,12 +72,27 @@ type Facts struct {
 	Trees      map[string]string       // by commit: its tree
 	Unresolved map[string]UnknownImage // by name of an image: why nobody knows which one it is
 	machines   []Elsewhere             // of the file; nil: not read yet
-	places     places
-	Lost       map[string]string // by commit: why its tree cannot be had, and what helps
-	Refused    Refusals          // candidates and benchmarks that findings take out
+	Lost       map[string]string       // by commit: why its tree cannot be had, and what helps
+	Refused    Refusals                // candidates and benchmarks that findings take out
 	// puts the nodes that are made anew among those that stand as an earlier plan left them; nil: all are made anew
 	Standing func(anew []*engine.Node) ([]*engine.Node, error)
 	Seen     Seen
+
+	places ofSpec[map[blocksAt]*Elsewhere] // nil: this machine
+	revs   ofSpec[map[string]string]       // by name of a commit, see revOf
+}
+
+// ofSpec is something that is made of a spec when it is asked for first.
+type ofSpec[T any] struct {
+	spec *hclspec.Spec
+	made T
+}
+
+func (o *ofSpec[T]) get(spec *hclspec.Spec, make func() T) T {
+	if o.spec != spec {
+		o.spec, o.made = spec, make()
+	}
+	return o.made
 }
 
 // Seen is what was read of the project's files, each as it was when it was read first.
@@ -230,7 +245,7 @@ type Config struct {
 	ImageDisk int64
 	Pool      device.Pool
 	Elsewhere *Elsewhere   // the machine that everything is planned for; nil: this one, and those of Reached
-	Reached   []*Elsewhere // machines that executors of the file reach, in its order, see placeOf
+	Reached   []*Elsewhere // machines that executors of the file reach, in its order, see PlaceOf
 	// what a worker draws a graph from again
 	Drawn      func(context.Context, *Drawing) (remote.Drawn, error)
 	Home       string         // absolute: the directory that the project's is a copy of; empty: it is none

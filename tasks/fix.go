@@ -140,11 +140,15 @@ func (p *Facts) Learnt(fix string, block hclspec.Address, candidate string) bool
 
 // revOf is the revision that a commit stands for; empty where it has no code, and where there is no such commit.
 func (p *Facts) revOf(commit string) string {
-	i := slices.IndexFunc(p.Spec.Commits, func(c hclspec.Commit) bool { return c.Name == commit })
-	if i < 0 || !lockfile.ObjectName(p.Spec.Commits[i].Rev) {
-		return ""
-	}
-	return p.Spec.Commits[i].Rev
+	return p.revs.get(p.Spec, func() map[string]string {
+		all := map[string]string{}
+		for i := range p.Spec.Commits {
+			if c := &p.Spec.Commits[i]; lockfile.ObjectName(c.Rev) {
+				all[c.Name] = c.Rev
+			}
+		}
+		return all
+	})[commit]
 }
 
 // isAt reports whether a fix was learnt for a block.

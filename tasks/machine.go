@@ -54,8 +54,8 @@ func (c *Config) Executors() (all []*remote.Executor) {
 
 // platform is the platform that builds are for, as Go names it: one for all machines.
 func (p *Services) platform() (system, arch string) {
-	for _, e := range p.Others() {
-		return e.Host.OS, e.Host.Arch
+	if all := p.Others(); len(all) > 0 {
+		return all[0].Host.OS, all[0].Host.Arch
 	}
 	return runtime.GOOS, runtime.GOARCH
 }
@@ -69,7 +69,8 @@ func (b *builder) settleElsewhere() {
 		if e == nil || e.Here {
 			continue
 		}
-		if e.sends(n) && b.Apart(n) != "" {
+		apart := b.Apart(n) != ""
+		if apart && e.sends(n) {
 			e.Remote.Take(n, b.Spec, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
 			b.Jobs = append(b.Jobs, n)
 			continue
@@ -78,7 +79,7 @@ func (b *builder) settleElsewhere() {
 			b.Lacking[n.Address] = n.Lacks
 			n.Lacks = nil
 		}
-		if e.By != nil && b.Apart(n) != "" {
+		if apart && e.By != nil {
 			n.Resources.Queue = e.By.Name // by which what it needs is held against that machine
 		}
 	}
@@ -200,7 +201,7 @@ func (p *Facts) hardwareFor(trial hclspec.Address, m Member) string {
 	class := p.classFor(m.Bench)
 	if g := m.Bench.GPUs; g != nil {
 		for _, kind := range p.gpuClasses(trial, g) {
-			return fmt.Sprintf("%s, %d × %s", class, g.Count, kind)
+			return machine.WithGPUs(class, g.Count, kind)
 		}
 	}
 	return class

@@ -13,12 +13,6 @@ import (
 // where, or else what it asks for: devices are asked of executors whose machines have some, and are not kept busy with
 // what needs none. All blocks of a commit are measured in one place.
 
-// places are the places of the blocks of a spec.
-type places struct {
-	spec *hclspec.Spec
-	by   map[blocksAt]*Elsewhere // nil: this machine
-}
-
 // blocksAt names the blocks of one commit; of a benchmark without candidates, those of one key.
 type blocksAt struct{ benchmark, commit string }
 
@@ -85,24 +79,23 @@ func (e *Elsewhere) sends(n *engine.Node) bool {
 
 // placed returns the places of all blocks.
 func (p *Facts) placed() map[blocksAt]*Elsewhere {
-	if p.places.spec == p.Spec {
-		return p.places.by
-	}
-	asked, named := map[blocksAt]*device.Request{}, map[blocksAt]string{}
-	for i := range p.Spec.Benchmarks {
-		b := &p.Spec.Benchmarks[i]
-		at := blocksOf(b)
-		if asked[at] == nil {
-			asked[at] = &device.Request{}
+	return p.places.get(p.Spec, func() map[blocksAt]*Elsewhere {
+		asked, named := map[blocksAt]*device.Request{}, map[blocksAt]string{}
+		for i := range p.Spec.Benchmarks {
+			b := &p.Spec.Benchmarks[i]
+			at := blocksOf(b)
+			if asked[at] == nil {
+				asked[at] = &device.Request{}
+			}
+			p.widen(asked[at], b)
+			named[at] = b.Executor
 		}
-		p.widen(asked[at], b)
-		named[at] = b.Executor
-	}
-	p.places = places{p.Spec, map[blocksAt]*Elsewhere{}}
-	for at, q := range asked {
-		p.places.by[at] = p.choosePlace(named[at], *q)
-	}
-	return p.places.by
+		places := map[blocksAt]*Elsewhere{}
+		for at, q := range asked {
+			places[at] = p.choosePlace(named[at], *q)
+		}
+		return places
+	})
 }
 
 // widen adds to a request what a benchmark needs.

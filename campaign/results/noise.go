@@ -129,7 +129,7 @@ func (s *Stored) isClass(hardware string, n *engine.Node) bool {
 		return hardware == class
 	}
 	return slices.ContainsFunc(machine.Kinds(devices), func(kind string) bool {
-		return (q.Kind == "" || q.Kind == kind) && hardware == fmt.Sprintf("%s, %d × %s", class, q.Count, kind)
+		return (q.Kind == "" || q.Kind == kind) && hardware == machine.WithGPUs(class, q.Count, kind)
 	})
 }
 

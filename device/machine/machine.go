@@ -74,9 +74,14 @@ func (g ClassGPU) String() string {
 func (c Class) String() string {
 	text := fmt.Sprintf("%s, %d cores, %d GiB, %s", c.CPU, c.Cores, c.Memory, c.Arch)
 	for _, g := range c.GPUs {
-		text += fmt.Sprintf(", %d × %s", g.Count, g)
+		text = WithGPUs(text, g.Count, g.String())
 	}
 	return text
+}
+
+// WithGPUs is the text of a class to which so many GPUs of a kind belong.
+func WithGPUs(class string, count int, kind string) string {
+	return fmt.Sprintf("%s, %d × %s", class, count, kind)
 }
 
 // Instance is what may differ between two measurements of one Class, and explain a difference.

@@ -38,8 +38,8 @@ var overBudget = map[string]int{
 	"preflight":  3612,
 	"remote":     1539,
 	"report":     3567,
-	"source/git": 2763,
-	"tasks":      6456,
+	"source/git": 2766,
+	"tasks":      6469,
 
 	"hclspec/benchmark.go":      403,
 	"campaign/memo/file.go":     421,
