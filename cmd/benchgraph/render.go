@@ -181,7 +181,7 @@ func costOf(found []findings.Findings, hardware []string, price func(hardware []
 			c.Wall += a.Took
 			c.GPUTime += gpus
 			if gpus > 0 {
-				there, measured := classes[[2]string{a.Benchmark, a.Commit}]
+				there, measured := classes[findings.BlocksOf{Benchmark: a.Benchmark, Commit: a.Commit}]
 				if a.Hardware != "" {
 					there = []string{a.Hardware}
 				} else if !measured {
