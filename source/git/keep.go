@@ -30,8 +30,11 @@ func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		kept := strings.Fields(string(text))
-		added := slices.DeleteFunc(slices.Clone(commits), func(c string) bool { return slices.Contains(kept, c) })
+		kept, has := strings.Fields(string(text)), map[string]bool{}
+		for _, c := range kept {
+			has[c] = true
+		}
+		added := slices.DeleteFunc(slices.Clone(commits), func(c string) bool { return has[c] })
 		if len(added) == 0 {
 			return nil
 		}
