@@ -31,7 +31,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/preflight"
-	jobs "github.com/benchgraph/benchgraph/remote/pool"
+	"github.com/benchgraph/benchgraph/remote/pool"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -329,12 +329,12 @@ func (p *Project) draw(ctx context.Context) (*engine.Graph, error) {
 }
 
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
-	pool := p.Pool
+	own := p.Pool
 	if p.Elsewhere != nil {
-		pool = p.Elsewhere.Pool
+		own = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(pool),
+		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(own),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
@@ -345,13 +345,13 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 }
 
 // withJobs returns a pool with places for the jobs of all executors.
-func (p *Project) withJobs(pool device.Pool) device.Pool {
+func (p *Project) withJobs(of device.Pool) device.Pool {
 	for _, e := range p.Others() {
 		if e.By != nil {
-			pool = jobs.New(pool, e.Pool, e.By.Name, e.By.MaxJobs)
+			of = pool.New(of, e.Pool, e.By.Name, e.By.MaxJobs)
 		}
 	}
-	return pool
+	return of
 }
 
 // LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.

@@ -34,11 +34,14 @@ func about(f forecast.Forecast) string {
 // Executors says in a line which nodes run as jobs of which executors; empty when none do.
 func Executors(f *forecast.Forecast) string {
 	var parts []string
+	of := " of these nodes run"
 	for _, x := range f.Executors {
 		if x.Jobs == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s as jobs of executor %s, at most %d at once", Number(x.Jobs), Clean(x.Name), x.MaxJobs)
+		text := fmt.Sprintf("%s%s as jobs of executor %s, at most %d at once", Number(x.Jobs), of, Clean(x.Name),
+			x.MaxJobs)
+		of = "" // said once
 		if cost := about(forecast.Forecast{GPUHours: x.GPUHours, Cost: x.Cost}); cost != "" {
 			text += " (" + cost + ")"
 		}
@@ -47,8 +50,7 @@ func Executors(f *forecast.Forecast) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Replace(strings.Join(parts, ", "), " as jobs", " of these nodes run as jobs", 1) +
-		"; the others here. Time in the queue is not in the forecast."
+	return strings.Join(parts, ", ") + "; the others here. Time in the queue is not in the forecast."
 }
 
 // Roughly rounds a duration to the digits that a forecast can know.
