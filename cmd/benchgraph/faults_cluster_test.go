@@ -166,7 +166,7 @@ type breaking struct {
 	at     int      // the one that applies
 	apply  *exec.Cmd
 	ended  chan error
-	said   *lines // by the apply
+	said   *lockedBuffer // by the apply
 	tally  map[string]int
 }
 
@@ -245,8 +245,9 @@ func newServed(t *testing.T, nodes int, file string) *breaking {
 	return b
 }
 
-// A store that goes away in the middle of an upload, for longer than a request is tried again, costs nothing but time:
-// what was measured is put there when it is back. The apply waits for it, too, before it judges a job or submits one.
+// A store that goes away in the middle of an upload, for longer than a request is tried again, costs nothing but time.
+// The worker puts its result there when the store is back, and the apply waits for the store before it judges a job or
+// submits one.
 func TestFaultStoreIsAway(t *testing.T) {
 	t.Parallel()
 	file := strings.NewReplacer("COMMITS", "commit \"a\" {}\ncommit \"b\" {}\n", "LAST", "none", "PAUSE", "",
@@ -324,7 +325,7 @@ func (b *breaking) undisturbed() told {
 // start starts an apply.
 func (b *breaking) start() {
 	b.t.Helper()
-	b.said = &lines{}
+	b.said = &lockedBuffer{}
 	b.apply = b.worlds[b.at].command("apply")
 	b.apply.Stdout, b.apply.Stderr = b.said, b.said
 	check(b.t, b.apply.Start())
@@ -332,7 +333,7 @@ func (b *breaking) start() {
 	go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }(b.apply, b.ended)
 }
 
-// goesOn starts another apply if the last one has ended, which it only does because of what broke.
+// goesOn starts another apply if the last one has ended. An apply ends only because of a fault.
 func (b *breaking) goesOn() {
 	b.t.Helper()
 	select {
@@ -444,24 +445,6 @@ func (b *breaking) processes() (all []string) {
 	return all
 }
 
-// lines are what a process says, of which somebody looks for some at the same time.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func nodeOf(i int) string { return fmt.Sprintf("n%d", i+1) }
 
 // fault is one that mends itself.
@@ -521,7 +504,7 @@ func (b *breaking) within(d time.Duration, is func() bool) bool {
 	return false
 }
 
-// node is one on which a job runs; if there is none, any.
+// node returns a node on which a job runs, or any node if no job runs.
 func (b *breaking) node() string {
 	out, _ := b.try("squeue", "-h", "-t", "RUNNING", "-o", "%N")
 	if nodes := strings.Fields(out); len(nodes) > 0 {
