@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight"
 )
 
-// What the configuration of an image says of CUDA is read before the image is fetched, and compared with the driver.
+// The driver is compared with the CUDA of an image before the image is fetched: its configuration says which it needs.
 // The lock keeps it, and a later plan needs no registry. Where the lock has nothing, the engine is asked.
 func TestAPlanComparesTheDriverWithTheConfigurationOfTheImage(t *testing.T) {
 	t.Parallel()

@@ -118,7 +118,7 @@ func (r *remote) index(ctx context.Context) *index.Table {
 	return t
 }
 
-// emptied returns the error of a store without its index, into which nothing may be put; nil if it has one.
+// emptied returns an error if the store has lost its index: nothing may be put there then.
 func (r *remote) emptied() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

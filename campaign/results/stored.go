@@ -143,7 +143,7 @@ func (s *Stored) ends(ctx context.Context, groups ...*tasks.Group) (map[string]e
 			whole = whole && stored
 		}
 		for _, t := range g.Trials {
-			if whole { // what they are is enough
+			if whole { // their keys are enough
 				if m, stored := s.result(t.At); stored {
 					ends[t.At.String()] = engine.End{Address: t.At.String(), Entry: cache.Entry{Meta: m}}
 				}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the file does not declare is measured on the cluster, too: a patch from anywhere, and a baseline against itself.
+// try and noise measure on the cluster: a patch from anywhere, and a baseline against itself.
 func TestTryAndNoiseOnACluster(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.Replace(clusterFile, `commit "c" {}`, "", 1)+`

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ErrAway is wrapped by the error of a request that nobody answered, or that was answered by a server that cannot serve
-// now. The same request may succeed later.
+// ErrAway is in the error of a request without an answer, and of one that the server cannot serve now. The same request
+// may succeed later.
 var ErrAway = errors.New("the store is away")
 
 // away is an error that wraps ErrAway, in words of its own.
