@@ -207,7 +207,7 @@ func (r reader) placeable(f FixFile) {
 	literal := func(t Text) (string, bool) {
 		return t.String(), len(t) == 1 && !strings.Contains(t.String(), "$")
 	}
-	if from, ok := literal(f.From); ok && filepath.IsLocal(from) && !r.l.packFiles[r.Block.Range.Filename] {
+	if from, ok := literal(f.From); ok && !r.l.packFiles[r.Block.Range.Filename] {
 		if _, err := r.l.dir.Size(from); err != nil {
 			why, _, _ := strings.Cut(err.Error(), ": write ") // a pattern, which a fix does not take
 			r.Fail(r.At("from"), "File not readable", "%s. Write the path of a file of the project, or its text as "+
