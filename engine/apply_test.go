@@ -52,8 +52,11 @@ func TestCancel(t *testing.T) {
 	if e := w.event(engine.NodeFailed, "a.a"); e.Reason != "interrupted" {
 		t.Errorf("%+v", e)
 	}
-	if len(w.journal.Attempts("a.a")) != 0 {
-		t.Error("an interruption counts as an attempt")
+	if all := w.journal.Attempts("a.a"); len(all) != 1 || !all[0].Interrupted() {
+		t.Errorf("nothing tells of the time that the interrupted attempt took: %+v", all)
+	}
+	if s, _ := w.plan(nodes...).Step("a.a"); s.Reason != "its last attempt was interrupted" || s.Failure != nil {
+		t.Errorf("%+v", s)
 	}
 	nodes[0].do, nodes[1].do = nil, nil
 	if r := w.apply(nodes...); r.Done != 4 {

@@ -15,9 +15,6 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// Interrupted is the reason of a NodeFailed whose attempt was ended with the apply. The node itself has not failed.
-const Interrupted = "interrupted"
-
 // end takes back the lease of an attempt, leaves the gates, and concludes the attempt.
 func (r *run) end(s *Step, a *attempt) {
 	r.forget(a)
@@ -52,7 +49,11 @@ func (r *run) conclude(s *Step, a *attempt) {
 	}
 	if r.ctx.Err() != nil {
 		r.set(s, missing)
-		event.Reason, event.Failure = Interrupted, &failure.Failure{Class: failure.Transient, Message: Interrupted}
+		a.Failure = &failure.Failure{Class: failure.Transient, Rule: failure.Interrupted, Message: failure.Interrupted}
+		if s.Node.Remote == nil { // a job may go on
+			r.record(a)
+		}
+		event.Reason, event.Failure = failure.Interrupted, a.Failure
 		r.emit(event)
 		return
 	}
@@ -95,19 +96,17 @@ func (r *run) record(a *attempt) {
 
 // kept returns the failure of an attempt as the journal has stored it, and as the next plan reads it.
 func (r *run) kept(a *attempt) *failure.Failure {
-	for _, past := range slices.Backward(r.Journal.Attempts(a.Address)) {
-		if past.ID == a.ID {
-			return past.Failure
-		}
+	if last, _ := r.Journal.Last(a.Address, a.Key); last.ID == a.ID {
+		return last.Failure
 	}
 	return a.Failure
 }
 
 // asFailure gives an error a class. An error without a class is the fault of this machine or of the program: infra.
 func (r *run) asFailure(err error) *Failure {
-	var f *Failure
+	f, ok := errors.AsType[*Failure](err)
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	if errors.As(err, &f) && !(full && f.Class == failure.Permanent) { // a full disk is not permanent
+	if ok && !(full && f.Class == failure.Permanent) { // a full disk is not permanent
 		return f
 	}
 	f = &Failure{Failure: failure.Failure{Class: failure.Infra, Message: err.Error()}, Err: err}

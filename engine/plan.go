@@ -298,6 +298,9 @@ func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 		}
 	}
 	for _, last := range slices.Backward(p.Journal.Attempts(s.Node.Address)) {
+		if last.Interrupted() && last.Key == s.Key {
+			return "its last attempt was interrupted"
+		}
 		if last.Failure != nil && last.Key == s.Key {
 			return "its last attempt failed: " + last.Failure.Message
 		}

@@ -128,9 +128,7 @@ func (r *run) failedBefore(s *Step) {
 	s.Action = Blocked
 	r.result.Failed++
 	r.result.Failures = append(r.result.Failures, Failed{s.Node.Address, *failure, log})
-	r.emit(Event{
-		Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Reason: s.Reason, Failure: failure, Log: log,
-	})
+	r.emit(Event{Type: NodeFailed, Address: s.Node.Address, Key: s.Key, Reason: s.Reason, Failure: failure, Log: log})
 }
 
 // endFor returns how a node ended for the tasks that come after it, as Plan.End does; the attempt fills in the entry.

@@ -19,6 +19,9 @@ const (
 // Retried says whether failures of the class are tried again and kept out of the journal's memory.
 func (c Class) Retried() bool { return c == Transient || c == Infra }
 
+// Interrupted is the rule of an attempt that was ended with its apply. The node itself has not failed.
+const Interrupted = "interrupted"
+
 // Failure is why an attempt failed.
 type Failure struct {
 	Class    Class  `json:"class"`

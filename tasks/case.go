@@ -108,7 +108,7 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 // last adds to a failure of a node the last attempt that failed there.
 func (a *accountant) last(f findings.Failed) findings.Failed {
 	for _, attempt := range slices.Backward(a.Journal.Attempts(f.Address)) {
-		if attempt.Failure != nil {
+		if attempt.Failure != nil && !attempt.Interrupted() {
 			f.Attempt, f.Took = attempt.ID, attempt.Duration
 			break
 		}

@@ -24,3 +24,8 @@ type Attempt struct {
 	// ID of the attempt whose result was there, and was to be replaced; empty: there was none
 	Replaces string `json:"replaces,omitempty"`
 }
+
+// Interrupted reports whether the attempt was ended with its apply, so that it says nothing of the node.
+func (a *Attempt) Interrupted() bool {
+	return a.Failure != nil && a.Failure.Rule == failure.Interrupted
+}

@@ -369,13 +369,13 @@ func (j *Journal) Attempts(address string) []Attempt {
 	return attempts
 }
 
-// Last is the last attempt at a key under an address, of those that are kept.
+// Last is the last attempt at a key under an address that was not interrupted, of those that are kept.
 func (j *Journal) Last(address string, key cache.Key) (Attempt, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.asked()
 	for _, n := range slices.Backward(j.addresses[address]) {
-		if n.Key == key {
+		if n.Key == key && !n.Interrupted() {
 			return *n.Attempt, true
 		}
 	}

@@ -183,7 +183,8 @@ func (r *Round) due(c tasks.Cause) string {
 // a server is away would else keep its whole commit from being measured.
 func (r *Round) again(c tasks.Cause) bool {
 	return slices.ContainsFunc(r.Journal.Attempts(c.Address), func(a journal.Attempt) bool {
-		return a.Key == c.Attempt.Key && a.Run != c.Attempt.Run && a.Failure != nil && a.Failure.Class.Retried()
+		return a.Key == c.Attempt.Key && a.Run != c.Attempt.Run && a.Failure != nil && a.Failure.Class.Retried() &&
+			!a.Interrupted()
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
 )
 
 // Submitted names the datum of the Note by which a job is known to be in the queue.
@@ -73,7 +74,7 @@ func (d *Detacher) take(e engine.Event) bool {
 	if d.onlyJobs() {
 		d.timer = time.AfterFunc(settled, d.detach)
 	}
-	return !d.detached || e.Reason != engine.Interrupted
+	return !d.detached || e.Reason != failure.Interrupted
 }
 
 // onlyJobs reports whether there are jobs, and nothing else runs.

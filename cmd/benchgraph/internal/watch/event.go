@@ -96,7 +96,7 @@ func dataText(data map[string]any, name string) string {
 
 // failedText formats a failure in full: the node, the line of evidence, the path of the log, and the remedy.
 func failedText(s view.Style, e engine.Event) string {
-	if e.Reason == engine.Interrupted {
+	if e.Reason == failure.Interrupted {
 		return fmt.Sprintf("%s %s  %s\n", s.Paint(view.Yellow, view.Pad("ended", 8)), view.Clean(e.Address),
 			view.Clean(e.Reason))
 	}
