@@ -40,9 +40,8 @@ benchmark "speed" {
   }
 }
 `))
-	driver := func(version, cuda string) preflight.Finding {
+	drivers := func(version, cuda string) (found []preflight.Finding) {
 		t.Helper()
-		var found []preflight.Finding
 		diags := s.openAs(func(_ context.Context, p *campaign.Project) {
 			for _, f := range p.Preflight() {
 				if f.Check == preflight.Driver {
@@ -54,8 +53,16 @@ benchmark "speed" {
 				CUDA: cuda, Brand: "nvidia"}}, nil)
 			return campaign.Open(ctx, c, l)
 		})
-		if diags.HasErrors() || len(found) != 1 {
-			t.Fatalf("%v, %+v", diags, found)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return found
+	}
+	driver := func(version, cuda string) preflight.Finding {
+		t.Helper()
+		found := drivers(version, cuda)
+		if len(found) != 1 {
+			t.Fatalf("%+v", found)
 		}
 		return found[0]
 	}
@@ -74,6 +81,24 @@ benchmark "speed" {
 			t.Errorf("%+v", f)
 		}
 	}
+
+	// The image that a Dockerfile begins with, and no other one that it names.
+	plain := s.read("benchmarks.hcl")
+	s.write("benchmarks.hcl", strings.ReplaceAll(plain, `{ from = "`+ref+`" }`, `{
+  build {
+    context    = "image"
+    dockerfile = "Dockerfile"
+  }
+}`))
+	s.write("image/Dockerfile", "FROM "+ref+" AS devel\nFROM devel\n")
+	if f := driver("535.104.05", "12.2"); f.Status != preflight.Warn || !strings.Contains(f.Evidence, ref+" requires") {
+		t.Errorf("%+v", f)
+	}
+	s.write("image/Dockerfile", "FROM "+ref+" AS devel\nFROM scratch\nCOPY --from=devel / /\n")
+	if found := drivers("535.104.05", "12.2"); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+	s.write("benchmarks.hcl", plain)
 
 	// A lock that says nothing of it, and an image that the engine has by now.
 	if _, err := s.engine.Pull(t.Context(), ref, pinned.Digest, nil); err != nil {

@@ -31,7 +31,7 @@ type BuildSpec struct {
 	Platform   string // "linux/arm64"; empty: the engine's
 	Network    bool   // its commands may reach beyond the container
 	Log        io.Writer
-	Pins       map[string]string // for each of BaseImages: ID of an image that the engine has
+	Pins       map[string]string // for each of dockerfile.File.Images: ID of an image that the engine has
 }
 
 // StepError says that a step of a build failed.

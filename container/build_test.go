@@ -100,9 +100,12 @@ ENTRYPOINT ["/busybox"]
 	}
 	word := rand.Text() // nothing that the builder has done before
 	args := map[string]string{"BASE": "busybox", "WORD": word}
-	refs, err := dockerfile.BaseImages(text, args)
-	if d := cmp.Diff([]string{"busybox"}, refs); err != nil || d != "" {
-		t.Fatal(err, d)
+	parsed, err := dockerfile.Parse(text, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"busybox"}, parsed.Images()); d != "" {
+		t.Fatal(d)
 	}
 	img, log, err := build(t.Context(), t, e, dir, func(s *container.BuildSpec) { s.Args, s.Network = args, false })
 	if containertest.IsPodman(t, e) {

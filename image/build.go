@@ -22,6 +22,7 @@ import (
 // Context is the input of an image build.
 type Context struct {
 	Bases []string // names of the images that the Dockerfile mentions
+	Base  string   // of these, the one that the result begins with; empty: none
 	Dir   string   // absolute
 	Files []dockerfile.ContextFile
 }
@@ -61,9 +62,11 @@ func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []s
 	if err != nil {
 		return b, err
 	}
-	if b.Bases, err = dockerfile.BaseImages(text, s.Args); err != nil {
+	file, err := dockerfile.Parse(text, s.Args)
+	if err != nil {
 		return b, fmt.Errorf("%s: %w", path.Join(s.Context, s.Dockerfile), err)
 	}
+	b.Bases, b.Base = file.Images(), file.Base(s.Target)
 	return b, nil
 }
 
@@ -100,8 +103,8 @@ func (m *making) build(ctx context.Context) error {
 		t.describeBuild(d)
 		d.Add("network", strconv.FormatBool(t.Spec.Network))
 	}
-	if len(t.Bases) > 0 {
-		m.base = t.Bases[0]
+	if at := slices.Index(t.Context.Bases, t.Context.Base); at >= 0 {
+		m.base = t.Bases[at]
 	}
 	return m.step(ctx, "build", describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
 		pins := map[string]string{}

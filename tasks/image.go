@@ -115,7 +115,7 @@ func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 
 // BuildID is equal for builds that get the same.
 func BuildID(s *hclspec.ImageBuild) string {
-	return fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args})
+	return fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args, s.Target})
 }
 
 // ReadBuild takes in what a build is made from, as it was when it was first looked at.

@@ -36,6 +36,7 @@ type File struct {
 // Build is the context of an image build.
 type Build struct {
 	Bases []string                 `json:"bases"`
+	Base  string                   `json:"base,omitempty"`
 	Dir   string                   `json:"dir"` // below the project's directory
 	Files []dockerfile.ContextFile `json:"files"`
 }
@@ -60,7 +61,7 @@ func foundIn(f *tasks.Facts) (*Found, error) {
 				files[i].Mode = m & fs.ModeType
 			}
 		}
-		found.Builds[id] = Build{b.Bases, filepath.ToSlash(dir), files}
+		found.Builds[id] = Build{b.Bases, b.Base, filepath.ToSlash(dir), files}
 	}
 	return found, nil
 }
@@ -77,7 +78,7 @@ func (f *Found) Give(to *tasks.Facts) {
 		to.Seen.FixFiles[name] = true
 	}
 	for id, b := range f.Builds {
-		to.Seen.Builds[id] = image.Context{Bases: b.Bases, Files: b.Files,
+		to.Seen.Builds[id] = image.Context{Bases: b.Bases, Base: b.Base, Files: b.Files,
 			Dir: filepath.Join(to.Spec.Dir, filepath.FromSlash(b.Dir))}
 	}
 }

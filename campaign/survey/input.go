@@ -148,18 +148,19 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 		in.Wheels = append(in.Wheels, state)
 	}
 	told := map[string]bool{}
-	machines := p.machinesOf(in)
+	machines := p.machinesOf(ctx, in)
 	for i := range p.Spec.Images {
 		m := &p.Spec.Images[i]
-		if m.Out != nil || m.From == "" || told[m.From] {
+		from := p.beginsWith(ctx, m)
+		if m.Out != nil || from == "" || told[from] {
 			continue
 		}
-		told[m.From] = true
+		told[from] = true
 		state := preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
-			Place: rangeText(m.Range), Name: m.From, Unknown: p.Unresolved[m.From].Why,
-			Machines: slices.Sorted(maps.Keys(machines[m.From]))}
+			Place: rangeText(m.Range), Name: from, Unknown: p.Unresolved[from].Why,
+			Machines: slices.Sorted(maps.Keys(machines[from]))}
 		if len(in.Devices) > 0 {
-			state.Requires = p.requires(ctx, m.From)
+			state.Requires = p.requires(ctx, from)
 		}
 		in.Images = append(in.Images, state)
 	}
@@ -177,6 +178,19 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 			})
 		}
 	}
+}
+
+// beginsWith is the name of the image whose layers an image begins with, by from or by its Dockerfile; empty: there is
+// none, or it is not known.
+func (p *survey) beginsWith(ctx context.Context, m *hclspec.Image) string {
+	if m.Build == nil || m.Out != nil {
+		return m.From
+	}
+	build, err := p.ReadBuild(ctx, m.Build, p.OwnFiles())
+	if err != nil {
+		return "" // the graph tells
+	}
+	return build.Base
 }
 
 // requires returns the variables by which the image of a name says which driver it needs: from the lock, or else from

@@ -1,6 +1,8 @@
 package survey
 
 import (
+	"context"
+
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -8,7 +10,7 @@ import (
 
 // machinesOf adds the machines on which benchmarks with devices are measured, and returns their names by the name of the
 // image that those benchmarks run in, or on top of.
-func (p *survey) machinesOf(in *preflight.Input) map[string]map[string]bool {
+func (p *survey) machinesOf(ctx context.Context, in *preflight.Input) map[string]map[string]bool {
 	images := map[hclspec.Address]*hclspec.Image{}
 	for i := range p.Spec.Images {
 		images[p.Spec.Images[i].Address] = &p.Spec.Images[i]
@@ -21,10 +23,11 @@ func (p *survey) machinesOf(in *preflight.Input) map[string]map[string]bool {
 		}
 		name := p.addMachine(in, b)
 		for m := images[b.Image]; m != nil; m = images[m.Base] {
-			if machines[m.From] == nil {
-				machines[m.From] = map[string]bool{}
+			from := p.beginsWith(ctx, m)
+			if machines[from] == nil {
+				machines[from] = map[string]bool{}
 			}
-			machines[m.From][name] = true
+			machines[from][name] = true
 		}
 	}
 	return machines

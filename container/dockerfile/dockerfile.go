@@ -11,53 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// mention is a place in a Dockerfile where an image is named.
-type mention struct {
-	ref      string // what is named there, arguments filled in
-	from, to int    // bytes of the Dockerfile that name it
-}
-
 // MaxSize is the largest Dockerfile that is read, in bytes.
 const MaxSize = 1 << 20
-
-// File is what is known of a Dockerfile without building it.
-type File struct {
-	text     []byte
-	mentions []mention
-	Outward  string // "line 3: ADD https://..."; the first instruction that has the builder itself fetch something
-}
-
-// BaseImages lists the images that a Dockerfile is built on, each once, in the order in which they are named: those of
-// FROM, of --from in COPY, ADD and RUN --mount, and the frontend that "# syntax=" asks for. Stages and scratch are
-// none. args are given to ARG before the first FROM.
-func BaseImages(text []byte, args map[string]string) ([]string, error) {
-	d, err := Parse(text, args)
-	if err != nil {
-		return nil, err
-	}
-	var refs []string
-	for _, m := range d.mentions {
-		if !slices.Contains(refs, m.ref) {
-			refs = append(refs, m.ref)
-		}
-	}
-	return refs, nil
-}
-
-// Pinned is the text with other names for the images.
-func (d *File) Pinned(pins map[string]string) ([]byte, error) {
-	var out []byte
-	at := 0
-	for _, m := range d.mentions {
-		pin, ok := pins[m.ref]
-		if !ok {
-			return nil, fmt.Errorf("image %s of the Dockerfile is not pinned", m.ref)
-		}
-		out = append(append(out, d.text[at:m.from]...), pin...)
-		at = m.to
-	}
-	return append(out, d.text[at:]...), nil
-}
 
 // word is a part of an instruction between white space.
 type word struct {
@@ -72,17 +27,17 @@ var (
 	outside   = lazyregexp.New(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
 )
 
-// Parse finds the images that a Dockerfile uses. A construct that hides an image is an error with its place.
+// Parse finds the images that a Dockerfile uses. args are given to ARG before the first FROM. A construct that hides an
+// image is an error with its place.
 func Parse(text []byte, args map[string]string) (*File, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("over %d bytes", MaxSize)
 	}
-	p := &parser{File: File{text: text}, args: args, values: map[string]string{}, escape: '\\',
-		stages: map[string]bool{}}
+	p := &parser{File: File{text: text}, args: args, values: map[string]string{}, escape: '\\'}
 	if err := p.parse(); err != nil {
 		return nil, fmt.Errorf("line %d of the Dockerfile: %w", p.line, err)
 	}
-	if p.from == 0 {
+	if len(p.stages) == 0 {
 		return nil, errors.New("the Dockerfile has no FROM")
 	}
 	return &p.File, nil
@@ -93,11 +48,9 @@ type parser struct {
 	args   map[string]string // that were given
 	values map[string]string // of ARG before the first FROM
 	escape byte
-	stages map[string]bool // lower case
-	from   int             // FROM instructions so far
-	at     int             // next byte
-	line   int             // of the instruction, from 1
-	next   int             // lines before at
+	at     int // next byte
+	line   int // of the instruction, from 1
+	next   int // lines before at
 }
 
 // readLine takes the next physical line, without its end.
@@ -225,7 +178,7 @@ func (p *parser) understand(words []word) error {
 	name, rest := strings.ToUpper(words[0].text), words[1:]
 	switch name {
 	case "ARG":
-		if p.from == 0 {
+		if len(p.stages) == 0 {
 			return p.arg(rest)
 		}
 	case "FROM":
@@ -300,7 +253,6 @@ func (p *parser) base(words []word) error {
 	if len(words) != 1 && !(len(words) == 3 && strings.EqualFold(words[1].text, "AS")) {
 		return fmt.Errorf("want FROM IMAGE or FROM IMAGE AS STAGE")
 	}
-	p.from++
 	w := words[0]
 	w.text = unquoted(w.text)
 	ref, err := p.expand(w.text)
@@ -310,12 +262,18 @@ func (p *parser) base(words []word) error {
 	if ref == "" || strings.ContainsAny(ref, `"' `) {
 		return fmt.Errorf("FROM %s: names no image", w.text)
 	}
-	if ref != "scratch" && !p.stages[strings.ToLower(ref)] {
+	begun := stage{base: ref}
+	if at := p.find(ref); at >= 0 {
+		begun.base = p.stages[at].base
+	} else if ref == "scratch" {
+		begun.base = ""
+	} else {
 		p.mentions = append(p.mentions, mention{ref, w.from, w.to})
 	}
 	if len(words) == 3 {
-		p.stages[strings.ToLower(words[2].text)] = true
+		begun.name = strings.ToLower(words[2].text)
 	}
+	p.stages = append(p.stages, begun)
 	return nil
 }
 
@@ -363,7 +321,7 @@ func (p *parser) sources(name string, words []word) error {
 // source takes in what is copied from: a stage, by name or number, or an image.
 func (p *parser) source(ref string, from int) error {
 	switch {
-	case ref == "" || ref == "scratch" || p.stages[strings.ToLower(ref)] || strings.Trim(ref, "0123456789") == "":
+	case ref == "" || ref == "scratch" || p.find(ref) >= 0 || strings.Trim(ref, "0123456789") == "":
 		return nil
 	case strings.ContainsAny(ref, `$"'\`):
 		return fmt.Errorf("--from=%s: it cannot be told which image this is", ref)

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-func TestBaseImages(t *testing.T) {
+func TestImages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text string
@@ -46,7 +46,11 @@ func TestBaseImages(t *testing.T) {
 			"no\nB\nFROM b\n", want: []string{"a", "b"}},
 		"no heredoc": {text: "FROM a\nRUN echo 1 <<EOF\nFROM b\nRUN echo $((1<<X))\n", want: []string{"a", "b"}},
 	} {
-		got, err := BaseImages([]byte(c.text), c.args)
+		var got []string
+		d, err := Parse([]byte(c.text), c.args)
+		if err == nil {
+			got = d.Images()
+		}
 		if c.says != "" {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v, %v", name, got, err)
@@ -55,6 +59,21 @@ func TestBaseImages(t *testing.T) {
 		}
 		if d := cmp.Diff(c.want, got); err != nil || d != "" {
 			t.Errorf("%s: %v %s", name, err, d)
+		}
+	}
+}
+
+func TestBase(t *testing.T) {
+	t.Parallel()
+	d, err := Parse([]byte("# syntax=front\nFROM devel AS Build\nFROM build AS more\nFROM scratch\n"+
+		"COPY --from=tools / /\nFROM runtime AS build\nFROM build AS last\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]string{"": "runtime", "last": "runtime", "more": "devel", "BUILD": "runtime",
+		"0": "devel", "2": "", "4": "runtime", "5": "", "-1": "", "none": "", "tools": ""} {
+		if got := d.Base(target); got != want {
+			t.Errorf("%q: %q, want %q", target, got, want)
 		}
 	}
 }
