@@ -113,8 +113,15 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 	for i := range spec.Executors {
 		x := &spec.Executors[i]
 		unused := func(why string) {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: &x.Range,
-				Summary: "Executor not used", Detail: why})
+			told := &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: &x.Range, Summary: "Executor not used",
+				Detail: why}
+			if slices.ContainsFunc(spec.Benchmarks, func(b hclspec.Benchmark) bool {
+				return b.Executor == x.Address.Name
+			}) {
+				told.Severity, told.Summary = hcl.DiagError, "Executor without jobs"
+				told.Detail += " Benchmarks name it."
+			}
+			diags = append(diags, told)
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
@@ -154,31 +161,23 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 			usable = append(usable, s)
 		}
 	}
-	return usable, append(diags, checkPlaces(spec, usable)...)
+	return usable, append(diags, checkPlaces(spec)...)
 }
 
 // checkPlaces returns what is wrong with the executors that benchmarks name.
-func checkPlaces(spec *hclspec.Spec, usable []Executor) (diags hcl.Diagnostics) {
+func checkPlaces(spec *hclspec.Spec) (diags hcl.Diagnostics) {
 	first := map[[2]string]*hclspec.Benchmark{} // by name and commit
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]
-		fail := func(format string, args ...any) {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &b.ExecutorRange,
-				Summary: "Invalid executor", Detail: fmt.Sprintf(format, args...)})
-		}
-		if named := b.Executor; named != "" && named != hclspec.Local &&
-			!slices.ContainsFunc(usable, func(x Executor) bool { return x.Block == named }) {
-			fail("%s is to be measured by executor.%s, which cannot be used: correct that block, or leave it to what "+
-				"the benchmark asks for.", b.Address, strings.Replace(named, "-", ".", 1))
-		}
 		commit, _, paired := strings.Cut(b.Candidate, "/")
 		if id := [2]string{b.Address.Name, commit}; !paired {
 			continue
 		} else if other := first[id]; other == nil {
 			first[id] = b
 		} else if other.Executor != b.Executor {
-			fail("%s and %s are measured together, and name different executors. Let all candidates of a commit name "+
-				"the same one.", other.Address, b.Address)
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Subject: &b.ExecutorRange,
+				Summary: "Invalid executor", Detail: fmt.Sprintf("%s and %s are measured together, and name different "+
+					"executors. Let all candidates of a commit name the same one.", other.Address, b.Address)})
 		}
 	}
 	return diags
