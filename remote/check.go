@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
 // runsSome reports whether nodes of a plan run as jobs of the executor.
@@ -95,7 +96,7 @@ func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
 // probe returns why jobs could not use the shared store, without which what is built for them would be in vain.
 func (x *Executor) probe(ctx context.Context) *failure.Failure {
 	owner, _ := x.owner() // what is wrong is told where a job is to be submitted
-	name := jobs + owner + "/probe"
+	name := objects.Dir + owner + "/probe"
 	err := x.Store.Away(ctx)
 	if err == nil {
 		err = bucket.Probe(ctx, x.Bucket, name)

@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/remote/detach"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
 // refused returns the failure of a job that could not be submitted.
@@ -361,10 +362,10 @@ func (j *attempt) takeTranscript(text json.RawMessage) {
 // clean removes what is left of the job. A result that was made again stays until the store of this machine has it,
 // which the next apply sees.
 func (j *attempt) clean(ctx context.Context) {
-	left := []string{outcomeOf(j.key)}
+	left := []string{objects.Name(j.key, objects.Outcome)}
 	var err error
-	if j.round() != "" && !j.done {
-		left = append(left, objectOf(j.key, resultEnd))
+	if objects.Round(j.key) != "" && !j.done {
+		left = append(left, objects.Name(j.key, objects.Result))
 		err = j.marks.End(j.env.Key)
 	}
 	err = errors.Join(err, j.Bucket.Remove(ctx, left))

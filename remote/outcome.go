@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
 // Outcome is how a worker ended. It lies in the bucket of the shared store, where all machines find it.
@@ -33,7 +34,7 @@ const outcomeLost = "outcome of the job: "
 // Leave puts the outcome of a request's job into the bucket: a line of JSON, and one with the signature if there is a
 // key for that.
 func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, o Outcome) error {
-	name := outcomeOf(jobKey(r.Key, r.Owner, r.Round))
+	name := objects.Name(objects.JobKey(r.Key, r.Owner, r.Round), objects.Outcome)
 	text, err := json.Marshal(o)
 	if signature := keys.Sign(statement(name, text)); signature != sshkey.NoSignature {
 		text = fmt.Appendf(text, "\n%s", signature)
@@ -73,7 +74,7 @@ func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, err
 
 // outcome returns what the last worker of the node has left; false if that is nothing.
 func (j *attempt) outcome(ctx context.Context) (o Outcome, ok bool) {
-	o, err := j.readOutcome(ctx, outcomeOf(j.key))
+	o, err := j.readOutcome(ctx, objects.Name(j.key, objects.Outcome))
 	switch {
 	case errors.Is(err, errUnsigned):
 		j.tell("%s", unbelieved)
@@ -93,7 +94,7 @@ var errOther = errors.New("it is the outcome of another job")
 
 // outcomeFrom returns the outcome of one job; an error if there is none yet. See readOutcome.
 func (j *attempt) outcomeFrom(ctx context.Context, name string) (o Outcome, err error) {
-	o, err = j.readOutcome(ctx, outcomeOf(j.key))
+	o, err = j.readOutcome(ctx, objects.Name(j.key, objects.Outcome))
 	// One that names no job is not believed where somebody may have kept it from an earlier job.
 	if nameless := o.Job == "" && len(j.Keys.Trust) == 0; err == nil && o.Job != name && !nameless {
 		return Outcome{}, errOther

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
 // Where keys are named, an outcome is believed that one of them signed for this job of this node, and no other.
@@ -24,7 +25,7 @@ func TestOnlySignedOutcomesAreBelieved(t *testing.T) {
 	trusted := sshkey.Keys{Trust: []ed25519.PublicKey{public}, Own: own}
 	node, another := &Request{Owner: "0000000a", Key: cache.Key{1}}, &Request{Owner: "0000000a", Key: cache.Key{2}}
 	failed := Outcome{Job: "7", Failure: &failure.Failure{Message: "no such kernel"}}
-	nameOf := func(r *Request) string { return outcomeOf(jobKey(r.Key, r.Owner, "")) }
+	nameOf := func(r *Request) string { return objects.Name(objects.JobKey(r.Key, r.Owner, ""), objects.Outcome) }
 	for name, test := range map[string]struct {
 		keys  sshkey.Keys // of the apply
 		leave func(b bucket.Bucket) error
@@ -62,7 +63,7 @@ func TestOnlySignedOutcomesAreBelieved(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		j := &attempt{Executor: &Executor{Options: Options{Bucket: b, Keys: test.keys}},
-			key: jobKey(node.Key, node.Owner, "")}
+			key: objects.JobKey(node.Key, node.Owner, "")}
 		o, err := j.outcomeFrom(ctx, failed.Job)
 		if !errors.Is(err, test.want) || (err == nil) != (o.Failure != nil) {
 			t.Errorf("%s: %v, not %v; failure %v", name, err, test.want, o.Failure)
@@ -97,7 +98,7 @@ func TestOutcomesOfJobsThatNobodyFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := &attempt{Executor: &Executor{Options: Options{Bucket: b, Keys: test.keys}},
-			key: jobKey(r.Key, r.Owner, ""), counted: counted}
+			key: objects.JobKey(r.Key, r.Owner, ""), counted: counted}
 		if _, ok := j.outcome(ctx); ok != test.want {
 			t.Errorf("%s: %v", name, ok)
 		}

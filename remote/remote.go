@@ -33,6 +33,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/again"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/remote/detach"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
 // Store is the shared store, as *shared.Store is one. Puts reports whether results are put there.
@@ -288,13 +289,13 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 		return nil, fmt.Errorf("snapshot of the project: %w", err)
 	}
 	login, err := j.lend(ctx, "benchgraph-"+j.env.Key.Short(),
-		cmp.Or(j.names[j.env.Key], shared.ObjectOf(j.env.Key)), outcomeOf(j.key))
+		cmp.Or(j.names[j.env.Key], shared.ObjectOf(j.env.Key)), objects.Name(j.key, objects.Outcome))
 	if err != nil {
 		return nil, err
 	}
 	owner, _ := j.owner()
-	r := Request{j.Project, owner, j.round(), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice, login,
-		j.named, j.literal, j.names}
+	r := Request{j.Project, owner, objects.Round(j.key), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice,
+		login, j.named, j.literal, j.names}
 	return json.MarshalIndent(r, "", "  ")
 }
 
@@ -306,7 +307,7 @@ const mostDepth = 16
 func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth int) error {
 	if j.Wanted(address) {
 		owner, _ := j.owner()
-		object, err := j.Store.Send(ctx, e, inputOf(owner, e))
+		object, err := j.Store.Send(ctx, e, objects.NameOfInput(owner, e))
 		if object != shared.ObjectOf(e.Key) {
 			j.names[e.Key] = object
 		}

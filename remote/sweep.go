@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/remote/again"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
 const (
@@ -85,10 +86,10 @@ func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error)
 			continue
 		}
 		if s.Action == engine.Cached {
-			wanted[jobKey(s.Key, owner, "")] = false
+			wanted[objects.JobKey(s.Key, owner, "")] = false
 			continue
 		}
-		due[s.Key], wanted[jobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true, true
+		due[s.Key], wanted[objects.JobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true, true
 		for _, dep := range s.Node.Needs {
 			if input, ok := p.Step(dep.Address); ok {
 				wanted[input.Key.String()] = true
@@ -97,7 +98,7 @@ func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error)
 	}
 	marks, err := x.marks.Sweep(func(m again.Mark) (bool, bool) { return due[m.Key], planned[m.Key] }, sweepAge)
 	for key, m := range marks { // also of nodes that this plan leaves out
-		wanted[jobKey(key, owner, m.Round)], wanted[x.countOf(key)+"."+m.Round] = true, true
+		wanted[objects.JobKey(key, owner, m.Round)], wanted[x.countOf(key)+"."+m.Round] = true, true
 	}
 	return wanted, err
 }
@@ -107,16 +108,16 @@ func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error)
 func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[string]bool) (map[string]bool, error) {
 	var remove []string
 	failed := map[string]bool{}
-	for o, err := range x.Bucket.List(ctx, jobs) {
+	for o, err := range x.Bucket.List(ctx, objects.Dir) {
 		if err != nil {
 			return failed, err
 		}
-		of, key, end := leftBy(o.Name)
+		of, key, end := objects.By(o.Name)
 		input, _, _ := strings.Cut(key, ":")
 		age := time.Since(o.Stored)
 		switch {
-		case of == owner && (wanted[key] || end == inputEnd && wanted[input]):
-		case of == owner && end == outcomeEnd:
+		case of == owner && (wanted[key] || end == objects.Input && wanted[input]):
+		case of == owner && end == objects.Outcome:
 			left, err := x.readOutcome(ctx, o.Name)
 			_, done := wanted[key]
 			if failed[key] = err == nil && left.Failure != nil && age < sweepAge && !done; !failed[key] {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu/link"
+	"github.com/benchgraph/benchgraph/device/gpu/mps"
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
@@ -165,7 +166,7 @@ func find(ctx context.Context, o Options) answer {
 	if err != nil {
 		a.Reason = err.Error()
 	}
-	if warning := mpsWarning(o.MPS); o.MPS != "" && warning != "" {
+	if warning := mps.Warning(o.MPS); o.MPS != "" && warning != "" {
 		for i := range a.devices {
 			a.devices[i].Warnings = append(a.devices[i].Warnings, warning)
 		}

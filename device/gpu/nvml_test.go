@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu/link"
+	"github.com/benchgraph/benchgraph/device/gpu/mps"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/device/process"
 )
@@ -155,7 +156,7 @@ func TestMPSIsTold(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if warning := mpsWarning(dir); warning != "" {
+	if warning := mps.Warning(dir); warning != "" {
 		t.Error(warning)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/benchgraph/benchgraph/device/gpu/mps"
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
@@ -23,7 +24,7 @@ func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 		}
 	}
 	for _, p := range s.processes(h, nil) {
-		if p.Identify(); p.Name == mpsName { // a number of another PID namespace has another name here
+		if p.Identify(); p.Name == mps.Name { // a number of another PID namespace has another name here
 			all = append(all, fmt.Sprintf("an MPS server runs on it, %s, through which programs share the device: "+
 				"nothing is measured there until it has ended (echo quit | nvidia-cuda-mps-control)", p))
 		}

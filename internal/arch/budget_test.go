@@ -27,7 +27,6 @@ var overBudget = map[string]int{
 	"cache":          3144,
 	"cmd/benchgraph": 9059,
 	"container":      2540,
-	"device/gpu":     1514,
 	"engine":         3265,
 	"executor":       3385,
 
@@ -36,7 +35,6 @@ var overBudget = map[string]int{
 	"image":      2036,
 	"metrics":    4855,
 	"preflight":  3612,
-	"remote":     1539,
 	"report":     3567,
 	"source/git": 2766,
 	"tasks":      6469,

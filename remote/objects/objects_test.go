@@ -1,4 +1,4 @@
-package remote
+package objects
 
 import (
 	"strings"
@@ -12,20 +12,20 @@ import (
 func TestNamesOfWhatJobsLeave(t *testing.T) {
 	key, owner, round := cache.Key{1}, "0a0b0c0d", "0011223344556677"
 	seen := map[string]bool{}
-	for _, of := range []string{jobKey(key, owner, ""), jobKey(key, owner, round)} {
+	for _, of := range []string{JobKey(key, owner, ""), JobKey(key, owner, round)} {
 		if !job.IsKey(of) {
 			t.Errorf("%s is no key of a job", of)
 		}
-		for _, end := range []string{outcomeEnd, resultEnd} {
-			name := objectOf(of, end)
-			if who, got, which := leftBy(name); who != owner || got != of || which != end || seen[name] {
+		for _, end := range []string{Outcome, Result} {
+			name := Name(of, end)
+			if who, got, which := By(name); who != owner || got != of || which != end || seen[name] {
 				t.Errorf("%s is by %s, of job %s, %s", name, who, got, which)
 			}
 			seen[name] = true
 		}
 	}
-	name := inputOf(owner, cache.Entry{Meta: cache.Meta{Key: key, Digest: strings.Repeat("d", 64)}})
-	if who, got, end := leftBy(name); who != owner || !strings.HasPrefix(got, key.String()+":") || end != inputEnd {
+	name := NameOfInput(owner, cache.Entry{Meta: cache.Meta{Key: key, Digest: strings.Repeat("d", 64)}})
+	if who, got, end := By(name); who != owner || !strings.HasPrefix(got, key.String()+":") || end != Input {
 		t.Errorf("%s is by %s, of job %s, %s", name, who, got, end)
 	}
 }
