@@ -252,7 +252,8 @@ func (r Reader) Distinct(name string) {
 	list := items(v)
 	written, _ := hcl.ExprList(attr.Expr)
 	for i, expr := range written[:min(len(written), len(list))] {
-		if slices.ContainsFunc(list[:i], list[i].RawEquals) {
+		none := list[i].RawEquals(cty.EmptyObjectVal) // blocks without instances are alike
+		if !none && slices.ContainsFunc(list[:i], list[i].RawEquals) {
 			r.Fail(expr.Range(), "Named twice", "%s has this item already. Leave it out, or name another one.",
 				name)
 			return
