@@ -24,7 +24,7 @@ type Job struct {
 	Memory     int64         // bytes; 0: not asked for
 	Time       time.Duration // limit; 0: the scheduler's
 	Exclusive  bool          // no other job may run on the machine meanwhile
-	Avoids     []string      // nodes on which the job must not run, where the scheduler lets jobs choose
+	Avoids     []string      // nodes that the job is to keep off, where the scheduler lets jobs choose
 	Environ    []string      // NAME=value; the job has these and what the scheduler sets, and nothing else
 }
 

@@ -159,6 +159,7 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 			}},
 		}}
 	}
+	pod.Affinity = avoid(pod.Affinity, of.Avoids)
 	main := corev1.Container{
 		Name: container, Image: c.o.Image, Command: []string{"/bin/sh", "-c", `eval "$` + scriptVariable + `"`},
 		Resources: resources(of), Env: environ(),
@@ -176,6 +177,26 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	}
 	pod.Containers = []corev1.Container{main}
 	return pod
+}
+
+// avoid has a scheduler prefer all other nodes. With a demand in its place a Pod would wait for ever where there is no
+// other node.
+func avoid(a *corev1.Affinity, nodes []string) *corev1.Affinity {
+	if len(nodes) == 0 {
+		return a
+	}
+	if a == nil {
+		a = &corev1.Affinity{}
+	}
+	var others []corev1.NodeSelectorRequirement
+	for _, node := range slices.Sorted(slices.Values(nodes)) { // each takes one value
+		others = append(others, corev1.NodeSelectorRequirement{Key: "metadata.name",
+			Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
+	}
+	a.NodeAffinity = &corev1.NodeAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: 100, Preference: corev1.NodeSelectorTerm{MatchFields: others}}}}
+	return a
 }
 
 // environ are the variables of a job that its Secret does not have.

@@ -127,6 +127,7 @@ func shape(t *testing.T, c *kubetest.Cluster) {
 	s.Control(t, s.namespace)
 	j := s.job("shape", "true")
 	j.GPUs, j.CPUs, j.Memory, j.Time, j.Exclusive = 2, 8, 1<<30, 90*time.Minute, true
+	j.Avoids = []string{"full", "also-full"}
 	p := s.pod(jobtest.Submit(t, s.client, j)).Spec
 	main := p.Containers[0]
 	gpus, memory := main.Resources.Limits["nvidia.com/gpu"], main.Resources.Requests[corev1.ResourceMemory]
@@ -139,6 +140,11 @@ func shape(t *testing.T, c *kubetest.Cluster) {
 		p.Tolerations[0].Operator != corev1.TolerationOpExists ||
 		p.Tolerations[1].Value != "bench" || p.RestartPolicy != corev1.RestartPolicyNever {
 		t.Errorf("%+v", p)
+	}
+	others := p.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	if len(others) != 1 || len(others[0].Preference.MatchFields) != 2 ||
+		others[0].Preference.MatchFields[1].Values[0] != "full" {
+		t.Errorf("nodes that are avoided: %+v", others)
 	}
 	claim, shm := false, false
 	for _, v := range p.Volumes {
