@@ -147,6 +147,36 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	}
 }
 
+// Once each candidate has failed in the pilot, nothing is left for which the baseline is measured.
+func TestABaselineIsNotMeasuredWhenEachCandidateFailed(t *testing.T) {
+	t.Parallel()
+	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
+		"two": breaks("broken", 1)}
+	s, m := onMachine(t, strings.Replace(threeOnAMachine, "design { samples = 4 }", "design { looks = [4] }", 1), says)
+	applied := s.apply()
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Failed, "c/two": stats.Failed})
+	if n := m.ran("base"); n != 1 || applied.Result.Failed != 2 {
+		t.Errorf("the baseline was measured %d times: %+v", n, applied.Result)
+	}
+	if s.apply(); len(s.ran()) > 0 {
+		t.Errorf("the second run ran %q", s.ran())
+	}
+	says["one"] = speed(1100)
+	s.open(func(ctx context.Context, p *campaign.Project) {
+		_, err := p.Apply(ctx, campaign.ApplyOptions{RunID: "retry",
+			PlanOptions: campaign.PlanOptions{RetryFailed: true}})
+		must(t, err)
+	})
+	if n := m.ran("base"); n != 5 {
+		t.Errorf("the baseline was measured %d times", n)
+	}
+	for _, row := range s.ledger() {
+		if row.Candidate == "c/one" && row.Blocks != 4 {
+			t.Errorf("%+v", row)
+		}
+	}
+}
+
 func TestAMemberThatFailsInALaterBlockHasFailed(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "two": speed(900),

@@ -30,7 +30,9 @@ func (t *benchmarkTask) Describe(d *cache.Description) {
 	for _, c := range m.Custom {
 		d.Add("metric", c.Name, c.Match, c.JSON, c.File, c.Unit, c.Better, float(c.Tie))
 	}
-	describeRequired(d, m)
+	for _, r := range m.Require {
+		d.Add("require", r.Metric, float(r.Value))
+	}
 }
 
 func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
@@ -45,6 +47,9 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			f := &engine.Failure{Failure: *own.Failure}
 			f.Message, f.Log = fmt.Sprintf("block %d: %s", rec.Block, f.Message), in.Entry.Log
 			return f
+		}
+		if own.Skipped != "" && t.m.Baseline { // nothing was left that is held against it
+			continue
 		}
 		if own.Same {
 			all.Blocks = append(all.Blocks, own.Spared(rec.Block))
@@ -176,7 +181,10 @@ func (b *builder) addGroup(g *Group) {
 	if why := g.nothingToMeasure(); why != "" {
 		nobody(Absence{stats.Tie, why})
 	}
-	lonely := !apart && b.lonely(g, taking)
+	lonely := !apart && len(taking) > 0 && b.lonely(g.Members, func(m Member) bool {
+		_, out := g.Absent[m.Name]
+		return !out
+	})
 	if lonely {
 		nobody(Absence{stats.NotRun, "nothing to compare it with: no other candidate of its commit can be measured"})
 	}
@@ -202,12 +210,15 @@ func (b *builder) addGroup(g *Group) {
 	b.withdraw(g)
 }
 
-// lonely reports whether of all that a compare is to hold against a baseline, nothing takes part in the group's blocks.
-// What can take part later makes another graph, in which the baseline is measured beside it.
-func (b *builder) lonely(g *Group, taking []Member) bool {
+// lonely reports whether of all that a compare is to hold against a baseline, nothing takes part in blocks. What can
+// take part later makes another graph, or another pilot, and the baseline is measured beside it.
+func (p *Drawing) lonely(members []Member, takes func(Member) bool) bool {
 	other := func(m Member) bool { return !m.Baseline }
-	return len(taking) > 0 && !slices.ContainsFunc(taking, other) && slices.ContainsFunc(g.Members, other) &&
-		slices.ContainsFunc(b.Spec.Compares, func(c hclspec.Compare) bool { return b.IsAbout(&c, g) })
+	return slices.ContainsFunc(members, other) &&
+		!slices.ContainsFunc(members, func(m Member) bool { return other(m) && takes(m) }) &&
+		slices.ContainsFunc(p.Spec.Compares, func(c hclspec.Compare) bool {
+			return p.IsAbout(&c, &Group{Members: members})
+		})
 }
 
 // withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no

@@ -136,15 +136,7 @@ func (p *Drawing) rule(g *Group) []methodology.Field {
 }
 
 // trusted is the member whose definitions stand for the group's: the baseline, or the first.
-func (g *Group) trusted() Member {
-	return trusted(g.Members)
-}
-
-func describeRequired(d *cache.Description, m hclspec.Metrics) {
-	for _, r := range m.Require {
-		d.Add("require", r.Metric, float(r.Value))
-	}
-}
+func (g *Group) trusted() Member { return trusted(g.Members) }
 
 // ResultOf is what an attempt made, wherever it is kept by now.
 func (p *Services) ResultOf(ctx context.Context, a journal.Attempt) (cache.Entry, error) {

@@ -152,9 +152,7 @@ func (p *Facts) revOf(commit string) string {
 }
 
 // isAt reports whether a fix was learnt for a block.
-func isAt(l lockfile.Fix, block hclspec.Address) bool {
-	return l.At == "" || l.At == blockOf(block)
-}
+func isAt(l lockfile.Fix, block hclspec.Address) bool { return l.At == "" || l.At == blockOf(block) }
 
 // blockOf names the block of an address: kind.name. The build of a wheel belongs to the wheel.
 func blockOf(a hclspec.Address) string {

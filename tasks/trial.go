@@ -30,7 +30,7 @@ import (
 
 // A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
 // order, one after the other. Block 1 is the pilot: a member that fails there by itself is not tried again in the
-// others, which take the pilot's result as an input.
+// others, which take the pilot's result as an input; nor is a baseline for which no candidate is left.
 
 // Member is one variant in a block.
 type Member struct {
@@ -146,9 +146,11 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 		fmt.Fprintf(env.Log, "inventory: %v\n", err)
 	}
 	rec.Seed, rec.Order = t.order()
-	pilot, err := t.pilotRecord(env)
-	if err != nil {
-		return err
+	var pilot *sample.Record
+	if t.pilot != (hclspec.Address{}) {
+		if pilot, err = sample.ReadRecord(t.refs.Input(env, t.pilot).Entry); err != nil {
+			return err
+		}
 	}
 	if err := t.measure(ctx, env, &rec, pilot); err != nil {
 		return err
@@ -243,14 +245,8 @@ func (t *trialTask) order() (uint64, []string) {
 	return seed, append(slices.Clone(names[turn:]), names[:turn]...)
 }
 
-func (t *trialTask) pilotRecord(env *engine.Env) (*sample.Record, error) {
-	if t.pilot == (hclspec.Address{}) {
-		return nil, nil
-	}
-	return sample.ReadRecord(t.refs.Input(env, t.pilot).Entry)
-}
-
-// leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself.
+// leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself, or
+// all did in the pilot that are held against it.
 func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) string {
 	for _, rec := range []*sample.Record{pilot, &now} {
 		if rec == nil {
@@ -261,6 +257,11 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 				return fmt.Sprintf("%s failed in block %d", other.Name, rec.Block)
 			}
 		}
+	}
+	if m.Baseline && pilot != nil && t.p.lonely(t.members, func(other Member) bool {
+		return pilot.Members[other.Name].Failure == nil
+	}) {
+		return fmt.Sprintf("all others failed in block %d", pilot.Block)
 	}
 	return ""
 }
