@@ -181,10 +181,7 @@ func (b *builder) addGroup(g *Group) {
 	if why := g.nothingToMeasure(); why != "" {
 		nobody(Absence{stats.Tie, why})
 	}
-	lonely := !apart && len(taking) > 0 && b.lonely(g.Members, func(m Member) bool {
-		_, out := g.Absent[m.Name]
-		return !out
-	})
+	lonely := !apart && len(taking) > 0 && b.lonely(g.Members, taking)
 	if lonely {
 		nobody(Absence{stats.NotRun, "nothing to compare it with: no other candidate of its commit can be measured"})
 	}
@@ -212,10 +209,9 @@ func (b *builder) addGroup(g *Group) {
 
 // lonely reports whether of all that a compare is to hold against a baseline, nothing takes part in blocks. What can
 // take part later makes another graph, or another pilot, and the baseline is measured beside it.
-func (p *Drawing) lonely(members []Member, takes func(Member) bool) bool {
+func (p *Drawing) lonely(members, taking []Member) bool {
 	other := func(m Member) bool { return !m.Baseline }
-	return slices.ContainsFunc(members, other) &&
-		!slices.ContainsFunc(members, func(m Member) bool { return other(m) && takes(m) }) &&
+	return slices.ContainsFunc(members, other) && !slices.ContainsFunc(taking, other) &&
 		slices.ContainsFunc(p.Spec.Compares, func(c hclspec.Compare) bool {
 			return p.IsAbout(&c, &Group{Members: members})
 		})

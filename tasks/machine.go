@@ -263,7 +263,9 @@ func gpuValues(g *hclspec.GPUs) []string {
 }
 
 // gpuRequest names what a machineClass knows of: a group of a benchmark, and what its blocks ask for.
-func gpuRequest(trial hclspec.Address, g *hclspec.GPUs) string { return groupRequest(trial, gpuValues(g)) }
+func gpuRequest(trial hclspec.Address, g *hclspec.GPUs) string {
+	return groupRequest(trial, gpuValues(g))
+}
 
 func groupRequest(trial hclspec.Address, values []string) string {
 	group, _ := trial.Trial()

@@ -258,9 +258,8 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 			}
 		}
 	}
-	if m.Baseline && pilot != nil && t.p.lonely(t.members, func(other Member) bool {
-		return pilot.Members[other.Name].Failure == nil
-	}) {
+	failed := func(m Member) bool { return pilot.Members[m.Name].Failure != nil }
+	if m.Baseline && pilot != nil && t.p.lonely(t.members, slices.DeleteFunc(slices.Clone(t.members), failed)) {
 		return fmt.Sprintf("all others failed in block %d", pilot.Block)
 	}
 	return ""
