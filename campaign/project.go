@@ -191,12 +191,30 @@ func (p *Project) Unlike(o PlanOptions) error {
 	if p.recalled != nil {
 		return nil // nothing differed when it was remembered
 	}
+	exclude := p.excluded(o.Exclude)
 	return p.Differ(func(g *tasks.Group) bool { // whether it may be measured
 		return slices.ContainsFunc(g.Trials, func(t group.Block) bool {
 			at := t.At.String()
-			return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
+			return (o.Target == nil || o.Target(at)) && (exclude == nil || !exclude(at))
 		})
 	})
+}
+
+// excluded also leaves out the blocks of benchmarks that are all excluded: nobody would read the blocks.
+func (p *Project) excluded(exclude func(address string) bool) func(address string) bool {
+	if exclude == nil {
+		return nil
+	}
+	unread := map[string]bool{}
+	for _, g := range p.Groups {
+		if slices.ContainsFunc(g.Members, func(m tasks.Member) bool { return !exclude(m.Bench.Address.String()) }) {
+			continue
+		}
+		for _, t := range g.Trials {
+			unread[t.At.String()] = true
+		}
+	}
+	return func(address string) bool { return exclude(address) || unread[address] }
 }
 
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
@@ -284,7 +302,7 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	if o.Target == nil && o.Exclude == nil && len(failed)+len(waits) == 0 {
 		return whole, nil
 	}
-	part, err := whole.Graph.Subset(o.Target, o.Exclude)
+	part, err := whole.Graph.Subset(o.Target, p.excluded(o.Exclude))
 	if err == nil && len(waits) > 0 {
 		part, err = part.Subset(nil, func(address string) bool { return waits[address] != "" })
 	}

@@ -118,6 +118,13 @@ func None(pattern string, known []string) error {
 		return cli.Hint("Leave -exclude out, or select something else.", "nothing is left of %s: it is excluded, or "+
 			"needs something that is", pattern)
 	}
+	if name, each := strings.CutSuffix(pattern, `["*"]`); each && slices.ContainsFunc(known, func(at string) bool {
+		ok, _ := hclspec.MatchAddress(name, at)
+		return ok
+	}) {
+		return cli.Hint(`In a pattern, * ends at a slash. Write `+name+` for all instances, or ["**"].`,
+			"there is no node %s", pattern)
+	}
 	meant := pattern
 	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") &&
 		(!keyed || strings.Contains(key, "*")) {
