@@ -200,23 +200,6 @@ func (p *Project) Unlike(o PlanOptions) error {
 	})
 }
 
-// excluded also leaves out the blocks of benchmarks that are all excluded: nobody would read the blocks.
-func (p *Project) excluded(exclude func(address string) bool) func(address string) bool {
-	if exclude == nil {
-		return nil
-	}
-	unread := map[string]bool{}
-	for _, g := range p.Groups {
-		if slices.ContainsFunc(g.Members, func(m tasks.Member) bool { return !exclude(m.Bench.Address.String()) }) {
-			continue
-		}
-		for _, t := range g.Trials {
-			unread[t.At.String()] = true
-		}
-	}
-	return func(address string) bool { return exclude(address) || unread[address] }
-}
-
 // Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
 // blocks, or blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {

@@ -118,9 +118,7 @@ func (a *app) explain(ctx context.Context, err error) {
 }
 
 // shown reports whether the subject of an error was printed before, node by node.
-func shown(err error) bool {
-	return is[*failedError](err) || is[*blockedError](err)
-}
+func shown(err error) bool { return is[*failedError](err) || is[*blockedError](err) }
 
 func remedyOf(err error) string {
 	hinted, isHinted := errors.AsType[*cli.HintError](err)
