@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // Output that is made to be expensive: what each costs must grow with its length, whatever is repeated.
@@ -16,7 +18,7 @@ func BenchmarkHostile(b *testing.B) {
 	rules := []Rule{rule("r", `(?i)(a+)+ error`), rule("any", `x.*y.*z`)}
 	readers := map[string]func(io.Reader) error{
 		"classify": func(r io.Reader) error { _, _, err := Classify(rules, "", r); return err },
-		"last":     func(r io.Reader) error { LastLine(r); return nil },
+		"last":     func(r io.Reader) error { lines.Last(r); return nil },
 	}
 	for name, p := range map[string]Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{}, "json": jsonLeaves{},
 		"own": own} {

@@ -5,9 +5,9 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // Rule is a rule that can be tried on lines.
@@ -27,8 +27,6 @@ type Match struct {
 
 	wrapper bool
 }
-
-const maxEvidence = 400
 
 // Classify finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
 // log. Rules that match warnings only come after those, and wrappers come last. The evidence is the first line that
@@ -52,14 +50,14 @@ func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool
 		}
 	}
 	c := newSearch(order)
-	l := newLines(log)
-	for c.errors.rule > 0 && l.next() {
-		if l.number > after {
-			c.line(l.number, l.bytes())
+	l := lines.New(log)
+	for c.errors.rule > 0 && l.Next() {
+		if l.Number > after {
+			c.line(l.Number, l.Bytes())
 		}
 	}
-	if err := l.err(); err != nil {
-		return Match{}, false, fmt.Errorf("log: line %d: %w", l.number, err)
+	if err := l.Err(); err != nil {
+		return Match{}, false, fmt.Errorf("log: line %d: %w", l.Number, err)
 	}
 	best := c.errors
 	if best.rule >= specific && c.warnings.rule < specific || best.rule == len(order) {
@@ -75,14 +73,4 @@ func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool
 		m.Stage = r.Stages[0]
 	}
 	return m, true, nil
-}
-
-// evidence is the part of a line that shows the match at place.
-func evidence(line []byte, place int) string {
-	const before = 100
-	if len(line) > maxEvidence && place > before {
-		line = line[min(place-before, len(line)-maxEvidence):]
-	}
-	text := strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(line), "")), "\t", " ")
-	return clip(text, maxEvidence)
 }

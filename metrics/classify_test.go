@@ -11,13 +11,13 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 func rule(name, match string) Rule {
@@ -69,7 +69,7 @@ func TestEvidence(t *testing.T) {
 	}
 	long := strings.Repeat("é", 5000) + "fatal" + strings.Repeat("ü", 5000)
 	m, _, _ := Classify([]Rule{rule("r", "fatal")}, "", strings.NewReader(long))
-	if len(m.Evidence) > maxEvidence || !strings.Contains(m.Evidence, "fatal") || !utf8.ValidString(m.Evidence) {
+	if len(m.Evidence) > lines.MaxEvidence || !strings.Contains(m.Evidence, "fatal") || !utf8.ValidString(m.Evidence) {
 		t.Errorf("%d bytes: %s", len(m.Evidence), m.Evidence)
 	}
 }
@@ -81,8 +81,8 @@ func TestLongLines(t *testing.T) {
 	if !ok || err != nil || m.Line != 3 {
 		t.Errorf("%+v %v %v", m, ok, err)
 	}
-	r := parse(t, redis{}, strings.Repeat("x", maxLine)+"\n"+strings.Repeat("y",
-		maxLine+1)+"\nSET: 1 requests per second\n")
+	r := parse(t, redis{}, strings.Repeat("x", lines.Max)+"\n"+strings.Repeat("y",
+		lines.Max+1)+"\nSET: 1 requests per second\n")
 	if len(r.Samples) != 2 || r.Samples[0].Line != 3 || len(r.Warnings) != 1 || r.Warnings[0].Line != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -164,29 +164,9 @@ func FuzzClassify(f *testing.F) {
 		fuzzing.Frugal(t, len(log), func() {
 			m, ok, err = Classify([]Rule{{Pattern: re}}, "run", bytes.NewReader(log))
 		})
-		if err != nil || len(m.Evidence) > maxEvidence || !utf8.ValidString(m.Evidence) ||
+		if err != nil || len(m.Evidence) > lines.MaxEvidence || !utf8.ValidString(m.Evidence) ||
 			strings.ContainsAny(m.Evidence, "\x00\x1b\r\n\t") || ok != (m.Line > 0) {
 			t.Fatalf("%+v %v %v", m, ok, err)
 		}
 	})
-}
-
-func FuzzLastLine(f *testing.F) {
-	f.Add([]byte("a\nb \x1b[0m\n\n"))
-	f.Add([]byte("50%\r100%\x1b]0;title\x07\xff"))
-	f.Fuzz(func(t *testing.T, log []byte) {
-		var line string
-		fuzzing.Frugal(t, len(log), func() { line = LastLine(bytes.NewReader(log)) })
-		if len(line) > maxEvidence || !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
-			t.Fatalf("%q", line)
-		}
-	})
-}
-
-func TestLastLine(t *testing.T) {
-	for log, want := range map[string]string{"": "", "\n \n": "", "a\nb \x1b[0m\n\n": "b", "a\r50%": "50%"} {
-		if got := LastLine(strings.NewReader(log)); got != want {
-			t.Errorf("%q: %q, want %q", log, got, want)
-		}
-	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
@@ -55,7 +57,7 @@ func (c *collector) warnOf(kind, metric string, line int, format string, args ..
 func (c *collector) add(metric, digits, unit string, line int) {
 	v, err := number.Parse(digits)
 	if err != nil {
-		c.refuse(metric, line, fmt.Sprintf("%q %s", clip(digits, maxLabel), err))
+		c.refuse(metric, line, fmt.Sprintf("%q %s", lines.Clip(digits, maxLabel), err))
 		return
 	}
 	c.put(Sample{Metric: metric, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: line})
@@ -198,7 +200,7 @@ func (c *collector) scan(line []byte) {
 			continue
 		}
 		value := bytes.TrimLeft(line[i+1:], " \t")
-		if !startsNumber(value) || line[i] == ':' && len(value) == len(line)-i-1 &&
+		if !number.Begins(value) || line[i] == ':' && len(value) == len(line)-i-1 &&
 			bytes.ContainsAny(line[start:i], " ./0123456789") {
 			continue // 12:34:56, host:8000
 		}
@@ -230,8 +232,10 @@ func (c *collector) label(text string) {
 		text = text[strings.LastIndex(text, gap)+1:]
 	}
 	text = strings.TrimRight(strings.TrimLeft(text, " \"'([{*#>"), " \"'")
-	if text == "" || len(text) > maxLabel || c.labels[text] || len(c.order) >= maxLabels || len(tokens(text)) == 0 ||
-		tokens(text)[0][0] <= '9' {
+	if text == "" || len(text) > maxLabel || c.labels[text] || len(c.order) >= maxLabels {
+		return
+	}
+	if words := names.Words(text); len(words) == 0 || words[0][0] <= '9' {
 		return
 	}
 	c.labels[text] = true
@@ -239,13 +243,13 @@ func (c *collector) label(text string) {
 }
 
 // ending warns about what was wrong with the lines as such.
-func (c *collector) ending(l *lines) {
-	if l.cut > 0 {
-		c.warnOf(Cut, "", l.cut,
-			"longer than %d KiB: its rest, and that of any further line of this length, was not read", maxLine>>10)
+func (c *collector) ending(l *lines.Reader) {
+	if l.Cut > 0 {
+		c.warnOf(Cut, "", l.Cut,
+			"longer than %d KiB: its rest, and that of any further line of this length, was not read", lines.Max>>10)
 	}
-	if l.unterminated && len(c.Samples) > 0 && c.Samples[len(c.Samples)-1].Line == l.number {
-		c.warnOf(Cut, c.Samples[len(c.Samples)-1].Metric, l.number,
+	if l.Unterminated && len(c.Samples) > 0 && c.Samples[len(c.Samples)-1].Line == l.Number {
+		c.warnOf(Cut, c.Samples[len(c.Samples)-1].Metric, l.Number,
 			"the output ends inside this line: its last number may be cut off")
 	}
 }
@@ -286,19 +290,4 @@ func place(line int) string {
 		return "an earlier document"
 	}
 	return fmt.Sprintf("line %d", line)
-}
-
-func startsNumber(b []byte) bool {
-	if len(b) > 1 && (b[0] == '-' || b[0] == '+' || b[0] == '.') {
-		b = b[1:]
-	}
-	return len(b) > 0 && b[0] >= '0' && b[0] <= '9'
-}
-
-// clip shortens a text to n bytes at most.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n-len("…")], "") + "…"
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // Bounds on what is kept of the errors and warnings of one output.
@@ -33,12 +34,12 @@ func complains(b []byte) bool {
 
 // complain adds the form of a line, unless it is there or there are many.
 func complain(list []string, text string) []string {
-	form := clip(strings.Map(func(r rune) rune {
+	form := lines.Clip(strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return '#'
 		}
 		return r
-	}, string(scrub([]byte(text), 0))), maxComplaint)
+	}, lines.Plain(text)), maxComplaint)
 	for strings.Contains(form, "##") {
 		form = strings.ReplaceAll(form, "##", "#")
 	}

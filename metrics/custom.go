@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
@@ -112,15 +113,15 @@ func (c custom) parse(to *collector, file string, out Output) error {
 	if paths {
 		r = io.TeeReader(r, &t)
 	}
-	l := newLines(r)
-	l.whole = true
-	for l.next() {
+	l := lines.New(r)
+	l.Whole = true
+	for l.Next() {
 		c.line(to, file, l)
-		if !isEngineProgress(l.bytes()) {
-			to.scan(l.bytes())
+		if !lines.EngineProgress(l.Bytes()) {
+			to.scan(l.Bytes())
 		}
 	}
-	if err := l.err(); err != nil {
+	if err := l.Err(); err != nil {
 		return err
 	}
 	to.ending(l)
@@ -147,89 +148,89 @@ func (c custom) parse(to *collector, file string, out Output) error {
 const maxMatches = 1000
 
 // line tries the expressions of a file on one line.
-func (c custom) line(to *collector, file string, l *lines) {
-	progress := isEngineProgress(l.bytes())
+func (c custom) line(to *collector, file string, l *lines.Reader) {
+	progress := lines.EngineProgress(l.Bytes())
 	for i, e := range c.expressions {
 		d := c.definitions[i]
 		if e == nil || d.File != file {
 			continue
 		}
 		if progress {
-			if e.re.Match(l.bytes()) {
-				to.warn(l.number, "%s: matches what an engine logs while it works, which is no result: not read",
+			if e.re.Match(l.Bytes()) {
+				to.warn(l.Number, "%s: matches what an engine logs while it works, which is no result: not read",
 					d.Name)
 			}
 			continue
 		}
-		matches := e.re.FindAllSubmatchIndex(l.bytes(), maxMatches+1)
+		matches := e.re.FindAllSubmatchIndex(l.Bytes(), maxMatches+1)
 		if len(matches) > maxMatches {
 			matches = matches[:maxMatches]
-			to.refuse(d.Name, l.number,
+			to.refuse(d.Name, l.Number,
 				fmt.Sprintf("more than %d matches in one line: the rest of it is left out", maxMatches))
 		}
 		var starts []int
 		for _, m := range matches {
 			starts = append(starts, m[2])
 			switch {
-			case m[1] <= l.from || m[1] > l.to: // another piece of the line has it as a whole
+			case m[1] <= l.From || m[1] > l.To: // another piece of the line has it as a whole
 			case m[2] < 0:
-				to.warn(l.number, "%s: matched, but not the group with the number", d.Name)
+				to.warn(l.Number, "%s: matched, but not the group with the number", d.Name)
 			default:
 				e.take(to, d, l, m[2], m[3])
 			}
 		}
 		e.hidden(to, d, l, matches)
-		e.unlike(l.bytes(), starts, func(end int, text string, other bool) {
+		e.unlike(l.Bytes(), starts, func(end int, text string, other bool) {
 			switch {
-			case end <= l.from || end > l.to:
+			case end <= l.From || end > l.To:
 			case other:
-				to.warnOf(Unread, d.Name, l.number,
+				to.warnOf(Unread, d.Name, l.Number,
 					"%s: %q stands behind its label, in another unit than in match: not read", d.Name, text)
 			default:
-				to.refuse(d.Name, l.number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
+				to.refuse(d.Name, l.Number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
 			}
 		})
 	}
 }
 
 // hidden refuses values that terminal sequences of a line hide, and that no match has.
-func (e *expression) hidden(to *collector, d Definition, l *lines, matches [][]int) {
-	covered := printable.Covered(l.scanner.Bytes())
+func (e *expression) hidden(to *collector, d Definition, l *lines.Reader, matches [][]int) {
+	covered := printable.Covered(l.Raw())
 	if covered == nil { // as of nearly all lines
 		return
 	}
-	for _, m := range e.re.FindAllSubmatch(scrubbed(covered), maxMatches) {
+	for _, m := range e.re.FindAllSubmatch([]byte(lines.Plain(string(covered))), maxMatches) {
 		_, err := number.Divided(string(m[1]))
 		if err == nil && !slices.ContainsFunc(matches, func(of []int) bool {
-			return of[2] >= 0 && bytes.Equal(l.bytes()[of[2]:of[3]], m[1])
+			return of[2] >= 0 && bytes.Equal(l.Bytes()[of[2]:of[3]], m[1])
 		}) {
-			to.refuse(d.Name, l.number, fmt.Sprintf("a terminal sequence hides %q", clip(string(m[0]), maxLabel)))
+			to.refuse(d.Name, l.Number, fmt.Sprintf("a terminal sequence hides %q", lines.Clip(string(m[0]), maxLabel)))
 		}
 	}
 }
 
 // take makes a sample of the number that an expression found at a place of a line.
-func (e *expression) take(to *collector, d Definition, l *lines, from, end int) {
-	line := l.bytes()
+func (e *expression) take(to *collector, d Definition, l *lines.Reader, from, end int) {
+	line := l.Bytes()
 	digits := string(line[from:end])
 	if all := number.Cut(line, from, end, e.ends); all != "" {
-		to.refuse(d.Name, l.number, fmt.Sprintf("the match takes %s, a part of %q that stands there",
-			clip(digits, maxLabel), clip(all, maxLabel)))
+		to.refuse(d.Name, l.Number, fmt.Sprintf("the match takes %s, a part of %q that stands there",
+			lines.Clip(digits, maxLabel), lines.Clip(all, maxLabel)))
 		return
 	}
 	if number.Groups(line[end:]) {
-		to.warnOf(Unread, d.Name, l.number, "%s: three digits stand behind %s, which may belong to the number", d.Name,
-			clip(digits, maxLabel))
+		to.warnOf(Unread, d.Name, l.Number, "%s: three digits stand behind %s, which may belong to the number", d.Name,
+			lines.Clip(digits, maxLabel))
 	}
 	unit, printed := units.Canonical(units.At(d.Unit, line, from, end)), units.Canonical(units.At("", line, from, end))
 	if unit != printed && units.Quantity(unit) != "" && units.Quantity(printed) != "" {
-		to.warnOf("", d.Name, l.number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
+		to.warnOf("", d.Name, l.Number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
 	}
 	if v, err := number.Divided(digits); e.commas && err == nil {
-		to.put(Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.number})
+		to.put(Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.Number})
 		return
 	}
-	to.add(d.Name, digits, unit, l.number)
+	to.add(d.Name, digits, unit, l.Number)
 }
 
 // paths looks the definitions of a file up in its document.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -14,11 +15,11 @@ import (
 // pytest, pyperf, googlebench) or json; empty: none of them. The first line that only one format prints decides, or the
 // keys of a document; any other JSON document decides when there is no such line.
 func Detect(r io.Reader) (string, error) {
-	l := newLines(r)
+	l := lines.New(r)
 	document := false
 	results, keys := newInferenceReading("vllm"), newKeySearch()
-	for l.next() {
-		line := l.bytes()
+	for l.Next() {
+		line := l.Bytes()
 		if len(line) == 0 {
 			continue
 		}
@@ -27,9 +28,9 @@ func Detect(r io.Reader) (string, error) {
 			return "gobench", nil
 		case isRedis(line):
 			return "redis", nil
-		case results.line(line, l.number):
+		case results.line(line, l.Number):
 			if results.inTable && results.tool == "vllm" {
-				return serving(l), l.err()
+				return serving(l), l.Err()
 			}
 			return results.tool, nil
 		}
@@ -41,9 +42,9 @@ func Detect(r io.Reader) (string, error) {
 			len(bytes.TrimRight(text, " ")) < 3)
 	}
 	if document {
-		return "json", l.err()
+		return "json", l.Err()
 	}
-	return "", l.err()
+	return "", l.Err()
 }
 
 func isBenchResult(line []byte) bool {
@@ -63,9 +64,9 @@ func isRedis(line []byte) bool {
 }
 
 // serving tells the two clients apart that print the same header: SGLang's table begins with its backend.
-func serving(l *lines) string {
-	for n := 0; n < 4 && l.next(); {
-		line := bytes.TrimSpace([]byte(withoutMarks(l.text())))
+func serving(l *lines.Reader) string {
+	for n := 0; n < 4 && l.Next(); {
+		line := bytes.TrimSpace([]byte(lines.WithoutMarks(l.Text())))
 		if bytes.HasPrefix(line, []byte("Backend:")) {
 			return "sglang"
 		}
@@ -87,12 +88,12 @@ func (auto) Parse(out Output) (Result, error) {
 	out.Stdout = again
 	if format == "" {
 		c := newCollector("")
-		l := newLines(again)
-		for l.next() {
-			c.scan(l.bytes())
+		l := lines.New(again)
+		for l.Next() {
+			c.scan(l.Bytes())
 		}
 		c.warn(0, "no known output format recognised")
-		return c.finish(), l.err()
+		return c.finish(), l.Err()
 	}
 	p, err := Lookup(format)
 	if err != nil {

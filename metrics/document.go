@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -100,8 +101,8 @@ func leaves(v any, path string, to []leaf, limit int) []leaf {
 			}
 		}
 	default:
-		if name := string(scrub([]byte(path), 0)); name != "" {
-			to = append(to, leaf{clip(name, 500), v})
+		if name := lines.Plain(path); name != "" {
+			to = append(to, leaf{lines.Clip(name, 500), v})
 		}
 	}
 	return to
@@ -117,9 +118,9 @@ func digits(v any) (text, remark string, err error) {
 			return "", "", number.ErrInfinite
 		}
 		if _, err := number.Parse(v); err != nil {
-			return "", "", fmt.Errorf("%q %w", clip(v, maxLabel), err)
+			return "", "", fmt.Errorf("%q %w", lines.Clip(v, maxLabel), err)
 		}
-		return v, fmt.Sprintf("the number %s stands in quotes", clip(v, maxLabel)), nil
+		return v, fmt.Sprintf("the number %s stands in quotes", lines.Clip(v, maxLabel)), nil
 	case nil:
 		return "", "", errors.New("is null")
 	case bool:

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -159,8 +160,8 @@ type toolReading struct {
 // fail notes that the document is no result of a whole run.
 func (r *toolReading) fail(rule, format string, args ...any) {
 	if r.failure == nil {
-		text := string(scrub([]byte(fmt.Sprintf(format, args...)), 0))
-		text = clip(text, maxEvidence)
+		text := lines.Plain(fmt.Sprintf(format, args...))
+		text = lines.Clip(text, lines.MaxEvidence)
 		r.failure = &Match{Rule: rule, Class: failure.Invalid, Stage: "run", Evidence: text, Remedy: remedyOf(rule)}
 	}
 }
@@ -214,7 +215,7 @@ func (r *toolReading) stats(name, part, unit string, values []float64) {
 
 // named returns the name of a metric of one benchmark among several; without a name, of the only benchmark.
 func named(name, part string) string {
-	return strings.TrimSpace(string(scrub([]byte(clip(name, 500)), 0)) + " " + part)
+	return strings.TrimSpace(lines.Plain(lines.Clip(name, 500)) + " " + part)
 }
 
 // meanOf is the arithmetic mean.

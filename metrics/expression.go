@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // expression finds the values of one metric in lines.
@@ -139,6 +141,6 @@ func (e *expression) unlike(line []byte, starts []int, found func(end int, text 
 		if words := strings.Fields(string(line[m[3]:min(len(line), m[3]+maxLabel)])); other && len(words) > 0 {
 			text += " " + words[0]
 		}
-		found(m[3], clip(text, maxLabel), other)
+		found(m[3], lines.Clip(text, maxLabel), other)
 	}
 }

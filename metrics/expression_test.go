@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // A metric that an output gives twice is a sample only where both times say one number, however the other one is
@@ -75,7 +77,7 @@ func TestOneNumber(t *testing.T) {
 // A long line has each match once, wherever the pieces begin.
 func TestPiecesOfALine(t *testing.T) {
 	for _, fill := range []string{"A", "\xff", "é", "x y "} {
-		for n := maxLine - 2000; n < maxLine+12_000; n += 487 {
+		for n := lines.Max - 2000; n < lines.Max+12_000; n += 487 {
 			front := strings.Repeat(fill, n/len(fill))
 			p := custom1(t, Definition{Name: "took", Match: `took: ([0-9]+)`})
 			r := parse(t, p, front+"took: 108189 us"+front+"\n")

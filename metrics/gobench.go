@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
@@ -18,20 +19,20 @@ type gobench struct{}
 
 func (gobench) Parse(out Output) (Result, error) {
 	c := newCollector("gobench")
-	feed := &benchLines{lines: newLines(out.Stdout), collector: c}
+	feed := &benchLines{lines: lines.New(out.Stdout), collector: c}
 	t := benchTable{index: map[benchKey]int{}, packages: map[string]map[string]bool{}}
 	for r := benchfmt.NewReader(feed, "output"); r.Scan(); {
 		switch record := r.Result().(type) {
 		case *benchfmt.SyntaxError:
-			c.warn(feed.lines.number, "benchmark line: %s", record.Msg)
+			c.warn(feed.lines.Number, "benchmark line: %s", record.Msg)
 			if strings.HasPrefix(record.Msg, "parsing measurement") {
-				t.badLine(strings.Fields(string(feed.line)), feed.lines.number)
+				t.badLine(strings.Fields(string(feed.line)), feed.lines.Number)
 			}
 		case *benchfmt.Result:
-			t.add(c, record, string(feed.line), feed.lines.number)
+			t.add(c, record, string(feed.line), feed.lines.Number)
 		}
 	}
-	if err := feed.lines.err(); err != nil {
+	if err := feed.lines.Err(); err != nil {
 		return Result{}, fmt.Errorf("gobench: %w", err)
 	}
 	t.samples(c)
@@ -43,7 +44,7 @@ func (gobench) Parse(out Output) (Result, error) {
 // benchLines passes benchfmt one cleaned line at a time, and only lines of the format, so that noise is neither an
 // error nor a limit. No Read spans two lines, so the current line is the source of the current record.
 type benchLines struct {
-	lines     *lines
+	lines     *lines.Reader
 	collector *collector
 	line      []byte
 	pending   []byte
@@ -51,16 +52,16 @@ type benchLines struct {
 
 func (b *benchLines) Read(p []byte) (int, error) {
 	for len(b.pending) == 0 {
-		if !b.lines.next() {
+		if !b.lines.Next() {
 			return 0, io.EOF // an error of the lines is reported by who owns them
 		}
-		b.line = b.lines.bytes()
+		b.line = b.lines.Bytes()
 		if isBenchLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
 			b.pending = append(append(b.pending[:0], b.line...), '\n')
 		} else {
 			if bytes.HasPrefix(b.line, []byte("--- FAIL: ")) || bytes.HasPrefix(b.line, []byte("panic: ")) ||
 				bytes.Equal(b.line, []byte("FAIL")) {
-				b.collector.warn(b.lines.number, "the tests failed: %s", clip(string(b.line), maxLabel))
+				b.collector.warn(b.lines.Number, "the tests failed: %s", lines.Clip(string(b.line), maxLabel))
 			}
 			b.collector.scan(b.line)
 		}
@@ -123,7 +124,7 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) 
 		}
 		key := benchKey{pkg, name, unit}
 		if _, err := number.Parse(digits); err != nil {
-			t.bad(benchBad{key, on, fmt.Sprintf("%q %s", clip(digits, maxLabel), err)})
+			t.bad(benchBad{key, on, fmt.Sprintf("%q %s", lines.Clip(digits, maxLabel), err)})
 			continue
 		}
 		if of := units.Quantity(unit); of != "" && value < 0 {
@@ -133,7 +134,7 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) 
 		at, ok := t.index[key]
 		if !ok {
 			if len(t.rows) >= maxSamples {
-				c.warn(on, "more than %d metrics: %s %s is left out", maxSamples, clip(name, maxLabel), unit)
+				c.warn(on, "more than %d metrics: %s %s is left out", maxSamples, lines.Clip(name, maxLabel), unit)
 				continue
 			}
 			at = len(t.rows)
@@ -161,7 +162,7 @@ func (t *benchTable) badLine(fields []string, on int) {
 	for i := 2; i < len(fields); i += 2 {
 		if _, err := number.Parse(fields[i]); err != nil {
 			name := strings.TrimPrefix(fields[0], "Benchmark")
-			t.bad(benchBad{benchKey{name: name}, on, fmt.Sprintf("%q %s", clip(fields[i], maxLabel), err)})
+			t.bad(benchBad{benchKey{name: name}, on, fmt.Sprintf("%q %s", lines.Clip(fields[i], maxLabel), err)})
 			return
 		}
 	}

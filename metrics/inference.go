@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -18,18 +19,18 @@ type inference struct{ tool string }
 func (p inference) Parse(out Output) (Result, error) {
 	r := newInferenceReading(p.tool)
 	var t tail
-	l := newLines(io.TeeReader(out.Stdout, &fromBrace{to: &t}))
-	for l.next() {
-		r.line(l.bytes(), l.number)
+	l := lines.New(io.TeeReader(out.Stdout, &fromBrace{to: &t}))
+	for l.Next() {
+		r.line(l.Bytes(), l.Number)
 	}
-	if err := l.err(); err != nil {
+	if err := l.Err(); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", p.tool, err)
 	}
-	if l.cut > 0 && len(r.Samples) > 0 {
-		r.warn(l.cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read",
-			maxLine>>10)
+	if l.Cut > 0 && len(r.Samples) > 0 {
+		r.warn(l.Cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read",
+			lines.Max>>10)
 	}
-	r.ended = !l.unterminated || l.number != r.last.number
+	r.ended = !l.Unterminated || l.Number != r.last.number
 	t.trim()
 	if d := r.documents(t.buf); d != nil {
 		d.asked.command = askedBy(out.Command)
@@ -148,13 +149,13 @@ func (r *inferenceReading) line(b []byte, n int) bool {
 	if len(b) == 0 {
 		return false
 	}
-	if isEngineProgress(b) {
+	if lines.EngineProgress(b) {
 		return false
 	}
-	text := withoutMarks(string(b[:min(len(b), 16<<10)]))
+	text := lines.WithoutMarks(string(b[:min(len(b), 16<<10)]))
 	if at, total, ok := progress(text); ok {
 		r.bar(total)
-		text = withoutMarks(text[at:])
+		text = lines.WithoutMarks(text[at:])
 	}
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -175,7 +176,7 @@ func (r *inferenceReading) line(b []byte, n int) bool {
 
 // read reads a line without its marks.
 func (r *inferenceReading) read(text string, n int) bool {
-	if title, rule := ruled(text); rule {
+	if title, rule := lines.Ruled(text); rule {
 		return r.rule(title)
 	}
 	if r.pair(text, n) {

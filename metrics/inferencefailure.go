@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // The rules of outputs that are no valid result. All of them have the class invalid.
@@ -50,7 +51,7 @@ func (r *inferenceReading) refuse(rule string, line int, format string, args ...
 	if rule == ruleFailed || rule == ruleNone || rule == ruleEmpty {
 		stage = "run"
 	}
-	evidence := clip(fmt.Sprintf(format, args...), maxEvidence)
+	evidence := lines.Clip(fmt.Sprintf(format, args...), lines.MaxEvidence)
 	return &Match{Rule: rule, Class: failure.Invalid, Stage: stage, Evidence: evidence, Line: line,
 		Remedy: remedyOf(rule)}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -148,7 +149,7 @@ func (r *inferenceReading) fragment() {
 		return
 	}
 	if !r.ended && r.last.pair && !strings.HasSuffix(r.last.text, ",") {
-		r.cut = r.refuse(ruleIncomplete, r.last.number, "the output ends inside %q", clip(r.last.text, maxLabel))
+		r.cut = r.refuse(ruleIncomplete, r.last.number, "the output ends inside %q", lines.Clip(r.last.text, maxLabel))
 		return
 	}
 	r.warn(0, "lines of a JSON document without its brackets")
@@ -193,8 +194,8 @@ func inferenceDocument(d map[string]any) (tool, mode string) {
 // isInferenceDocument says whether a text has the keys of a result file, whole or not.
 func isInferenceDocument(src []byte) bool {
 	keys := newKeySearch()
-	for l := newLines(bytes.NewReader(src)); l.next(); {
-		if format := keys.line(l.bytes()); format != "" {
+	for l := lines.New(bytes.NewReader(src)); l.Next(); {
+		if format := keys.line(l.Bytes()); format != "" {
 			return format == "vllm" || format == "sglang"
 		}
 	}
@@ -331,8 +332,8 @@ func (r *inferenceReading) requestErrors(d map[string]any) {
 	for _, e := range errors {
 		if text, ok := e.(string); ok && strings.TrimSpace(text) != "" {
 			if failed++; first == "" {
-				lines := strings.Split(strings.TrimSpace(text), "\n")
-				first = string(scrub([]byte(lines[len(lines)-1]), 0))
+				all := strings.Split(strings.TrimSpace(text), "\n")
+				first = lines.Plain(all[len(all)-1])
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
@@ -68,25 +66,9 @@ var (
 	tableLatency = lazyregexp.New(`^(mean|median|std|min|max|p[0-9]+(?:\.[0-9]+)?) ` +
 		`(ttft|tpot|itl|e2el|e2e latency)( \(ms\))?$`)
 	tablePosition = lazyregexp.New(`^position ([0-9]{1,3})$`)
-	tableTitle    = lazyregexp.New(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
 	undescribed   = lazyregexp.New(`^\s*[0-9]{1,3}%\|[^|]*\|\s*[0-9]+/([0-9]+) \[[^\]]*\]`)
 	described     = lazyregexp.New(`[0-9]{1,3}%\|[^|]*\|\s*\S+/\S+ \[[^\]]*\]`)
-	linePrefix    = lazyregexp.New(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
-		`|\[[^\]\[]{1,80}\](?:<std[a-z]+>)?:?|[A-Za-z0-9_.-]{1,60} +\| ` +
-		`|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?` +
-		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
-		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? )\s*`)
-	progressOfEngine = [][]byte{
-		[]byte("Avg prompt throughput: "), []byte("Avg generation throughput: "),
-		[]byte("gen throughput (token/s): "), []byte("input throughput (token/s): "),
-	}
 )
-
-// isEngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of
-// some seconds, and no result of a benchmark.
-func isEngineProgress(line []byte) bool {
-	return slices.ContainsFunc(progressOfEngine, func(mark []byte) bool { return bytes.Contains(line, mark) })
-}
 
 // latencyLabel translates Mean TTFT (ms), P99.9 ITL (ms), Median E2E Latency (ms), and Mean TPOT, whose unit follows
 // the number.
@@ -105,25 +87,6 @@ func latencyLabel(name string) (metric, unit, after string, ok bool) {
 	return kind + "_" + m[1], "ms", after, true
 }
 
-// ruled returns the title in a line of equals signs or hyphens, "=" for a line of equals signs alone. A header may
-// share its line with a progress bar.
-func ruled(text string) (title string, ok bool) {
-	if m := tableTitle().FindStringSubmatch(text); m != nil {
-		return m[1], true
-	}
-	if len(text) < 6 || text[0] != '=' && text[0] != '-' {
-		return "", false
-	}
-	inner := strings.TrimSpace(strings.Trim(text, "=-"))
-	switch {
-	case !strings.HasSuffix(text, "---") && !strings.HasSuffix(text, "==="):
-		return "", false
-	case inner == "" && text[0] == '=':
-		return "=", true
-	}
-	return inner, true
-}
-
 // progress returns the end of the last progress bar in a line, and its total if the bar has no description, as in
 // serving benchmarks.
 func progress(text string) (end, total int, ok bool) {
@@ -140,19 +103,4 @@ func progress(text string) (end, total int, ok bool) {
 		}
 		end += at[1]
 	}
-}
-
-// withoutMarks removes the marks of runtimes, schedulers and quotes at the beginning of a line: (task, pid=1),
-// [rank0]:, > and time stamps.
-func withoutMarks(text string) string {
-	const most = 8
-	for range most {
-		text = strings.TrimLeft(text, " \t")
-		at := linePrefix().FindStringIndex(text)
-		if at == nil || at[1] == len(text) && strings.HasPrefix(text, "[") {
-			break
-		}
-		text = text[at[1]:]
-	}
-	return text
 }

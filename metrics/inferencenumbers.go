@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -17,10 +18,10 @@ func (r *inferenceReading) sample(metric, digits, unit string, n int) {
 	case again && (err != nil || v != r.Samples[i].Value):
 		first := r.Samples[i]
 		r.conflict = r.refuse(ruleAmbiguous, n, "%s is %s in line %d and %s in line %d: two results in one output",
-			metric, first.Printed, first.Line, clip(digits, maxLabel), n)
+			metric, first.Printed, first.Line, lines.Clip(digits, maxLabel), n)
 	case unread && err == nil:
 		r.conflict = r.refuse(ruleAmbiguous, n, "%s is %s in line %d, and in %s %s: two results in one output",
-			metric, clip(digits, maxLabel), n, place(bad.line), bad.text)
+			metric, lines.Clip(digits, maxLabel), n, place(bad.line), bad.text)
 	}
 	if !again {
 		r.add(metric, digits, unit, n)
@@ -49,13 +50,13 @@ func (r *inferenceReading) otherUnit(name, rest string, n int) {
 		}
 	}
 	if ok && r.section != warming {
-		r.collector.refuse(r.prefix+metric, n, fmt.Sprintf("the unit in %q is not known", clip(name, maxLabel)))
+		r.collector.refuse(r.prefix+metric, n, fmt.Sprintf("the unit in %q is not known", lines.Clip(name, maxLabel)))
 	}
 }
 
 // truncated notes that the output ends inside a number or its unit.
 func (r *inferenceReading) truncated(metric, text string, n int) {
 	r.cut = r.refuse(ruleIncomplete, n, "%s: the output ends inside %q", metric,
-		clip(strings.TrimSpace(text), maxLabel))
+		lines.Clip(strings.TrimSpace(text), maxLabel))
 	r.last.metric = metric
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -154,7 +156,7 @@ func (r *inferenceReading) milliseconds(unit, rest string, n int) {
 	if unit == "ms" && r.incorrect == nil {
 		r.tool, r.mode = "sglang", "one_batch"
 		r.incorrect = r.refuse(ruleUnit, n, "%q: this version of bench_latency prints seconds and calls them ms",
-			clip(rest, maxLabel))
+			lines.Clip(rest, maxLabel))
 	}
 }
 
@@ -198,11 +200,11 @@ func (r *inferenceReading) startup(text string, n int) bool {
 		return true
 	}
 	if m := startupAverage().FindStringSubmatch(text); m != nil && r.phase != "" {
-		r.sample(r.phase+"_"+slug(m[1])+"_avg", m[2], "s", n)
+		r.sample(r.phase+"_"+names.Slug(m[1])+"_avg", m[2], "s", n)
 		return true
 	}
 	if m := startupGroup().FindStringSubmatch(text); m != nil {
-		r.group = slug(m[1])
+		r.group = names.Slug(m[1])
 		return true
 	}
 	if m := startupPercent().FindStringSubmatch(text); m != nil && r.phase != "" && r.group != "" {

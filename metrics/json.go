@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -86,7 +87,7 @@ func (e *earlier) note(metric string, value any) {
 		e.full = true
 		return
 	}
-	to[metric] = Sample{Metric: metric, Value: v, Printed: clip(text, maxLabel)}
+	to[metric] = Sample{Metric: metric, Value: v, Printed: lines.Clip(text, maxLabel)}
 }
 
 // noDocument is the warning of an output that looked as if there were JSON in it.

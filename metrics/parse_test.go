@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -400,7 +401,7 @@ func TestManyMatchesInALineAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := strings.Repeat("1 ms ", maxLine/5)
+	line := strings.Repeat("1 ms ", lines.Max/5)
 	var r Result
 	fuzzing.Frugal(t, len(line), func() { r, err = p.Parse(Output{Stdout: strings.NewReader(line)}) })
 	if err != nil || !slices.ContainsFunc(r.Warnings, func(w Warning) bool {

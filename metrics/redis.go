@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -17,12 +19,12 @@ type redis struct{}
 func (redis) Parse(out Output) (Result, error) {
 	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
 		parts: map[string]string{}}
-	l := newLines(out.Stdout)
-	for l.next() {
-		r.line(l.text(), l.number)
-		r.scan(l.bytes())
+	l := lines.New(out.Stdout)
+	for l.Next() {
+		r.line(l.Text(), l.Number)
+		r.scan(l.Bytes())
 	}
-	if err := l.err(); err != nil {
+	if err := l.Err(); err != nil {
 		return Result{}, fmt.Errorf("redis: %w", err)
 	}
 	r.ending(l)
@@ -99,7 +101,7 @@ func (r *redisReading) report(text string, n int) {
 		r.test = strings.TrimSuffix(test, " ======")
 	} else if !strings.Contains(text, " requests per second") {
 		if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
-			r.warn(n, "%s", clip(text, 200))
+			r.warn(n, "%s", lines.Clip(text, 200))
 		}
 	} else if m := redisRate().FindStringSubmatch(text); m != nil && r.test != "" {
 		r.value(r.test, "requests_per_second", m[1], "req/s", n)
@@ -113,13 +115,13 @@ func (r *redisReading) report(text string, n int) {
 
 // value adds one number of a test.
 func (r *redisReading) value(test, part, digits, unit string, n int) {
-	test = clip(test, 200)
+	test = lines.Clip(test, 200)
 	name, ok := r.names[test]
 	if !ok {
 		short, _, _ := strings.Cut(test, " (")
-		name = slug(short)
+		name = names.Slug(short)
 		if r.taken[name] {
-			name = slug(test)
+			name = names.Slug(test)
 		}
 		if len(r.names) >= maxSamples {
 			return
@@ -140,7 +142,7 @@ func (r *redisReading) latencies(text string, n int) {
 		return
 	}
 	for i, column := range r.columns {
-		r.value(r.test, "latency_"+slug(column), values[i], "ms", n)
+		r.value(r.test, "latency_"+names.Slug(column), values[i], "ms", n)
 	}
 }
 
@@ -201,7 +203,7 @@ func (r *redisReading) memtierRow(text string, n int) {
 		r.warn(n, "table: %d fields under %d columns", len(fields), len(r.columns)+1)
 		return
 	}
-	name := slug(strings.Join(fields[:kind], " "))
+	name := names.Slug(strings.Join(fields[:kind], " "))
 	for i, column := range r.columns {
 		part, unit := memtierMetric(column)
 		if digits := fields[kind+i]; digits != "---" && !r.partial {
@@ -225,5 +227,5 @@ func memtierMetric(column string) (part, unit string) {
 		}
 		return strings.ToLower(amount) + "_per_second", amount + "/s"
 	}
-	return slug(column), ""
+	return names.Slug(column), ""
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/sieve"
 )
 
@@ -110,7 +111,7 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 		best = &c.warnings
 	}
 	if rule < best.rule {
-		*best = found{rule, number, evidence(text, at[0])}
+		*best = found{rule, number, lines.Evidence(text, at[0])}
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -40,11 +42,11 @@ func ReadStated(r io.Reader) (Stated, error) {
 	s := statedReading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(),
 		settingOf: settingNames()}
 	var t tail
-	l := newLines(io.TeeReader(r, &fromBrace{to: &t}))
-	for l.next() {
-		s.line(l.bytes())
+	l := lines.New(io.TeeReader(r, &fromBrace{to: &t}))
+	for l.Next() {
+		s.line(l.Bytes())
 	}
-	if err := l.err(); err != nil {
+	if err := l.Err(); err != nil {
 		return Stated{}, err
 	}
 	t.trim()
@@ -116,7 +118,7 @@ func (s *statedReading) line(b []byte) {
 	if complains(b) {
 		s.complaints = complain(s.complaints, strings.TrimSpace(string(b[:min(len(b), maxStated)])))
 	}
-	if len(b) < 6 || isEngineProgress(b) {
+	if len(b) < 6 || lines.EngineProgress(b) {
 		return
 	}
 	if bytes.Contains(b, []byte("Namespace(")) {
@@ -126,8 +128,8 @@ func (s *statedReading) line(b []byte) {
 	if len(b) > maxStated {
 		return
 	}
-	text := strings.TrimSpace(withoutMarks(string(b)))
-	if title, rule := ruled(text); rule {
+	text := strings.TrimSpace(lines.WithoutMarks(string(b)))
+	if title, rule := lines.Ruled(text); rule {
 		s.inTable = strings.HasSuffix(strings.ToLower(title), "benchmark result") || s.inTable && title != "="
 		return
 	}
@@ -148,7 +150,7 @@ func (s *statedReading) line(b []byte) {
 				s.counts["benchmark_duration"] += v
 			}
 		} else if m := statedSetting().FindStringSubmatch(text); m != nil {
-			s.set(slug(m[2]), m[1])
+			s.set(names.Slug(m[2]), m[1])
 		}
 		return
 	}
@@ -156,7 +158,7 @@ func (s *statedReading) line(b []byte) {
 		return
 	}
 	if m := statedLabel().FindStringSubmatch(text); m != nil {
-		s.labelled(slug(m[1]), strings.TrimRight(m[2], " ,"))
+		s.labelled(names.Slug(m[1]), strings.TrimRight(m[2], " ,"))
 	}
 }
 
@@ -353,7 +355,7 @@ func scalar(v any) string {
 
 // set notes one value of a setting. The word for an unset setting is no value.
 func (s *statedReading) set(setting, value string) {
-	value = strings.TrimSpace(clip(string(scrub([]byte(value), 0)), maxSetting))
+	value = strings.TrimSpace(lines.Clip(lines.Plain(value), maxSetting))
 	if v, err := strconv.ParseFloat(value, 64); err == nil {
 		value = strconv.FormatFloat(v, 'g', -1, 64)
 	}

@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // readAIPerf reads profile_export_aiperf.json: one object for each metric, with its unit.
 func readAIPerf(r *toolReading, d map[string]any) bool {
-	names := map[string]string{
+	known := map[string]string{
 		"time_to_first_token": "ttft", "inter_token_latency": "itl", "request_latency": "e2el",
 		"request_count": "successful_requests", "error_request_count": "failed_requests", "goodput": "request_goodput",
 		"total_isl": "total_input_tokens", "total_osl": "total_output_tokens",
@@ -29,9 +31,9 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 			continue
 		}
 		found = true
-		name, known := names[key]
-		if !known {
-			name = slug(key)
+		name, is := known[key]
+		if !is {
+			name = names.Slug(key)
 		}
 		unit = units.Canonical(unit)
 		if of["p50"] == nil && of["min"] == nil {
@@ -97,7 +99,7 @@ func readHyperfine(r *toolReading, d map[string]any) bool {
 		}
 		for i, code := range list(of["exit_codes"], 1_000_000) {
 			if n, ok := code.(json.Number); !ok || n.String() != "0" {
-				r.fail(ruleFailed, "run %d of %q ended with exit status %v", i+1, clip(command, maxLabel), code)
+				r.fail(ruleFailed, "run %d of %q ended with exit status %v", i+1, lines.Clip(command, maxLabel), code)
 				break
 			}
 		}
@@ -179,7 +181,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 		}
 		f, err := number.Parse(text)
 		if err != nil {
-			r.refuse(named(name, part), 0, fmt.Sprintf("%q %v", clip(text, maxLabel), err))
+			r.refuse(named(name, part), 0, fmt.Sprintf("%q %v", lines.Clip(text, maxLabel), err))
 			return
 		}
 		key := [2]string{name, part}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
@@ -21,7 +22,7 @@ func pathUnit(path string) string {
 		}
 		return units.Canonical(amount + "/s")
 	}
-	words := tokens(key)
+	words := names.Words(key)
 	n := len(words)
 	switch {
 	case n >= 3 && words[n-2] == "per" && units.Spelling(words[n-1]) == "s":
@@ -51,7 +52,7 @@ func (s Sample) Vanished() string {
 // tokens, and names and units that say nothing.
 func Better(metric, unit string) (higher, known bool) {
 	unit = units.Canonical(unit)
-	words := tokens(metric)
+	words := names.Words(metric)
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(names, w) })
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -173,7 +174,7 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 	if unread >= 0 {
 		message = "metric " + result.Warnings[unread].Text
 		remedy = "let the command print a number there"
-	} else if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
+	} else if near := names.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
 		if near[0] == spec.Primary {
 			message += fmt.Sprintf("; no known format has it: metric %q { match = … } reads it", spec.Primary)

@@ -1,4 +1,6 @@
-package metrics
+// Package lines reads what programs print, line by line. Output is hostile: memory is bounded, and control characters
+// and escape sequences are removed.
+package lines
 
 import (
 	"bufio"
@@ -11,9 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// maxLine is how much of a line is looked at at once, in bytes. It stays below the 64 KiB that benchfmt's scanner can
+// Max is how much of a line is looked at at once, in bytes. It stays below the 64 KiB that benchfmt's scanner can
 // hold.
-const maxLine = 63 << 10
+const Max = 63 << 10
 
 const (
 	// overlap is how much of a piece of a longer line the next piece begins with, in bytes: an expression finds what is
@@ -23,70 +25,76 @@ const (
 	margin = 1 << 10
 )
 
-// lines reads an output line by line in bounded memory. A carriage return ends a line, too, since progress bars
+// Reader reads an output line by line in bounded memory. A carriage return ends a line, too, since progress bars
 // overwrite themselves with it, but only a line feed counts for the number.
-type lines struct {
-	number       int  // of the current line, from 1
-	unterminated bool // the current line is the last one and has no end: it may have been cut off
-	cut          int  // the first line of which a part was not read; 0: none
-	whole        bool // set before the first call of next: a longer line comes in pieces that overlap
-	from, to     int  // a piece has what ends after from, and not after to: other pieces have the rest
+type Reader struct {
+	Number       int  // of the current line, from 1
+	Unterminated bool // the current line is the last one and has no end: it may have been cut off
+	Cut          int  // the first line of which a part was not read; 0: none
+	Whole        bool // set before the first call of Next: a longer line comes in pieces that overlap
+	From, To     int  // a piece has what ends after From, and not after To: other pieces have the rest
 
 	scanner *bufio.Scanner
 	current []byte
 	newline bool // the current line ended with a line feed
 	skip    bool // the rest of an overlong line is being passed over
-	overrun bool // the current line is longer than maxLine
+	overrun bool // the current line is longer than Max
 	resumed bool // the current piece is not the first one of its line
 }
 
-func newLines(r io.Reader) *lines {
-	l := &lines{scanner: bufio.NewScanner(r), newline: true}
-	l.scanner.Buffer(make([]byte, 0, 8<<10), maxLine+1)
+// New makes a reader of the lines of r, before the first of them.
+func New(r io.Reader) *Reader {
+	l := &Reader{scanner: bufio.NewScanner(r), newline: true}
+	l.scanner.Buffer(make([]byte, 0, 8<<10), Max+1)
 	l.scanner.Split(l.split)
 	return l
 }
 
-// next goes to the next line and reports whether there is one.
-func (l *lines) next() bool {
+// Next goes to the next line and reports whether there is one.
+func (l *Reader) Next() bool {
 	after := l.newline
 	l.newline = false
 	if !l.scanner.Scan() {
 		return false
 	}
 	if after {
-		l.number++
+		l.Number++
 	}
-	if l.overrun && !l.whole && l.cut == 0 {
-		l.cut = l.number
+	if l.overrun && !l.Whole && l.Cut == 0 {
+		l.Cut = l.Number
 	}
 	raw := l.scanner.Bytes()
-	if !l.whole {
+	if !l.Whole {
 		l.current = clean(raw)
 		return true
 	}
 	l.current = withoutStamp(scrubbed(raw))
-	l.from, l.to = -1, len(l.current)
+	l.From, l.To = -1, len(l.current)
 	if l.resumed {
 		l.current = scrubbed(raw)
-		l.from, l.to = len(scrubbed(raw[:overlap-margin])), len(l.current)
+		l.From, l.To = len(scrubbed(raw[:overlap-margin])), len(l.current)
 	}
 	if l.overrun {
-		l.to -= len(scrubbed(raw[len(raw)-margin:]))
+		l.To -= len(scrubbed(raw[len(raw)-margin:]))
 	}
 	l.resumed = l.overrun
 	return true
 }
 
-// bytes is the current line, cleaned, without its end and without a leading RFC 3339 time stamp. It is valid UTF-8,
-// and valid until next is called.
-func (l *lines) bytes() []byte { return l.current }
+// Bytes is the current line, cleaned, without its end and without a leading RFC 3339 time stamp. It is valid UTF-8,
+// and valid until Next is called.
+func (l *Reader) Bytes() []byte { return l.current }
 
-func (l *lines) text() string { return string(l.current) }
+// Raw is the current line as it was read.
+func (l *Reader) Raw() []byte { return l.scanner.Bytes() }
 
-func (l *lines) err() error { return l.scanner.Err() }
+// Text is Bytes as a text of its own.
+func (l *Reader) Text() string { return string(l.current) }
 
-func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
+// Err is the error of the reader below, once Next has reported false; nil: the output was read to its end.
+func (l *Reader) Err() error { return l.scanner.Err() }
+
+func (l *Reader) split(data []byte, atEOF bool) (int, []byte, error) {
 	end := bytes.IndexByte(data, '\n')
 	head := data
 	if end >= 0 {
@@ -99,7 +107,7 @@ func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
 	case end >= 0 && l.skip:
 		l.skip = false
 		if data[end] == '\n' {
-			l.number++
+			l.Number++
 		}
 		return end + 1, nil, nil
 	case end >= 0:
@@ -107,14 +115,14 @@ func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
 		return end + 1, data[:end:end], nil
 	case l.skip:
 		return len(data), nil, nil
-	case len(data) > maxLine && l.whole:
+	case len(data) > Max && l.Whole:
 		l.overrun = true
 		return len(data) - overlap, data, nil
-	case len(data) > maxLine:
+	case len(data) > Max:
 		l.skip, l.overrun = true, true
 		return len(data), data, nil
 	case atEOF && len(data) > 0:
-		l.unterminated, l.overrun = true, false
+		l.Unterminated, l.overrun = true, false
 		return len(data), data, nil
 	}
 	return 0, nil, nil
@@ -124,8 +132,8 @@ func (l *lines) split(data []byte, atEOF bool) (int, []byte, error) {
 // bytes that are not UTF-8. Most lines need no copy.
 func clean(b []byte) []byte {
 	b = scrubbed(b)
-	if len(b) > maxLine {
-		b = bytes.ToValidUTF8(b[:maxLine], nil)
+	if len(b) > Max {
+		b = bytes.ToValidUTF8(b[:Max], nil)
 	}
 	return withoutStamp(b)
 }
@@ -155,7 +163,7 @@ func scrub(b []byte, n int) []byte {
 			out = append(out, '\t')
 		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
 		case unicode.IsSpace(r):
-			if n := len(out); n > 0 && startsNumber(out[n-1:]) && startsNumber(b[i:]) && r != ' ' {
+			if n := len(out); n > 0 && number.Begins(out[n-1:]) && number.Begins(b[i:]) && r != ' ' {
 				out = utf8.AppendRune(out, number.Narrow)
 			} else {
 				out = append(out, ' ')
