@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
@@ -15,9 +16,9 @@ func BenchmarkHostile(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	rules := []Rule{rule("r", `(?i)(a+)+ error`), rule("any", `x.*y.*z`)}
+	rules := []classify.Rule{rule("r", `(?i)(a+)+ error`), rule("any", `x.*y.*z`)}
 	readers := map[string]func(io.Reader) error{
-		"classify": func(r io.Reader) error { _, _, err := Classify(rules, "", r); return err },
+		"classify": func(r io.Reader) error { _, _, err := classify.Log(rules, "", r); return err },
 		"last":     func(r io.Reader) error { lines.Last(r); return nil },
 	}
 	for name, p := range map[string]Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{}, "json": jsonLeaves{},

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -154,15 +155,13 @@ func (p documentParser) Parse(out Output) (Result, error) {
 type toolReading struct {
 	*collector
 	command int // how many requests the command line asks for
-	failure *Match
+	failure *classify.Match
 }
 
 // fail notes that the document is no result of a whole run.
 func (r *toolReading) fail(rule, format string, args ...any) {
 	if r.failure == nil {
-		text := lines.Plain(fmt.Sprintf(format, args...))
-		text = lines.Clip(text, lines.MaxEvidence)
-		r.failure = &Match{Rule: rule, Class: failure.Invalid, Stage: "run", Evidence: text, Remedy: remedyOf(rule)}
+		r.failure = invalid.New(rule, 0, "%s", lines.Plain(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
@@ -37,7 +39,7 @@ func (p inference) Parse(out Output) (Result, error) {
 		return d.result(), nil
 	}
 	if !r.marked && len(r.pairs) == 0 && isInferenceDocument(t.buf) {
-		r.cut = r.refuse(ruleIncomplete, r.last.number, "the JSON document ends before its last bracket")
+		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the JSON document ends before its last bracket")
 	}
 	if t.dropped {
 		r.warn(0, "longer than %d MiB: only its end was searched for a document", maxDocument>>20)
@@ -94,11 +96,11 @@ type inferenceReading struct {
 	opened    int            // the line of a bracket that began such a document; 0: there is none
 	begun     bool           // the warm-up of one_batch is over
 	cases     int            // of one_batch_server
-	conflict  *Match
-	foreign   *Match
-	partly    *Match // requests or conversations that failed, as a list of them says
-	incorrect *Match // a unit that is known to be wrong
-	cut       *Match
+	conflict  *classify.Match
+	foreign   *classify.Match
+	partly    *classify.Match // requests or conversations that failed, as a list of them says
+	incorrect *classify.Match // a unit that is known to be wrong
+	cut       *classify.Match
 }
 
 // section is the part of an output that the current line is in.
@@ -245,8 +247,8 @@ func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
 		return false
 	}
 	if l.metric == "successful_requests" && strings.HasPrefix(behind, "/") {
-		r.foreign = r.refuse(ruleForeign, n, "%q: another benchmark's table, which counts its requests in this way",
-			rest)
+		r.foreign = invalid.New(invalid.Foreign, n,
+			"%q: another benchmark's table, which counts its requests in this way", rest)
 		return true
 	}
 	if l.after != "" && !strings.HasPrefix(strings.TrimSpace(behind), l.after) {
@@ -353,7 +355,7 @@ func (r *inferenceReading) conversations(rest string, n int) bool {
 		return false
 	}
 	if a < b && r.partly == nil {
-		r.partly = r.refuse(ruleFailed, n, "%d of %d conversations were completed", a, b)
+		r.partly = invalid.New(invalid.RequestsFailed, n, "%d of %d conversations were completed", a, b)
 	}
 	return true
 }

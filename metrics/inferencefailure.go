@@ -7,54 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
-
-// The rules of outputs that are no valid result. All of them have the class invalid.
-const (
-	ruleFailed     = "requests_failed"      // fewer requests succeeded than were asked for
-	ruleNone       = "no_request_succeeded" // the benchmark ended all the same
-	ruleEmpty      = "empty_answers"        // requests count as succeeded that got no text
-	ruleIncomplete = "result_incomplete"    // no count of requests, or the output ends inside a number
-	ruleAmbiguous  = "result_ambiguous"     // two results in one output
-	ruleUnit       = "unit_wrong"           // a version that is known to print a wrong unit
-	ruleForeign    = "result_unknown"       // the table of another benchmark
-)
-
-// Rules are the names of the rules of outputs that are no valid result. Parsers find them in Result.Failure.
-func Rules() []string {
-	return []string{ruleFailed, ruleNone, ruleEmpty, ruleIncomplete, ruleAmbiguous, ruleUnit, ruleForeign}
-}
-
-func remedyOf(rule string) string {
-	switch rule {
-	case ruleFailed:
-		return "look in the logs of the server and of the client why requests failed; " +
-			"where the data set has fewer prompts, ask for as many as it has"
-	case ruleNone, ruleEmpty:
-		return "look in the logs of the server and of the client why requests failed"
-	case ruleIncomplete:
-		return "keep the whole output of the tool, or read its JSON file: metrics { file = \"NAME\" }"
-	case ruleAmbiguous:
-		return "let the command print one result: send the output of warm-up runs elsewhere, or use " +
-			"design { warmup = N }"
-	case ruleUnit:
-		return "use a version of SGLang from 0.1.20 on, or a metric block with the right unit"
-	}
-	return "read the numbers with metric blocks"
-}
-
-// refuse makes the failure of an output that is no result.
-func (r *inferenceReading) refuse(rule string, line int, format string, args ...any) *Match {
-	stage := "parse"
-	if rule == ruleFailed || rule == ruleNone || rule == ruleEmpty {
-		stage = "run"
-	}
-	evidence := lines.Clip(fmt.Sprintf(format, args...), lines.MaxEvidence)
-	return &Match{Rule: rule, Class: failure.Invalid, Stage: stage, Evidence: evidence, Line: line,
-		Remedy: remedyOf(rule)}
-}
 
 // result ends the reading and judges whether the output is one whole result.
 func (r *inferenceReading) result() Result {
@@ -76,15 +31,15 @@ func (r *inferenceReading) result() Result {
 	}
 	r.Format = r.tool + "-" + r.mode
 	r.Failure = r.judge()
-	if f := r.Failure; f != nil && (slices.Contains([]string{ruleAmbiguous, ruleUnit, ruleForeign}, f.Rule) ||
-		r.mode == "latency") {
+	wrong := []string{invalid.Ambiguous, invalid.WrongUnit, invalid.Foreign}
+	if f := r.Failure; f != nil && (slices.Contains(wrong, f.Rule) || r.mode == "latency") {
 		r.Samples, r.index = nil, map[string]int{} // none of them is known to be right
 	}
 	return r.finish()
 }
 
 // judge returns the reason why an output is no valid result; nil: it is valid.
-func (r *inferenceReading) judge() *Match {
+func (r *inferenceReading) judge() *classify.Match {
 	switch {
 	case r.foreign != nil:
 		return r.foreign
@@ -104,16 +59,16 @@ func (r *inferenceReading) judge() *Match {
 		}
 	case "latency":
 		if _, ok := r.index["latency_avg"]; !ok {
-			return r.refuse(ruleIncomplete, r.first(), "percentiles of the latency, and no average")
+			return invalid.New(invalid.Incomplete, r.first(), "percentiles of the latency, and no average")
 		}
 	case "one_batch":
 		if !r.begun && r.first() > 0 {
-			return r.refuse(ruleIncomplete, r.first(),
+			return invalid.New(invalid.Incomplete, r.first(),
 				"no line \"Benchmark ...\": the figures may be those of the warm-up")
 		}
 	default:
 		if v, ok := r.number("request_throughput"); ok && v == 0 {
-			return r.refuse(ruleNone, r.lineOf("request_throughput"), "request throughput: 0")
+			return invalid.New(invalid.NoneSucceeded, r.lineOf("request_throughput"), "request throughput: 0")
 		}
 	}
 	if r.partly != nil {
@@ -158,7 +113,7 @@ func (r *inferenceReading) agree() bool {
 }
 
 // complete judges whether all requests that were asked for succeeded.
-func (r *inferenceReading) complete() *Match {
+func (r *inferenceReading) complete() *classify.Match {
 	done, counted := r.number("successful_requests")
 	_, oldest := r.index["latency_per_token_avg"]
 	if !counted {
@@ -166,18 +121,19 @@ func (r *inferenceReading) complete() *Match {
 			r.warn(0, "this version does not say how many requests succeeded")
 			return nil
 		}
-		return r.refuse(ruleIncomplete, r.first(), "the result has no count of successful requests")
+		return invalid.New(invalid.Incomplete, r.first(), "the result has no count of successful requests")
 	}
 	line := r.lineOf("successful_requests")
 	failed, _ := r.number("failed_requests")
 	total, source := r.total(done + failed)
 	switch {
 	case done <= 0 && total > 0:
-		return r.refuse(ruleNone, line, "0 of %.0f requests succeeded%s", total, source)
+		return invalid.New(invalid.NoneSucceeded, line, "0 of %.0f requests succeeded%s", total, source)
 	case done <= 0:
-		return r.refuse(ruleNone, line, "0 requests succeeded")
+		return invalid.New(invalid.NoneSucceeded, line, "0 requests succeeded")
 	case failed > 0 || total > done:
-		return r.refuse(ruleFailed, line, "%.0f of %.0f requests succeeded%s", done, max(total, done+failed), source)
+		return invalid.New(invalid.RequestsFailed, line, "%.0f of %.0f requests succeeded%s", done,
+			max(total, done+failed), source)
 	case total == 0 && r.lineOf("failed_requests") == 0:
 		r.warnOf(Unasked, "", line, "nothing in the output says how many requests were asked for; successful_requests "+
 			"is %.0f", done)
@@ -200,18 +156,19 @@ func (r *inferenceReading) uncounted() bool {
 }
 
 // answers judges whether requests that count as succeeded were answered with anything.
-func (r *inferenceReading) answers(done float64, line int) *Match {
+func (r *inferenceReading) answers(done float64, line int) *classify.Match {
 	for _, kind := range []string{"embedding", "rerank", "pooling"} {
 		if strings.Contains(r.backend, kind) {
 			return nil
 		}
 	}
 	if tokens, ok := r.number("total_output_tokens"); ok && tokens == 0 {
-		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and not one token was generated", done)
+		return invalid.New(invalid.EmptyAnswers, line,
+			"%.0f requests count as succeeded, and not one token was generated", done)
 	}
 	if tokens, ok := r.number("total_output_tokens_retokenized"); ok && tokens < done {
-		return r.refuse(ruleEmpty, line, "%.0f requests count as succeeded, and their answers have %.0f tokens", done,
-			tokens)
+		return invalid.New(invalid.EmptyAnswers, line,
+			"%.0f requests count as succeeded, and their answers have %.0f tokens", done, tokens)
 	}
 	return nil
 }

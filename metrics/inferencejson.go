@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -144,12 +145,13 @@ func (r *inferenceReading) fragment() {
 	}
 	r.tool, r.marked = tool, true
 	if r.opened > 0 {
-		r.cut = r.refuse(ruleIncomplete, r.last.number, "the JSON document of line %d ends before its last bracket",
-			r.opened)
+		r.cut = invalid.New(invalid.Incomplete, r.last.number,
+			"the JSON document of line %d ends before its last bracket", r.opened)
 		return
 	}
 	if !r.ended && r.last.pair && !strings.HasSuffix(r.last.text, ",") {
-		r.cut = r.refuse(ruleIncomplete, r.last.number, "the output ends inside %q", lines.Clip(r.last.text, maxLabel))
+		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the output ends inside %q",
+			lines.Clip(r.last.text, maxLabel))
 		return
 	}
 	r.warn(0, "lines of a JSON document without its brackets")
@@ -338,7 +340,7 @@ func (r *inferenceReading) requestErrors(d map[string]any) {
 		}
 	}
 	if failed > 0 && r.partly == nil {
-		r.partly = r.refuse(ruleFailed, 0, "%d of %d requests failed: %s", failed, len(errors), first)
+		r.partly = invalid.New(invalid.RequestsFailed, 0, "%d of %d requests failed: %s", failed, len(errors), first)
 	}
 }
 

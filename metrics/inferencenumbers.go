@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
@@ -17,10 +18,11 @@ func (r *inferenceReading) sample(metric, digits, unit string, n int) {
 	case r.conflict != nil:
 	case again && (err != nil || v != r.Samples[i].Value):
 		first := r.Samples[i]
-		r.conflict = r.refuse(ruleAmbiguous, n, "%s is %s in line %d and %s in line %d: two results in one output",
+		r.conflict = invalid.New(invalid.Ambiguous, n,
+			"%s is %s in line %d and %s in line %d: two results in one output",
 			metric, first.Printed, first.Line, lines.Clip(digits, maxLabel), n)
 	case unread && err == nil:
-		r.conflict = r.refuse(ruleAmbiguous, n, "%s is %s in line %d, and in %s %s: two results in one output",
+		r.conflict = invalid.New(invalid.Ambiguous, n, "%s is %s in line %d, and in %s %s: two results in one output",
 			metric, lines.Clip(digits, maxLabel), n, place(bad.line), bad.text)
 	}
 	if !again {
@@ -56,7 +58,7 @@ func (r *inferenceReading) otherUnit(name, rest string, n int) {
 
 // truncated notes that the output ends inside a number or its unit.
 func (r *inferenceReading) truncated(metric, text string, n int) {
-	r.cut = r.refuse(ruleIncomplete, n, "%s: the output ends inside %q", metric,
+	r.cut = invalid.New(invalid.Incomplete, n, "%s: the output ends inside %q", metric,
 		lines.Clip(strings.TrimSpace(text), maxLabel))
 	r.last.metric = metric
 }

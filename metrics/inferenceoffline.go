@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -155,8 +156,8 @@ func digitsFirst(text string) bool { d, _ := number.Leading(text); return d != "
 func (r *inferenceReading) milliseconds(unit, rest string, n int) {
 	if unit == "ms" && r.incorrect == nil {
 		r.tool, r.mode = "sglang", "one_batch"
-		r.incorrect = r.refuse(ruleUnit, n, "%q: this version of bench_latency prints seconds and calls them ms",
-			lines.Clip(rest, maxLabel))
+		r.incorrect = invalid.New(invalid.WrongUnit, n,
+			"%q: this version of bench_latency prints seconds and calls them ms", lines.Clip(rest, maxLabel))
 	}
 }
 

@@ -427,3 +427,12 @@ func FuzzCustom(f *testing.F) {
 		fuzzing.Frugal(t, len(b), func() { checkParse(t, p, b) })
 	})
 }
+
+// Lines that are longer than any of a result are told of, and do not shift the numbers of those after them.
+func TestLongLines(t *testing.T) {
+	r := parse(t, redis{}, strings.Repeat("x", lines.Max)+"\n"+strings.Repeat("y",
+		lines.Max+1)+"\nSET: 1 requests per second\n")
+	if len(r.Samples) != 2 || r.Samples[0].Line != 3 || len(r.Warnings) != 1 || r.Warnings[0].Line != 2 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -3,6 +3,9 @@ package metrics
 import (
 	"fmt"
 	"io"
+
+	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
 // Log is what can be read from one log or result file.
@@ -10,14 +13,15 @@ type Log struct {
 	Detected string    `json:"detected"` // as Result.Format; empty: no known format
 	Samples  []Sample  `json:"samples"`
 	Warnings []Warning `json:"warnings"`
-	Failure  *Match    `json:"failure"` // nil: the result is whole, or there is none, and no rule explains anything
+	// nil: the result is whole, or there is none, and no rule explains anything
+	Failure *classify.Match `json:"failure"`
 }
 
 // ParseLog reads a log or a result file without knowing where it comes from. Format is one of those of Lookup; open
 // opens the file from its beginning, and is called more than once. Where there are samples, only what comes after the
 // last of them counts as a failure: a connection that was refused while a server was starting is none. A result that is
 // not whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
-func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (Log, error) {
+func ParseLog(format string, open func() (io.ReadCloser, error), rules []classify.Rule) (Log, error) {
 	log := Log{Samples: []Sample{}, Warnings: []Warning{}}
 	guessed := format == "auto"
 	if guessed {
@@ -49,7 +53,7 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 		after = max(after, s.Line)
 	}
 	switch {
-	case log.Failure != nil && log.Failure.Rule != ruleIncomplete:
+	case log.Failure != nil && log.Failure.Rule != invalid.Incomplete:
 		return log, nil // a count of requests says more than any line
 	case len(log.Samples) > 0 && after == 0 && format != "gobench":
 		return log, nil // the strings of a document are data
@@ -57,8 +61,8 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []Rule) (
 		after = 0 // something before the result may be why it is not whole
 	}
 	_, err := pass(open, func(f io.Reader) (bool, error) {
-		m, ok, err := classify(rules, "", f, after)
-		if ok && (log.Failure == nil || !m.wrapper) {
+		m, ok, err := classify.After(rules, after, f)
+		if ok && (log.Failure == nil || !m.Wrapper) {
 			log.Failure = &m
 		}
 		return ok, err

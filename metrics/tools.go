@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
@@ -61,11 +62,11 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	asked = max(asked, float64(askedBy(text(object(d["run_info"])["cli_command"]))), float64(r.command))
 	switch {
 	case d["was_cancelled"] == true:
-		r.fail(ruleFailed, "was_cancelled is true: the run was ended early")
+		r.fail(invalid.RequestsFailed, "was_cancelled is true: the run was ended early")
 	case counted && done == 0:
-		r.fail(ruleNone, "0 of %.0f requests succeeded", max(asked, failed))
+		r.fail(invalid.NoneSucceeded, "0 of %.0f requests succeeded", max(asked, failed))
 	case failed > 0 || counted && asked > done:
-		r.fail(ruleFailed, "%.0f of %.0f requests succeeded", done, max(asked, done+failed))
+		r.fail(invalid.RequestsFailed, "%.0f of %.0f requests succeeded", done, max(asked, done+failed))
 	}
 	return true
 }
@@ -99,7 +100,8 @@ func readHyperfine(r *toolReading, d map[string]any) bool {
 		}
 		for i, code := range list(of["exit_codes"], 1_000_000) {
 			if n, ok := code.(json.Number); !ok || n.String() != "0" {
-				r.fail(ruleFailed, "run %d of %q ended with exit status %v", i+1, lines.Clip(command, maxLabel), code)
+				r.fail(invalid.RequestsFailed, "run %d of %q ended with exit status %v", i+1,
+					lines.Clip(command, maxLabel), code)
 				break
 			}
 		}
@@ -206,7 +208,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 		}
 		if of["error_occurred"] == true {
 			found = true
-			r.fail(ruleFailed, "%s: %s", name, text(of["error_message"]))
+			r.fail(invalid.RequestsFailed, "%s: %s", name, text(of["error_message"]))
 			continue
 		}
 		aggregate := text(of["run_type"]) == "aggregate"

@@ -45,7 +45,7 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	log, err := metrics.ParseLog(o.format, open, rules)
+	log, err := metrics.ParseLog(o.format, open, rules.List)
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", name, err)
 	}
@@ -60,22 +60,20 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 }
 
 // rules returns the failure rules: the rules of the project, if there is a valid one, and then the built-in rules.
-func (a *app) rules() ([]metrics.Rule, error) {
+func (a *app) rules() (diagnosis.Rules, error) {
 	p, err := a.place()
 	if err != nil {
-		rules, err := diagnosis.NewRules(nil, nil)
-		return rules.List, err
+		return diagnosis.NewRules(nil, nil)
 	}
 	options, err := a.options(p, nil)
 	if err != nil {
-		return nil, err
+		return diagnosis.Rules{}, err
 	}
 	var own []hclspec.FailureRule
 	if spec, _, _ := hclspec.Load(options); spec != nil {
 		own = spec.Failures
 	}
-	rules, err := diagnosis.NewRules(own, nil)
-	return rules.List, err
+	return diagnosis.NewRules(own, nil)
 }
 
 func (a *app) parseText(log metrics.Log) {

@@ -1,4 +1,5 @@
-package metrics
+// Package classify finds out why a command failed: it tries the rules of known failures on the lines of its log.
+package classify
 
 import (
 	"fmt"
@@ -25,18 +26,23 @@ type Match struct {
 	Line     int           `json:"line"`     // 1-based; 0: what was read has no lines
 	Remedy   string        `json:"remedy,omitempty"`
 
-	wrapper bool
+	Wrapper bool `json:"-"` // the rule only says that something failed
 }
 
-// Classify finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
+// Log finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
 // log. Rules that match warnings only come after those, and wrappers come last. The evidence is the first line that
-// the rule matches. An empty stage passes every rule. Classify reads the log once; the error is the reader's.
-func Classify(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
-	return classify(rules, stage, log, 0)
+// the rule matches. An empty stage passes every rule. Log reads the log once; the error is the reader's.
+func Log(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
+	return find(rules, stage, log, 0)
 }
 
-// classify is Classify for the lines after a given one.
-func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool, error) {
+// After is Log for the lines after a given one, at any stage.
+func After(rules []Rule, line int, log io.Reader) (Match, bool, error) {
+	return find(rules, "", log, line)
+}
+
+// find is Log for the lines after a given one.
+func find(rules []Rule, stage string, log io.Reader, after int) (Match, bool, error) {
 	var order []Rule
 	specific := 0
 	for _, wrapper := range []bool{false, true} {
@@ -68,7 +74,7 @@ func classify(rules []Rule, stage string, log io.Reader, after int) (Match, bool
 	}
 	r := order[best.rule]
 	m := Match{Rule: r.Name, Class: r.Class, Evidence: best.evidence, Line: best.line, Remedy: r.Remedy,
-		wrapper: r.Wrapper}
+		Wrapper: r.Wrapper}
 	if len(r.Stages) > 0 {
 		m.Stage = r.Stages[0]
 	}

@@ -1,4 +1,4 @@
-package metrics
+package classify
 
 import (
 	"bytes"

@@ -1,9 +1,8 @@
-package metrics
+package classify
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"regexp/syntax"
@@ -13,11 +12,10 @@ import (
 	"testing/iotest"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
-
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/metrics/lines"
+	"pgregory.net/rapid"
 )
 
 func rule(name, match string) Rule {
@@ -44,13 +42,13 @@ func TestTheFirstRuleDecides(t *testing.T) {
 		{"run", "50%\r51%\ran error\r\nmore", "general", 1},
 		{"run", "2026-11-21T00:44:00Z \x1b[31mer\x00ror\x1b[0m", "general", 1},
 	} {
-		m, ok, err := Classify(rules, c.stage, strings.NewReader(c.log))
+		m, ok, err := Log(rules, c.stage, strings.NewReader(c.log))
 		if err != nil || ok != (c.want != "") || m.Rule != c.want || m.Line != c.line {
 			t.Errorf("%s %q: %+v, %v, %v; want %s in line %d", c.stage, c.log, m, ok, err, c.want, c.line)
 		}
 	}
 	broken := errors.New("broken")
-	if _, ok, err := Classify(rules, "run", io.MultiReader(strings.NewReader("error\n"),
+	if _, ok, err := Log(rules, "run", io.MultiReader(strings.NewReader("error\n"),
 		iotest.ErrReader(broken))); ok || !errors.Is(err, broken) {
 		t.Error("a log that could not be read to its end is no evidence:", ok, err)
 	}
@@ -62,29 +60,24 @@ func TestEvidence(t *testing.T) {
 		"  \x1b[1mfatal:\x1b[0m \tno\x07 space \n": "fatal:  no space",
 		"\xff fatal: ok": "\ufffd fatal: ok",
 	} {
-		m, ok, _ := Classify([]Rule{rule("r", "fatal")}, "", strings.NewReader(log))
+		m, ok, _ := Log([]Rule{rule("r", "fatal")}, "", strings.NewReader(log))
 		if !ok || m.Evidence != want {
 			t.Errorf("%q: %q, want %q", log, m.Evidence, want)
 		}
 	}
 	long := strings.Repeat("é", 5000) + "fatal" + strings.Repeat("ü", 5000)
-	m, _, _ := Classify([]Rule{rule("r", "fatal")}, "", strings.NewReader(long))
+	m, _, _ := Log([]Rule{rule("r", "fatal")}, "", strings.NewReader(long))
 	if len(m.Evidence) > lines.MaxEvidence || !strings.Contains(m.Evidence, "fatal") || !utf8.ValidString(m.Evidence) {
 		t.Errorf("%d bytes: %s", len(m.Evidence), m.Evidence)
 	}
 }
 
-// Lines without end cost bounded memory, are told of, and do not shift the numbers of those after them.
+// Lines without end cost bounded memory, and do not shift the numbers of those after them.
 func TestLongLines(t *testing.T) {
 	log := io.MultiReader(strings.NewReader("first\n"), io.LimitReader(zeros{}, 5<<20), strings.NewReader("\nfatal\n"))
-	m, ok, err := Classify([]Rule{rule("r", "fatal")}, "", log)
+	m, ok, err := Log([]Rule{rule("r", "fatal")}, "", log)
 	if !ok || err != nil || m.Line != 3 {
 		t.Errorf("%+v %v %v", m, ok, err)
-	}
-	r := parse(t, redis{}, strings.Repeat("x", lines.Max)+"\n"+strings.Repeat("y",
-		lines.Max+1)+"\nSET: 1 requests per second\n")
-	if len(r.Samples) != 2 || r.Samples[0].Line != 3 || len(r.Warnings) != 1 || r.Warnings[0].Line != 2 {
-		t.Errorf("%+v", r)
 	}
 }
 
@@ -102,52 +95,12 @@ func TestRequiredWordsHideNothing(t *testing.T) {
 		}
 		lines := rapid.SliceOf(rapid.StringMatching(`[abcABC]{0,12}`)).Draw(t, "lines")
 		r := rule("r", expression)
-		_, found, err := Classify([]Rule{r}, "", strings.NewReader(strings.Join(lines, "\n")))
+		_, found, err := Log([]Rule{r}, "", strings.NewReader(strings.Join(lines, "\n")))
 		if want := slices.ContainsFunc(lines, r.Pattern.MatchString); err != nil || found != want &&
 			strings.Join(lines, "") != "" {
 			t.Fatalf("%s on %q: %v, want %v, %v", expression, lines, found, want, err)
 		}
 	})
-}
-
-// A log is a failure only after its last result.
-func TestParseLog(t *testing.T) {
-	refused := rule("refused", "refused")
-	refused.Class, refused.Stages, refused.Remedy = failure.Transient, []string{"run", "start"}, "wait"
-	rules := []Rule{refused}
-	for _, c := range []struct{ name, format, log, detected, failure string }{
-		{"nothing", "auto", "hello\n", "", ""},
-		{"a failure", "auto", "hello\nConnection refused\n", "", "run: Connection refused (2)"},
-		{"refused while starting", "auto", "refused\nBenchmarkX 1 2 ns/op\n", "gobench", ""},
-		{"refused afterwards", "auto", "refused\nBenchmarkX 1 2 ns/op\nrefused again", "gobench",
-			"run: refused again (3)"},
-		{"a document speaks of one", "auto", `{"a": 1, "b": "refused"}`, "json", ""},
-		{"declared", "redis", "refused", "redis-benchmark", "run: refused (1)"},
-		{"a table", "auto", "refused\nThroughput: 1.5 requests/s, 3 tokens/s\nrefused", "vllm-throughput",
-			"run: refused (3)"},
-		{"requests failed", "auto",
-			"refused\n= Serving Benchmark Result =\nSuccessful requests: 1\nFailed requests: 2\nrefused\n",
-			"vllm-serving", "run: 1 of 3 requests succeeded (3)"},
-		{"no count, and why", "auto", "refused\n= Serving Benchmark Result =\n", "vllm-serving", "run: refused (1)"},
-		{"no count", "auto", "= Serving Benchmark Result =\n", "vllm-serving",
-			"parse: the result has no count of successful requests (0)"},
-	} {
-		log, err := ParseLog(c.format, func() (io.ReadCloser, error) {
-			return io.NopCloser(strings.NewReader(c.log)), nil
-		}, rules)
-		failure := ""
-		if f := log.Failure; f != nil {
-			failure = fmt.Sprintf("%s: %s (%d)", f.Stage, f.Evidence, f.Line)
-		}
-		if err != nil || log.Detected != c.detected || failure != c.failure {
-			t.Errorf("%s: %+v %s %v", c.name, log, failure, err)
-		}
-	}
-	if _, err := ParseLog("xml", func() (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader("")), nil
-	}, nil); err == nil {
-		t.Error("an unknown format is accepted")
-	}
 }
 
 func FuzzClassify(f *testing.F) {
@@ -162,7 +115,7 @@ func FuzzClassify(f *testing.F) {
 		var m Match
 		var ok bool
 		fuzzing.Frugal(t, len(log), func() {
-			m, ok, err = Classify([]Rule{{Pattern: re}}, "run", bytes.NewReader(log))
+			m, ok, err = Log([]Rule{{Pattern: re}}, "run", bytes.NewReader(log))
 		})
 		if err != nil || len(m.Evidence) > lines.MaxEvidence || !utf8.ValidString(m.Evidence) ||
 			strings.ContainsAny(m.Evidence, "\x00\x1b\r\n\t") || ok != (m.Line > 0) {
