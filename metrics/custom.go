@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -108,7 +109,7 @@ func (c custom) parse(to *collector, file string, out Output) error {
 		defer f.Close()
 		r = f
 	}
-	var t tail
+	var t jsondoc.Tail
 	paths := slices.ContainsFunc(c.definitions, func(d Definition) bool { return d.File == file && d.JSON != "" })
 	if paths {
 		r = io.TeeReader(r, &t)
@@ -127,12 +128,12 @@ func (c custom) parse(to *collector, file string, out Output) error {
 	to.ending(l)
 	if paths {
 		before := newEarlier()
-		document := t.each(to, func(document any) {
+		document := to.documents(&t, func(document any) {
 			for _, d := range c.definitions {
 				if d.JSON == "" || d.File != file {
 					continue
 				}
-				if v, ok := follow(document, pathParts(d.JSON)); ok {
+				if v, ok := jsondoc.Follow(document, jsondoc.Parts(d.JSON)); ok {
 					before.note(d.Name, v)
 				}
 			}
@@ -239,15 +240,15 @@ func (c custom) paths(to *collector, file string, document any) {
 		if d.JSON == "" || d.File != file || document == nil {
 			continue
 		}
-		v, ok := follow(document, pathParts(d.JSON))
+		v, ok := jsondoc.Follow(document, jsondoc.Parts(d.JSON))
 		if !ok {
 			to.warnOf(NotFound, d.Name, 0, "%s: nothing at %s", d.Name, d.JSON)
-			for _, l := range leaves(document, "", nil, maxLabels) {
-				to.label(l.path)
+			for _, l := range jsondoc.Leaves(document, maxLabels) {
+				to.label(l.Path)
 			}
 			continue
 		}
-		text, remark, err := digits(v)
+		text, remark, err := jsondoc.Digits(v)
 		if err != nil {
 			to.refuse(d.Name, 0, fmt.Sprintf("%s %v", d.JSON, err))
 			continue

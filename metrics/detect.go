@@ -7,8 +7,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/origin"
 )
 
 // Detect returns the format of an output: gobench, redis, vllm, sglang, the format of a JSON file (aiperf, hyperfine,
@@ -17,7 +19,7 @@ import (
 func Detect(r io.Reader) (string, error) {
 	l := lines.New(r)
 	document := false
-	results, keys := newInferenceReading("vllm"), newKeySearch()
+	results, keys := newInferenceReading("vllm"), origin.NewSearch()
 	for l.Next() {
 		line := l.Bytes()
 		if len(line) == 0 {
@@ -34,7 +36,7 @@ func Detect(r io.Reader) (string, error) {
 			}
 			return results.tool, nil
 		}
-		if format := keys.line(line); format != "" {
+		if format := keys.Line(line); format != "" {
 			return format, nil
 		}
 		text := bytes.TrimLeft(line, " ")
@@ -116,7 +118,7 @@ func detectAgain(r io.Reader) (format string, again io.Reader, err error) {
 	var read bytes.Buffer
 	format, err = Detect(io.TeeReader(r, &bounded{&read}))
 	if errors.Is(err, errBounded) {
-		err = fmt.Errorf("no format recognised in the first %d MiB: declare it", maxDocument>>20)
+		err = fmt.Errorf("no format recognised in the first %d MiB: declare it", jsondoc.MaxTail>>20)
 	}
 	return format, io.MultiReader(&read, r), err
 }
@@ -127,7 +129,7 @@ var errBounded = errors.New("too much to keep")
 type bounded struct{ buf *bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.buf.Len()+len(p) > maxDocument {
+	if b.buf.Len()+len(p) > jsondoc.MaxTail {
 		return 0, errBounded
 	}
 	return b.buf.Write(p)

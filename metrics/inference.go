@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
@@ -20,8 +20,8 @@ type inference struct{ tool string }
 
 func (p inference) Parse(out Output) (Result, error) {
 	r := newInferenceReading(p.tool)
-	var t tail
-	l := lines.New(io.TeeReader(out.Stdout, &fromBrace{to: &t}))
+	var t jsondoc.Tail
+	l := lines.New(io.TeeReader(out.Stdout, jsondoc.FromBrace(&t)))
 	for l.Next() {
 		r.line(l.Bytes(), l.Number)
 	}
@@ -33,40 +33,18 @@ func (p inference) Parse(out Output) (Result, error) {
 			lines.Max>>10)
 	}
 	r.ended = !l.Unterminated || l.Number != r.last.number
-	t.trim()
-	if d := r.documents(t.buf); d != nil {
+	if d := r.documents(t.Bytes()); d != nil {
 		d.asked.command = askedBy(out.Command)
 		return d.result(), nil
 	}
-	if !r.marked && len(r.pairs) == 0 && isInferenceDocument(t.buf) {
+	if !r.marked && len(r.pairs) == 0 && isInferenceDocument(t.Bytes()) {
 		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the JSON document ends before its last bracket")
 	}
-	if t.dropped {
-		r.warn(0, "longer than %d MiB: only its end was searched for a document", maxDocument>>20)
+	if t.Dropped() {
+		r.warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
 	}
 	r.asked.command = askedBy(out.Command)
 	return r.result(), nil
-}
-
-// fromBrace passes on the bytes from the first brace on: a log without a document costs no memory.
-type fromBrace struct {
-	to   io.Writer
-	open bool
-}
-
-func (w *fromBrace) Write(p []byte) (int, error) {
-	n := len(p)
-	if !w.open {
-		at := bytes.IndexByte(p, '{')
-		if at < 0 {
-			return n, nil
-		}
-		w.open, p = true, p[at:]
-	}
-	if _, err := w.to.Write(p); err != nil {
-		return 0, err
-	}
-	return n, nil
 }
 
 // inferenceReading is the state of the parser after some lines, or after a document.

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/origin"
 )
 
 // inferenceKey is the metric that one key of a result file gives.
@@ -139,7 +140,7 @@ func (r *inferenceReading) pair(text string, n int) bool {
 
 // fragment reads the lines of a document without its brackets. A document with the first bracket ends too early.
 func (r *inferenceReading) fragment() {
-	tool, mode := inferenceDocument(r.pairs)
+	tool, mode := origin.Of(r.pairs)
 	if mode == "" {
 		return
 	}
@@ -169,7 +170,7 @@ func (r *inferenceReading) dictionary(text string) bool {
 	if !ok {
 		return false
 	}
-	tool, mode := inferenceDocument(document)
+	tool, mode := origin.Of(document)
 	if tool != "sglang" {
 		return false
 	}
@@ -177,27 +178,11 @@ func (r *inferenceReading) dictionary(text string) bool {
 	return true
 }
 
-// inferenceDocument says which tool wrote a document, and what it measured; empty when neither vLLM nor SGLang did.
-func inferenceDocument(d map[string]any) (tool, mode string) {
-	has := func(keys []string) bool {
-		return !slices.ContainsFunc(keys, func(key string) bool { _, ok := d[key]; return !ok })
-	}
-	for _, f := range documentFormats() {
-		if f.mode != "" && has(f.keys) {
-			return f.name, f.mode
-		}
-	}
-	if has([]string{"mode", "overall", "num_prompts"}) {
-		return "vllm", "serving"
-	}
-	return "", ""
-}
-
 // isInferenceDocument says whether a text has the keys of a result file, whole or not.
 func isInferenceDocument(src []byte) bool {
-	keys := newKeySearch()
+	keys := origin.NewSearch()
 	for l := lines.New(bytes.NewReader(src)); l.Next(); {
-		if format := keys.line(l.Bytes()); format != "" {
+		if format := keys.Line(l.Bytes()); format != "" {
 			return format == "vllm" || format == "sglang"
 		}
 	}
@@ -213,7 +198,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 		if !ok {
 			return
 		}
-		tool, mode := inferenceDocument(d)
+		tool, mode := origin.Of(d)
 		if mode == "" {
 			return
 		}
@@ -225,7 +210,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 		found.document(tool, mode, d)
 	}
 	_, cut := jsondoc.Each(src, func(document any) {
-		for _, item := range list(document, maxSamples) {
+		for _, item := range jsondoc.List(document, maxSamples) {
 			take(item)
 		}
 		take(document)
@@ -273,7 +258,7 @@ func (r *inferenceReading) document(tool, mode string, d map[string]any) {
 	if v, ok := d["rtfx"].(json.Number); ok && strings.Trim(v.String(), "0.") != "" {
 		r.take("rtfx", "", v)
 	}
-	for i, v := range list(d["spec_decode_per_position_acceptance_rates"], 20) {
+	for i, v := range jsondoc.List(d["spec_decode_per_position_acceptance_rates"], 20) {
 		if n, ok := v.(json.Number); ok {
 			if rate, err := n.Float64(); err == nil {
 				percent := json.Number(strconv.FormatFloat(number.Round(100*rate), 'g', -1, 64))
@@ -293,7 +278,7 @@ func (r *inferenceReading) take(metric, unit string, v any) {
 	if v == nil {
 		return
 	}
-	text, _, err := digits(v)
+	text, _, err := jsondoc.Digits(v)
 	if printed, ok := v.(string); ok && err != nil {
 		if text = printed; printed == jsondoc.NotFinite {
 			text = "NaN"
@@ -328,7 +313,7 @@ func (r *inferenceReading) startupDocument(d map[string]any) {
 
 // requestErrors reads the list of errors, which has one text for each request.
 func (r *inferenceReading) requestErrors(d map[string]any) {
-	errors := list(d["errors"], 10_000_000)
+	errors := jsondoc.List(d["errors"], 10_000_000)
 	failed := 0
 	first := ""
 	for _, e := range errors {
@@ -342,10 +327,4 @@ func (r *inferenceReading) requestErrors(d map[string]any) {
 	if failed > 0 && r.partly == nil {
 		r.partly = invalid.New(invalid.RequestsFailed, 0, "%d of %d requests failed: %s", failed, len(errors), first)
 	}
-}
-
-// list is the beginning of a list in a document.
-func list(v any, most int) []any {
-	all, _ := v.([]any)
-	return all[:min(len(all), most)]
 }

@@ -15,32 +15,32 @@ import (
 type jsonLeaves struct{}
 
 func (jsonLeaves) Parse(out Output) (Result, error) {
-	var t tail
+	var t jsondoc.Tail
 	if _, err := io.Copy(&t, out.Stdout); err != nil {
 		return Result{}, fmt.Errorf("json: %w", err)
 	}
 	c := newCollector("json")
 	before := newEarlier()
-	document := t.each(c, func(document any) {
-		all := leaves(document, "", nil, maxSamples+1)
+	document := c.documents(&t, func(document any) {
+		all := jsondoc.Leaves(document, maxSamples+1)
 		before.full = before.full || len(all) > maxSamples
 		for _, l := range all {
-			before.note(l.path, l.value)
+			before.note(l.Path, l.Value)
 		}
 	})
-	all := leaves(document, "", nil, maxSamples+1)
+	all := jsondoc.Leaves(document, maxSamples+1)
 	for _, l := range all[:min(len(all), maxSamples)] {
-		if n, ok := l.value.(json.Number); ok {
-			c.add(l.path, n.String(), pathUnit(l.path), 0)
+		if n, ok := l.Value.(json.Number); ok {
+			c.add(l.Path, n.String(), pathUnit(l.Path), 0)
 			continue
 		}
-		text, remark, err := digits(l.value)
+		text, remark, err := jsondoc.Digits(l.Value)
 		switch {
 		case err == number.ErrInfinite:
-			c.warn(0, "%s: %v", l.path, err)
+			c.warn(0, "%s: %v", l.Path, err)
 		case err == nil:
-			c.warn(0, "%s: %s", l.path, remark)
-			c.add(l.path, text, pathUnit(l.path), 0)
+			c.warn(0, "%s: %s", l.Path, remark)
+			c.add(l.Path, text, pathUnit(l.Path), 0)
 		}
 	}
 	if len(all) > maxSamples {
@@ -61,7 +61,7 @@ func newEarlier() earlier { return earlier{firsts: map[string]Sample{}, others: 
 
 // note keeps the first value of a metric, and the first one that differs from it.
 func (e *earlier) note(metric string, value any) {
-	text, _, err := digits(value)
+	text, _, err := jsondoc.Digits(value)
 	v := math.NaN()
 	switch value := value.(type) {
 	case json.Number:
@@ -93,14 +93,13 @@ func (e *earlier) note(metric string, value any) {
 // noDocument is the warning of an output that looked as if there were JSON in it.
 const noDocument = "no JSON object or array found"
 
-// each calls found for every JSON document of what was written, returns the last one, and warns about what is odd.
-func (t *tail) each(c *collector, found func(any)) any {
-	t.trim()
-	if t.dropped {
-		c.warn(0, "longer than %d MiB: only its end was searched for a document", maxDocument>>20)
+// documents calls found for every JSON document of what was written, returns the last one, and warns about what is odd.
+func (c *collector) documents(t *jsondoc.Tail, found func(any)) any {
+	if t.Dropped() {
+		c.warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
 	}
-	document, cut := jsondoc.Each(t.buf, found)
-	if document != nil && (cut || t.dropped) {
+	document, cut := jsondoc.Each(t.Bytes(), found)
+	if document != nil && (cut || t.Dropped()) {
 		c.partly = "not all documents of the output were read"
 	}
 	switch {

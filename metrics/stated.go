@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/origin"
 )
 
 // Stated holds the amounts of work and the settings that an output states about its own run. Both sides of a comparison
@@ -41,21 +42,20 @@ const (
 func ReadStated(r io.Reader) (Stated, error) {
 	s := statedReading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(),
 		settingOf: settingNames()}
-	var t tail
-	l := lines.New(io.TeeReader(r, &fromBrace{to: &t}))
+	var t jsondoc.Tail
+	l := lines.New(io.TeeReader(r, jsondoc.FromBrace(&t)))
 	for l.Next() {
 		s.line(l.Bytes())
 	}
 	if err := l.Err(); err != nil {
 		return Stated{}, err
 	}
-	t.trim()
-	if s.keyed(t.buf) {
-		jsondoc.Each(t.buf, func(document any) {
-			for _, item := range list(document, maxSamples) {
-				s.document(object(item))
+	if s.keyed(t.Bytes()) {
+		jsondoc.Each(t.Bytes(), func(document any) {
+			for _, item := range jsondoc.List(document, maxSamples) {
+				s.document(jsondoc.Object(item))
 			}
-			s.document(object(document))
+			s.document(jsondoc.Object(document))
 		})
 	}
 	if s.procs != "" && s.procs != mixed {
@@ -244,7 +244,7 @@ func (s *statedReading) document(d map[string]any) {
 	if d == nil {
 		return
 	}
-	_, mode := inferenceDocument(d)
+	_, mode := origin.Of(d)
 	for _, key := range slices.Sorted(maps.Keys(d)) { // of several names for one count the last one holds
 		v := d[key]
 		if setting, ok := s.settingOf[key]; ok && (mode != "" || plausible(setting, v)) {
@@ -254,15 +254,15 @@ func (s *statedReading) document(d map[string]any) {
 			s.count(metric, v)
 		}
 		if slices.Contains([]string{"config", "args", "parameters", "settings", "engine_args"}, key) {
-			for name, value := range object(v) {
+			for name, value := range jsondoc.Object(v) {
 				if setting, ok := s.settingOf[name]; ok && d[name] == nil && plausible(setting, value) {
 					s.value(setting, value)
 				}
 			}
 		}
-		for _, inner := range slices.Sorted(maps.Keys(object(v))) {
+		for _, inner := range slices.Sorted(maps.Keys(jsondoc.Object(v))) {
 			if metric, ok := s.countOf[inner]; ok && d[inner] == nil {
-				s.count(metric, object(v)[inner])
+				s.count(metric, jsondoc.Object(v)[inner])
 			}
 		}
 	}
@@ -272,7 +272,7 @@ func (s *statedReading) document(d map[string]any) {
 	if v, ok := d["duration"]; ok && mode == "serving" {
 		s.count("benchmark_duration", v)
 	}
-	if v, ok := follow(d, []string{"context", "library_build_type"}); ok {
+	if v, ok := jsondoc.Follow(d, []string{"context", "library_build_type"}); ok {
 		s.value("library_build_type", v)
 	}
 	for path, setting := range map[string]string{
@@ -281,7 +281,7 @@ func (s *statedReading) document(d map[string]any) {
 		"loadgen.request_rate": "request_rate", "loadgen.request_count": "requests",
 		"loadgen.warmup_request_count": "warmup_requests",
 	} {
-		if v, ok := follow(d["input_config"], strings.Split(path, ".")); ok {
+		if v, ok := jsondoc.Follow(d["input_config"], strings.Split(path, ".")); ok {
 			s.value(setting, v)
 		}
 	}
@@ -331,7 +331,7 @@ func (s *statedReading) count(metric string, v any) {
 
 // value notes a setting of a document. A list is its members.
 func (s *statedReading) value(setting string, v any) {
-	for _, item := range list(v, maxSettings) {
+	for _, item := range jsondoc.List(v, maxSettings) {
 		s.set(setting, scalar(item))
 	}
 	s.set(setting, scalar(v))

@@ -26,7 +26,7 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	}
 	found := false
 	for _, key := range slices.Sorted(maps.Keys(d)) {
-		of := object(d[key])
+		of := jsondoc.Object(d[key])
 		unit, ok := of["unit"].(string)
 		if !ok || of["avg"] == nil {
 			continue
@@ -54,12 +54,12 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	done, counted := r.number("successful_requests")
 	failed, _ := r.number("failed_requests")
 	asked := 0.0
-	if n, ok := follow(d, []string{"input_config", "loadgen", "request_count"}); ok {
-		if count, _, err := digits(n); err == nil {
+	if n, ok := jsondoc.Follow(d, []string{"input_config", "loadgen", "request_count"}); ok {
+		if count, _, err := jsondoc.Digits(n); err == nil {
 			asked, _ = number.Parse(count)
 		}
 	}
-	asked = max(asked, float64(askedBy(text(object(d["run_info"])["cli_command"]))), float64(r.command))
+	asked = max(asked, float64(askedBy(jsondoc.Text(jsondoc.Object(d["run_info"])["cli_command"]))), float64(r.command))
 	switch {
 	case d["was_cancelled"] == true:
 		r.fail(invalid.RequestsFailed, "was_cancelled is true: the run was ended early")
@@ -82,11 +82,11 @@ func times() [][2]string {
 // readHyperfine reads hyperfine --export-json. The times are in seconds. With several commands, each name begins with
 // its command.
 func readHyperfine(r *toolReading, d map[string]any) bool {
-	results := list(d["results"], maxSamples)
+	results := jsondoc.List(d["results"], maxSamples)
 	found := false
 	for _, item := range results {
-		of := object(item)
-		command := text(of["command"])
+		of := jsondoc.Object(item)
+		command := jsondoc.Text(of["command"])
 		if command == "" || of["mean"] == nil {
 			continue
 		}
@@ -98,7 +98,7 @@ func readHyperfine(r *toolReading, d map[string]any) bool {
 		for _, k := range append(times(), [2]string{"user", "time_user"}, [2]string{"system", "time_system"}) {
 			r.take(name, k[1], "s", of[k[0]])
 		}
-		for i, code := range list(of["exit_codes"], 1_000_000) {
+		for i, code := range jsondoc.List(of["exit_codes"], 1_000_000) {
 			if n, ok := code.(json.Number); !ok || n.String() != "0" {
 				r.fail(invalid.RequestsFailed, "run %d of %q ended with exit status %v", i+1,
 					lines.Clip(command, maxLabel), code)
@@ -111,13 +111,13 @@ func readHyperfine(r *toolReading, d map[string]any) bool {
 
 // readPytest reads pytest --benchmark-json. The times are in seconds.
 func readPytest(r *toolReading, d map[string]any) bool {
-	if object(d["machine_info"]) == nil {
+	if jsondoc.Object(d["machine_info"]) == nil {
 		return false
 	}
-	benchmarks, found := list(d["benchmarks"], maxSamples), false
+	benchmarks, found := jsondoc.List(d["benchmarks"], maxSamples), false
 	for _, item := range benchmarks {
-		of := object(item)
-		stats, name := object(of["stats"]), cmp.Or(text(of["name"]), text(of["fullname"]))
+		of := jsondoc.Object(item)
+		stats, name := jsondoc.Object(of["stats"]), cmp.Or(jsondoc.Text(of["name"]), jsondoc.Text(of["fullname"]))
 		if stats == nil {
 			continue
 		}
@@ -132,22 +132,22 @@ func readPytest(r *toolReading, d map[string]any) bool {
 
 // readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations are not among those of runs.
 func readPyperf(r *toolReading, d map[string]any) bool {
-	common := object(d["metadata"])
-	benchmarks, found := list(d["benchmarks"], maxSamples), false
+	common := jsondoc.Object(d["metadata"])
+	benchmarks, found := jsondoc.List(d["benchmarks"], maxSamples), false
 	for _, item := range benchmarks {
-		of := object(item)
-		own := object(of["metadata"])
+		of := jsondoc.Object(item)
+		own := jsondoc.Object(of["metadata"])
 		var values []float64
-		runs := list(of["runs"], 1_000_000)
+		runs := jsondoc.List(of["runs"], 1_000_000)
 		for _, run := range runs {
-			values = append(values, floats(object(run)["values"])...)
+			values = append(values, floats(jsondoc.Object(run)["values"])...)
 		}
 		if len(values) == 0 {
 			continue
 		}
 		found = true
-		name := cmp.Or(text(own["name"]), text(common["name"]))
-		unit := cmp.Or(text(own["unit"]), text(common["unit"]))
+		name := cmp.Or(jsondoc.Text(own["name"]), jsondoc.Text(common["name"]))
+		unit := cmp.Or(jsondoc.Text(own["unit"]), jsondoc.Text(common["unit"]))
 		part := "time"
 		switch unit {
 		case "byte":
@@ -167,7 +167,7 @@ func readPyperf(r *toolReading, d map[string]any) bool {
 
 // readGoogle reads --benchmark_format=json of Google Benchmark. Repetitions of a benchmark are one sample, their mean.
 func readGoogle(r *toolReading, d map[string]any) bool {
-	benchmarks := list(d["benchmarks"], 100_000)
+	benchmarks := jsondoc.List(d["benchmarks"], 100_000)
 	type row struct {
 		unit   string
 		values []float64
@@ -175,7 +175,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 	rows := map[[2]string]*row{}
 	var order [][2]string
 	add := func(name, part, unit string, v any) {
-		text, _, err := digits(v)
+		text, _, err := jsondoc.Digits(v)
 		if printed, ok := v.(string); ok && err != nil {
 			text = strings.Replace(printed, jsondoc.NotFinite, "NaN", 1)
 		} else if err != nil {
@@ -195,28 +195,28 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 	}
 	repeated := map[string]bool{}
 	for _, item := range benchmarks {
-		if of := object(item); text(of["run_type"]) != "aggregate" {
+		if of := jsondoc.Object(item); jsondoc.Text(of["run_type"]) != "aggregate" {
 			repeated[runName(of)] = true
 		}
 	}
 	found := false
 	for _, item := range benchmarks {
-		of := object(item)
+		of := jsondoc.Object(item)
 		name := runName(of)
 		if name == "" {
 			continue
 		}
 		if of["error_occurred"] == true {
 			found = true
-			r.fail(invalid.RequestsFailed, "%s: %s", name, text(of["error_message"]))
+			r.fail(invalid.RequestsFailed, "%s: %s", name, jsondoc.Text(of["error_message"]))
 			continue
 		}
-		aggregate := text(of["run_type"]) == "aggregate"
-		if of["real_time"] == nil || aggregate && (repeated[name] || text(of["aggregate_name"]) != "mean") {
+		aggregate := jsondoc.Text(of["run_type"]) == "aggregate"
+		if of["real_time"] == nil || aggregate && (repeated[name] || jsondoc.Text(of["aggregate_name"]) != "mean") {
 			continue
 		}
 		found = true
-		unit := units.Canonical(text(of["time_unit"]))
+		unit := units.Canonical(jsondoc.Text(of["time_unit"]))
 		add(name, "real_time", unit, of["real_time"])
 		add(name, "cpu_time", unit, of["cpu_time"])
 		add(name, "items_per_second", "items/s", of["items_per_second"])
@@ -230,4 +230,6 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 }
 
 // runName is the name of a benchmark without that of its aggregate.
-func runName(of map[string]any) string { return cmp.Or(text(of["run_name"]), text(of["name"])) }
+func runName(of map[string]any) string {
+	return cmp.Or(jsondoc.Text(of["run_name"]), jsondoc.Text(of["name"]))
+}
