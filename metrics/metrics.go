@@ -34,6 +34,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
 // Sample is one number as it was printed.
@@ -69,12 +70,12 @@ type Warning struct {
 
 // Result is what a Parser read from one run's output.
 type Result struct {
-	Format   string          // format and mode: vllm-serving, gobench, redis-benchmark, …; empty: none was recognised
-	Samples  []Sample        // in the order of the output, means last; one for each metric
-	Warnings []Warning       // at most 101
-	Labels   []string        // the metrics, then the labels that stood before numbers; at most 200
-	Failure  *classify.Match // why this is no valid result of a whole run; nil: nothing says so
-	Stated   Stated          // set by whoever reads the other outputs of the run, too, and by no Parser
+	Format   string           // format and mode: vllm-serving, gobench, redis-benchmark, …; empty: none is known
+	Samples  []Sample         // in the order of the output, means last; one for each metric
+	Warnings []Warning        // at most 101
+	Labels   []string         // the metrics, then the labels that stood before numbers; at most 200
+	Failure  *classify.Match  // why this is no valid result of a whole run; nil: nothing says so
+	Stated   stated.Statement // set by whoever reads the other outputs of the run, too, and by no Parser
 
 	// Doubts holds, by metric, why the output does not say one value of it: it has several ones, or one that nobody can
 	// read. A sample of such a metric must not decide anything. The texts are those of warnings.

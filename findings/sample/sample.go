@@ -83,7 +83,7 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 			all.Doubts[metric] = why
 		}
 	}
-	all.Stated, err = stated(spec, dir)
+	all.Stated, err = statement(spec, dir)
 	return all, err
 }
 

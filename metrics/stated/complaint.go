@@ -1,4 +1,4 @@
-package metrics
+package stated
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ const (
 	maxComplaint  = 120 // bytes of one
 )
 
-// statedComplaint is a line of an error or a warning, at its start or behind the time that a logger puts there.
-var statedComplaint = lazyregexp.New(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ ` +
+// complaint is a line of an error or a warning, at its start or behind the time that a logger puts there.
+var complaint = lazyregexp.New(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ ` +
 	`-]*)?[\[(]?(?:ERROR|Error|error|FATAL|Fatal|CRITICAL|WARNING|Warning|WARN)[\])]?(?:[: ]|$)` +
 	`|^Traceback \(most recent|^panic: |^[A-Za-z.]*(?:Error|Exception): `)
 
@@ -26,7 +26,7 @@ func complains(b []byte) bool {
 	for _, word := range []string{"rror", "ERROR", "WARN", "Warn", "Traceback", "panic", "atal", "FATAL", "CRITICAL",
 		"xception"} {
 		if bytes.Contains(b, []byte(word)) {
-			return statedComplaint().MatchString(strings.TrimSpace(string(b)))
+			return complaint().MatchString(strings.TrimSpace(string(b)))
 		}
 	}
 	return false

@@ -1,4 +1,4 @@
-package metrics
+package stated
 
 // countNames is the table of the labels and keys of counts.
 func countNames() map[string]string {

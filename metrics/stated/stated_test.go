@@ -1,8 +1,9 @@
-package metrics
+package stated
 
 import (
 	"bytes"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func TestWhatAnOutputStates(t *testing.T) {
 		"an engine's log": {"INFO Avg prompt throughput: 1.0 tokens/s, requests: 4\n", nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ReadStated(strings.NewReader(tt.text))
+			got, err := Read(strings.NewReader(tt.text))
 			if err != nil || !maps.Equal(got.Counts, tt.counts) || !maps.Equal(got.Settings, tt.settings) {
 				t.Errorf("%v, %v", got, err)
 			}
@@ -69,8 +70,9 @@ func TestWhatAnOutputStates(t *testing.T) {
 
 // What several outputs of one run state is one thing: counts of the first hold, settings of all.
 func TestOutputsOfOneRunAreMerged(t *testing.T) {
-	s := Stated{Counts: map[string]float64{"failed_requests": 1}, Settings: map[string]string{"request_rate": "1; 4"}}
-	s.Merge(Stated{Counts: map[string]float64{"failed_requests": 2, "successful_requests": 3},
+	s := Statement{Counts: map[string]float64{"failed_requests": 1},
+		Settings: map[string]string{"request_rate": "1; 4"}}
+	s.Merge(Statement{Counts: map[string]float64{"failed_requests": 2, "successful_requests": 3},
 		Settings: map[string]string{"request_rate": "2; 4", "model_id": "m"}})
 	if !maps.Equal(s.Counts, map[string]float64{"failed_requests": 1, "successful_requests": 3}) ||
 		!maps.Equal(s.Settings, map[string]string{"request_rate": "1; 2; 4", "model_id": "m"}) {
@@ -78,16 +80,16 @@ func TestOutputsOfOneRunAreMerged(t *testing.T) {
 	}
 }
 
-func FuzzStated(f *testing.F) {
-	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
+func FuzzRead(f *testing.F) {
+	inputs, _ := filepath.Glob("../testdata/*/*.[tj]*")
 	for _, input := range inputs {
-		f.Add(beginning(f, input))
+		f.Add(head(f, input))
 	}
 	f.Add([]byte("Namespace(model='m', request_rate=inf)\nrequests: 1e999\n" +
 		"{\"model\": [[\"a; b\"]], \"completed\": NaN}"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzing.Frugal(t, len(b), func() {
-			s, err := ReadStated(bytes.NewReader(b))
+			s, err := Read(bytes.NewReader(b))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,4 +100,13 @@ func FuzzStated(f *testing.F) {
 			}
 		})
 	})
+}
+
+// head is the first part of a captured output.
+func head(f *testing.F, path string) []byte {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return b[:min(len(b), 2<<10)]
 }

@@ -1,4 +1,5 @@
-package metrics
+// Package stated reads the settings and the amounts of work that an output states about its own run.
+package stated
 
 import (
 	"bytes"
@@ -19,9 +20,9 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/origin"
 )
 
-// Stated holds the amounts of work and the settings that an output states about its own run. Both sides of a comparison
-// must agree in them.
-type Stated struct {
+// Statement holds the amounts of work and the settings that an output states about its own run. Both sides of a
+// comparison must agree in them.
+type Statement struct {
 	// by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
 	Counts map[string]float64
 	// Complaints are the first different lines of errors and warnings, with # for digits.
@@ -35,12 +36,15 @@ const (
 	maxSetting  = 200 // bytes of a value
 	maxSettings = 16  // values of one setting
 	maxStated   = 512 // bytes of a line that states anything
+
+	maxItems     = 10_000 // members of a list that is a document
+	maxArguments = 200    // of one line
 )
 
-// ReadStated reads what an output states: in lines with the labels of known clients, in the arguments that a client
+// Read reads what an output states: in lines with the labels of known clients, in the arguments that a client
 // printed, and in JSON documents. An output that states nothing is no error.
-func ReadStated(r io.Reader) (Stated, error) {
-	s := statedReading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(),
+func Read(r io.Reader) (Statement, error) {
+	s := reading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(),
 		settingOf: settingNames()}
 	var t jsondoc.Tail
 	l := lines.New(io.TeeReader(r, jsondoc.FromBrace(&t)))
@@ -48,11 +52,11 @@ func ReadStated(r io.Reader) (Stated, error) {
 		s.line(l.Bytes())
 	}
 	if err := l.Err(); err != nil {
-		return Stated{}, err
+		return Statement{}, err
 	}
 	if s.keyed(t.Bytes()) {
 		jsondoc.Each(t.Bytes(), func(document any) {
-			for _, item := range jsondoc.List(document, maxSamples) {
+			for _, item := range jsondoc.List(document, maxItems) {
 				s.document(jsondoc.Object(item))
 			}
 			s.document(jsondoc.Object(document))
@@ -61,11 +65,11 @@ func ReadStated(r io.Reader) (Stated, error) {
 	if s.procs != "" && s.procs != mixed {
 		s.set("gomaxprocs", s.procs[1:])
 	}
-	return s.stated(), nil
+	return s.statement(), nil
 }
 
 // Merge adds what another output of the same run states. A count of the first one stays.
-func (s *Stated) Merge(other Stated) {
+func (s *Statement) Merge(other Statement) {
 	counts, settings := map[string]float64{}, map[string]string{}
 	maps.Copy(counts, other.Counts)
 	maps.Copy(counts, s.Counts)
@@ -82,8 +86,8 @@ func (s *Stated) Merge(other Stated) {
 	}
 }
 
-// statedReading is what was read so far.
-type statedReading struct {
+// reading is what was read so far.
+type reading struct {
 	counts     map[string]float64
 	settings   map[string]map[string]bool
 	inTable    bool
@@ -97,8 +101,8 @@ type statedReading struct {
 // mixed stands for several values.
 const mixed = "?"
 
-func (s *statedReading) stated() Stated {
-	made := Stated{Counts: s.counts, Settings: map[string]string{}, Complaints: s.complaints}
+func (s *reading) statement() Statement {
+	made := Statement{Counts: s.counts, Settings: map[string]string{}, Complaints: s.complaints}
 	for name, values := range s.settings {
 		made.Settings[name] = strings.Join(slices.Sorted(maps.Keys(values)), "; ")
 	}
@@ -106,15 +110,15 @@ func (s *statedReading) stated() Stated {
 }
 
 var (
-	statedDone    = lazyregexp.New(`^([0-9]+) requests completed in ([0-9.]+) seconds$`)
-	statedSetting = lazyregexp.New(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per ` +
+	done   = lazyregexp.New(`^([0-9]+) requests completed in ([0-9.]+) seconds$`)
+	amount = lazyregexp.New(`^([0-9]+) +(parallel clients|bytes payload|Threads|Connections per ` +
 		`thread|Requests per client)$`)
-	statedLabel  = lazyregexp.New(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
-	statedArg    = lazyregexp.New(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
-	statedBenchN = lazyregexp.New(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
+	label     = lazyregexp.New(`^"?([A-Za-z][A-Za-z0-9 _()/-]{1,48}?)"?\s*[:=]\s*(\S.*)$`)
+	argument  = lazyregexp.New(`[(, ]([a-z_]+)=('[^']{0,200}'|"[^"]{0,200}"|[^,'"()\[\] ]{1,40})`)
+	benchmark = lazyregexp.New(`^Benchmark\S*?(-[0-9]+)?\s+[0-9]+\s+[0-9.]`)
 )
 
-func (s *statedReading) line(b []byte) {
+func (s *reading) line(b []byte) {
 	if complains(b) {
 		s.complaints = complain(s.complaints, strings.TrimSpace(string(b[:min(len(b), maxStated)])))
 	}
@@ -135,7 +139,7 @@ func (s *statedReading) line(b []byte) {
 	}
 	switch first := text[:min(len(text), 1)]; {
 	case strings.HasPrefix(text, "Benchmark"):
-		if m := statedBenchN().FindStringSubmatch(text); m != nil {
+		if m := benchmark().FindStringSubmatch(text); m != nil {
 			s.bench(m[1])
 			return
 		}
@@ -144,12 +148,12 @@ func (s *statedReading) line(b []byte) {
 		s.set(name, value)
 		return
 	case first >= "0" && first <= "9":
-		if m := statedDone().FindStringSubmatch(text); m != nil {
+		if m := done().FindStringSubmatch(text); m != nil {
 			s.set("requests", m[1])
 			if v, err := number.Parse(m[2]); err == nil { // one test after the other
 				s.counts["benchmark_duration"] += v
 			}
-		} else if m := statedSetting().FindStringSubmatch(text); m != nil {
+		} else if m := amount().FindStringSubmatch(text); m != nil {
 			s.set(names.Slug(m[2]), m[1])
 		}
 		return
@@ -157,13 +161,13 @@ func (s *statedReading) line(b []byte) {
 	if !strings.ContainsAny(text, ":=") {
 		return
 	}
-	if m := statedLabel().FindStringSubmatch(text); m != nil {
+	if m := label().FindStringSubmatch(text); m != nil {
 		s.labelled(names.Slug(m[1]), strings.TrimRight(m[2], " ,"))
 	}
 }
 
 // bench notes the number of processors in the name of a Go benchmark.
-func (s *statedReading) bench(suffix string) {
+func (s *reading) bench(suffix string) {
 	if s.benches++; s.benches == 1 {
 		s.procs = suffix
 	} else if s.procs != suffix {
@@ -172,7 +176,7 @@ func (s *statedReading) bench(suffix string) {
 }
 
 // labelled reads a label and what stands behind it.
-func (s *statedReading) labelled(label, rest string) {
+func (s *reading) labelled(label, rest string) {
 	if metric, ok := s.countOf[label]; ok {
 		digits, behind := number.Leading(rest)
 		behind = strings.TrimSpace(behind)
@@ -216,8 +220,8 @@ func wholeNumber(digits string) bool {
 }
 
 // arguments reads the arguments that a Python program printed.
-func (s *statedReading) arguments(text string) {
-	for _, m := range statedArg().FindAllStringSubmatch(text, maxLabels) {
+func (s *reading) arguments(text string) {
+	for _, m := range argument().FindAllStringSubmatch(text, maxArguments) {
 		if setting, ok := s.settingOf[m[1]]; ok {
 			s.set(setting, strings.Trim(m[2], `'"`))
 		}
@@ -225,7 +229,7 @@ func (s *statedReading) arguments(text string) {
 }
 
 // keyed says whether a text has a key that document reads.
-func (s *statedReading) keyed(src []byte) bool {
+func (s *reading) keyed(src []byte) bool {
 	has := func(names map[string]string) bool {
 		for name := range names {
 			if bytes.Contains(src, []byte(`"`+name+`"`)) {
@@ -240,7 +244,7 @@ func (s *statedReading) keyed(src []byte) bool {
 
 // document reads a JSON document. Keys of documents that no known program wrote count as far as they can hardly mean
 // anything else.
-func (s *statedReading) document(d map[string]any) {
+func (s *reading) document(d map[string]any) {
 	if d == nil {
 		return
 	}
@@ -304,7 +308,7 @@ func plausible(setting string, v any) bool {
 
 // countListed counts the failed requests in a list with one text for each request, which is empty where all went well.
 // A number that the document states goes before.
-func (s *statedReading) countListed(listed []any) {
+func (s *reading) countListed(listed []any) {
 	if _, counted := s.counts["failed_requests"]; counted {
 		return
 	}
@@ -317,7 +321,7 @@ func (s *statedReading) countListed(listed []any) {
 	s.counts["failed_requests"] = n
 }
 
-func (s *statedReading) count(metric string, v any) {
+func (s *reading) count(metric string, v any) {
 	if listed, ok := v.([]any); ok && metric == "failed_requests" {
 		s.countListed(listed)
 		return
@@ -330,7 +334,7 @@ func (s *statedReading) count(metric string, v any) {
 }
 
 // value notes a setting of a document. A list is its members.
-func (s *statedReading) value(setting string, v any) {
+func (s *reading) value(setting string, v any) {
 	for _, item := range jsondoc.List(v, maxSettings) {
 		s.set(setting, scalar(item))
 	}
@@ -354,7 +358,7 @@ func scalar(v any) string {
 }
 
 // set notes one value of a setting. The word for an unset setting is no value.
-func (s *statedReading) set(setting, value string) {
+func (s *reading) set(setting, value string) {
 	value = strings.TrimSpace(lines.Clip(lines.Plain(value), maxSetting))
 	if v, err := strconv.ParseFloat(value, 64); err == nil {
 		value = strconv.FormatFloat(v, 'g', -1, 64)
