@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/formats"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -124,17 +125,17 @@ func commandLine(c hclspec.Command) string {
 func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	var parsers []metrics.Parser
 	if len(spec.Custom) == 0 || !spec.Own() {
-		p, err := metrics.Lookup(spec.Format)
+		p, err := formats.Lookup(spec.Format)
 		if err != nil || len(spec.Custom) == 0 {
 			return []metrics.Parser{p}, err
 		}
 		parsers = append(parsers, p)
 	}
-	defs := make([]metrics.Definition, len(spec.Custom))
+	defs := make([]formats.Definition, len(spec.Custom))
 	for i, c := range spec.Custom {
-		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
+		defs[i] = formats.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
 	}
-	p, err := metrics.NewCustom(defs)
+	p, err := formats.NewCustom(defs)
 	return append(parsers, p), err
 }
 

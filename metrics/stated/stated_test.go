@@ -81,7 +81,7 @@ func TestOutputsOfOneRunAreMerged(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	inputs, _ := filepath.Glob("../testdata/*/*.[tj]*")
+	inputs, _ := filepath.Glob("../formats/testdata/*/*.[tj]*")
 	for _, input := range inputs {
 		f.Add(head(f, input))
 	}

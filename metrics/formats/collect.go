@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -24,20 +25,20 @@ const (
 
 // collector gathers a Result.
 type collector struct {
-	Result
-	index   map[string]int    // of a sample, by metric
-	firsts  map[string]Sample // of the metrics that were printed again with another value
-	unread  map[string]unread // by metric, the first value that nobody can read
-	dropped int               // warnings beyond the bound
-	full    bool              // the bound on samples was met
-	partly  string            // why not all documents were read; empty: they were
+	metrics.Result
+	index   map[string]int            // of a sample, by metric
+	firsts  map[string]metrics.Sample // of the metrics that were printed again with another value
+	unread  map[string]unread         // by metric, the first value that nobody can read
+	dropped int                       // warnings beyond the bound
+	full    bool                      // the bound on samples was met
+	partly  string                    // why not all documents were read; empty: they were
 	labels  map[string]bool
 	order   []string
 }
 
 func newCollector(format string) *collector {
-	return &collector{Result: Result{Format: format}, index: map[string]int{}, firsts: map[string]Sample{},
-		unread: map[string]unread{}, labels: map[string]bool{}}
+	return &collector{Result: metrics.Result{Format: format}, index: map[string]int{},
+		firsts: map[string]metrics.Sample{}, unread: map[string]unread{}, labels: map[string]bool{}}
 }
 
 func (c *collector) warn(line int, format string, args ...any) {
@@ -50,7 +51,8 @@ func (c *collector) warnOf(kind, metric string, line int, format string, args ..
 		c.dropped++
 		return
 	}
-	c.Warnings = append(c.Warnings, Warning{Line: line, Text: fmt.Sprintf(format, args...), Kind: kind, Metric: metric})
+	c.Warnings = append(c.Warnings, metrics.Warning{Line: line, Text: fmt.Sprintf(format, args...), Kind: kind,
+		Metric: metric})
 }
 
 // add makes a sample of digits that stand in a line.
@@ -60,7 +62,7 @@ func (c *collector) add(metric, digits, unit string, line int) {
 		c.refuse(metric, line, fmt.Sprintf("%q %s", lines.Clip(digits, maxLabel), err))
 		return
 	}
-	c.put(Sample{Metric: metric, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: line})
+	c.put(metrics.Sample{Metric: metric, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: line})
 }
 
 // unread is a value of a metric that is no sample.
@@ -71,7 +73,7 @@ type unread struct {
 
 // refuse notes that a value of a metric stands in a line, or in a document, and is no sample.
 func (c *collector) refuse(metric string, line int, text string) {
-	c.warnOf(Unread, metric, line, "%s: %s", metric, text)
+	c.warnOf(metrics.Unread, metric, line, "%s: %s", metric, text)
 	if _, known := c.unread[metric]; !known && len(c.unread) < maxSamples {
 		c.unread[metric] = unread{line, text}
 	}
@@ -79,7 +81,7 @@ func (c *collector) refuse(metric string, line int, text string) {
 
 // put keeps a sample. Of two for the same metric the later one stays, with a warning when they differ. Less than
 // nothing of what can only be more is no sample.
-func (c *collector) put(s Sample) {
+func (c *collector) put(s metrics.Sample) {
 	if of := units.Quantity(s.Unit); of != "" && s.Value < 0 {
 		c.refuse(s.Metric, s.Line, fmt.Sprintf("%s %s: a %s is not negative",
 			cmp.Or(s.Printed, strconv.FormatFloat(s.Value, 'g', -1, 64)), s.Unit, of))
@@ -146,13 +148,13 @@ func (c *collector) doubt(metric, why string) {
 }
 
 // means adds, for every name, the geometric mean over the samples that part assigns to it.
-func (c *collector) means(part func(Sample) string) {
+func (c *collector) means(part func(metrics.Sample) string) {
 	type sum struct {
 		logs     float64
 		n        int
 		over     []string
 		positive bool
-		last     Sample
+		last     metrics.Sample
 	}
 	sums := map[string]*sum{}
 	var names []string
@@ -182,7 +184,7 @@ func (c *collector) means(part func(Sample) string) {
 		}
 		mean := t.last
 		if mean.Metric = name; t.n > 1 {
-			mean = Sample{Metric: name, Value: number.Round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
+			mean = metrics.Sample{Metric: name, Value: number.Round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
 		}
 		mean.Over = t.over
 		c.put(mean)
@@ -245,16 +247,16 @@ func (c *collector) label(text string) {
 // ending warns about what was wrong with the lines as such.
 func (c *collector) ending(l *lines.Reader) {
 	if l.Cut > 0 {
-		c.warnOf(Cut, "", l.Cut,
+		c.warnOf(metrics.Cut, "", l.Cut,
 			"longer than %d KiB: its rest, and that of any further line of this length, was not read", lines.Max>>10)
 	}
 	if l.Unterminated && len(c.Samples) > 0 && c.Samples[len(c.Samples)-1].Line == l.Number {
-		c.warnOf(Cut, c.Samples[len(c.Samples)-1].Metric, l.Number,
+		c.warnOf(metrics.Cut, c.Samples[len(c.Samples)-1].Metric, l.Number,
 			"the output ends inside this line: its last number may be cut off")
 	}
 }
 
-func (c *collector) finish() Result {
+func (c *collector) finish() metrics.Result {
 	for _, s := range c.Samples {
 		first, differs := c.firsts[s.Metric]
 		bad, other := c.unread[s.Metric]
@@ -269,11 +271,11 @@ func (c *collector) finish() Result {
 		default:
 			continue
 		}
-		c.warnOf(Repeated, s.Metric, s.Line, "%s", text)
+		c.warnOf(metrics.Repeated, s.Metric, s.Line, "%s", text)
 		c.doubt(s.Metric, text)
 	}
 	if c.dropped > 0 {
-		c.Warnings = append(c.Warnings, Warning{Text: fmt.Sprintf("%d more warnings", c.dropped)})
+		c.Warnings = append(c.Warnings, metrics.Warning{Text: fmt.Sprintf("%d more warnings", c.dropped)})
 	}
 	c.Labels = make([]string, 0, len(c.Samples)+len(c.order))
 	for _, s := range c.Samples {

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
@@ -40,10 +41,10 @@ func (p documentParser) read(r *toolReading, d map[string]any) bool {
 	return false
 }
 
-func (p documentParser) Parse(out Output) (Result, error) {
+func (p documentParser) Parse(out metrics.Output) (metrics.Result, error) {
 	var t jsondoc.Tail
 	if _, err := io.Copy(&t, out.Stdout); err != nil {
-		return Result{}, fmt.Errorf("%s: %w", p.name, err)
+		return metrics.Result{}, fmt.Errorf("%s: %w", p.name, err)
 	}
 	var last *toolReading
 	documents := 0
@@ -77,7 +78,7 @@ func (p documentParser) Parse(out Output) (Result, error) {
 	if documents > 1 {
 		last.warn(0, "%d documents of %s: the last one counts", documents, p.name)
 	}
-	last.means(func(s Sample) string {
+	last.means(func(s metrics.Sample) string {
 		part := s.Metric[strings.LastIndexByte(s.Metric, ' ')+1:]
 		if part == s.Metric || spread().MatchString(part) {
 			return ""
@@ -140,7 +141,7 @@ func (r *toolReading) stats(name, part, unit string, values []float64) {
 			r.warn(0, "%s %v", metric, number.ErrInfinite)
 			return
 		}
-		r.put(Sample{Metric: metric, Value: number.Round(v), Unit: unit})
+		r.put(metrics.Sample{Metric: metric, Value: number.Round(v), Unit: unit})
 	}
 	put("_mean", mean)
 	put("_median", median)

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
@@ -224,7 +225,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 	}
 	for _, key := range order {
 		mean := number.Round(meanOf(rows[key].values))
-		r.put(Sample{Metric: named(key[0], key[1]), Value: mean, Unit: rows[key].unit})
+		r.put(metrics.Sample{Metric: named(key[0], key[1]), Value: mean, Unit: rows[key].unit})
 	}
 	return found
 }

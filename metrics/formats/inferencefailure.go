@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"cmp"
@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
 // result ends the reading and judges whether the output is one whole result.
-func (r *inferenceReading) result() Result {
+func (r *inferenceReading) result() metrics.Result {
 	if r.cut != nil && r.cut.Line != r.last.number {
 		r.cut = nil
 	}
@@ -93,7 +94,7 @@ func (r *inferenceReading) truncatedNumber() {
 		return
 	}
 	r.truncated(r.last.metric, r.last.text, r.last.number)
-	r.leaveOut(func(s Sample) bool { return s.Metric == r.last.metric })
+	r.leaveOut(func(s metrics.Sample) bool { return s.Metric == r.last.metric })
 }
 
 // agree says that the totals of tokens have the ratio of the rates: then the last digit of neither was cut off.
@@ -135,8 +136,8 @@ func (r *inferenceReading) complete() *classify.Match {
 		return invalid.New(invalid.RequestsFailed, line, "%.0f of %.0f requests succeeded%s", done,
 			max(total, done+failed), source)
 	case total == 0 && r.lineOf("failed_requests") == 0:
-		r.warnOf(Unasked, "", line, "nothing in the output says how many requests were asked for; successful_requests "+
-			"is %.0f", done)
+		r.warnOf(metrics.Unasked, "", line,
+			"nothing in the output says how many requests were asked for; successful_requests is %.0f", done)
 	}
 	f := r.answers(done, line)
 	r.unmeasured(done)
@@ -188,12 +189,12 @@ func (r *inferenceReading) unmeasured(done float64) {
 			continue
 		}
 		r.warn(0, "%s* are zero: the answers were not measured while they came, and the numbers are left out", kind)
-		r.leaveOut(func(s Sample) bool { return strings.HasPrefix(s.Metric, kind) })
+		r.leaveOut(func(s metrics.Sample) bool { return strings.HasPrefix(s.Metric, kind) })
 	}
 }
 
 // leaveOut removes samples.
-func (r *inferenceReading) leaveOut(which func(Sample) bool) {
+func (r *inferenceReading) leaveOut(which func(metrics.Sample) bool) {
 	r.Samples = slices.DeleteFunc(r.Samples, which)
 	r.index = map[string]int{}
 	for i, s := range r.Samples {

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
@@ -18,7 +19,7 @@ import (
 // parser serves both. tool is the declared one; the output may name the other.
 type inference struct{ tool string }
 
-func (p inference) Parse(out Output) (Result, error) {
+func (p inference) Parse(out metrics.Output) (metrics.Result, error) {
 	r := newInferenceReading(p.tool)
 	var t jsondoc.Tail
 	l := lines.New(io.TeeReader(out.Stdout, jsondoc.FromBrace(&t)))
@@ -26,7 +27,7 @@ func (p inference) Parse(out Output) (Result, error) {
 		r.line(l.Bytes(), l.Number)
 	}
 	if err := l.Err(); err != nil {
-		return Result{}, fmt.Errorf("%s: %w", p.tool, err)
+		return metrics.Result{}, fmt.Errorf("%s: %w", p.tool, err)
 	}
 	if l.Cut > 0 && len(r.Samples) > 0 {
 		r.warn(l.Cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read",
@@ -268,7 +269,7 @@ func (r *inferenceReading) unlabelled(text string, n int) bool {
 		r.section = normal
 		if !r.begun && r.mode == "one_batch" { // the lines so far are those of the warm-up
 			r.conflict = nil
-			r.leaveOut(func(Sample) bool { return true })
+			r.leaveOut(func(metrics.Sample) bool { return true })
 		}
 		r.begun = true
 	}

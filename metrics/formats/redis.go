@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -16,7 +17,7 @@ import (
 // memtier_benchmark.
 type redis struct{}
 
-func (redis) Parse(out Output) (Result, error) {
+func (redis) Parse(out metrics.Output) (metrics.Result, error) {
 	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
 		parts: map[string]string{}}
 	l := lines.New(out.Stdout)
@@ -25,13 +26,13 @@ func (redis) Parse(out Output) (Result, error) {
 		r.scan(l.Bytes())
 	}
 	if err := l.Err(); err != nil {
-		return Result{}, fmt.Errorf("redis: %w", err)
+		return metrics.Result{}, fmt.Errorf("redis: %w", err)
 	}
 	r.ending(l)
 	if r.memtier {
 		r.Format = "memtier"
 	} else {
-		r.means(func(s Sample) string { return r.parts[s.Metric] })
+		r.means(func(s metrics.Sample) string { return r.parts[s.Metric] })
 	}
 	return r.finish(), nil
 }

@@ -1,9 +1,12 @@
-package metrics
+package formats
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/google/go-cmp/cmp"
 )
 
 // The value of a label is one whole number, or there is none and the reason is told. No version prints any of the
@@ -29,7 +32,7 @@ func TestValueOfALabel(t *testing.T) {
 		if r.Failure != nil {
 			got += r.Failure.Evidence
 		}
-		if s, ok := Find(r.Samples, "output_token_throughput"); ok {
+		if s, ok := metrics.Find(r.Samples, "output_token_throughput"); ok {
 			got = fmt.Sprint(s.Value)
 		}
 		if !strings.Contains(got, want) || want[0] >= '0' && want[0] <= '9' && got != want {
@@ -68,17 +71,26 @@ func TestLinesOfGoBenchmarks(t *testing.T) {
 	}
 }
 
-func TestVanished(t *testing.T) {
-	for _, c := range []struct {
-		value    float64
-		unit     string
-		vanished bool
-	}{
-		{0, "us", true}, {0, "seconds", true}, {1e-320, "ms", true}, {0, "ns/op", true}, {1e-9, "s", false},
-		{0, "tok/s", false}, {0, "B", false}, {0, "allocs/op", false}, {0, "", false}, {0, "ms/s", false},
-	} {
-		if got := (Sample{Metric: "m", Value: c.value, Unit: c.unit}).Vanished(); (got != "") != c.vanished {
-			t.Errorf("%g %s: %q", c.value, c.unit, got)
-		}
+// What stands before a number is a label; times, addresses and the like are not.
+func TestLabels(t *testing.T) {
+	p := custom1(t, Definition{Name: "missing", Match: "(nowhere)"})
+	text := strings.Join([]string{
+		"work done: 12.5 items/s", "Request throughput (req/s):              1.64", "INFO 05-04 16:48:47 started",
+		"listening on 127.0.0.1:8000",
+		"p50=0.1, p99 = 2 msec", "wall clock   12.5 s", "finished in 3 steps of many kinds", "{\"json_key\": 3}",
+		"work done: 13",
+		"time 12:00:01 rate: -5", strings.Repeat("x", 200) + ": 3", "http://host:80/", "value=x",
+	}, "\n")
+	want := []string{"work done", "Request throughput (req/s)", "p50", "p99", "wall clock", "json_key",
+		"time 12:00:01 rate"}
+	if d := cmp.Diff(want, parse(t, p, text).Labels); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, "label%d: 1\n", i)
+	}
+	if n := len(parse(t, p, many.String()).Labels); n != maxLabels {
+		t.Error(n)
 	}
 }

@@ -1,10 +1,11 @@
-package metrics
+package formats
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
@@ -100,7 +101,7 @@ func TestOneNumberInDocuments(t *testing.T) {
 		"{\"t\": \"9,5\"}\n{\"t\": 5}":         "first as 9,5",
 		"{\"t\": 5}\n{\"t\": 6, ":              "not all documents",
 	} {
-		for name, p := range map[string]Parser{"path": custom1(t, d), "all": jsonLeaves{}} {
+		for name, p := range map[string]metrics.Parser{"path": custom1(t, d), "all": jsonLeaves{}} {
 			metric := map[string]string{"path": "took", "all": "t"}[name]
 			r := parse(t, p, text)
 			if why := r.Doubts[metric]; (want == "") != (why == "") || !strings.Contains(why, want) {

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
@@ -21,9 +22,9 @@ func BenchmarkHostile(b *testing.B) {
 		"classify": func(r io.Reader) error { _, _, err := classify.Log(rules, "", r); return err },
 		"last":     func(r io.Reader) error { lines.Last(r); return nil },
 	}
-	for name, p := range map[string]Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{}, "json": jsonLeaves{},
-		"own": own} {
-		readers[name] = func(r io.Reader) error { _, err := p.Parse(Output{Stdout: r}); return err }
+	for name, p := range map[string]metrics.Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{},
+		"json": jsonLeaves{}, "own": own} {
+		readers[name] = func(r io.Reader) error { _, err := p.Parse(metrics.Output{Stdout: r}); return err }
 	}
 	for repeated, unit := range map[string]string{
 		"brackets": "[\n", "objects": "{\"a\":\n", "array": "[1,\n", "titles": "\x1b]", "colours": "\x1b[31m",

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/needtest"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
@@ -52,7 +53,7 @@ func inferenceCases(t testing.TB) []inferenceCase {
 }
 
 // figures writes what was read as the archives do.
-func figures(r Result) string {
+func figures(r metrics.Result) string {
 	var lines []string
 	for _, s := range r.Samples {
 		lines = append(lines, fmt.Sprintf("%s = %s %s", s.Metric, strconv.FormatFloat(s.Value, 'f', -1, 64), s.Unit))
@@ -72,13 +73,13 @@ func figures(r Result) string {
 }
 
 // parseInference reads an output with a format, in a way that cannot be rewound.
-func parseInference(t *testing.T, format, text, command string) Result {
+func parseInference(t *testing.T, format, text, command string) metrics.Result {
 	t.Helper()
 	p, err := Lookup(format)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := p.Parse(Output{Stdout: strings.NewReader(text), Command: command})
+	r, err := p.Parse(metrics.Output{Stdout: strings.NewReader(text), Command: command})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestInferenceDocuments(t *testing.T) {
 			}
 			both := 0
 			for _, s := range file.Samples {
-				printed, ok := Find(text.Samples, s.Metric)
+				printed, ok := metrics.Find(text.Samples, s.Metric)
 				if !ok {
 					continue
 				}
@@ -211,7 +212,7 @@ func TestInferenceCuts(t *testing.T) {
 			}
 			r := parseInference(t, "vllm", c.text[:end], c.command)
 			for _, s := range r.Samples {
-				full, ok := Find(whole.Samples, s.Metric)
+				full, ok := metrics.Find(whole.Samples, s.Metric)
 				if r.Failure == nil && whole.Failure == nil && (!ok || math.Abs(full.Value-s.Value) > 1e-9*full.Value ||
 					full.Unit != s.Unit) {
 					t.Fatalf("%s: ended after %q: %s is %v, in the whole output %v", c.name, c.text[max(0, end-60):end],

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -82,10 +83,10 @@ func serving(l *lines.Reader) string {
 // auto reads an output with the parser of the format that Detect finds.
 type auto struct{}
 
-func (auto) Parse(out Output) (Result, error) {
+func (auto) Parse(out metrics.Output) (metrics.Result, error) {
 	format, again, err := detectAgain(out.Stdout)
 	if err != nil {
-		return Result{}, fmt.Errorf("auto: %w", err)
+		return metrics.Result{}, fmt.Errorf("auto: %w", err)
 	}
 	out.Stdout = again
 	if format == "" {
@@ -99,7 +100,7 @@ func (auto) Parse(out Output) (Result, error) {
 	}
 	p, err := Lookup(format)
 	if err != nil {
-		return Result{}, err
+		return metrics.Result{}, err
 	}
 	return p.Parse(out)
 }

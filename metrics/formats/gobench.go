@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -17,7 +18,7 @@ import (
 // gobench reads what go test -bench prints.
 type gobench struct{}
 
-func (gobench) Parse(out Output) (Result, error) {
+func (gobench) Parse(out metrics.Output) (metrics.Result, error) {
 	c := newCollector("gobench")
 	feed := &benchLines{lines: lines.New(out.Stdout), collector: c}
 	t := benchTable{index: map[benchKey]int{}, packages: map[string]map[string]bool{}}
@@ -33,11 +34,11 @@ func (gobench) Parse(out Output) (Result, error) {
 		}
 	}
 	if err := feed.lines.Err(); err != nil {
-		return Result{}, fmt.Errorf("gobench: %w", err)
+		return metrics.Result{}, fmt.Errorf("gobench: %w", err)
 	}
 	t.samples(c)
 	c.ending(feed.lines)
-	c.means(func(s Sample) string { return t.units[s.Metric] })
+	c.means(func(s metrics.Sample) string { return t.units[s.Metric] })
 	return c.finish(), nil
 }
 
@@ -191,8 +192,8 @@ func (t *benchTable) samples(c *collector) {
 		if b, ok := lines[row.name]; ok {
 			c.refuse(t.metric(row.benchKey), b.line, b.text)
 		}
-		s := Sample{Metric: t.metric(row.benchKey), Value: row.sum / float64(row.n), Unit: units.Canonical(row.unit),
-			Printed: row.digits, Line: row.line}
+		s := metrics.Sample{Metric: t.metric(row.benchKey), Value: row.sum / float64(row.n),
+			Unit: units.Canonical(row.unit), Printed: row.digits, Line: row.line}
 		if row.n > 1 {
 			s.Printed, s.Over = "", []string{fmt.Sprintf("%s ×%d", s.Metric, row.n)}
 		}

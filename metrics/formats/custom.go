@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -35,7 +36,7 @@ type custom struct {
 // NewCustom returns a parser for metrics of one's own, by regular expression and by path, in any mixture. Of several
 // matches the last one counts, with a warning when they differ: a program that prints intermediate results prints
 // the final one last. An expression sees one line at a time.
-func NewCustom(definitions []Definition) (Parser, error) {
+func NewCustom(definitions []Definition) (metrics.Parser, error) {
 	c := custom{definitions: definitions, expressions: make([]*expression, len(definitions))}
 	if len(definitions) == 0 {
 		return nil, errors.New("metrics: nothing to read: no metric is defined")
@@ -66,7 +67,7 @@ func (c custom) format() string {
 	return "json"
 }
 
-func (c custom) Parse(out Output) (Result, error) {
+func (c custom) Parse(out metrics.Output) (metrics.Result, error) {
 	to := newCollector(c.format())
 	var files []string
 	for _, d := range c.definitions {
@@ -76,21 +77,21 @@ func (c custom) Parse(out Output) (Result, error) {
 	}
 	for _, file := range files {
 		if err := c.parse(to, file, out); err != nil {
-			return Result{}, fmt.Errorf("%s: %w", to.Format, err)
+			return metrics.Result{}, fmt.Errorf("%s: %w", to.Format, err)
 		}
 	}
 	for i, d := range c.definitions {
 		_, read := to.index[d.Name]
 		_, unread := to.unread[d.Name]
 		if !read && !unread && c.expressions[i] != nil {
-			to.warnOf(NotFound, d.Name, 0, "%s: no line matches", d.Name)
+			to.warnOf(metrics.NotFound, d.Name, 0, "%s: no line matches", d.Name)
 		}
 	}
 	return to.finish(), nil
 }
 
 // parse reads one file, or the standard output. A file that is missing is a warning: its metrics are then missing, too.
-func (c custom) parse(to *collector, file string, out Output) error {
+func (c custom) parse(to *collector, file string, out metrics.Output) error {
 	r := out.Stdout
 	if file != "" {
 		if out.Open == nil {
@@ -185,7 +186,7 @@ func (c custom) line(to *collector, file string, l *lines.Reader) {
 			switch {
 			case end <= l.From || end > l.To:
 			case other:
-				to.warnOf(Unread, d.Name, l.Number,
+				to.warnOf(metrics.Unread, d.Name, l.Number,
 					"%s: %q stands behind its label, in another unit than in match: not read", d.Name, text)
 			default:
 				to.refuse(d.Name, l.Number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
@@ -220,15 +221,15 @@ func (e *expression) take(to *collector, d Definition, l *lines.Reader, from, en
 		return
 	}
 	if number.Groups(line[end:]) {
-		to.warnOf(Unread, d.Name, l.Number, "%s: three digits stand behind %s, which may belong to the number", d.Name,
-			lines.Clip(digits, maxLabel))
+		to.warnOf(metrics.Unread, d.Name, l.Number, "%s: three digits stand behind %s, which may belong to the number",
+			d.Name, lines.Clip(digits, maxLabel))
 	}
 	unit, printed := units.Canonical(units.At(d.Unit, line, from, end)), units.Canonical(units.At("", line, from, end))
 	if unit != printed && units.Quantity(unit) != "" && units.Quantity(printed) != "" {
 		to.warnOf("", d.Name, l.Number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
 	}
 	if v, err := number.Divided(digits); e.commas && err == nil {
-		to.put(Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.Number})
+		to.put(metrics.Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.Number})
 		return
 	}
 	to.add(d.Name, digits, unit, l.Number)
@@ -242,7 +243,7 @@ func (c custom) paths(to *collector, file string, document any) {
 		}
 		v, ok := jsondoc.Follow(document, jsondoc.Parts(d.JSON))
 		if !ok {
-			to.warnOf(NotFound, d.Name, 0, "%s: nothing at %s", d.Name, d.JSON)
+			to.warnOf(metrics.NotFound, d.Name, 0, "%s: nothing at %s", d.Name, d.JSON)
 			for _, l := range jsondoc.Leaves(document, maxLabels) {
 				to.label(l.Path)
 			}
@@ -256,6 +257,6 @@ func (c custom) paths(to *collector, file string, document any) {
 		if remark != "" {
 			to.warn(0, "%s: %s", d.Name, remark)
 		}
-		to.add(d.Name, text, units.Canonical(cmp.Or(d.Unit, pathUnit(d.JSON))), 0)
+		to.add(d.Name, text, units.Canonical(cmp.Or(d.Unit, units.OfPath(d.JSON))), 0)
 	}
 }

@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
@@ -63,14 +64,14 @@ func TestCapturedOutput(t *testing.T) {
 }
 
 // render parses a file through a reader that cannot be rewound and gives single bytes, so that chunks never matter.
-func render(t *testing.T, p Parser, path string) string {
+func render(t *testing.T, p metrics.Parser, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	r, err := p.Parse(Output{Stdout: iotest.OneByteReader(f)})
+	r, err := p.Parse(metrics.Output{Stdout: iotest.OneByteReader(f)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,16 +90,21 @@ func render(t *testing.T, p Parser, path string) string {
 	return b.String()
 }
 
-func parse(t *testing.T, p Parser, text string) Result {
+func parse(t *testing.T, p metrics.Parser, text string) metrics.Result {
 	t.Helper()
-	r, err := p.Parse(Output{Stdout: strings.NewReader(text)})
+	r, err := p.Parse(metrics.Output{Stdout: strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func custom1(t *testing.T, d ...Definition) Parser {
+// one is the only sample of a result.
+func one(metric string, value float64, unit, printed string, line int) []metrics.Sample {
+	return []metrics.Sample{{Metric: metric, Value: value, Unit: unit, Printed: printed, Line: line}}
+}
+
+func custom1(t *testing.T, d ...Definition) metrics.Parser {
 	t.Helper()
 	p, err := NewCustom(d)
 	if err != nil {
@@ -113,75 +119,74 @@ func TestMetricsOfOnesOwn(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		d          Definition
-		want       []Sample
+		want       []metrics.Sample
 		warning    string
 	}{
-		{"one line", "work done: 12.50 items/s\n", items, []Sample{{"items", 12.5, "items/s", "12.50", 1, nil}}, ""},
+		{"one line", "work done: 12.50 items/s\n", items, one("items", 12.5, "items/s", "12.50", 1), ""},
 		{"unit from the output", "took 12.5 msec.\n", Definition{Name: "t", Match: `took (\S+)`},
-			[]Sample{{"t", 12.5, "ms", "12.5", 1, nil}}, ""},
+			one("t", 12.5, "ms", "12.5", 1), ""},
 		{"no unit in the output", "took 12.5 and more\n", Definition{Name: "t", Match: `took (\S+)`},
-			[]Sample{{"t", 12.5, "", "12.5", 1, nil}}, ""},
-		{"separators", "work done: 1,234,567.5\n", items, []Sample{{"items", 1234567.5, "items/s", "1,234,567.5", 1,
-			nil}}, ""},
-		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, []Sample{{"items", 2, "items/s", "2", 3, nil}},
+			one("t", 12.5, "", "12.5", 1), ""},
+		{"separators", "work done: 1,234,567.5\n", items, one("items", 1234567.5, "items/s", "1,234,567.5", 1), ""},
+		{"the last one counts", "work done: 1\n\nwork done: 2\n", items, one("items", 2, "items/s", "2", 3),
 			"more than once, first as 1 in line 1"},
 		{"equal ones are not ambiguous", "work done: 2\nwork done: 2.0\n", items,
-			[]Sample{{"items", 2, "items/s", "2.0", 2, nil}}, ""},
-		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, []Sample{{"items", 3, "items/s", "3", 1, nil}},
+			one("items", 2, "items/s", "2.0", 2), ""},
+		{"a progress bar", "work done: 1\rwork done: 3\r\n", items, one("items", 3, "items/s", "3", 1),
 			"more than once"},
 		{"not finite", "work done: NaN\n", items, nil, `items: "NaN" is not finite`},
 		{"too large", "work done: 1e400\n", items, nil, `items: "1e400" is too large`},
 		{"no number", "work done: soon\n", items, nil, `items: "soon" is not a number`},
 		{"hexadecimal", "work done: 0x10\n", items, nil, "is not a number"},
-		{"the output was cut", "work done: 12", items, []Sample{{"items", 12, "items/s", "12", 1, nil}},
+		{"the output was cut", "work done: 12", items, one("items", 12, "items/s", "12", 1),
 			"the output ends inside this line"},
 		{"group left out", "ab\n", Definition{Name: "n", Match: `a(\d)?b`}, nil, "not the group"},
 		{"decorated", "2026-11-21T00:44:00Z \x1b[1mwork\x1b[0m d\x00one: 12\u200b\r\n", items,
-			[]Sample{{"items", 12, "items/s", "12", 1, nil}}, ""},
+			one("items", 12, "items/s", "12", 1), ""},
 		{"coloured", "work done: \x1b[1;32m12\x1b[0m\x1b[K\n\x1b]0;bench 100 %\a\n", items,
-			[]Sample{{"items", 12, "items/s", "12", 1, nil}}, ""},
-		{"the label has lost a letter", "work done: 13\nm\x1b[work done: 12\n", items, []Sample{{"items", 13, "items/s",
-			"13", 1, nil}}, `items: a terminal sequence hides "work done: 12"`},
-		{"the label stands in a title", "work done: 13 m\x1b]work done: 12 m\x1b\\\n", items, []Sample{{"items", 13,
-			"items/s", "13", 1, nil}}, `items: a terminal sequence hides "work done: 12"`},
+			one("items", 12, "items/s", "12", 1), ""},
+		{"the label has lost a letter", "work done: 13\nm\x1b[work done: 12\n", items,
+			one("items", 13, "items/s", "13", 1), `items: a terminal sequence hides "work done: 12"`},
+		{"the label stands in a title", "work done: 13 m\x1b]work done: 12 m\x1b\\\n", items,
+			one("items", 13, "items/s", "13", 1), `items: a terminal sequence hides "work done: 12"`},
 		{"path", `{"a": {"b.c": [1, {"d_ms": 7.50}]}}`, Definition{Name: "d", JSON: "$.a.b.c[1].d_ms"},
-			[]Sample{{"d", 7.5, "ms", "7.50", 0, nil}}, ""},
+			one("d", 7.5, "ms", "7.50", 0), ""},
 		{"a key twice", `{"b": [{"a": 1, "x": [2, {"n": NaN}], "\u0061": 2}]}`,
-			Definition{Name: "d", JSON: "b.0.a"}, []Sample{{"d", 2, "", "2", 0, nil}},
+			Definition{Name: "d", JSON: "b.0.a"}, one("d", 2, "", "2", 0),
 			"first as 1 in an earlier document"},
 		{"a key twice with one value", `{"x": 1, "a": 2, "x:": "}:\"", "a": 2.0, "x": 3}`,
-			Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2.0", 0, nil}}, ""},
+			Definition{Name: "d", JSON: "a"}, one("d", 2, "", "2.0", 0), ""},
 		{"path from the end", `{"a": [1, 2, 3]}`, Definition{Name: "d", JSON: "a.-1", Unit: "seconds"},
-			[]Sample{{"d", 3, "s", "3", 0, nil}}, ""},
+			one("d", 3, "s", "3", 0), ""},
 		{"path in the last line", "{\"a\": 1}\n{\"a\": 2}\n", Definition{Name: "d", JSON: "a"},
-			[]Sample{{"d", 2, "", "2", 0, nil}}, "first as 1 in an earlier document"},
+			one("d", 2, "", "2", 0), "first as 1 in an earlier document"},
 		{"the same path twice with one value", "{\"a\": 2}\n{\"a\": 2.0}\n", Definition{Name: "d", JSON: "a"},
-			[]Sample{{"d", 2, "", "2.0", 0, nil}}, ""},
+			one("d", 2, "", "2.0", 0), ""},
 		{"a part of a number with separators", "rate: 1,100 x\n", partly, nil,
 			`the match takes 1, a part of "1,100"`},
 		{"a part of a number with an exponent", "rate: 1.0e3 x\n", partly, nil,
 			`the match takes 1.0, a part of "1.0e3"`},
 		{"a part of a duration", "rate: 1m3s\n", partly, nil,
 			`the match takes 1, a part of "1m3s"`},
-		{"a list", "rate: 1, 2, 3\n", partly, []Sample{{"r", 1, "", "1", 1, nil}}, ""},
-		{"the end of a sentence", "rate: 1.5, done.\n", partly, []Sample{{"r", 1.5, "", "1.5", 1, nil}}, ""},
-		{"a letter that multiplies", "rate: 1.1k\n", partly, []Sample{{"r", 1.1, "k", "1.1", 1, nil}}, ""},
+		{"a list", "rate: 1, 2, 3\n", partly, one("r", 1, "", "1", 1), ""},
+		{"the end of a sentence", "rate: 1.5, done.\n", partly, one("r", 1.5, "", "1.5", 1), ""},
+		{"a letter that multiplies", "rate: 1.1k\n", partly, one("r", 1.1, "k", "1.1", 1), ""},
 		{"a letter that multiplies a unit", "rate: 1.1k tok/s\n", partly,
-			[]Sample{{"r", 1.1, "k tok/s", "1.1", 1, nil}}, ""},
-		{"a letter that begins a unit", "rate: 1.1KB\n", partly, []Sample{{"r", 1.1, "KB", "1.1", 1, nil}}, ""},
+			one("r", 1.1, "k tok/s", "1.1", 1), ""},
+		{"a letter that begins a unit", "rate: 1.1KB\n", partly, one("r", 1.1, "KB", "1.1", 1), ""},
 		{"a letter before a declared unit", "work done: 1.1k\n",
 			Definition{Name: "items", Match: `done: ([0-9.]+)`, Unit: "items/s"},
-			[]Sample{{"items", 1.1, "k items/s", "1.1", 1, nil}}, ""},
+			one("items", 1.1, "k items/s", "1.1", 1), ""},
 		{"unit in the label", "rate (ms): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`},
-			[]Sample{{"r", 1.1, "ms", "1.1", 1, nil}}, ""},
+			one("r", 1.1, "ms", "1.1", 1), ""},
 		{"a unit of another quantity", "sort time: 759.1 ms\n",
 			Definition{Name: "r", Match: `time: ([0-9.]+)`, Unit: "MB/s"},
-			[]Sample{{"r", 759.1, "MB/s", "759.1", 1, nil}}, "r: the output says ms of it, and unit says MB/s"},
+			one("r", 759.1, "MB/s", "759.1", 1), "r: the output says ms of it, and unit says MB/s"},
 		{"a unit that nobody knows", "speed: 7 ms\n", Definition{Name: "r", Match: `speed: ([0-9.]+)`, Unit: "points"},
-			[]Sample{{"r", 7, "points", "7", 1, nil}}, ""},
+			one("r", 7, "points", "7", 1), ""},
 		{"no unit in the label", "rate (n/a): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`},
-			[]Sample{{"r", 1.1, "", "1.1", 1, nil}}, ""},
-		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, []Sample{{"d", 2, "", "2", 0, nil}},
+			one("r", 1.1, "", "1.1", 1), ""},
+		{"path to a quoted number", `{"a": "2"}`, Definition{Name: "d", JSON: "a"}, one("d", 2, "", "2", 0),
 			"stands in quotes"},
 		{"path to NaN", `{"a": NaN}`, Definition{Name: "d", JSON: "a"}, nil, "is not finite"},
 		{"path to an object", `{"a": {}}`, Definition{Name: "d", JSON: "a"}, nil, "is an object"},
@@ -210,7 +215,7 @@ func TestMetricsOfSeveralFiles(t *testing.T) {
 		Definition{Name: "deep", JSON: "x.y", File: "out.json"},
 		Definition{Name: "text", Match: `(\d+) files`, File: "out.json"},
 		Definition{Name: "gone", JSON: "x", File: "missing.json"})
-	out := Output{
+	out := metrics.Output{
 		Stdout: strings.NewReader("rate=3\n{\"p99\": 4}\n"),
 		Open: func(name string) (io.ReadCloser, error) {
 			if name != "out.json" {
@@ -301,7 +306,7 @@ func TestAuto(t *testing.T) {
 	text := "noise\nBenchmarkX-2 10 3 ns/op\n"
 	for name, r := range map[string]io.Reader{"seeker": strings.NewReader(text),
 		"pipe": io.MultiReader(strings.NewReader(text))} {
-		got, err := auto{}.Parse(Output{Stdout: r})
+		got, err := auto{}.Parse(metrics.Output{Stdout: r})
 		if err != nil || len(got.Samples) != 2 || got.Samples[0].Line != 2 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -310,9 +315,9 @@ func TestAuto(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	broken := errors.New("broken")
-	for _, p := range []Parser{auto{}, gobench{}, redis{}, jsonLeaves{},
+	for _, p := range []metrics.Parser{auto{}, gobench{}, redis{}, jsonLeaves{},
 		custom1(t, Definition{Name: "a", Match: "(a)"})} {
-		if _, err := p.Parse(Output{Stdout: iotest.ErrReader(broken)}); !errors.Is(err, broken) {
+		if _, err := p.Parse(metrics.Output{Stdout: iotest.ErrReader(broken)}); !errors.Is(err, broken) {
 			t.Errorf("%T: %v", p, err)
 		}
 	}
@@ -326,7 +331,7 @@ func TestSamplesHold(t *testing.T) {
 			return fmt.Sprintf("Benchmark%s-8\t%d\t%v ns/op\n", name.Draw(t, "name"), rapid.IntRange(1, 9).Draw(t, "n"),
 				rapid.Float64Range(0, 1e6).Draw(t, "v"))
 		}), 1, 20).Draw(t, "rows")
-		r, err := gobench{}.Parse(Output{Stdout: strings.NewReader(strings.Join(rows, ""))})
+		r, err := gobench{}.Parse(metrics.Output{Stdout: strings.NewReader(strings.Join(rows, ""))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +358,7 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	parsers := []Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own, documentParser{"aiperf"},
+	parsers := []metrics.Parser{auto{}, gobench{}, redis{}, jsonLeaves{}, own, documentParser{"aiperf"},
 		documentParser{"hyperfine"}, documentParser{"pytest"}, documentParser{"pyperf"}, documentParser{"googlebench"}}
 	inputs, _ := filepath.Glob("testdata/*/*.[tj]*")
 	for i := range parsers {
@@ -370,8 +375,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func checkParse(t *testing.T, p Parser, b []byte) {
-	r, err := p.Parse(Output{Stdout: bytes.NewReader(b)})
+func checkParse(t *testing.T, p metrics.Parser, b []byte) {
+	r, err := p.Parse(metrics.Output{Stdout: bytes.NewReader(b)})
 	if err != nil && p != (auto{}) {
 		t.Fatalf("%T: %v", p, err)
 	}
@@ -402,9 +407,9 @@ func TestManyMatchesInALineAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := strings.Repeat("1 ms ", lines.Max/5)
-	var r Result
-	fuzzing.Frugal(t, len(line), func() { r, err = p.Parse(Output{Stdout: strings.NewReader(line)}) })
-	if err != nil || !slices.ContainsFunc(r.Warnings, func(w Warning) bool {
+	var r metrics.Result
+	fuzzing.Frugal(t, len(line), func() { r, err = p.Parse(metrics.Output{Stdout: strings.NewReader(line)}) })
+	if err != nil || !slices.ContainsFunc(r.Warnings, func(w metrics.Warning) bool {
 		return strings.Contains(w.Text, "more than 1000 matches in one line")
 	}) {
 		t.Errorf("%+v, %v", r.Warnings, err)

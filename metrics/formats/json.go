@@ -1,4 +1,4 @@
-package metrics
+package formats
 
 import (
 	"encoding/json"
@@ -6,18 +6,20 @@ import (
 	"io"
 	"math"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 // jsonLeaves reads every number of the last JSON document, named by its path.
 type jsonLeaves struct{}
 
-func (jsonLeaves) Parse(out Output) (Result, error) {
+func (jsonLeaves) Parse(out metrics.Output) (metrics.Result, error) {
 	var t jsondoc.Tail
 	if _, err := io.Copy(&t, out.Stdout); err != nil {
-		return Result{}, fmt.Errorf("json: %w", err)
+		return metrics.Result{}, fmt.Errorf("json: %w", err)
 	}
 	c := newCollector("json")
 	before := newEarlier()
@@ -31,7 +33,7 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 	all := jsondoc.Leaves(document, maxSamples+1)
 	for _, l := range all[:min(len(all), maxSamples)] {
 		if n, ok := l.Value.(json.Number); ok {
-			c.add(l.Path, n.String(), pathUnit(l.Path), 0)
+			c.add(l.Path, n.String(), units.OfPath(l.Path), 0)
 			continue
 		}
 		text, remark, err := jsondoc.Digits(l.Value)
@@ -40,7 +42,7 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 			c.warn(0, "%s: %v", l.Path, err)
 		case err == nil:
 			c.warn(0, "%s: %s", l.Path, remark)
-			c.add(l.Path, text, pathUnit(l.Path), 0)
+			c.add(l.Path, text, units.OfPath(l.Path), 0)
 		}
 	}
 	if len(all) > maxSamples {
@@ -52,12 +54,14 @@ func (jsonLeaves) Parse(out Output) (Result, error) {
 
 // earlier is what the documents of an output say before the last one.
 type earlier struct {
-	firsts map[string]Sample // by metric; the value is NaN where it is no number
-	others map[string]Sample // the first ones that differ from those
-	full   bool              // they have more values than are kept
+	firsts map[string]metrics.Sample // by metric; the value is NaN where it is no number
+	others map[string]metrics.Sample // the first ones that differ from those
+	full   bool                      // they have more values than are kept
 }
 
-func newEarlier() earlier { return earlier{firsts: map[string]Sample{}, others: map[string]Sample{}} }
+func newEarlier() earlier {
+	return earlier{firsts: map[string]metrics.Sample{}, others: map[string]metrics.Sample{}}
+}
 
 // note keeps the first value of a metric, and the first one that differs from it.
 func (e *earlier) note(metric string, value any) {
@@ -87,7 +91,7 @@ func (e *earlier) note(metric string, value any) {
 		e.full = true
 		return
 	}
-	to[metric] = Sample{Metric: metric, Value: v, Printed: lines.Clip(text, maxLabel)}
+	to[metric] = metrics.Sample{Metric: metric, Value: v, Printed: lines.Clip(text, maxLabel)}
 }
 
 // noDocument is the warning of an output that looked as if there were JSON in it.

@@ -1,18 +1,19 @@
-package metrics
+package formats
 
 import (
 	"fmt"
 	"io"
 
+	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
 // Log is what can be read from one log or result file.
 type Log struct {
-	Detected string    `json:"detected"` // as Result.Format; empty: no known format
-	Samples  []Sample  `json:"samples"`
-	Warnings []Warning `json:"warnings"`
+	Detected string            `json:"detected"` // as Result.Format; empty: no known format
+	Samples  []metrics.Sample  `json:"samples"`
+	Warnings []metrics.Warning `json:"warnings"`
 	// nil: the result is whole, or there is none, and no rule explains anything
 	Failure *classify.Match `json:"failure"`
 }
@@ -22,7 +23,7 @@ type Log struct {
 // last of them counts as a failure: a connection that was refused while a server was starting is none. A result that is
 // not whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
 func ParseLog(format string, open func() (io.ReadCloser, error), rules []classify.Rule) (Log, error) {
-	log := Log{Samples: []Sample{}, Warnings: []Warning{}}
+	log := Log{Samples: []metrics.Sample{}, Warnings: []metrics.Warning{}}
 	guessed := format == "auto"
 	if guessed {
 		found, err := pass(open, Detect)
@@ -36,12 +37,12 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []classif
 		if err != nil {
 			return log, err
 		}
-		r, err := pass(open, func(f io.Reader) (Result, error) { return p.Parse(Output{Stdout: f}) })
+		r, err := pass(open, func(f io.Reader) (metrics.Result, error) { return p.Parse(metrics.Output{Stdout: f}) })
 		if err != nil {
 			return log, err
 		}
 		if guessed && len(r.Samples) == 0 && len(r.Warnings) == 1 && r.Warnings[0].Text == noDocument {
-			r = Result{} // a bracket in it looked like the beginning of a document
+			r = metrics.Result{} // a bracket in it looked like the beginning of a document
 		}
 		log.Detected = r.Format
 		log.Samples = append(log.Samples, r.Samples...)

@@ -12,29 +12,6 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// pathUnit guesses a unit from the last key of a path such as results.0.latency_ms. Empty: the key does not say.
-func pathUnit(path string) string {
-	key := path[strings.LastIndexByte(path, '.')+1:]
-	if amount, per, ok := strings.Cut(key, "/"); ok && units.Spelling(per) == "s" {
-		amount = amount[strings.LastIndexByte(amount, ' ')+1:]
-		if amount != strings.ToUpper(amount) {
-			amount = strings.ToLower(amount) // Ops/sec, but KB/sec
-		}
-		return units.Canonical(amount + "/s")
-	}
-	words := names.Words(key)
-	n := len(words)
-	switch {
-	case n >= 3 && words[n-2] == "per" && units.Spelling(words[n-1]) == "s":
-		return units.Canonical(words[n-3] + "/" + words[n-1])
-	case n >= 1 && (words[n-1] == "rps" || words[n-1] == "qps"):
-		return "req/s"
-	case n >= 2 && (units.IsTime(units.Spelling(words[n-1])) || words[n-1] == "bytes" || words[n-1] == "percent"):
-		return units.Spelling(words[n-1])
-	}
-	return ""
-}
-
 // shortestTime is the shortest duration that anybody measures, in any unit: what is below it has underflowed.
 const shortestTime = 1e-300
 
