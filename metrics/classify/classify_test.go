@@ -12,10 +12,11 @@ import (
 	"testing/iotest"
 	"unicode/utf8"
 
+	"pgregory.net/rapid"
+
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/metrics/lines"
-	"pgregory.net/rapid"
 )
 
 func rule(name, match string) Rule {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -68,7 +69,7 @@ func (c custom) format() string {
 }
 
 func (c custom) Parse(out metrics.Output) (metrics.Result, error) {
-	to := newCollector(c.format())
+	to := collect.New(c.format())
 	var files []string
 	for _, d := range c.definitions {
 		if !slices.Contains(files, d.File) {
@@ -81,30 +82,30 @@ func (c custom) Parse(out metrics.Output) (metrics.Result, error) {
 		}
 	}
 	for i, d := range c.definitions {
-		_, read := to.index[d.Name]
-		_, unread := to.unread[d.Name]
-		if !read && !unread && c.expressions[i] != nil {
-			to.warnOf(metrics.NotFound, d.Name, 0, "%s: no line matches", d.Name)
+		_, read := to.Sample(d.Name)
+		_, refused := to.Refused(d.Name)
+		if !read && !refused && c.expressions[i] != nil {
+			to.WarnOf(metrics.NotFound, d.Name, 0, "%s: no line matches", d.Name)
 		}
 	}
-	return to.finish(), nil
+	return to.Finish(), nil
 }
 
 // parse reads one file, or the standard output. A file that is missing is a warning: its metrics are then missing, too.
-func (c custom) parse(to *collector, file string, out metrics.Output) error {
+func (c custom) parse(to *collect.Collector, file string, out metrics.Output) error {
 	r := out.Stdout
 	if file != "" {
 		if out.Open == nil {
-			to.warn(0, "%s: there are no files", file)
+			to.Warn(0, "%s: there are no files", file)
 			return nil
 		}
 		f, err := out.Open(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			to.warn(0, "%s: the command left no such file in $OUT", file)
+			to.Warn(0, "%s: the command left no such file in $OUT", file)
 			return nil
 		}
 		if err != nil {
-			to.warn(0, "%s: %v", file, err)
+			to.Warn(0, "%s: %v", file, err)
 			return nil
 		}
 		defer f.Close()
@@ -120,27 +121,27 @@ func (c custom) parse(to *collector, file string, out metrics.Output) error {
 	for l.Next() {
 		c.line(to, file, l)
 		if !lines.EngineProgress(l.Bytes()) {
-			to.scan(l.Bytes())
+			to.Scan(l.Bytes())
 		}
 	}
 	if err := l.Err(); err != nil {
 		return err
 	}
-	to.ending(l)
+	to.Ending(l)
 	if paths {
-		before := newEarlier()
-		document := to.documents(&t, func(document any) {
+		before := collect.NewEarlier()
+		document := to.Documents(&t, func(document any) {
 			for _, d := range c.definitions {
 				if d.JSON == "" || d.File != file {
 					continue
 				}
 				if v, ok := jsondoc.Follow(document, jsondoc.Parts(d.JSON)); ok {
-					before.note(d.Name, v)
+					before.Note(d.Name, v)
 				}
 			}
 		})
 		c.paths(to, file, document)
-		to.again(before)
+		to.Again(before)
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (c custom) parse(to *collector, file string, out metrics.Output) error {
 const maxMatches = 1000
 
 // line tries the expressions of a file on one line.
-func (c custom) line(to *collector, file string, l *lines.Reader) {
+func (c custom) line(to *collect.Collector, file string, l *lines.Reader) {
 	progress := lines.EngineProgress(l.Bytes())
 	for i, e := range c.expressions {
 		d := c.definitions[i]
@@ -159,7 +160,7 @@ func (c custom) line(to *collector, file string, l *lines.Reader) {
 		}
 		if progress {
 			if e.re.Match(l.Bytes()) {
-				to.warn(l.Number, "%s: matches what an engine logs while it works, which is no result: not read",
+				to.Warn(l.Number, "%s: matches what an engine logs while it works, which is no result: not read",
 					d.Name)
 			}
 			continue
@@ -167,7 +168,7 @@ func (c custom) line(to *collector, file string, l *lines.Reader) {
 		matches := e.re.FindAllSubmatchIndex(l.Bytes(), maxMatches+1)
 		if len(matches) > maxMatches {
 			matches = matches[:maxMatches]
-			to.refuse(d.Name, l.Number,
+			to.Refuse(d.Name, l.Number,
 				fmt.Sprintf("more than %d matches in one line: the rest of it is left out", maxMatches))
 		}
 		var starts []int
@@ -176,7 +177,7 @@ func (c custom) line(to *collector, file string, l *lines.Reader) {
 			switch {
 			case m[1] <= l.From || m[1] > l.To: // another piece of the line has it as a whole
 			case m[2] < 0:
-				to.warn(l.Number, "%s: matched, but not the group with the number", d.Name)
+				to.Warn(l.Number, "%s: matched, but not the group with the number", d.Name)
 			default:
 				e.take(to, d, l, m[2], m[3])
 			}
@@ -186,17 +187,17 @@ func (c custom) line(to *collector, file string, l *lines.Reader) {
 			switch {
 			case end <= l.From || end > l.To:
 			case other:
-				to.warnOf(metrics.Unread, d.Name, l.Number,
+				to.WarnOf(metrics.Unread, d.Name, l.Number,
 					"%s: %q stands behind its label, in another unit than in match: not read", d.Name, text)
 			default:
-				to.refuse(d.Name, l.Number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
+				to.Refuse(d.Name, l.Number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
 			}
 		})
 	}
 }
 
 // hidden refuses values that terminal sequences of a line hide, and that no match has.
-func (e *expression) hidden(to *collector, d Definition, l *lines.Reader, matches [][]int) {
+func (e *expression) hidden(to *collect.Collector, d Definition, l *lines.Reader, matches [][]int) {
 	covered := printable.Covered(l.Raw())
 	if covered == nil { // as of nearly all lines
 		return
@@ -206,57 +207,58 @@ func (e *expression) hidden(to *collector, d Definition, l *lines.Reader, matche
 		if err == nil && !slices.ContainsFunc(matches, func(of []int) bool {
 			return of[2] >= 0 && bytes.Equal(l.Bytes()[of[2]:of[3]], m[1])
 		}) {
-			to.refuse(d.Name, l.Number, fmt.Sprintf("a terminal sequence hides %q", lines.Clip(string(m[0]), maxLabel)))
+			to.Refuse(d.Name, l.Number, fmt.Sprintf("a terminal sequence hides %q",
+				lines.Clip(string(m[0]), collect.MaxLabel)))
 		}
 	}
 }
 
 // take makes a sample of the number that an expression found at a place of a line.
-func (e *expression) take(to *collector, d Definition, l *lines.Reader, from, end int) {
+func (e *expression) take(to *collect.Collector, d Definition, l *lines.Reader, from, end int) {
 	line := l.Bytes()
 	digits := string(line[from:end])
 	if all := number.Cut(line, from, end, e.ends); all != "" {
-		to.refuse(d.Name, l.Number, fmt.Sprintf("the match takes %s, a part of %q that stands there",
-			lines.Clip(digits, maxLabel), lines.Clip(all, maxLabel)))
+		to.Refuse(d.Name, l.Number, fmt.Sprintf("the match takes %s, a part of %q that stands there",
+			lines.Clip(digits, collect.MaxLabel), lines.Clip(all, collect.MaxLabel)))
 		return
 	}
 	if number.Groups(line[end:]) {
-		to.warnOf(metrics.Unread, d.Name, l.Number, "%s: three digits stand behind %s, which may belong to the number",
-			d.Name, lines.Clip(digits, maxLabel))
+		to.WarnOf(metrics.Unread, d.Name, l.Number, "%s: three digits stand behind %s, which may belong to the number",
+			d.Name, lines.Clip(digits, collect.MaxLabel))
 	}
 	unit, printed := units.Canonical(units.At(d.Unit, line, from, end)), units.Canonical(units.At("", line, from, end))
 	if unit != printed && units.Quantity(unit) != "" && units.Quantity(printed) != "" {
-		to.warnOf("", d.Name, l.Number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
+		to.WarnOf("", d.Name, l.Number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
 	}
 	if v, err := number.Divided(digits); e.commas && err == nil {
-		to.put(metrics.Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.Number})
+		to.Put(metrics.Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.Number})
 		return
 	}
-	to.add(d.Name, digits, unit, l.Number)
+	to.Add(d.Name, digits, unit, l.Number)
 }
 
 // paths looks the definitions of a file up in its document.
-func (c custom) paths(to *collector, file string, document any) {
+func (c custom) paths(to *collect.Collector, file string, document any) {
 	for _, d := range c.definitions {
 		if d.JSON == "" || d.File != file || document == nil {
 			continue
 		}
 		v, ok := jsondoc.Follow(document, jsondoc.Parts(d.JSON))
 		if !ok {
-			to.warnOf(metrics.NotFound, d.Name, 0, "%s: nothing at %s", d.Name, d.JSON)
-			for _, l := range jsondoc.Leaves(document, maxLabels) {
-				to.label(l.Path)
+			to.WarnOf(metrics.NotFound, d.Name, 0, "%s: nothing at %s", d.Name, d.JSON)
+			for _, l := range jsondoc.Leaves(document, collect.MaxLabels) {
+				to.Label(l.Path)
 			}
 			continue
 		}
 		text, remark, err := jsondoc.Digits(v)
 		if err != nil {
-			to.refuse(d.Name, 0, fmt.Sprintf("%s %v", d.JSON, err))
+			to.Refuse(d.Name, 0, fmt.Sprintf("%s %v", d.JSON, err))
 			continue
 		}
 		if remark != "" {
-			to.warn(0, "%s: %s", d.Name, remark)
+			to.Warn(0, "%s: %s", d.Name, remark)
 		}
-		to.add(d.Name, text, units.Canonical(cmp.Or(d.Unit, units.OfPath(d.JSON))), 0)
+		to.Add(d.Name, text, units.Canonical(cmp.Or(d.Unit, units.OfPath(d.JSON))), 0)
 	}
 }

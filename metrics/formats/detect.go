@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -90,13 +91,13 @@ func (auto) Parse(out metrics.Output) (metrics.Result, error) {
 	}
 	out.Stdout = again
 	if format == "" {
-		c := newCollector("")
+		c := collect.New("")
 		l := lines.New(again)
 		for l.Next() {
-			c.scan(l.Bytes())
+			c.Scan(l.Bytes())
 		}
-		c.warn(0, "no known output format recognised")
-		return c.finish(), l.Err()
+		c.Warn(0, "no known output format recognised")
+		return c.Finish(), l.Err()
 	}
 	p, err := Lookup(format)
 	if err != nil {

@@ -6,16 +6,17 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
 // spread matches what has no mean over several benchmarks.
@@ -48,52 +49,47 @@ func (p documentParser) Parse(out metrics.Output) (metrics.Result, error) {
 	}
 	var last *toolReading
 	documents := 0
-	before := newEarlier()
+	before := collect.NewEarlier()
 	_, cut := jsondoc.Each(t.Bytes(), func(document any) {
 		d, ok := document.(map[string]any)
 		if !ok {
 			return
 		}
-		r := &toolReading{collector: newCollector(p.name), command: askedBy(out.Command)}
+		r := &toolReading{Collector: collect.New(p.name), command: stated.Requests(out.Command)}
 		if !p.read(r, d) {
 			return
 		}
-		for _, s := range r.Samples {
-			before.note(s.Metric, json.Number(strconv.FormatFloat(s.Value, 'g', -1, 64)))
-		}
-		for metric, bad := range r.unread {
-			before.note(metric, bad.text)
-		}
+		before.NoteAll(r.Collector)
 		last = r
 		documents++
 	})
 	if last == nil {
-		last = &toolReading{collector: newCollector(p.name)}
-		last.warn(0, "no JSON document of %s found", p.name)
+		last = &toolReading{Collector: collect.New(p.name)}
+		last.Warn(0, "no JSON document of %s found", p.name)
 	}
 	if cut {
-		last.partly = "not all documents of the output were read"
-		last.warn(0, "the last JSON document ends before its last bracket")
+		last.Partly("not all documents of the output were read")
+		last.Warn(0, "the last JSON document ends before its last bracket")
 	}
 	if documents > 1 {
-		last.warn(0, "%d documents of %s: the last one counts", documents, p.name)
+		last.Warn(0, "%d documents of %s: the last one counts", documents, p.name)
 	}
-	last.means(func(s metrics.Sample) string {
+	last.Means(func(s metrics.Sample) string {
 		part := s.Metric[strings.LastIndexByte(s.Metric, ' ')+1:]
 		if part == s.Metric || spread().MatchString(part) {
 			return ""
 		}
 		return part
 	})
-	last.again(before)
-	r := last.finish()
+	last.Again(before)
+	r := last.Finish()
 	r.Failure = last.failure
 	return r, nil
 }
 
 // toolReading is the content of one document.
 type toolReading struct {
-	*collector
+	*collect.Collector
 	command int // how many requests the command line asks for
 	failure *classify.Match
 }
@@ -113,10 +109,10 @@ func (r *toolReading) take(name, part, unit string, v any) {
 	metric := named(name, part)
 	text, _, err := jsondoc.Digits(v)
 	if err != nil {
-		r.refuse(metric, 0, err.Error())
+		r.Refuse(metric, 0, err.Error())
 		return
 	}
-	r.add(metric, text, unit, 0)
+	r.Add(metric, text, unit, 0)
 }
 
 // stats adds the mean, the median and the spread of some values.
@@ -138,10 +134,10 @@ func (r *toolReading) stats(name, part, unit string, values []float64) {
 	put := func(stat string, v float64) {
 		metric := named(name, part+stat)
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			r.warn(0, "%s %v", metric, number.ErrInfinite)
+			r.Warn(0, "%s %v", metric, number.ErrInfinite)
 			return
 		}
-		r.put(metrics.Sample{Metric: metric, Value: number.Round(v), Unit: unit})
+		r.Put(metrics.Sample{Metric: metric, Value: number.Round(v), Unit: unit})
 	}
 	put("_mean", mean)
 	put("_median", median)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
@@ -138,9 +139,9 @@ func (e *expression) unlike(line []byte, starts []int, found func(end int, text 
 		}
 		text := strings.TrimRight(string(line[m[2]:m[3]]), ".,:)")
 		other := e.same != "" && !bytes.HasPrefix(line[m[3]:], []byte(e.same)) && !strings.HasSuffix(text, e.same)
-		if words := strings.Fields(string(line[m[3]:min(len(line), m[3]+maxLabel)])); other && len(words) > 0 {
+		if words := strings.Fields(string(line[m[3]:min(len(line), m[3]+collect.MaxLabel)])); other && len(words) > 0 {
 			text += " " + words[0]
 		}
-		found(m[3], lines.Clip(text, maxLabel), other)
+		found(m[3], lines.Clip(text, collect.MaxLabel), other)
 	}
 }

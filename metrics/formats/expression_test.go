@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
@@ -111,7 +112,7 @@ func TestOneNumberInDocuments(t *testing.T) {
 	}
 	var full strings.Builder
 	full.WriteString("{")
-	for i := range maxSamples {
+	for i := range collect.MaxSamples {
 		fmt.Fprintf(&full, `"k%d": 1, `, i)
 	}
 	r := parse(t, jsonLeaves{}, full.String()+"\"z\": 0}\n{\"t\": 6}\n{\"t\": 5}\n")

@@ -29,8 +29,9 @@ package formats
 
 import (
 	"fmt"
-	"github.com/benchgraph/benchgraph/metrics"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics"
 )
 
 // Names are the names of the formats, in the order in which they are told to people.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -19,13 +20,13 @@ import (
 type gobench struct{}
 
 func (gobench) Parse(out metrics.Output) (metrics.Result, error) {
-	c := newCollector("gobench")
+	c := collect.New("gobench")
 	feed := &benchLines{lines: lines.New(out.Stdout), collector: c}
 	t := benchTable{index: map[benchKey]int{}, packages: map[string]map[string]bool{}}
 	for r := benchfmt.NewReader(feed, "output"); r.Scan(); {
 		switch record := r.Result().(type) {
 		case *benchfmt.SyntaxError:
-			c.warn(feed.lines.Number, "benchmark line: %s", record.Msg)
+			c.Warn(feed.lines.Number, "benchmark line: %s", record.Msg)
 			if strings.HasPrefix(record.Msg, "parsing measurement") {
 				t.badLine(strings.Fields(string(feed.line)), feed.lines.Number)
 			}
@@ -37,16 +38,16 @@ func (gobench) Parse(out metrics.Output) (metrics.Result, error) {
 		return metrics.Result{}, fmt.Errorf("gobench: %w", err)
 	}
 	t.samples(c)
-	c.ending(feed.lines)
-	c.means(func(s metrics.Sample) string { return t.units[s.Metric] })
-	return c.finish(), nil
+	c.Ending(feed.lines)
+	c.Means(func(s metrics.Sample) string { return t.units[s.Metric] })
+	return c.Finish(), nil
 }
 
 // benchLines passes benchfmt one cleaned line at a time, and only lines of the format, so that noise is neither an
 // error nor a limit. No Read spans two lines, so the current line is the source of the current record.
 type benchLines struct {
 	lines     *lines.Reader
-	collector *collector
+	collector *collect.Collector
 	line      []byte
 	pending   []byte
 }
@@ -62,9 +63,9 @@ func (b *benchLines) Read(p []byte) (int, error) {
 		} else {
 			if bytes.HasPrefix(b.line, []byte("--- FAIL: ")) || bytes.HasPrefix(b.line, []byte("panic: ")) ||
 				bytes.Equal(b.line, []byte("FAIL")) {
-				b.collector.warn(b.lines.Number, "the tests failed: %s", lines.Clip(string(b.line), maxLabel))
+				b.collector.Warn(b.lines.Number, "the tests failed: %s", lines.Clip(string(b.line), collect.MaxLabel))
 			}
-			b.collector.scan(b.line)
+			b.collector.Scan(b.line)
 		}
 	}
 	n := copy(p, b.pending)
@@ -106,7 +107,7 @@ type benchRow struct {
 	line   int
 }
 
-func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) {
+func (t *benchTable) add(c *collect.Collector, r *benchfmt.Result, line string, on int) {
 	name, pkg := string(r.Name), r.GetConfig("pkg")
 	if suffix := procs(name); t.lines == 0 {
 		t.suffix = suffix
@@ -125,7 +126,7 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) 
 		}
 		key := benchKey{pkg, name, unit}
 		if _, err := number.Parse(digits); err != nil {
-			t.bad(benchBad{key, on, fmt.Sprintf("%q %s", lines.Clip(digits, maxLabel), err)})
+			t.bad(benchBad{key, on, fmt.Sprintf("%q %s", lines.Clip(digits, collect.MaxLabel), err)})
 			continue
 		}
 		if of := units.Quantity(unit); of != "" && value < 0 {
@@ -134,8 +135,9 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) 
 		}
 		at, ok := t.index[key]
 		if !ok {
-			if len(t.rows) >= maxSamples {
-				c.warn(on, "more than %d metrics: %s %s is left out", maxSamples, lines.Clip(name, maxLabel), unit)
+			if len(t.rows) >= collect.MaxSamples {
+				c.Warn(on, "more than %d metrics: %s %s is left out", collect.MaxSamples,
+					lines.Clip(name, collect.MaxLabel), unit)
 				continue
 			}
 			at = len(t.rows)
@@ -153,7 +155,7 @@ func (t *benchTable) add(c *collector, r *benchfmt.Result, line string, on int) 
 
 // bad keeps what cannot be read.
 func (t *benchTable) bad(b benchBad) {
-	if len(t.unread) < maxSamples {
+	if len(t.unread) < collect.MaxSamples {
 		t.unread = append(t.unread, b)
 	}
 }
@@ -163,7 +165,8 @@ func (t *benchTable) badLine(fields []string, on int) {
 	for i := 2; i < len(fields); i += 2 {
 		if _, err := number.Parse(fields[i]); err != nil {
 			name := strings.TrimPrefix(fields[0], "Benchmark")
-			t.bad(benchBad{benchKey{name: name}, on, fmt.Sprintf("%q %s", lines.Clip(fields[i], maxLabel), err)})
+			t.bad(benchBad{benchKey{name: name}, on, fmt.Sprintf("%q %s", lines.Clip(fields[i], collect.MaxLabel),
+				err)})
 			return
 		}
 	}
@@ -178,19 +181,19 @@ func (t *benchTable) metric(key benchKey) string {
 	return name + " " + key.unit
 }
 
-func (t *benchTable) samples(c *collector) {
+func (t *benchTable) samples(c *collect.Collector) {
 	t.units = map[string]string{}
 	lines := map[string]benchBad{}
 	for _, b := range t.unread {
 		if b.unit != "" {
-			c.refuse(t.metric(b.benchKey), b.line, b.text)
+			c.Refuse(t.metric(b.benchKey), b.line, b.text)
 		} else {
 			lines[b.name] = b
 		}
 	}
 	for _, row := range t.rows {
 		if b, ok := lines[row.name]; ok {
-			c.refuse(t.metric(row.benchKey), b.line, b.text)
+			c.Refuse(t.metric(row.benchKey), b.line, b.text)
 		}
 		s := metrics.Sample{Metric: t.metric(row.benchKey), Value: row.sum / float64(row.n),
 			Unit: units.Canonical(row.unit), Printed: row.digits, Line: row.line}
@@ -198,11 +201,11 @@ func (t *benchTable) samples(c *collector) {
 			s.Printed, s.Over = "", []string{fmt.Sprintf("%s ×%d", s.Metric, row.n)}
 		}
 		if math.IsInf(s.Value, 0) {
-			c.warn(row.line, "%s: the mean %s", s.Metric, number.ErrInfinite)
+			c.Warn(row.line, "%s: the mean %s", s.Metric, number.ErrInfinite)
 			continue
 		}
 		t.units[s.Metric] = row.unit
-		c.put(s)
+		c.Put(s)
 	}
 }
 

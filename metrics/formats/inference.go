@@ -9,10 +9,12 @@ import (
 
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
 // inference reads the outputs and JSON files of the benchmarks of vLLM and SGLang. Both print the same labels, so one
@@ -30,27 +32,27 @@ func (p inference) Parse(out metrics.Output) (metrics.Result, error) {
 		return metrics.Result{}, fmt.Errorf("%s: %w", p.tool, err)
 	}
 	if l.Cut > 0 && len(r.Samples) > 0 {
-		r.warn(l.Cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read",
+		r.Warn(l.Cut, "longer than %d KiB: its rest, and that of any further line of this length, was not read",
 			lines.Max>>10)
 	}
 	r.ended = !l.Unterminated || l.Number != r.last.number
 	if d := r.documents(t.Bytes()); d != nil {
-		d.asked.command = askedBy(out.Command)
+		d.asked.command = stated.Requests(out.Command)
 		return d.result(), nil
 	}
 	if !r.marked && len(r.pairs) == 0 && isInferenceDocument(t.Bytes()) {
 		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the JSON document ends before its last bracket")
 	}
 	if t.Dropped() {
-		r.warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
+		r.Warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
 	}
-	r.asked.command = askedBy(out.Command)
+	r.asked.command = stated.Requests(out.Command)
 	return r.result(), nil
 }
 
 // inferenceReading is the state of the parser after some lines, or after a document.
 type inferenceReading struct {
-	*collector
+	*collect.Collector
 	tool    string
 	mode    string // serving, throughput, …; empty: nothing was recognised yet
 	labels  map[string]inferenceLabel
@@ -117,7 +119,7 @@ type asked struct {
 
 func newInferenceReading(tool string) *inferenceReading {
 	r := &inferenceReading{
-		collector: newCollector(""), tool: tool, labels: map[string]inferenceLabel{}, pairs: map[string]any{},
+		Collector: collect.New(""), tool: tool, labels: map[string]inferenceLabel{}, pairs: map[string]any{},
 	}
 	for _, l := range inferenceLabels() {
 		r.labels[l.label] = l
@@ -146,7 +148,7 @@ func (r *inferenceReading) line(b []byte, n int) bool {
 	r.last = lastLine{number: n, text: text, padded: b[len(b)-1] == ' '}
 	known := r.read(text, n)
 	if !known {
-		r.scan(b)
+		r.Scan(b)
 		r.arguments(text, n)
 	}
 	if known && !r.vague {
@@ -269,7 +271,7 @@ func (r *inferenceReading) unlabelled(text string, n int) bool {
 		r.section = normal
 		if !r.begun && r.mode == "one_batch" { // the lines so far are those of the warm-up
 			r.conflict = nil
-			r.leaveOut(func(metrics.Sample) bool { return true })
+			r.Clear()
 		}
 		r.begun = true
 	}

@@ -18,7 +18,8 @@ func (r *inferenceReading) result() metrics.Result {
 		r.cut = nil
 	}
 	if !r.marked {
-		r.mode, r.Samples, r.index = "", nil, map[string]int{}
+		r.mode = ""
+		r.Clear()
 		r.fragment()
 	}
 	if r.mode == "" {
@@ -26,17 +27,17 @@ func (r *inferenceReading) result() metrics.Result {
 		if r.cut != nil {
 			r.Format, r.Failure = r.tool, r.cut
 		} else {
-			r.warn(0, "no result of a benchmark of vLLM or SGLang found")
+			r.Warn(0, "no result of a benchmark of vLLM or SGLang found")
 		}
-		return r.finish()
+		return r.Finish()
 	}
 	r.Format = r.tool + "-" + r.mode
 	r.Failure = r.judge()
 	wrong := []string{invalid.Ambiguous, invalid.WrongUnit, invalid.Foreign}
 	if f := r.Failure; f != nil && (slices.Contains(wrong, f.Rule) || r.mode == "latency") {
-		r.Samples, r.index = nil, map[string]int{} // none of them is known to be right
+		r.Clear() // none of them is known to be right
 	}
-	return r.finish()
+	return r.Finish()
 }
 
 // judge returns the reason why an output is no valid result; nil: it is valid.
@@ -59,7 +60,7 @@ func (r *inferenceReading) judge() *classify.Match {
 			return f
 		}
 	case "latency":
-		if _, ok := r.index["latency_avg"]; !ok {
+		if _, ok := r.Sample("latency_avg"); !ok {
 			return invalid.New(invalid.Incomplete, r.first(), "percentiles of the latency, and no average")
 		}
 	case "one_batch":
@@ -89,12 +90,11 @@ func (r *inferenceReading) truncatedNumber() {
 	default:
 		return
 	}
-	i, ok := r.index[r.last.metric]
-	if !ok || r.Samples[i].Line != r.last.number {
+	if s, ok := r.Sample(r.last.metric); !ok || s.Line != r.last.number {
 		return
 	}
 	r.truncated(r.last.metric, r.last.text, r.last.number)
-	r.leaveOut(func(s metrics.Sample) bool { return s.Metric == r.last.metric })
+	r.LeaveOut(func(s metrics.Sample) bool { return s.Metric == r.last.metric })
 }
 
 // agree says that the totals of tokens have the ratio of the rates: then the last digit of neither was cut off.
@@ -116,10 +116,10 @@ func (r *inferenceReading) agree() bool {
 // complete judges whether all requests that were asked for succeeded.
 func (r *inferenceReading) complete() *classify.Match {
 	done, counted := r.number("successful_requests")
-	_, oldest := r.index["latency_per_token_avg"]
+	_, oldest := r.Sample("latency_per_token_avg")
 	if !counted {
 		if oldest || r.uncounted() {
-			r.warn(0, "this version does not say how many requests succeeded")
+			r.Warn(0, "this version does not say how many requests succeeded")
 			return nil
 		}
 		return invalid.New(invalid.Incomplete, r.first(), "the result has no count of successful requests")
@@ -136,7 +136,7 @@ func (r *inferenceReading) complete() *classify.Match {
 		return invalid.New(invalid.RequestsFailed, line, "%.0f of %.0f requests succeeded%s", done,
 			max(total, done+failed), source)
 	case total == 0 && r.lineOf("failed_requests") == 0:
-		r.warnOf(metrics.Unasked, "", line,
+		r.WarnOf(metrics.Unasked, "", line,
 			"nothing in the output says how many requests were asked for; successful_requests is %.0f", done)
 	}
 	f := r.answers(done, line)
@@ -145,7 +145,7 @@ func (r *inferenceReading) complete() *classify.Match {
 		return f
 	}
 	if r.tables > 0 && !r.closed {
-		r.warn(r.last.number, "the table has no closing rule: the output may be cut off")
+		r.Warn(r.last.number, "the table has no closing rule: the output may be cut off")
 	}
 	return nil
 }
@@ -188,17 +188,8 @@ func (r *inferenceReading) unmeasured(done float64) {
 		if v, ok := r.number(kind + "mean"); !ok || v != 0 {
 			continue
 		}
-		r.warn(0, "%s* are zero: the answers were not measured while they came, and the numbers are left out", kind)
-		r.leaveOut(func(s metrics.Sample) bool { return strings.HasPrefix(s.Metric, kind) })
-	}
-}
-
-// leaveOut removes samples.
-func (r *inferenceReading) leaveOut(which func(metrics.Sample) bool) {
-	r.Samples = slices.DeleteFunc(r.Samples, which)
-	r.index = map[string]int{}
-	for i, s := range r.Samples {
-		r.index[s.Metric] = i
+		r.Warn(0, "%s* are zero: the answers were not measured while they came, and the numbers are left out", kind)
+		r.LeaveOut(func(s metrics.Sample) bool { return strings.HasPrefix(s.Metric, kind) })
 	}
 }
 
@@ -231,17 +222,22 @@ func (r *inferenceReading) total(ended float64) (total float64, source string) {
 	return 0, ""
 }
 
-func (r *inferenceReading) lineOf(metric string) int {
-	if i, ok := r.index[metric]; ok {
-		return r.Samples[i].Line
-	}
-	return 0
-}
-
 // first is the line of the first number.
 func (r *inferenceReading) first() int {
 	if len(r.Samples) == 0 {
 		return 0
 	}
 	return r.Samples[0].Line
+}
+
+// number is the value of a metric.
+func (r *inferenceReading) number(metric string) (v float64, ok bool) {
+	s, ok := r.Sample(metric)
+	return s.Value, ok
+}
+
+// lineOf is the line of a metric; 0: it has none.
+func (r *inferenceReading) lineOf(metric string) int {
+	s, _ := r.Sample(metric)
+	return s.Line
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
@@ -123,7 +124,7 @@ func (r *inferenceReading) pair(text string, n int) bool {
 		return false
 	}
 	m := pairLine().FindStringSubmatch(text)
-	if m == nil || len(r.pairs) >= maxLabels {
+	if m == nil || len(r.pairs) >= collect.MaxLabels {
 		return false
 	}
 	r.last.pair = true
@@ -152,10 +153,10 @@ func (r *inferenceReading) fragment() {
 	}
 	if !r.ended && r.last.pair && !strings.HasSuffix(r.last.text, ",") {
 		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the output ends inside %q",
-			lines.Clip(r.last.text, maxLabel))
+			lines.Clip(r.last.text, collect.MaxLabel))
 		return
 	}
-	r.warn(0, "lines of a JSON document without its brackets")
+	r.Warn(0, "lines of a JSON document without its brackets")
 	r.document(tool, mode, r.pairs)
 }
 
@@ -210,7 +211,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 		found.document(tool, mode, d)
 	}
 	_, cut := jsondoc.Each(src, func(document any) {
-		for _, item := range jsondoc.List(document, maxSamples) {
+		for _, item := range jsondoc.List(document, collect.MaxSamples) {
 			take(item)
 		}
 		take(document)
@@ -218,7 +219,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 	if found != nil {
 		found.marked, found.ended = true, true
 		if cut {
-			found.warn(0, "a later JSON document ends before its last bracket")
+			found.Warn(0, "a later JSON document ends before its last bracket")
 		}
 	}
 	return found
@@ -284,7 +285,7 @@ func (r *inferenceReading) take(metric, unit string, v any) {
 			text = "NaN"
 		}
 	} else if err != nil {
-		r.warnOf("", metric, 0, "%s %v", metric, err)
+		r.WarnOf("", metric, 0, "%s %v", metric, err)
 		return
 	}
 	r.sample(metric, text, unit, 0)
@@ -295,7 +296,7 @@ func (r *inferenceReading) percentiles(name string, v any) {
 	d, _ := v.(map[string]any)
 	keys := slices.Collect(maps.Keys(d))
 	slices.SortFunc(keys, func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
-	for _, key := range keys[:min(len(keys), maxLabels)] {
+	for _, key := range keys[:min(len(keys), collect.MaxLabels)] {
 		if _, err := number.Parse(key); err == nil && len(key) < 8 {
 			r.take(name+"_p"+key, "s", d[key])
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -11,22 +12,21 @@ import (
 
 // sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none.
 func (r *inferenceReading) sample(metric, digits, unit string, n int) {
-	i, again := r.index[metric]
+	first, again := r.Sample(metric)
 	v, err := number.Parse(digits)
-	bad, unread := r.unread[metric]
+	bad, unread := r.Refused(metric)
 	switch {
 	case r.conflict != nil:
-	case again && (err != nil || v != r.Samples[i].Value):
-		first := r.Samples[i]
+	case again && (err != nil || v != first.Value):
 		r.conflict = invalid.New(invalid.Ambiguous, n,
 			"%s is %s in line %d and %s in line %d: two results in one output",
-			metric, first.Printed, first.Line, lines.Clip(digits, maxLabel), n)
+			metric, first.Printed, first.Line, lines.Clip(digits, collect.MaxLabel), n)
 	case unread && err == nil:
-		r.conflict = invalid.New(invalid.Ambiguous, n, "%s is %s in line %d, and in %s %s: two results in one output",
-			metric, lines.Clip(digits, maxLabel), n, place(bad.line), bad.text)
+		r.conflict = invalid.New(invalid.Ambiguous, n, "%s is %s in line %d, and in %s: two results in one output",
+			metric, lines.Clip(digits, collect.MaxLabel), n, bad)
 	}
 	if !again {
-		r.add(metric, digits, unit, n)
+		r.Add(metric, digits, unit, n)
 	}
 }
 
@@ -52,13 +52,13 @@ func (r *inferenceReading) otherUnit(name, rest string, n int) {
 		}
 	}
 	if ok && r.section != warming {
-		r.collector.refuse(r.prefix+metric, n, fmt.Sprintf("the unit in %q is not known", lines.Clip(name, maxLabel)))
+		r.Refuse(r.prefix+metric, n, fmt.Sprintf("the unit in %q is not known", lines.Clip(name, collect.MaxLabel)))
 	}
 }
 
 // truncated notes that the output ends inside a number or its unit.
 func (r *inferenceReading) truncated(metric, text string, n int) {
 	r.cut = invalid.New(invalid.Incomplete, n, "%s: the output ends inside %q", metric,
-		lines.Clip(strings.TrimSpace(text), maxLabel))
+		lines.Clip(strings.TrimSpace(text), collect.MaxLabel))
 	r.last.metric = metric
 }

@@ -5,10 +5,12 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
 var (
@@ -22,7 +24,6 @@ var (
 	startupGroup   = lazyregexp.New(`^((?:Encoder )?(?:[Ss]tartup|[Cc]ompilation)) time percentiles:$`)
 	startupPercent = lazyregexp.New(`^([0-9]{1,3}(?:\.[0-9]+)?)%: ([0-9.,]+) seconds$`)
 	declaredCount  = lazyregexp.New(`\bnum_prompts=([0-9]+)`)
-	commandCount   = lazyregexp.New(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
 )
 
 // throughput reads the text after "Throughput:". A single token rate is that of input and output together.
@@ -157,7 +158,7 @@ func (r *inferenceReading) milliseconds(unit, rest string, n int) {
 	if unit == "ms" && r.incorrect == nil {
 		r.tool, r.mode = "sglang", "one_batch"
 		r.incorrect = invalid.New(invalid.WrongUnit, n,
-			"%q: this version of bench_latency prints seconds and calls them ms", lines.Clip(rest, maxLabel))
+			"%q: this version of bench_latency prints seconds and calls them ms", lines.Clip(rest, collect.MaxLabel))
 	}
 }
 
@@ -225,29 +226,7 @@ func (r *inferenceReading) arguments(text string, n int) {
 		return
 	}
 	r.asked.declared, r.asked.line = atoi(m[1]), n
-	r.asked.ofOthers = countsOtherwise(text)
-}
-
-// countsOtherwise reports whether the number of requests follows from other arguments than the number of prompts, as it
-// does for some data sets.
-func countsOtherwise(arguments string) bool {
-	return strings.Contains(arguments, "generated-shared-prefix") || strings.Contains(arguments, "mooncake")
-}
-
-// askedBy finds how many requests a command line asks for. Commands that name several numbers say nothing.
-func askedBy(command string) int {
-	asked := 0
-	if countsOtherwise(command) {
-		return 0
-	}
-	for _, m := range commandCount().FindAllStringSubmatch(command, -1) {
-		n := atoi(m[1])
-		if asked != 0 && n != asked {
-			return 0
-		}
-		asked = n
-	}
-	return asked
+	r.asked.ofOthers = stated.CountsOtherwise(text)
 }
 
 // atoi is the number that some digits are, 0 where they are too many.

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 )
 
 // The value of a label is one whole number, or there is none and the reason is told. No version prints any of the
@@ -90,7 +92,7 @@ func TestLabels(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&many, "label%d: 1\n", i)
 	}
-	if n := len(parse(t, p, many.String()).Labels); n != maxLabels {
+	if n := len(parse(t, p, many.String()).Labels); n != collect.MaxLabels {
 		t.Error(n)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
@@ -386,7 +387,8 @@ func checkParse(t *testing.T, p metrics.Parser, b []byte) {
 			t.Fatalf("%T: %+v", p, s)
 		}
 	}
-	if len(r.Labels) > maxLabels || len(r.Warnings) > maxWarnings+1 || len(r.Samples) > 2*maxSamples {
+	if len(r.Labels) > collect.MaxLabels || len(r.Warnings) > collect.MaxWarnings+1 ||
+		len(r.Samples) > 2*collect.MaxSamples {
 		t.Fatalf("%T: bounds exceeded", p)
 	}
 }

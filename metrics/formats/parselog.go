@@ -6,6 +6,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
@@ -41,7 +42,7 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []classif
 		if err != nil {
 			return log, err
 		}
-		if guessed && len(r.Samples) == 0 && len(r.Warnings) == 1 && r.Warnings[0].Text == noDocument {
+		if guessed && len(r.Samples) == 0 && len(r.Warnings) == 1 && r.Warnings[0].Text == collect.NoDocument {
 			r = metrics.Result{} // a bracket in it looked like the beginning of a document
 		}
 		log.Detected = r.Format

@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -18,28 +19,28 @@ import (
 type redis struct{}
 
 func (redis) Parse(out metrics.Output) (metrics.Result, error) {
-	r := redisReading{collector: newCollector("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
+	r := redisReading{Collector: collect.New("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
 		parts: map[string]string{}}
 	l := lines.New(out.Stdout)
 	for l.Next() {
 		r.line(l.Text(), l.Number)
-		r.scan(l.Bytes())
+		r.Scan(l.Bytes())
 	}
 	if err := l.Err(); err != nil {
 		return metrics.Result{}, fmt.Errorf("redis: %w", err)
 	}
-	r.ending(l)
+	r.Ending(l)
 	if r.memtier {
 		r.Format = "memtier"
 	} else {
-		r.means(func(s metrics.Sample) string { return r.parts[s.Metric] })
+		r.Means(func(s metrics.Sample) string { return r.parts[s.Metric] })
 	}
-	return r.finish(), nil
+	return r.Finish(), nil
 }
 
 // redisReading is what the lines so far mean for the next one.
 type redisReading struct {
-	*collector
+	*collect.Collector
 	test    string            // of the report that the line belongs to
 	names   map[string]string // full name of a test → its part of the metrics' names
 	taken   map[string]bool   // values of names
@@ -102,7 +103,7 @@ func (r *redisReading) report(text string, n int) {
 		r.test = strings.TrimSuffix(test, " ======")
 	} else if !strings.Contains(text, " requests per second") {
 		if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
-			r.warn(n, "%s", lines.Clip(text, 200))
+			r.Warn(n, "%s", lines.Clip(text, 200))
 		}
 	} else if m := redisRate().FindStringSubmatch(text); m != nil && r.test != "" {
 		r.value(r.test, "requests_per_second", m[1], "req/s", n)
@@ -124,14 +125,14 @@ func (r *redisReading) value(test, part, digits, unit string, n int) {
 		if r.taken[name] {
 			name = names.Slug(test)
 		}
-		if len(r.names) >= maxSamples {
+		if len(r.names) >= collect.MaxSamples {
 			return
 		}
 		r.names[test], r.taken[name] = name, true
 	}
 	metric := name + "_" + part
 	r.parts[metric] = part
-	r.add(metric, digits, unit, n)
+	r.Add(metric, digits, unit, n)
 }
 
 // latencies reads the one row of a latency summary.
@@ -139,7 +140,7 @@ func (r *redisReading) latencies(text string, n int) {
 	r.table = none
 	values := strings.Fields(text)
 	if len(values) != len(r.columns) || r.test == "" {
-		r.warn(n, "latency summary: %d numbers under %d names", len(values), len(r.columns))
+		r.Warn(n, "latency summary: %d numbers under %d names", len(values), len(r.columns))
 		return
 	}
 	for i, column := range r.columns {
@@ -152,7 +153,7 @@ func (r *redisReading) latencies(text string, n int) {
 func (r *redisReading) csvRow(text string, n int) {
 	row, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil {
-		r.warn(n, "csv: %v", err)
+		r.Warn(n, "csv: %v", err)
 		return
 	}
 	if row[0] == "test" {
@@ -167,7 +168,7 @@ func (r *redisReading) csvRow(text string, n int) {
 		columns = []string{"test", "rps"}
 	}
 	if len(row) != len(columns) {
-		r.warn(n, "csv: %d fields under %d names", len(row), len(columns))
+		r.Warn(n, "csv: %d fields under %d names", len(row), len(columns))
 		return
 	}
 	for i, column := range columns[1:] {
@@ -201,14 +202,14 @@ func (r *redisReading) memtierRow(text string, n int) {
 	fields := strings.Fields(text)
 	kind := len(fields) - len(r.columns)
 	if kind < 1 {
-		r.warn(n, "table: %d fields under %d columns", len(fields), len(r.columns)+1)
+		r.Warn(n, "table: %d fields under %d columns", len(fields), len(r.columns)+1)
 		return
 	}
 	name := names.Slug(strings.Join(fields[:kind], " "))
 	for i, column := range r.columns {
 		part, unit := memtierMetric(column)
 		if digits := fields[kind+i]; digits != "---" && !r.partial {
-			r.add(name+"_"+part, digits, unit, n)
+			r.Add(name+"_"+part, digits, unit, n)
 		}
 	}
 }

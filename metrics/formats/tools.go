@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/metrics/number"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
@@ -52,22 +54,24 @@ func readAIPerf(r *toolReading, d map[string]any) bool {
 	if !found {
 		return false
 	}
-	done, counted := r.number("successful_requests")
-	failed, _ := r.number("failed_requests")
+	done, counted := r.Sample("successful_requests")
+	failed, _ := r.Sample("failed_requests")
 	asked := 0.0
 	if n, ok := jsondoc.Follow(d, []string{"input_config", "loadgen", "request_count"}); ok {
 		if count, _, err := jsondoc.Digits(n); err == nil {
 			asked, _ = number.Parse(count)
 		}
 	}
-	asked = max(asked, float64(askedBy(jsondoc.Text(jsondoc.Object(d["run_info"])["cli_command"]))), float64(r.command))
+	asked = max(asked, float64(stated.Requests(jsondoc.Text(jsondoc.Object(d["run_info"])["cli_command"]))),
+		float64(r.command))
 	switch {
 	case d["was_cancelled"] == true:
 		r.fail(invalid.RequestsFailed, "was_cancelled is true: the run was ended early")
-	case counted && done == 0:
-		r.fail(invalid.NoneSucceeded, "0 of %.0f requests succeeded", max(asked, failed))
-	case failed > 0 || counted && asked > done:
-		r.fail(invalid.RequestsFailed, "%.0f of %.0f requests succeeded", done, max(asked, done+failed))
+	case counted && done.Value == 0:
+		r.fail(invalid.NoneSucceeded, "0 of %.0f requests succeeded", max(asked, failed.Value))
+	case failed.Value > 0 || counted && asked > done.Value:
+		r.fail(invalid.RequestsFailed, "%.0f of %.0f requests succeeded", done.Value,
+			max(asked, done.Value+failed.Value))
 	}
 	return true
 }
@@ -83,7 +87,7 @@ func times() [][2]string {
 // readHyperfine reads hyperfine --export-json. The times are in seconds. With several commands, each name begins with
 // its command.
 func readHyperfine(r *toolReading, d map[string]any) bool {
-	results := jsondoc.List(d["results"], maxSamples)
+	results := jsondoc.List(d["results"], collect.MaxSamples)
 	found := false
 	for _, item := range results {
 		of := jsondoc.Object(item)
@@ -102,7 +106,7 @@ func readHyperfine(r *toolReading, d map[string]any) bool {
 		for i, code := range jsondoc.List(of["exit_codes"], 1_000_000) {
 			if n, ok := code.(json.Number); !ok || n.String() != "0" {
 				r.fail(invalid.RequestsFailed, "run %d of %q ended with exit status %v", i+1,
-					lines.Clip(command, maxLabel), code)
+					lines.Clip(command, collect.MaxLabel), code)
 				break
 			}
 		}
@@ -115,7 +119,7 @@ func readPytest(r *toolReading, d map[string]any) bool {
 	if jsondoc.Object(d["machine_info"]) == nil {
 		return false
 	}
-	benchmarks, found := jsondoc.List(d["benchmarks"], maxSamples), false
+	benchmarks, found := jsondoc.List(d["benchmarks"], collect.MaxSamples), false
 	for _, item := range benchmarks {
 		of := jsondoc.Object(item)
 		stats, name := jsondoc.Object(of["stats"]), cmp.Or(jsondoc.Text(of["name"]), jsondoc.Text(of["fullname"]))
@@ -134,7 +138,7 @@ func readPytest(r *toolReading, d map[string]any) bool {
 // readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations are not among those of runs.
 func readPyperf(r *toolReading, d map[string]any) bool {
 	common := jsondoc.Object(d["metadata"])
-	benchmarks, found := jsondoc.List(d["benchmarks"], maxSamples), false
+	benchmarks, found := jsondoc.List(d["benchmarks"], collect.MaxSamples), false
 	for _, item := range benchmarks {
 		of := jsondoc.Object(item)
 		own := jsondoc.Object(of["metadata"])
@@ -184,7 +188,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 		}
 		f, err := number.Parse(text)
 		if err != nil {
-			r.refuse(named(name, part), 0, fmt.Sprintf("%q %v", lines.Clip(text, maxLabel), err))
+			r.Refuse(named(name, part), 0, fmt.Sprintf("%q %v", lines.Clip(text, collect.MaxLabel), err))
 			return
 		}
 		key := [2]string{name, part}
@@ -225,7 +229,7 @@ func readGoogle(r *toolReading, d map[string]any) bool {
 	}
 	for _, key := range order {
 		mean := number.Round(meanOf(rows[key].values))
-		r.put(metrics.Sample{Metric: named(key[0], key[1]), Value: mean, Unit: rows[key].unit})
+		r.Put(metrics.Sample{Metric: named(key[0], key[1]), Value: mean, Unit: rows[key].unit})
 	}
 	return found
 }
