@@ -22,7 +22,7 @@ func TestTheLanguageKnowsTheFormats(t *testing.T) {
 	read := map[string]map[string]bool{"vllm": {}, "sglang": {}}
 	figure := regexp.MustCompile(`(?m)^(\S+) = \S+ ?\S*$`)
 	for _, name := range []string{"vllm", "sglang", "made"} {
-		a, err := txtar.ParseFile("../../metrics/formats/testdata/" + name + ".txtar")
+		a, err := txtar.ParseFile("../../metrics/inference/testdata/" + name + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}

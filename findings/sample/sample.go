@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/custom"
 	"github.com/benchgraph/benchgraph/metrics/formats"
 	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/stats"
@@ -131,11 +132,11 @@ func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 		}
 		parsers = append(parsers, p)
 	}
-	defs := make([]formats.Definition, len(spec.Custom))
+	defs := make([]custom.Definition, len(spec.Custom))
 	for i, c := range spec.Custom {
-		defs[i] = formats.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
+		defs[i] = custom.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
 	}
-	p, err := formats.NewCustom(defs)
+	p, err := custom.New(defs)
 	return append(parsers, p), err
 }
 

@@ -8,12 +8,15 @@ import (
 
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/custom"
+	"github.com/benchgraph/benchgraph/metrics/gobench"
 	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/redis"
 )
 
 // Output that is made to be expensive: what each costs must grow with its length, whatever is repeated.
 func BenchmarkHostile(b *testing.B) {
-	own, err := NewCustom([]Definition{{Name: "n", Match: `(\w+ )*speed: (\S+)`}, {Name: "p", JSON: "a.b.c"}})
+	own, err := custom.New([]custom.Definition{{Name: "n", Match: `(\w+ )*speed: (\S+)`}, {Name: "p", JSON: "a.b.c"}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -22,7 +25,7 @@ func BenchmarkHostile(b *testing.B) {
 		"classify": func(r io.Reader) error { _, _, err := classify.Log(rules, "", r); return err },
 		"last":     func(r io.Reader) error { lines.Last(r); return nil },
 	}
-	for name, p := range map[string]metrics.Parser{"auto": auto{}, "gobench": gobench{}, "redis": redis{},
+	for name, p := range map[string]metrics.Parser{"auto": auto{}, "gobench": gobench.Parser{}, "redis": redis.Parser{},
 		"json": jsonLeaves{}, "own": own} {
 		readers[name] = func(r io.Reader) error { _, err := p.Parse(metrics.Output{Stdout: r}); return err }
 	}

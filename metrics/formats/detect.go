@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/collect"
+	"github.com/benchgraph/benchgraph/metrics/gobench"
+	"github.com/benchgraph/benchgraph/metrics/inference"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
-	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/origin"
+	"github.com/benchgraph/benchgraph/metrics/redis"
 )
 
 // Detect returns the format of an output: gobench, redis, vllm, sglang, the format of a JSON file (aiperf, hyperfine,
@@ -21,22 +22,20 @@ import (
 func Detect(r io.Reader) (string, error) {
 	l := lines.New(r)
 	document := false
-	results, keys := newInferenceReading("vllm"), origin.NewSearch()
+	results, keys := inference.NewSearch(), origin.NewSearch()
 	for l.Next() {
 		line := l.Bytes()
 		if len(line) == 0 {
 			continue
 		}
 		switch {
-		case isBenchLine(line) && isBenchResult(line):
+		case gobench.Recognises(line):
 			return "gobench", nil
-		case isRedis(line):
+		case redis.Recognises(line):
 			return "redis", nil
-		case results.line(line, l.Number):
-			if results.inTable && results.tool == "vllm" {
-				return serving(l), l.Err()
-			}
-			return results.tool, nil
+		}
+		if tool, err := results.Line(l); tool != "" {
+			return tool, err
 		}
 		if format := keys.Line(line); format != "" {
 			return format, nil
@@ -49,36 +48,6 @@ func Detect(r io.Reader) (string, error) {
 		return "json", l.Err()
 	}
 	return "", l.Err()
-}
-
-func isBenchResult(line []byte) bool {
-	fields := strings.Fields(string(line[:min(len(line), 4096)]))
-	if len(fields) < 4 || strings.Trim(fields[1], "0123456789") != "" {
-		return false
-	}
-	_, err := number.Parse(fields[2])
-	return err == nil
-}
-
-func isRedis(line []byte) bool {
-	text := bytes.TrimSpace(line)
-	return bytes.Contains(text, []byte(" requests per second")) &&
-		(redisRate().Match(text) || redisQuiet().Match(text)) || bytes.HasPrefix(text, []byte(`"test","rps"`)) ||
-		bytes.HasPrefix(text, []byte("Type ")) && bytes.Contains(text, []byte("Ops/sec"))
-}
-
-// serving tells the two clients apart that print the same header: SGLang's table begins with its backend.
-func serving(l *lines.Reader) string {
-	for n := 0; n < 4 && l.Next(); {
-		line := bytes.TrimSpace([]byte(lines.WithoutMarks(l.Text())))
-		if bytes.HasPrefix(line, []byte("Backend:")) {
-			return "sglang"
-		}
-		if len(line) > 0 {
-			n++
-		}
-	}
-	return "vllm"
 }
 
 // auto reads an output with the parser of the format that Detect finds.

@@ -16,7 +16,7 @@
 //   - hyperfine, pytest, pyperf, googlebench: "NAME time_mean", "NAME real_time" and so on; time_mean alone is the
 //     geometric mean over all, or the only one. aiperf: the names of vllm.
 //   - json: the path of every number in the last document, "results.0.p99".
-//   - metrics of one's own ([NewCustom]): the name that the definition gives.
+//   - metrics of one's own (package custom): the name that the definition gives.
 //
 // A geometric mean over several benchmarks exists only where all values are positive, and two such means may be
 // compared only when they are over the same benchmarks.
@@ -32,6 +32,10 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/gobench"
+	"github.com/benchgraph/benchgraph/metrics/inference"
+	"github.com/benchgraph/benchgraph/metrics/redis"
+	"github.com/benchgraph/benchgraph/metrics/tool"
 )
 
 // Names are the names of the formats, in the order in which they are told to people.
@@ -42,24 +46,25 @@ func Names() []string {
 	}
 }
 
-// Lookup returns the parser of a format, one of Formats. The error of a format that needs definitions (regex) or that
-// does not exist says so.
+// Lookup returns the parser of a format, one of Names. The error of a format that needs definitions (regex, of package
+// custom) or that does not exist says so.
 func Lookup(format string) (metrics.Parser, error) {
 	switch format {
 	case "auto":
 		return auto{}, nil
 	case "gobench":
-		return gobench{}, nil
+		return gobench.Parser{}, nil
 	case "redis":
-		return redis{}, nil
+		return redis.Parser{}, nil
 	case "json":
 		return jsonLeaves{}, nil
-	case "aiperf", "hyperfine", "pytest", "pyperf", "googlebench":
-		return documentParser{format}, nil
 	case "regex":
 		return nil, fmt.Errorf("format regex: nothing to read: declare a metric block with match")
 	case "vllm", "sglang":
-		return inference{format}, nil
+		return inference.New(format), nil
+	}
+	if p, ok := tool.New(format); ok {
+		return p, nil
 	}
 	return nil, fmt.Errorf("format %q: unknown; one of %s", format, strings.Join(Names(), ", "))
 }

@@ -1,4 +1,4 @@
-package formats
+package inference
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// inferenceLabel is the metric that one label gives.
-type inferenceLabel struct {
+// label is the metric that one label gives.
+type label struct {
 	label  string // in lower case
 	metric string
 	unit   string
@@ -19,9 +19,9 @@ type inferenceLabel struct {
 	common bool    // other programs print this label, too: it recognises nothing
 }
 
-// inferenceLabels is the table of the labels of all versions, without those of latencies.
-func inferenceLabels() []inferenceLabel {
-	return []inferenceLabel{
+// labels is the table of the labels of all versions, without those of latencies.
+func labels() []label {
+	return []label{
 		{label: "successful requests", metric: "successful_requests", unit: "req", common: true, count: true},
 		{label: "failed requests", metric: "failed_requests", unit: "req", common: true, count: true},
 		{label: "benchmark duration (s)", metric: "benchmark_duration", unit: "s"},

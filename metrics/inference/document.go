@@ -1,4 +1,4 @@
-package formats
+package inference
 
 import (
 	"bytes"
@@ -18,12 +18,12 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/origin"
 )
 
-// inferenceKey is the metric that one key of a result file gives.
-type inferenceKey struct{ key, metric, unit string }
+// key is the metric that one key of a result file gives.
+type key struct{ key, metric, unit string }
 
 // servingKeys is the table of the keys of serving results, of all versions and with their mistakes.
-func servingKeys() []inferenceKey {
-	return []inferenceKey{
+func servingKeys() []key {
+	return []key{
 		{"completed", "successful_requests", "req"},
 		{"failed", "failed_requests", "req"},
 		{"duration", "benchmark_duration", "s"},
@@ -59,10 +59,10 @@ func servingKeys() []inferenceKey {
 }
 
 // offlineKeys are the keys of the result files of the other tools, by mode.
-func offlineKeys(mode string) []inferenceKey {
+func offlineKeys(mode string) []key {
 	switch mode {
 	case "throughput":
-		return []inferenceKey{
+		return []key{
 			{"elapsed_time", "benchmark_duration", "s"},
 			{"num_requests", "successful_requests", "req"},
 			{"total_num_tokens", "total_tokens", "tok"},
@@ -73,7 +73,7 @@ func offlineKeys(mode string) []inferenceKey {
 			{"correct_rate(%)", "correct_rate", "%"},
 		}
 	case "offline_throughput":
-		return []inferenceKey{
+		return []key{
 			{"successful_requests", "successful_requests", "req"},
 			{"total_latency", "benchmark_duration", "s"},
 			{"total_input_tokens", "total_input_tokens", "tok"},
@@ -86,7 +86,7 @@ func offlineKeys(mode string) []inferenceKey {
 			{"last_gen_throughput", "last_generation_throughput", "tok/s"},
 		}
 	case "one_batch":
-		return []inferenceKey{
+		return []key{
 			{"prefill_latency", "prefill_latency", "s"},
 			{"prefill_throughput", "prefill_throughput", "tok/s"},
 			{"median_decode_latency", "decode_latency_median", "s"},
@@ -95,7 +95,7 @@ func offlineKeys(mode string) []inferenceKey {
 			{"overall_throughput", "total_token_throughput", "tok/s"},
 		}
 	case "one_batch_server":
-		return []inferenceKey{
+		return []key{
 			{"latency", "latency_total", "s"},
 			{"ttft", "ttft", "s"},
 			{"last_ttft", "last_ttft", "s"},
@@ -118,7 +118,7 @@ var (
 )
 
 // pair keeps one line of a document whose brackets are not there.
-func (r *inferenceReading) pair(text string, n int) bool {
+func (r *reading) pair(text string, n int) bool {
 	if text == "{" && len(r.pairs) == 0 {
 		r.opened = n
 		return false
@@ -140,7 +140,7 @@ func (r *inferenceReading) pair(text string, n int) bool {
 }
 
 // fragment reads the lines of a document without its brackets. A document with the first bracket ends too early.
-func (r *inferenceReading) fragment() {
+func (r *reading) fragment() {
 	tool, mode := origin.Of(r.pairs)
 	if mode == "" {
 		return
@@ -161,7 +161,7 @@ func (r *inferenceReading) fragment() {
 }
 
 // dictionary reads the Python dictionary that the first bench_offline_throughput printed.
-func (r *inferenceReading) dictionary(text string) bool {
+func (r *reading) dictionary(text string) bool {
 	if !strings.HasPrefix(text, "{'") || !strings.HasSuffix(text, "}") {
 		return false
 	}
@@ -179,8 +179,8 @@ func (r *inferenceReading) dictionary(text string) bool {
 	return true
 }
 
-// isInferenceDocument says whether a text has the keys of a result file, whole or not.
-func isInferenceDocument(src []byte) bool {
+// isDocument says whether a text has the keys of a result file, whole or not.
+func isDocument(src []byte) bool {
 	keys := origin.NewSearch()
 	for l := lines.New(bytes.NewReader(src)); l.Next(); {
 		if format := keys.Line(l.Bytes()); format != "" {
@@ -192,8 +192,8 @@ func isInferenceDocument(src []byte) bool {
 
 // documents returns the reading of the documents in src that are results, nil when there is none. Of several, all have
 // to say the same.
-func (r *inferenceReading) documents(src []byte) *inferenceReading {
-	var found *inferenceReading
+func (r *reading) documents(src []byte) *reading {
+	var found *reading
 	take := func(document any) {
 		d, ok := document.(map[string]any)
 		if !ok {
@@ -204,7 +204,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 			return
 		}
 		if found == nil {
-			found = newInferenceReading(tool)
+			found = newReading(tool)
 			found.asked = r.asked
 			found.asked.declared, found.asked.line = 0, 0
 		}
@@ -225,7 +225,7 @@ func (r *inferenceReading) documents(src []byte) *inferenceReading {
 	return found
 }
 
-func (r *inferenceReading) document(tool, mode string, d map[string]any) {
+func (r *reading) document(tool, mode string, d map[string]any) {
 	r.tool, r.mode, r.marked = tool, mode, true
 	if overall, ok := d["overall"].(map[string]any); ok && d["mode"] == "multi_turn" {
 		if n, ok := d["num_prompts"]; ok {
@@ -275,7 +275,7 @@ func (r *inferenceReading) document(tool, mode string, d map[string]any) {
 }
 
 // take adds a number of a document. A number in quotes counts as well; null gives no sample.
-func (r *inferenceReading) take(metric, unit string, v any) {
+func (r *reading) take(metric, unit string, v any) {
 	if v == nil {
 		return
 	}
@@ -292,7 +292,7 @@ func (r *inferenceReading) take(metric, unit string, v any) {
 }
 
 // percentiles reads {"50": 1.5, "99": 2}.
-func (r *inferenceReading) percentiles(name string, v any) {
+func (r *reading) percentiles(name string, v any) {
 	d, _ := v.(map[string]any)
 	keys := slices.Collect(maps.Keys(d))
 	slices.SortFunc(keys, func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
@@ -303,7 +303,7 @@ func (r *inferenceReading) percentiles(name string, v any) {
 	}
 }
 
-func (r *inferenceReading) startupDocument(d map[string]any) {
+func (r *reading) startupDocument(d map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		if m := startupKey().FindStringSubmatch(key); m != nil {
 			r.take(m[1]+"_avg", "s", d[key])
@@ -313,7 +313,7 @@ func (r *inferenceReading) startupDocument(d map[string]any) {
 }
 
 // requestErrors reads the list of errors, which has one text for each request.
-func (r *inferenceReading) requestErrors(d map[string]any) {
+func (r *reading) requestErrors(d map[string]any) {
 	errors := jsondoc.List(d["errors"], 10_000_000)
 	failed := 0
 	first := ""

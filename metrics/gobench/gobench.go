@@ -1,4 +1,5 @@
-package formats
+// Package gobench reads what go test -bench prints.
+package gobench
 
 import (
 	"bytes"
@@ -16,13 +17,14 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// gobench reads what go test -bench prints.
-type gobench struct{}
+// Parser reads one run of benchmarks: a sample for each unit of each of them, and the means over all.
+type Parser struct{}
 
-func (gobench) Parse(out metrics.Output) (metrics.Result, error) {
+// Parse reads an output as metrics.Parser says.
+func (Parser) Parse(out metrics.Output) (metrics.Result, error) {
 	c := collect.New("gobench")
-	feed := &benchLines{lines: lines.New(out.Stdout), collector: c}
-	t := benchTable{index: map[benchKey]int{}, packages: map[string]map[string]bool{}}
+	feed := &source{lines: lines.New(out.Stdout), collector: c}
+	t := table{index: map[key]int{}, packages: map[string]map[string]bool{}}
 	for r := benchfmt.NewReader(feed, "output"); r.Scan(); {
 		switch record := r.Result().(type) {
 		case *benchfmt.SyntaxError:
@@ -43,22 +45,22 @@ func (gobench) Parse(out metrics.Output) (metrics.Result, error) {
 	return c.Finish(), nil
 }
 
-// benchLines passes benchfmt one cleaned line at a time, and only lines of the format, so that noise is neither an
-// error nor a limit. No Read spans two lines, so the current line is the source of the current record.
-type benchLines struct {
+// source passes benchfmt one cleaned line at a time, and only lines of the format, so that noise is neither an error
+// nor a limit. No Read spans two lines, so the current line is the source of the current record.
+type source struct {
 	lines     *lines.Reader
 	collector *collect.Collector
 	line      []byte
 	pending   []byte
 }
 
-func (b *benchLines) Read(p []byte) (int, error) {
+func (b *source) Read(p []byte) (int, error) {
 	for len(b.pending) == 0 {
 		if !b.lines.Next() {
 			return 0, io.EOF // an error of the lines is reported by who owns them
 		}
 		b.line = b.lines.Bytes()
-		if isBenchLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
+		if isLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
 			b.pending = append(append(b.pending[:0], b.line...), '\n')
 		} else {
 			if bytes.HasPrefix(b.line, []byte("--- FAIL: ")) || bytes.HasPrefix(b.line, []byte("panic: ")) ||
@@ -73,41 +75,41 @@ func (b *benchLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// isBenchLine follows the rule of package testing for names: no lower-case letter after the prefix.
-func isBenchLine(line []byte) bool {
+// isLine follows the rule of package testing for names: no lower-case letter after the prefix.
+func isLine(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("Benchmark"))
 	return ok && len(rest) > 0 && rest[0] != ' ' && (rest[0] < 'a' || rest[0] > 'z')
 }
 
-// benchTable sums up the lines of every benchmark.
-type benchTable struct {
-	rows     []benchRow
-	index    map[benchKey]int
+// table sums up the lines of every benchmark.
+type table struct {
+	rows     []row
+	index    map[key]int
 	packages map[string]map[string]bool // those that have a name
 	suffix   string                     // -N at the end of every name so far; empty: there is none, or it differs
 	lines    int
-	unread   []benchBad
+	unread   []bad
 	units    map[string]string // metric → its unit as printed
 }
 
-type benchKey struct{ pkg, name, unit string }
+type key struct{ pkg, name, unit string }
 
-// benchBad is a value that is no number, or a line without a unit and a package that has one.
-type benchBad struct {
-	benchKey
+// bad is a value that is no number, or a line without a unit and a package that has one.
+type bad struct {
+	key
 	line int
 	text string
 }
 
-type benchRow struct {
-	benchKey
+type row struct {
+	key
 	sum    float64
 	n      int
 	digits string
 	line   int
 }
 
-func (t *benchTable) add(c *collect.Collector, r *benchfmt.Result, line string, on int) {
+func (t *table) add(c *collect.Collector, r *benchfmt.Result, line string, on int) {
 	name, pkg := string(r.Name), r.GetConfig("pkg")
 	if suffix := procs(name); t.lines == 0 {
 		t.suffix = suffix
@@ -124,13 +126,13 @@ func (t *benchTable) add(c *collect.Collector, r *benchfmt.Result, line string, 
 		if at := 2 + 2*i; at < len(fields) {
 			digits = fields[at]
 		}
-		key := benchKey{pkg, name, unit}
+		key := key{pkg, name, unit}
 		if _, err := number.Parse(digits); err != nil {
-			t.bad(benchBad{key, on, fmt.Sprintf("%q %s", lines.Clip(digits, collect.MaxLabel), err)})
+			t.bad(bad{key, on, fmt.Sprintf("%q %s", lines.Clip(digits, collect.MaxLabel), err)})
 			continue
 		}
 		if of := units.Quantity(unit); of != "" && value < 0 {
-			t.bad(benchBad{key, on, fmt.Sprintf("%s %s: a %s is not negative", digits, unit, of)})
+			t.bad(bad{key, on, fmt.Sprintf("%s %s: a %s is not negative", digits, unit, of)})
 			continue
 		}
 		at, ok := t.index[key]
@@ -142,7 +144,7 @@ func (t *benchTable) add(c *collect.Collector, r *benchfmt.Result, line string, 
 			}
 			at = len(t.rows)
 			t.index[key] = at
-			t.rows = append(t.rows, benchRow{benchKey: key})
+			t.rows = append(t.rows, row{key: key})
 			if t.packages[name] == nil {
 				t.packages[name] = map[string]bool{}
 			}
@@ -154,18 +156,18 @@ func (t *benchTable) add(c *collect.Collector, r *benchfmt.Result, line string, 
 }
 
 // bad keeps what cannot be read.
-func (t *benchTable) bad(b benchBad) {
+func (t *table) bad(b bad) {
 	if len(t.unread) < collect.MaxSamples {
 		t.unread = append(t.unread, b)
 	}
 }
 
 // badLine keeps that a line of results has a value that is no number.
-func (t *benchTable) badLine(fields []string, on int) {
+func (t *table) badLine(fields []string, on int) {
 	for i := 2; i < len(fields); i += 2 {
 		if _, err := number.Parse(fields[i]); err != nil {
 			name := strings.TrimPrefix(fields[0], "Benchmark")
-			t.bad(benchBad{benchKey{name: name}, on, fmt.Sprintf("%q %s", lines.Clip(fields[i], collect.MaxLabel),
+			t.bad(bad{key{name: name}, on, fmt.Sprintf("%q %s", lines.Clip(fields[i], collect.MaxLabel),
 				err)})
 			return
 		}
@@ -173,7 +175,7 @@ func (t *benchTable) badLine(fields []string, on int) {
 }
 
 // metric is the name of a row's metric.
-func (t *benchTable) metric(key benchKey) string {
+func (t *table) metric(key key) string {
 	name := strings.TrimSuffix(key.name, t.suffix)
 	if len(t.packages[key.name]) > 1 {
 		name = key.pkg + "." + name
@@ -181,21 +183,21 @@ func (t *benchTable) metric(key benchKey) string {
 	return name + " " + key.unit
 }
 
-func (t *benchTable) samples(c *collect.Collector) {
+func (t *table) samples(c *collect.Collector) {
 	t.units = map[string]string{}
-	lines := map[string]benchBad{}
+	lines := map[string]bad{}
 	for _, b := range t.unread {
 		if b.unit != "" {
-			c.Refuse(t.metric(b.benchKey), b.line, b.text)
+			c.Refuse(t.metric(b.key), b.line, b.text)
 		} else {
 			lines[b.name] = b
 		}
 	}
 	for _, row := range t.rows {
 		if b, ok := lines[row.name]; ok {
-			c.Refuse(t.metric(row.benchKey), b.line, b.text)
+			c.Refuse(t.metric(row.key), b.line, b.text)
 		}
-		s := metrics.Sample{Metric: t.metric(row.benchKey), Value: row.sum / float64(row.n),
+		s := metrics.Sample{Metric: t.metric(row.key), Value: row.sum / float64(row.n),
 			Unit: units.Canonical(row.unit), Printed: row.digits, Line: row.line}
 		if row.n > 1 {
 			s.Printed, s.Over = "", []string{fmt.Sprintf("%s ×%d", s.Metric, row.n)}
@@ -216,4 +218,16 @@ func procs(name string) string {
 		return ""
 	}
 	return name[len(digits)-1:]
+}
+
+// Recognises says whether a line is the result of a benchmark.
+func Recognises(line []byte) bool { return isLine(line) && isResult(line) }
+
+func isResult(line []byte) bool {
+	fields := strings.Fields(string(line[:min(len(line), 4096)]))
+	if len(fields) < 4 || strings.Trim(fields[1], "0123456789") != "" {
+		return false
+	}
+	_, err := number.Parse(fields[2])
+	return err == nil
 }

@@ -1,4 +1,4 @@
-package formats
+package custom
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package formats
+package inference
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none.
-func (r *inferenceReading) sample(metric, digits, unit string, n int) {
+func (r *reading) sample(metric, digits, unit string, n int) {
 	first, again := r.Sample(metric)
 	v, err := number.Parse(digits)
 	bad, unread := r.Refused(metric)
@@ -31,7 +31,7 @@ func (r *inferenceReading) sample(metric, digits, unit string, n int) {
 }
 
 // unreadable notes that a metric has a value that is no number.
-func (r *inferenceReading) unreadable(metric, text string, n int) {
+func (r *reading) unreadable(metric, text string, n int) {
 	if r.section == warming {
 		return
 	}
@@ -40,7 +40,7 @@ func (r *inferenceReading) unreadable(metric, text string, n int) {
 }
 
 // otherUnit notes a metric whose label names another unit than any version prints.
-func (r *inferenceReading) otherUnit(name, rest string, n int) {
+func (r *reading) otherUnit(name, rest string, n int) {
 	at := strings.LastIndex(name, " (")
 	if at < 0 || !strings.HasSuffix(name, ")") || !digitsFirst(rest) {
 		return
@@ -57,7 +57,7 @@ func (r *inferenceReading) otherUnit(name, rest string, n int) {
 }
 
 // truncated notes that the output ends inside a number or its unit.
-func (r *inferenceReading) truncated(metric, text string, n int) {
+func (r *reading) truncated(metric, text string, n int) {
 	r.cut = invalid.New(invalid.Incomplete, n, "%s: the output ends inside %q", metric,
 		lines.Clip(strings.TrimSpace(text), collect.MaxLabel))
 	r.last.metric = metric

@@ -1,4 +1,4 @@
-package formats
+package inference_test
 
 import (
 	"fmt"
@@ -14,16 +14,18 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/formats"
+	"github.com/benchgraph/benchgraph/metrics/metricstest"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// inferenceCase is one output with its figures.
-type inferenceCase struct{ name, text, document, command, want string }
+// output is one output with its figures.
+type output struct{ name, text, document, command, want string }
 
-// inferenceCases are the outputs of the archives, by name.
-func inferenceCases(t testing.TB) []inferenceCase {
+// outputs are the outputs of the archives, by name.
+func outputs(t testing.TB) []output {
 	t.Helper()
-	var all []inferenceCase
+	var all []output
 	for _, name := range []string{"vllm", "sglang", "made"} {
 		a, err := txtar.ParseFile("testdata/" + name + ".txtar")
 		if err != nil {
@@ -31,10 +33,10 @@ func inferenceCases(t testing.TB) []inferenceCase {
 		}
 		for _, f := range a.Files {
 			base, kind, _ := strings.Cut(f.Name, ".")
-			at := slices.IndexFunc(all, func(c inferenceCase) bool { return c.name == base })
+			at := slices.IndexFunc(all, func(c output) bool { return c.name == base })
 			if at < 0 {
 				at = len(all)
-				all = append(all, inferenceCase{name: base})
+				all = append(all, output{name: base})
 			}
 			c := &all[at]
 			switch kind {
@@ -72,10 +74,10 @@ func figures(r metrics.Result) string {
 	return b.String()
 }
 
-// parseInference reads an output with a format, in a way that cannot be rewound.
-func parseInference(t *testing.T, format, text, command string) metrics.Result {
+// parse reads an output with a format, in a way that cannot be rewound.
+func parse(t *testing.T, format, text, command string) metrics.Result {
 	t.Helper()
-	p, err := Lookup(format)
+	p, err := formats.Lookup(format)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +89,11 @@ func parseInference(t *testing.T, format, text, command string) metrics.Result {
 }
 
 // Every output is read in value, unit and validity, whichever of the formats is declared.
-func TestInferenceOutputs(t *testing.T) {
-	for _, c := range inferenceCases(t) {
+func TestOutputs(t *testing.T) {
+	for _, c := range outputs(t) {
 		for _, format := range []string{"auto", "vllm", "sglang"} {
 			t.Run(c.name+"/"+format, func(t *testing.T) {
-				got, want := figures(parseInference(t, format, c.text, c.command)), c.want
+				got, want := figures(parse(t, format, c.text, c.command)), c.want
 				if format == "sglang" { // whose the output is, it does not always say
 					got, want = withoutFormat(got), withoutFormat(want)
 				}
@@ -111,15 +113,15 @@ func withoutFormat(figures string) string {
 }
 
 // The file that a run writes has the figures that it prints, as far as it has them, and the same validity.
-func TestInferenceDocuments(t *testing.T) {
+func TestDocuments(t *testing.T) {
 	documents := 0
-	for _, c := range inferenceCases(t) {
+	for _, c := range outputs(t) {
 		if c.document == "" {
 			continue
 		}
 		documents++
 		t.Run(c.name, func(t *testing.T) {
-			text, file := parseInference(t, "auto", c.text, ""), parseInference(t, "auto", c.document, "")
+			text, file := parse(t, "auto", c.text, ""), parse(t, "auto", c.document, "")
 			if (text.Failure == nil) != (file.Failure == nil) || file.Format != text.Format {
 				t.Errorf("%s, %+v; printed: %s, %+v", file.Format, file.Failure, text.Format, text.Failure)
 			}
@@ -149,7 +151,7 @@ func TestInferenceDocuments(t *testing.T) {
 }
 
 // Programs and people put things before and into lines, and the figures stay.
-func TestInferenceNoise(t *testing.T) {
+func TestNoise(t *testing.T) {
 	needtest.NoRace(t)
 	lines := func(before, after string) func(string) string {
 		return func(text string) string {
@@ -185,11 +187,11 @@ func TestInferenceNoise(t *testing.T) {
 		"byte order mark": func(text string) string { return "\ufeff" + text },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range inferenceCases(t) {
+			for _, c := range outputs(t) {
 				if c.want == "" || name == "printed twice" && c.name == "one-batch-unmarked" {
 					continue
 				}
-				if got := figures(parseInference(t, "auto", change(c.text), c.command)); got != c.want &&
+				if got := figures(parse(t, "auto", change(c.text), c.command)); got != c.want &&
 					!strings.Contains(c.want, "_incomplete") {
 					t.Errorf("%s: %s", c.name, cmp.Diff(c.want, got))
 				}
@@ -199,18 +201,18 @@ func TestInferenceNoise(t *testing.T) {
 }
 
 // An output that ends anywhere gives no number that is not in the whole one, unless it is told to be no result.
-func TestInferenceCuts(t *testing.T) {
+func TestCuts(t *testing.T) {
 	needtest.NoRace(t)
-	for _, c := range inferenceCases(t) {
+	for _, c := range outputs(t) {
 		if c.name == "001" { // a client that prints four decimals: two of them look like all
 			continue
 		}
-		whole := parseInference(t, "vllm", c.text, c.command)
+		whole := parse(t, "vllm", c.text, c.command)
 		for end := range c.text {
 			if !strings.ContainsAny(c.text[max(0, end-1):end], "0123456789.") {
 				continue
 			}
-			r := parseInference(t, "vllm", c.text[:end], c.command)
+			r := parse(t, "vllm", c.text[:end], c.command)
 			for _, s := range r.Samples {
 				full, ok := metrics.Find(whole.Samples, s.Metric)
 				if r.Failure == nil && whole.Failure == nil && (!ok || math.Abs(full.Value-s.Value) > 1e-9*full.Value ||
@@ -240,7 +242,7 @@ func TestAskedByTheCommand(t *testing.T) {
 		"vllm bench serve --num-prompts 100 --other-num-prompts-like-thing": "90 of 100 requests succeeded (the " +
 			"command asks for them)",
 	} {
-		r := parseInference(t, "vllm", table, command)
+		r := parse(t, "vllm", table, command)
 		if got := r.Failure; (got == nil) != (want == "") || got != nil &&
 			(got.Evidence != want || got.Class != "invalid" || got.Stage != "run") {
 			t.Errorf("%s: %+v", command, got)
@@ -248,23 +250,11 @@ func TestAskedByTheCommand(t *testing.T) {
 	}
 }
 
-// What an engine logs while it works is no result, whatever a metric of one's own matches.
-func TestEngineProgressIsNoResult(t *testing.T) {
-	p := custom1(t, Definition{Name: "rate", Match: `throughput: ([0-9.]+)`})
-	text := "throughput: 12 tokens/s\nINFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 0.0 tokens/s, Avg " +
-		"generation throughput: 1614.4 tokens/s\n"
-	r := parse(t, p, text)
-	if len(r.Samples) != 1 || r.Samples[0].Value != 12 || len(r.Warnings) != 1 ||
-		!strings.Contains(r.Warnings[0].Text, "while it works") {
-		t.Errorf("%+v", r)
-	}
-}
-
 // Each execution reads the input as one of the formats.
-func FuzzInference(f *testing.F) {
-	formats := []string{"vllm", "sglang", "auto"}
-	for i := range formats {
-		for _, c := range inferenceCases(f) {
+func FuzzParse(f *testing.F) {
+	read := []string{"vllm", "sglang", "auto"}
+	for i := range read {
+		for _, c := range outputs(f) {
 			f.Add(uint8(i), []byte(c.text[:min(len(c.text), 4<<10)]))
 			if c.document != "" {
 				f.Add(uint8(i), []byte(c.document[:min(len(c.document), 4<<10)]))
@@ -272,10 +262,63 @@ func FuzzInference(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
-		p, err := Lookup(formats[int(which)%len(formats)])
+		format := read[int(which)%len(read)]
+		p, err := formats.Lookup(format)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fuzzing.Frugal(t, len(b), func() { checkParse(t, p, b) })
+		fuzzing.Frugal(t, len(b), func() { err = metricstest.Check(t, p, b) })
+		if err != nil && format != "auto" {
+			t.Fatal(err)
+		}
 	})
+}
+
+// The value of a label is one whole number, or there is none and the reason is told. No version prints any of the
+// forms that are refused.
+func TestValueOfALabel(t *testing.T) {
+	table := "============ Serving Benchmark Result ============\nSuccessful requests:                     100\n" +
+		"Total generated tokens:                  10000\n%s\n" + strings.Repeat("=", 50) + "\n"
+	const label = "Output token throughput (tok/s): "
+	for line, want := range map[string]string{
+		label + "1037.28": "1037.28", label + "1,037.28": "1037.28", label + "    0.00": "0",
+		label + "1.037,28": `"1.037,28" is not a number`, label + "1 037.28": `"1 037.28" is not a number`,
+		label + "1'037.28": `"1'037.28" is not a number`, label + "1\u202f037.28": "is not a number",
+		label + "1.04k": `"1.04k" is not a number`, label + "0x40D": `"0x40D" is not a number`,
+		label + "10INFO hello\n37.28": `"10INFO" is not a number`, label + "N/A": `"N/A" is not a number`,
+		label + "1,037": `"1,037" is not a number`, label + "-1037.28": "a rate is not negative",
+		label + "inf":                            `"inf" is not finite`,
+		"Output token throughput (ktok/s): 1.04": `the unit in "output token throughput (ktok/s)" is not known`,
+		label + "10.00\n" + label + "inf":        "two results in one output",
+		label + "inf\n" + label + "10.00":        "two results in one output",
+	} {
+		r := parse(t, "vllm", fmt.Sprintf(table, line), "")
+		got := fmt.Sprint(r.Warnings)
+		if r.Failure != nil {
+			got += r.Failure.Evidence
+		}
+		if s, ok := metrics.Find(r.Samples, "output_token_throughput"); ok {
+			got = fmt.Sprint(s.Value)
+		}
+		if !strings.Contains(got, want) || want[0] >= '0' && want[0] <= '9' && got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"Avg latency: 1,234 seconds\n":                      `"1,234" is not a number`,
+		"SET: 90000.00 requests per second, p50=0,311 msec": `"0,311" is not a number`,
+		"Throughput: 1.037,5 requests/s\n":                  `"1.037,5" is not a number`,
+	} {
+		format := "vllm"
+		if strings.HasPrefix(text, "SET") {
+			format = "redis"
+		}
+		p, err := formats.Lookup(format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := metricstest.Parse(t, p, text); !strings.Contains(fmt.Sprint(r.Warnings), want) {
+			t.Errorf("%q: %v, want %s", text, r.Warnings, want)
+		}
+	}
 }

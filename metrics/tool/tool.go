@@ -1,4 +1,6 @@
-package formats
+// Package tool reads the JSON files of tools that measure: AIPerf, hyperfine, pytest-benchmark, pyperf and Google
+// Benchmark.
+package tool
 
 import (
 	"encoding/json"
@@ -22,11 +24,21 @@ import (
 // spread matches what has no mean over several benchmarks.
 var spread = lazyregexp.New(`_(std|min|max|user|system)$`)
 
-// documentParser reads the JSON file of one tool.
-type documentParser struct{ name string }
+// parser reads the JSON file of one tool.
+type parser struct{ name string }
+
+// New makes the parser of the JSON file of a tool: aiperf, hyperfine, pytest, pyperf or googlebench. False: the tool is
+// none of them.
+func New(tool string) (metrics.Parser, bool) {
+	switch tool {
+	case "aiperf", "hyperfine", "pytest", "pyperf", "googlebench":
+		return parser{tool}, true
+	}
+	return nil, false
+}
 
 // read reads a document, and reports whether it is one of the tool.
-func (p documentParser) read(r *toolReading, d map[string]any) bool {
+func (p parser) read(r *reading, d map[string]any) bool {
 	switch p.name {
 	case "aiperf":
 		return readAIPerf(r, d)
@@ -42,12 +54,12 @@ func (p documentParser) read(r *toolReading, d map[string]any) bool {
 	return false
 }
 
-func (p documentParser) Parse(out metrics.Output) (metrics.Result, error) {
+func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 	var t jsondoc.Tail
 	if _, err := io.Copy(&t, out.Stdout); err != nil {
 		return metrics.Result{}, fmt.Errorf("%s: %w", p.name, err)
 	}
-	var last *toolReading
+	var last *reading
 	documents := 0
 	before := collect.NewEarlier()
 	_, cut := jsondoc.Each(t.Bytes(), func(document any) {
@@ -55,7 +67,7 @@ func (p documentParser) Parse(out metrics.Output) (metrics.Result, error) {
 		if !ok {
 			return
 		}
-		r := &toolReading{Collector: collect.New(p.name), command: stated.Requests(out.Command)}
+		r := &reading{Collector: collect.New(p.name), command: stated.Requests(out.Command)}
 		if !p.read(r, d) {
 			return
 		}
@@ -64,7 +76,7 @@ func (p documentParser) Parse(out metrics.Output) (metrics.Result, error) {
 		documents++
 	})
 	if last == nil {
-		last = &toolReading{Collector: collect.New(p.name)}
+		last = &reading{Collector: collect.New(p.name)}
 		last.Warn(0, "no JSON document of %s found", p.name)
 	}
 	if cut {
@@ -87,22 +99,22 @@ func (p documentParser) Parse(out metrics.Output) (metrics.Result, error) {
 	return r, nil
 }
 
-// toolReading is the content of one document.
-type toolReading struct {
+// reading is the content of one document.
+type reading struct {
 	*collect.Collector
 	command int // how many requests the command line asks for
 	failure *classify.Match
 }
 
 // fail notes that the document is no result of a whole run.
-func (r *toolReading) fail(rule, format string, args ...any) {
+func (r *reading) fail(rule, format string, args ...any) {
 	if r.failure == nil {
 		r.failure = invalid.New(rule, 0, "%s", lines.Plain(fmt.Sprintf(format, args...)))
 	}
 }
 
 // take adds one number of a document.
-func (r *toolReading) take(name, part, unit string, v any) {
+func (r *reading) take(name, part, unit string, v any) {
 	if v == nil {
 		return
 	}
@@ -116,7 +128,7 @@ func (r *toolReading) take(name, part, unit string, v any) {
 }
 
 // stats adds the mean, the median and the spread of some values.
-func (r *toolReading) stats(name, part, unit string, values []float64) {
+func (r *reading) stats(name, part, unit string, values []float64) {
 	if len(values) == 0 {
 		return
 	}

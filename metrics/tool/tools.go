@@ -1,4 +1,4 @@
-package formats
+package tool
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 )
 
 // readAIPerf reads profile_export_aiperf.json: one object for each metric, with its unit.
-func readAIPerf(r *toolReading, d map[string]any) bool {
+func readAIPerf(r *reading, d map[string]any) bool {
 	known := map[string]string{
 		"time_to_first_token": "ttft", "inter_token_latency": "itl", "request_latency": "e2el",
 		"request_count": "successful_requests", "error_request_count": "failed_requests", "goodput": "request_goodput",
@@ -86,7 +86,7 @@ func times() [][2]string {
 
 // readHyperfine reads hyperfine --export-json. The times are in seconds. With several commands, each name begins with
 // its command.
-func readHyperfine(r *toolReading, d map[string]any) bool {
+func readHyperfine(r *reading, d map[string]any) bool {
 	results := jsondoc.List(d["results"], collect.MaxSamples)
 	found := false
 	for _, item := range results {
@@ -115,7 +115,7 @@ func readHyperfine(r *toolReading, d map[string]any) bool {
 }
 
 // readPytest reads pytest --benchmark-json. The times are in seconds.
-func readPytest(r *toolReading, d map[string]any) bool {
+func readPytest(r *reading, d map[string]any) bool {
 	if jsondoc.Object(d["machine_info"]) == nil {
 		return false
 	}
@@ -136,7 +136,7 @@ func readPytest(r *toolReading, d map[string]any) bool {
 }
 
 // readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations are not among those of runs.
-func readPyperf(r *toolReading, d map[string]any) bool {
+func readPyperf(r *reading, d map[string]any) bool {
 	common := jsondoc.Object(d["metadata"])
 	benchmarks, found := jsondoc.List(d["benchmarks"], collect.MaxSamples), false
 	for _, item := range benchmarks {
@@ -171,7 +171,7 @@ func readPyperf(r *toolReading, d map[string]any) bool {
 }
 
 // readGoogle reads --benchmark_format=json of Google Benchmark. Repetitions of a benchmark are one sample, their mean.
-func readGoogle(r *toolReading, d map[string]any) bool {
+func readGoogle(r *reading, d map[string]any) bool {
 	benchmarks := jsondoc.List(d["benchmarks"], 100_000)
 	type row struct {
 		unit   string

@@ -1,13 +1,12 @@
-package formats
+package custom
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/metrics"
-	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/metricstest"
 )
 
 // A metric that an output gives twice is a sample only where both times say one number, however the other one is
@@ -57,7 +56,7 @@ func TestOneNumber(t *testing.T) {
 		{"a unit without a blank", `took: ([0-9.]+)`, "took: 30us\n", "30", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := parse(t, custom1(t, Definition{Name: "took", Match: c.match}), c.text)
+			r := metricstest.Parse(t, custom1(t, Definition{Name: "took", Match: c.match}), c.text)
 			got := ""
 			for _, s := range r.Samples {
 				got += s.Printed
@@ -82,41 +81,10 @@ func TestPiecesOfALine(t *testing.T) {
 		for n := lines.Max - 2000; n < lines.Max+12_000; n += 487 {
 			front := strings.Repeat(fill, n/len(fill))
 			p := custom1(t, Definition{Name: "took", Match: `took: ([0-9]+)`})
-			r := parse(t, p, front+"took: 108189 us"+front+"\n")
+			r := metricstest.Parse(t, p, front+"took: 108189 us"+front+"\n")
 			if len(r.Samples) != 1 || r.Samples[0].Value != 108189 || len(r.Doubts)+len(r.Warnings) > 0 {
 				t.Fatalf("%q %d: %+v %v %v", fill, n, r.Samples, r.Doubts, r.Warnings)
 			}
 		}
-	}
-}
-
-// A document in front of the last one, or one that cannot be read, may say something else.
-func TestOneNumberInDocuments(t *testing.T) {
-	d := Definition{Name: "took", JSON: "t"}
-	for text, want := range map[string]string{
-		`{"t": 5}`:                             "",
-		"{\"t\": 5}\n{\"t\": 5.0}":             "",
-		"{\"t\": null}\n{\"t\": 5}":            "",
-		"{\"t\": 5}\n{\"t\": 6}\n{\"t\": 5}\n": "first as 6",
-		"{\"t\": NaN}\n{\"t\": 5}":             "first as NaN",
-		"{\"t\": \"9,5\"}\n{\"t\": 5}":         "first as 9,5",
-		"{\"t\": 5}\n{\"t\": 6, ":              "not all documents",
-	} {
-		for name, p := range map[string]metrics.Parser{"path": custom1(t, d), "all": jsonLeaves{}} {
-			metric := map[string]string{"path": "took", "all": "t"}[name]
-			r := parse(t, p, text)
-			if why := r.Doubts[metric]; (want == "") != (why == "") || !strings.Contains(why, want) {
-				t.Errorf("%s, %s: doubt %q, want %q", text, name, why, want)
-			}
-		}
-	}
-	var full strings.Builder
-	full.WriteString("{")
-	for i := range collect.MaxSamples {
-		fmt.Fprintf(&full, `"k%d": 1, `, i)
-	}
-	r := parse(t, jsonLeaves{}, full.String()+"\"z\": 0}\n{\"t\": 6}\n{\"t\": 5}\n")
-	if r.Doubts["t"] == "" {
-		t.Errorf("%v", r.Warnings)
 	}
 }

@@ -1,4 +1,5 @@
-package formats
+// Package custom reads metrics of one's own: those that a file defines by an expression or a path.
+package custom
 
 import (
 	"bytes"
@@ -28,17 +29,17 @@ type Definition struct {
 	Unit  string // empty: what follows the number, or what the path says
 }
 
-// custom reads metrics of one's own.
-type custom struct {
+// parser reads metrics of one's own.
+type parser struct {
 	definitions []Definition
 	expressions []*expression // nil where a definition has a path
 }
 
-// NewCustom returns a parser for metrics of one's own, by regular expression and by path, in any mixture. Of several
+// New returns a parser for metrics of one's own, by regular expression and by path, in any mixture. Of several
 // matches the last one counts, with a warning when they differ: a program that prints intermediate results prints
 // the final one last. An expression sees one line at a time.
-func NewCustom(definitions []Definition) (metrics.Parser, error) {
-	c := custom{definitions: definitions, expressions: make([]*expression, len(definitions))}
+func New(definitions []Definition) (metrics.Parser, error) {
+	c := parser{definitions: definitions, expressions: make([]*expression, len(definitions))}
 	if len(definitions) == 0 {
 		return nil, errors.New("metrics: nothing to read: no metric is defined")
 	}
@@ -61,14 +62,14 @@ func NewCustom(definitions []Definition) (metrics.Parser, error) {
 }
 
 // format is json when all definitions are paths, else regex.
-func (c custom) format() string {
+func (c parser) format() string {
 	if slices.ContainsFunc(c.expressions, func(e *expression) bool { return e != nil }) {
 		return "regex"
 	}
 	return "json"
 }
 
-func (c custom) Parse(out metrics.Output) (metrics.Result, error) {
+func (c parser) Parse(out metrics.Output) (metrics.Result, error) {
 	to := collect.New(c.format())
 	var files []string
 	for _, d := range c.definitions {
@@ -92,7 +93,7 @@ func (c custom) Parse(out metrics.Output) (metrics.Result, error) {
 }
 
 // parse reads one file, or the standard output. A file that is missing is a warning: its metrics are then missing, too.
-func (c custom) parse(to *collect.Collector, file string, out metrics.Output) error {
+func (c parser) parse(to *collect.Collector, file string, out metrics.Output) error {
 	r := out.Stdout
 	if file != "" {
 		if out.Open == nil {
@@ -151,7 +152,7 @@ func (c custom) parse(to *collect.Collector, file string, out metrics.Output) er
 const maxMatches = 1000
 
 // line tries the expressions of a file on one line.
-func (c custom) line(to *collect.Collector, file string, l *lines.Reader) {
+func (c parser) line(to *collect.Collector, file string, l *lines.Reader) {
 	progress := lines.EngineProgress(l.Bytes())
 	for i, e := range c.expressions {
 		d := c.definitions[i]
@@ -238,7 +239,7 @@ func (e *expression) take(to *collect.Collector, d Definition, l *lines.Reader, 
 }
 
 // paths looks the definitions of a file up in its document.
-func (c custom) paths(to *collect.Collector, file string, document any) {
+func (c parser) paths(to *collect.Collector, file string, document any) {
 	for _, d := range c.definitions {
 		if d.JSON == "" || d.File != file || document == nil {
 			continue

@@ -1,6 +1,8 @@
-package formats
+// Package redis reads what the benchmarks of Redis print.
+package redis
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/csv"
 	"fmt"
@@ -14,12 +16,13 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// redis reads what redis-benchmark prints (its report, the lines of -q and the table of --csv) and the table of
+// Parser reads what redis-benchmark prints (its report, the lines of -q and the table of --csv) and the table of
 // memtier_benchmark.
-type redis struct{}
+type Parser struct{}
 
-func (redis) Parse(out metrics.Output) (metrics.Result, error) {
-	r := redisReading{Collector: collect.New("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
+// Parse reads an output as metrics.Parser says.
+func (Parser) Parse(out metrics.Output) (metrics.Result, error) {
+	r := reading{Collector: collect.New("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
 		parts: map[string]string{}}
 	l := lines.New(out.Stdout)
 	for l.Next() {
@@ -38,8 +41,8 @@ func (redis) Parse(out metrics.Output) (metrics.Result, error) {
 	return r.Finish(), nil
 }
 
-// redisReading is what the lines so far mean for the next one.
-type redisReading struct {
+// reading is what the lines so far mean for the next one.
+type reading struct {
 	*collect.Collector
 	test    string            // of the report that the line belongs to
 	names   map[string]string // full name of a test → its part of the metrics' names
@@ -62,12 +65,12 @@ const (
 )
 
 var (
-	redisRate  = lazyregexp.New(`^(?:throughput summary: )?(\S+) requests per second$`)
-	redisQuiet = lazyregexp.New(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
-	redisCSV   = lazyregexp.New(`^"[^"]+"(,"[^"]*")+$`)
+	rate    = lazyregexp.New(`^(?:throughput summary: )?(\S+) requests per second$`)
+	quiet   = lazyregexp.New(`^(.+): (\S+) requests per second(?:, p50=(\S+) msec)?$`)
+	csvLine = lazyregexp.New(`^"[^"]+"(,"[^"]*")+$`)
 )
 
-func (r *redisReading) line(text string, n int) {
+func (r *reading) line(text string, n int) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		if r.table != csvRows {
@@ -88,7 +91,7 @@ func (r *redisReading) line(text string, n int) {
 		r.partial = strings.HasPrefix(text, "BEST ") || strings.HasPrefix(text, "WORST ")
 	case strings.HasPrefix(text, "AGGREGATED AVERAGE RESULTS"), text == "ALL STATS":
 		r.partial = false
-	case text[0] == '"' && redisCSV().MatchString(text):
+	case text[0] == '"' && csvLine().MatchString(text):
 		r.csvRow(text, n)
 	case strings.HasPrefix(text, "latency summary"):
 		r.table = latencyNames
@@ -98,16 +101,16 @@ func (r *redisReading) line(text string, n int) {
 }
 
 // report reads the lines around the tables.
-func (r *redisReading) report(text string, n int) {
+func (r *reading) report(text string, n int) {
 	if test, ok := strings.CutPrefix(text, "====== "); ok && strings.HasSuffix(test, " ======") {
 		r.test = strings.TrimSuffix(test, " ======")
 	} else if !strings.Contains(text, " requests per second") {
 		if strings.HasPrefix(text, "Error from server: ") || strings.HasPrefix(text, "ERROR: ") {
 			r.Warn(n, "%s", lines.Clip(text, 200))
 		}
-	} else if m := redisRate().FindStringSubmatch(text); m != nil && r.test != "" {
+	} else if m := rate().FindStringSubmatch(text); m != nil && r.test != "" {
 		r.value(r.test, "requests_per_second", m[1], "req/s", n)
-	} else if m := redisQuiet().FindStringSubmatch(text); m != nil {
+	} else if m := quiet().FindStringSubmatch(text); m != nil {
 		r.value(m[1], "requests_per_second", m[2], "req/s", n)
 		if m[3] != "" {
 			r.value(m[1], "latency_p50", m[3], "ms", n)
@@ -116,7 +119,7 @@ func (r *redisReading) report(text string, n int) {
 }
 
 // value adds one number of a test.
-func (r *redisReading) value(test, part, digits, unit string, n int) {
+func (r *reading) value(test, part, digits, unit string, n int) {
 	test = lines.Clip(test, 200)
 	name, ok := r.names[test]
 	if !ok {
@@ -136,7 +139,7 @@ func (r *redisReading) value(test, part, digits, unit string, n int) {
 }
 
 // latencies reads the one row of a latency summary.
-func (r *redisReading) latencies(text string, n int) {
+func (r *reading) latencies(text string, n int) {
 	r.table = none
 	values := strings.Fields(text)
 	if len(values) != len(r.columns) || r.test == "" {
@@ -150,7 +153,7 @@ func (r *redisReading) latencies(text string, n int) {
 
 // csvRow reads a row of --csv: names first, then one row for each test. Before Redis 6.2 there are no names, and the
 // rate is all that there is.
-func (r *redisReading) csvRow(text string, n int) {
+func (r *reading) csvRow(text string, n int) {
 	row, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil {
 		r.Warn(n, "csv: %v", err)
@@ -195,7 +198,7 @@ func memtierColumns(text string) []string {
 }
 
 // memtierRow reads one row: a type, then a number or --- for every column.
-func (r *redisReading) memtierRow(text string, n int) {
+func (r *reading) memtierRow(text string, n int) {
 	if strings.Trim(text, "-") == "" {
 		return
 	}
@@ -230,4 +233,12 @@ func memtierMetric(column string) (part, unit string) {
 		return strings.ToLower(amount) + "_per_second", amount + "/s"
 	}
 	return names.Slug(column), ""
+}
+
+// Recognises says whether only redis-benchmark and memtier_benchmark print a line.
+func Recognises(line []byte) bool {
+	text := bytes.TrimSpace(line)
+	return bytes.Contains(text, []byte(" requests per second")) &&
+		(rate().Match(text) || quiet().Match(text)) || bytes.HasPrefix(text, []byte(`"test","rps"`)) ||
+		bytes.HasPrefix(text, []byte("Type ")) && bytes.Contains(text, []byte("Ops/sec"))
 }

@@ -1,4 +1,4 @@
-package formats
+package inference
 
 import (
 	"strconv"
@@ -27,7 +27,7 @@ var (
 )
 
 // throughput reads the text after "Throughput:". A single token rate is that of input and output together.
-func (r *inferenceReading) throughput(rest string, n int) bool {
+func (r *reading) throughput(rest string, n int) bool {
 	if m := tokensLine().FindStringSubmatch(rest); m != nil {
 		r.setMode("throughput")
 		r.sample("total_token_throughput", m[1], "tok/s", n)
@@ -77,14 +77,14 @@ func (r *inferenceReading) throughput(rest string, n int) bool {
 	return true
 }
 
-func (r *inferenceReading) setMode(mode string) {
+func (r *reading) setMode(mode string) {
 	if r.mode == "" {
 		r.mode = mode
 	}
 }
 
 // offlineLatency reads the lines of the latency benchmark: an average and, since 0.4.1, percentiles.
-func (r *inferenceReading) offlineLatency(name, rest string, n int) bool {
+func (r *reading) offlineLatency(name, rest string, n int) bool {
 	metric := ""
 	if m := percentileName().FindStringSubmatch(name); m != nil {
 		metric = "latency_p" + m[1]
@@ -109,7 +109,7 @@ func (r *inferenceReading) offlineLatency(name, rest string, n int) bool {
 }
 
 // oneBatch reads the lines of SGLang's benchmarks of one batch, by itself and over a server.
-func (r *inferenceReading) oneBatch(name, rest string, n int) bool {
+func (r *reading) oneBatch(name, rest string, n int) bool {
 	var of [2]string
 	switch name {
 	case "prefill. latency":
@@ -154,7 +154,7 @@ func (r *inferenceReading) oneBatch(name, rest string, n int) bool {
 func digitsFirst(text string) bool { d, _ := number.Leading(text); return d != "" }
 
 // milliseconds refuses the versions that say ms behind a number of seconds.
-func (r *inferenceReading) milliseconds(unit, rest string, n int) {
+func (r *reading) milliseconds(unit, rest string, n int) {
 	if unit == "ms" && r.incorrect == nil {
 		r.tool, r.mode = "sglang", "one_batch"
 		r.incorrect = invalid.New(invalid.WrongUnit, n,
@@ -163,8 +163,8 @@ func (r *inferenceReading) milliseconds(unit, rest string, n int) {
 }
 
 // oneCase reads one line of a case of bench_one_batch_server.
-func (r *inferenceReading) oneCase(name, rest string, n int) bool {
-	l := inferenceLabel{any: true}
+func (r *reading) oneCase(name, rest string, n int) bool {
+	l := label{any: true}
 	switch name {
 	case "latency":
 		l.metric, l.unit, l.after = "latency_total", "s", "s"
@@ -189,7 +189,7 @@ func (r *inferenceReading) oneCase(name, rest string, n int) bool {
 
 // startup reads the result of the startup benchmark: two phases, an average of each metric and then percentiles of
 // each.
-func (r *inferenceReading) startup(text string, n int) bool {
+func (r *reading) startup(text string, n int) bool {
 	switch {
 	case text == "STARTUP TIME BENCHMARK RESULTS":
 		r.section, r.mode = startup, "startup"
@@ -217,7 +217,7 @@ func (r *inferenceReading) startup(text string, n int) bool {
 }
 
 // arguments reads how many requests were asked for, where a client prints its arguments.
-func (r *inferenceReading) arguments(text string, n int) {
+func (r *reading) arguments(text string, n int) {
 	if !strings.Contains(text, "Namespace(") {
 		return
 	}

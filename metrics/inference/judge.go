@@ -1,4 +1,4 @@
-package formats
+package inference
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 )
 
 // result ends the reading and judges whether the output is one whole result.
-func (r *inferenceReading) result() metrics.Result {
+func (r *reading) result() metrics.Result {
 	if r.cut != nil && r.cut.Line != r.last.number {
 		r.cut = nil
 	}
@@ -41,7 +41,7 @@ func (r *inferenceReading) result() metrics.Result {
 }
 
 // judge returns the reason why an output is no valid result; nil: it is valid.
-func (r *inferenceReading) judge() *classify.Match {
+func (r *reading) judge() *classify.Match {
 	switch {
 	case r.foreign != nil:
 		return r.foreign
@@ -80,7 +80,7 @@ func (r *inferenceReading) judge() *classify.Match {
 }
 
 // truncatedNumber refuses the last number of an output that ends inside it: tools print a known number of decimals.
-func (r *inferenceReading) truncatedNumber() {
+func (r *reading) truncatedNumber() {
 	open := !r.ended && !r.last.padded // the last line has no end
 	switch {
 	case r.cut != nil || r.last.metric == "":
@@ -98,7 +98,7 @@ func (r *inferenceReading) truncatedNumber() {
 }
 
 // agree says that the totals of tokens have the ratio of the rates: then the last digit of neither was cut off.
-func (r *inferenceReading) agree() bool {
+func (r *reading) agree() bool {
 	of := map[string]float64{}
 	names := []string{"total_input_tokens", "total_output_tokens", "total_token_throughput", "output_token_throughput"}
 	for _, metric := range names {
@@ -114,7 +114,7 @@ func (r *inferenceReading) agree() bool {
 }
 
 // complete judges whether all requests that were asked for succeeded.
-func (r *inferenceReading) complete() *classify.Match {
+func (r *reading) complete() *classify.Match {
 	done, counted := r.number("successful_requests")
 	_, oldest := r.Sample("latency_per_token_avg")
 	if !counted {
@@ -151,13 +151,13 @@ func (r *inferenceReading) complete() *classify.Match {
 }
 
 // uncounted says that a document is of a version that writes no count of requests.
-func (r *inferenceReading) uncounted() bool {
+func (r *reading) uncounted() bool {
 	tokens, ok := r.number("total_output_tokens")
 	return r.tables == 0 && r.mode == "serving" && r.first() == 0 && ok && tokens > 0
 }
 
 // answers judges whether requests that count as succeeded were answered with anything.
-func (r *inferenceReading) answers(done float64, line int) *classify.Match {
+func (r *reading) answers(done float64, line int) *classify.Match {
 	for _, kind := range []string{"embedding", "rerank", "pooling"} {
 		if strings.Contains(r.backend, kind) {
 			return nil
@@ -176,7 +176,7 @@ func (r *inferenceReading) answers(done float64, line int) *classify.Match {
 
 // unmeasured leaves out latencies of zero where no answer can have come so fast: nobody measured the stream. With one
 // token for each answer there are no times between tokens, and they are zero.
-func (r *inferenceReading) unmeasured(done float64) {
+func (r *reading) unmeasured(done float64) {
 	if v, ok := r.number("ttft_mean"); !ok || v != 0 {
 		return
 	}
@@ -194,7 +194,7 @@ func (r *inferenceReading) unmeasured(done float64) {
 }
 
 // total returns how many requests were asked for, at least those that ended, and who says so; 0 when nothing says so.
-func (r *inferenceReading) total(ended float64) (total float64, source string) {
+func (r *reading) total(ended float64) (total float64, source string) {
 	for _, by := range []struct {
 		n      int
 		source string
@@ -223,7 +223,7 @@ func (r *inferenceReading) total(ended float64) (total float64, source string) {
 }
 
 // first is the line of the first number.
-func (r *inferenceReading) first() int {
+func (r *reading) first() int {
 	if len(r.Samples) == 0 {
 		return 0
 	}
@@ -231,13 +231,13 @@ func (r *inferenceReading) first() int {
 }
 
 // number is the value of a metric.
-func (r *inferenceReading) number(metric string) (v float64, ok bool) {
+func (r *reading) number(metric string) (v float64, ok bool) {
 	s, ok := r.Sample(metric)
 	return s.Value, ok
 }
 
 // lineOf is the line of a metric; 0: it has none.
-func (r *inferenceReading) lineOf(metric string) int {
+func (r *reading) lineOf(metric string) int {
 	s, _ := r.Sample(metric)
 	return s.Line
 }

@@ -1,4 +1,6 @@
-package formats
+// Package inference reads the outputs and the JSON files of the benchmarks of vLLM and SGLang, of all versions, and
+// says which of them are no valid result.
+package inference
 
 import (
 	"errors"
@@ -17,12 +19,15 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
-// inference reads the outputs and JSON files of the benchmarks of vLLM and SGLang. Both print the same labels, so one
+// parser reads the outputs and JSON files of the benchmarks of vLLM and SGLang. Both print the same labels, so one
 // parser serves both. tool is the declared one; the output may name the other.
-type inference struct{ tool string }
+type parser struct{ tool string }
 
-func (p inference) Parse(out metrics.Output) (metrics.Result, error) {
-	r := newInferenceReading(p.tool)
+// New makes the parser for a tool, vllm or sglang: that of an output which does not say whose it is.
+func New(tool string) metrics.Parser { return parser{tool} }
+
+func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
+	r := newReading(p.tool)
 	var t jsondoc.Tail
 	l := lines.New(io.TeeReader(out.Stdout, jsondoc.FromBrace(&t)))
 	for l.Next() {
@@ -40,7 +45,7 @@ func (p inference) Parse(out metrics.Output) (metrics.Result, error) {
 		d.asked.command = stated.Requests(out.Command)
 		return d.result(), nil
 	}
-	if !r.marked && len(r.pairs) == 0 && isInferenceDocument(t.Bytes()) {
+	if !r.marked && len(r.pairs) == 0 && isDocument(t.Bytes()) {
 		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the JSON document ends before its last bracket")
 	}
 	if t.Dropped() {
@@ -50,12 +55,12 @@ func (p inference) Parse(out metrics.Output) (metrics.Result, error) {
 	return r.result(), nil
 }
 
-// inferenceReading is the state of the parser after some lines, or after a document.
-type inferenceReading struct {
+// reading is the state of the parser after some lines, or after a document.
+type reading struct {
 	*collect.Collector
 	tool    string
 	mode    string // serving, throughput, …; empty: nothing was recognised yet
-	labels  map[string]inferenceLabel
+	labels  map[string]label
 	prefix  string // of the metrics that the current section gives
 	section section
 	phase   string   // of a startup benchmark: cold or warm
@@ -117,18 +122,18 @@ type asked struct {
 	ofOthers bool // declared does not hold for this data set
 }
 
-func newInferenceReading(tool string) *inferenceReading {
-	r := &inferenceReading{
-		Collector: collect.New(""), tool: tool, labels: map[string]inferenceLabel{}, pairs: map[string]any{},
+func newReading(tool string) *reading {
+	r := &reading{
+		Collector: collect.New(""), tool: tool, labels: map[string]label{}, pairs: map[string]any{},
 	}
-	for _, l := range inferenceLabels() {
+	for _, l := range labels() {
 		r.labels[l.label] = l
 	}
 	return r
 }
 
 // line reads one line and reports whether only these benchmarks print such a line.
-func (r *inferenceReading) line(b []byte, n int) bool {
+func (r *reading) line(b []byte, n int) bool {
 	if len(b) == 0 {
 		return false
 	}
@@ -158,7 +163,7 @@ func (r *inferenceReading) line(b []byte, n int) bool {
 }
 
 // read reads a line without its marks.
-func (r *inferenceReading) read(text string, n int) bool {
+func (r *reading) read(text string, n int) bool {
 	if title, rule := lines.Ruled(text); rule {
 		return r.rule(title)
 	}
@@ -193,9 +198,9 @@ func (r *inferenceReading) read(text string, n int) bool {
 }
 
 // labelled reads a line of a table.
-func (r *inferenceReading) labelled(name, rest string, n int) bool {
+func (r *reading) labelled(name, rest string, n int) bool {
 	if metric, unit, after, ok := latencyLabel(name); ok {
-		return r.value(inferenceLabel{metric: metric, unit: unit, after: after}, rest, n)
+		return r.value(label{metric: metric, unit: unit, after: after}, rest, n)
 	}
 	l, ok := r.labels[name]
 	if !ok && r.inTable {
@@ -203,7 +208,7 @@ func (r *inferenceReading) labelled(name, rest string, n int) bool {
 	}
 	if m := tablePosition().FindStringSubmatch(name); m != nil {
 		metric := "spec_decode_acceptance_position_" + m[1]
-		l, ok = inferenceLabel{metric: metric, unit: "%", within: speculative}, true
+		l, ok = label{metric: metric, unit: "%", within: speculative}, true
 	}
 	if !ok || l.table && !r.inTable || l.within != normal && l.within != r.section {
 		return false
@@ -216,7 +221,7 @@ func (r *inferenceReading) labelled(name, rest string, n int) bool {
 }
 
 // value adds the number after a label. It reports whether there is one.
-func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
+func (r *reading) value(l label, rest string, n int) bool {
 	if r.section == warming {
 		return true
 	}
@@ -254,14 +259,14 @@ func (r *inferenceReading) value(l inferenceLabel, rest string, n int) bool {
 }
 
 // unlabelled reads a line without a colon.
-func (r *inferenceReading) unlabelled(text string, n int) bool {
+func (r *reading) unlabelled(text string, n int) bool {
 	if digits, ok := strings.CutPrefix(text, "cost time "); ok {
 		if d, behind := number.Leading(digits); d != "" && (behind == "" || behind[0] == ' ') {
 			return r.duration("prefix-caching", d, n)
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, "correct_rate(%)"); ok {
-		return r.value(inferenceLabel{metric: "correct_rate", unit: "%", any: true}, strings.TrimSpace(rest), n)
+		return r.value(label{metric: "correct_rate", unit: "%", any: true}, strings.TrimSpace(rest), n)
 	}
 	if strings.HasPrefix(text, "Warmup ...") {
 		r.section = warming
@@ -279,7 +284,7 @@ func (r *inferenceReading) unlabelled(text string, n int) bool {
 }
 
 // duration adds the duration of a run that prints nothing else.
-func (r *inferenceReading) duration(mode, digits string, n int) bool {
+func (r *reading) duration(mode, digits string, n int) bool {
 	if r.section == warming {
 		return true
 	}
@@ -290,7 +295,7 @@ func (r *inferenceReading) duration(mode, digits string, n int) bool {
 }
 
 // rule reads a line of equals signs or hyphens with a title in it.
-func (r *inferenceReading) rule(title string) bool {
+func (r *reading) rule(title string) bool {
 	lower := strings.ToLower(title)
 	switch {
 	case strings.HasSuffix(lower, "benchmark result"):
@@ -328,7 +333,7 @@ func (r *inferenceReading) rule(title string) bool {
 }
 
 // conversations reads how many conversations of a multi-turn benchmark were completed.
-func (r *inferenceReading) conversations(rest string, n int) bool {
+func (r *reading) conversations(rest string, n int) bool {
 	whole, total, ok := strings.Cut(rest, "/")
 	a, errA := strconv.Atoi(strings.TrimSpace(whole))
 	b, errB := strconv.Atoi(strings.TrimSpace(total))
@@ -342,7 +347,7 @@ func (r *inferenceReading) conversations(rest string, n int) bool {
 }
 
 // bar notes the total of a progress bar. Bars of serving benchmarks have no description.
-func (r *inferenceReading) bar(total int) {
+func (r *reading) bar(total int) {
 	if total == 0 {
 		return
 	}

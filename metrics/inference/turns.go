@@ -1,4 +1,4 @@
-package formats
+package inference
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ var (
 // statistics reads the result of benchmark_serving_multi_turn.py: two figures, and a table with a row for each metric.
 // A wide table is broken into several. There is one result for each part of the samples that is left out for warming
 // up.
-func (r *inferenceReading) statistics(text string, n int) bool {
+func (r *reading) statistics(text string, n int) bool {
 	if m := turnsSummary().FindStringSubmatch(text); m != nil {
 		r.mode, r.columns, r.prefix = "multi-turn", nil, ""
 		if m[1] != "" && m[1] != "0" {
