@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/rule"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -66,7 +66,7 @@ func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.
 // another model, or ask at another rate. It returns why the numbers may not be compared, or the labels of what the user
 // lets differ.
 func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats.Caveat) {
-	stated := func(side *group.Standing) (names []string, of map[int]map[string]string) {
+	settings := func(side *group.Standing) (names []string, of map[int]map[string]string) {
 		of = map[int]map[string]string{}
 		for _, e := range side.Evidence {
 			of[e.Block] = e.Settings
@@ -74,12 +74,12 @@ func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats
 		}
 		return names, of
 	}
-	ownNames, own := stated(s)
-	names, theirs := stated(base)
+	ownNames, own := settings(s)
+	names, theirs := settings(base)
 	names = append(names, ownNames...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if metrics.Amount(name) && varies(name, theirs) {
+		if stated.Amount(name) && varies(name, theirs) {
 			continue
 		}
 		diff := settingDiffers(name, own, s, theirs, base)

@@ -1,4 +1,4 @@
-// Package jsondoc finds the JSON documents in the output of a program.
+// Package jsondoc finds the JSON documents in the output of a program, and the values in them.
 package jsondoc
 
 import (

@@ -97,3 +97,11 @@ func lastDigit(b []byte) bool { return isDigit(b[len(b)-1]) || b[len(b)-1] == '.
 func isZero(b []byte) bool { return b[len(b)-1] == '0' && (len(b) == 1 || !isDigit(b[len(b)-2])) }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// Begins says whether a text begins as a number does.
+func Begins(b []byte) bool {
+	if len(b) > 1 && (b[0] == '-' || b[0] == '+' || b[0] == '.') {
+		b = b[1:]
+	}
+	return len(b) > 0 && b[0] >= '0' && b[0] <= '9'
+}
