@@ -69,6 +69,6 @@ func registryWithTools(t testing.TB) (images http.Handler, name, layer string) {
 	server := httptest.NewServer(images)
 	defer server.Close()
 	const repository = "/tools"
-	pushed := containertest.Push(t, strings.TrimPrefix(server.URL, "http://")+repository, img)
+	pushed := containertest.Push(t, strings.TrimPrefix(server.URL, "http://")+repository+":1", img)
 	return images, repository + "@" + pushed, digest.String()
 }

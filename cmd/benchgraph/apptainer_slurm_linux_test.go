@@ -181,7 +181,8 @@ func (s *submitted) publish() (tools string, certificate []byte) {
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{made}, PrivateKey: key}}}
 	server.StartTLS()
 	s.t.Cleanup(server.Close)
-	return strings.TrimPrefix(server.URL, "https://") + name,
+	name, _, _ = strings.Cut(name, "@")
+	return strings.TrimPrefix(server.URL, "https://") + name + ":1",
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made})
 }
 
