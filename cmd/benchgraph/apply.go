@@ -163,7 +163,7 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 	}
 	defer s.close()
 	if stream != nil {
-		writeDiagnostics(stream, viewDiagnostics(s.warnings))
+		writeDiagnostics(stream, view.Diagnostics(s.warnings))
 	}
 	s.resetClocks()
 	return s.apply(ctx, o, file, stream)
