@@ -102,6 +102,9 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	d := tried.Document{Preflight: s.project.Preflight(), Diagnostics: view.Diagnostics(s.warnings),
 		Logs: s.logsOf(applied)}
 	for _, r := range rows {
+		if r.Metric == undecided { // which the baseline was to tell
+			r.Metric = ""
+		}
 		if r.Benchmark != "" { // candidates that it is not about have no benchmark here
 			d.Comparisons = append(d.Comparisons, r)
 		}
