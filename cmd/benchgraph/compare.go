@@ -82,7 +82,8 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Metric != o.metric })
 	}
 	if o.json {
-		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows)})
+		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows),
+			"diagnostics": view.Diagnostics(s.warnings)})
 	} else {
 		err = a.compareText(rows, one, other)
 	}
