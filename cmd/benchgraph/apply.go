@@ -50,6 +50,7 @@ func (a *app) apply() cli.Command {
 		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on " +
 			"where it stopped.",
 		Flags: func(fs *flag.FlagSet) {
+			a.events = true
 			a.planFlags(fs, &o.planFlags)
 			fs.BoolVar(&o.keepGoing, "keep-going", true,
 				"after a failure, go on with the nodes that do not need the failed one")
@@ -163,7 +164,7 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 	}
 	defer s.close()
 	if stream != nil {
-		writeDiagnostics(stream, viewDiagnostics(s.warnings))
+		writeDiagnostics(stream, view.Diagnostics(s.warnings))
 	}
 	s.resetClocks()
 	return s.apply(ctx, o, file, stream)

@@ -100,7 +100,7 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 }
 
 func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaign.Applied) error {
-	rows, err := s.verdicts(ctx, applied.Plan)
+	rows, _, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,8 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaig
 		}
 	}
 	if o.json {
-		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs)}); err != nil {
+		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs),
+			"diagnostics": view.Diagnostics(s.warnings)}); err != nil {
 			return err
 		}
 	} else {

@@ -79,6 +79,7 @@ type nodeView struct {
 	Samples   []sample.Measurement `json:"samples"`
 	Alone     bool                 `json:"alone,omitempty"` // the samples have blocks of their own, never compared
 	Origin    *engine.Origin       `json:"origin,omitempty"`
+	About     []view.Diagnostic    `json:"diagnostics"` // warnings about the file
 }
 
 // resultView is what is stored of a node.
@@ -154,7 +155,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		Word: view.Word(st), Key: st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
 		Estimate: st.Estimate.Seconds(), Attempts: []attemptView{}, Samples: []sample.Measurement{},
-		Origin: st.Node.Origin}
+		Origin: st.Node.Origin, About: view.Diagnostics(s.warnings)}
 	for _, u := range p.Graph.Users(st.Node) {
 		v.Users = append(v.Users, u.Address)
 	}
