@@ -33,7 +33,8 @@ func (a *app) try() cli.Command {
 		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a\n" +
 			"revision as it is. Without either, the work tree is measured as it stands. The candidate has the\n" +
 			"settings of the baseline and obeys all protect lists of the file. The file, its lock and its reports\n" +
-			"stay as they are; results are stored, so that the same try again measures nothing.\n\n" +
+			"stay as they are; results are stored, so that the same try again measures nothing. While another try\n" +
+			"of the project runs, this one waits.\n\n" +
 			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last\n" +
 			"commit, or of -base REV, and in that of the candidate. The format of its output is detected as parse\n" +
 			"does. Such a command runs without a sandbox, since toolchains keep their caches in your home;\n" +
@@ -70,10 +71,22 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		if err := a.draftTry(ctx, &o.bench); err != nil {
 			return err
 		}
-	} else if p, err := a.place(); err == nil && p.absent() && a.file == "" {
+	}
+	p, err := a.place()
+	switch {
+	case err != nil:
+		return err
+	case o.bench.command == "" && p.absent() && a.file == "":
 		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
 			"the file is with -chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
+	case o.bench.command == "" && p.absent():
+		return a.applyLocked(ctx, &o.applyFlags, nil, nil) // says so
 	}
+	unlock, err := a.lockState(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	aside := &remote.Aside{}
 	o.measureAside(aside)
 	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (*hclspec.Try, error) {
@@ -82,8 +95,8 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		return aside.Try, err
 	}
 	o.keepGoing = true
-	if o.bench.Metric == undecided {
-		if err := a.pilot(ctx, o); err != nil {
+	if o.bench.command != "" {
+		if err := a.writeTry(ctx, p, o); err != nil {
 			return err
 		}
 	}
@@ -91,7 +104,7 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
 		return s.showTry(ctx, o, applied)
 	}
-	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
+	return a.applyHeld(ctx, p, &o.applyFlags, nil, nil)
 }
 
 // tryDoc is what a try found, as JSON.

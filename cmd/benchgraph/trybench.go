@@ -26,6 +26,7 @@ type benchFlags struct {
 	base    string
 	protect draft.Globs
 	draft.Reading
+	project draft.Project // what is measured
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
@@ -54,7 +55,7 @@ func (o *tryFlags) checkBench(a *app) error {
 	return o.bench.Check()
 }
 
-// draftTry writes the file of a try that has none, beside the state, and makes it the project of this call.
+// draftTry finds out what a try measures that has no file, and makes that the project of this call.
 func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	here, err := filepath.Abs(a.chdir)
 	if err == nil {
@@ -86,8 +87,7 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		bench.Protect = o.protect
 	}
 	bench.Dir = strings.TrimPrefix(filepath.ToSlash(below), ".")
-	o.Metric = bench.Metric
-	p := draft.Project{
+	o.project = draft.Project{
 		Head: []string{"Written by benchgraph try -bench, anew each time."}, Repo: w.Top,
 		Commits: []draft.Commit{{Name: base[:12], Rev: base}}, Bench: bench,
 	}
@@ -99,10 +99,23 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	a.file = filepath.Join(state, "try", hclspec.RootFiles[0])
-	if err := os.MkdirAll(filepath.Dir(a.file), 0o755); err != nil {
-		return err
+	return os.MkdirAll(filepath.Dir(a.file), 0o755)
+}
+
+// writeTry writes the file of a try that has none, beside the state. The caller holds the lock of the state: other
+// tries have the same file.
+func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
+	bench := &o.bench.project.Bench
+	for {
+		if err := fs.Replace(a.file, o.bench.project.HCL()); err != nil || bench.Metric != undecided {
+			return err
+		}
+		metric, err := a.pilot(ctx, p, o)
+		if err != nil || metric == undecided {
+			return err
+		}
+		bench.Metric = metric
 	}
-	return fs.Replace(a.file, p.HCL())
 }
 
 // undecided stands for a metric that the output of the baseline is to tell.
@@ -110,18 +123,15 @@ const undecided = "undecided"
 
 // pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
 // output, the try reports the reason.
-func (a *app) pilot(ctx context.Context, o *tryFlags) error {
+func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, err error) {
 	first := *o
 	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
 	first.show = func(ctx context.Context, s *session, applied *campaign.Applied) (err error) {
-		o.bench.Metric, err = s.metricOf(ctx, applied)
+		metric, err = s.metricOf(ctx, applied)
 		return err
 	}
-	if err := a.applyLocked(ctx, &first.applyFlags, nil, nil); err != nil {
-		return err
-	}
-	a.file = ""
-	return a.draftTry(ctx, &o.bench)
+	err = a.applyHeld(ctx, p, &first.applyFlags, nil, nil)
+	return metric, err
 }
 
 // metricOf is the metric in the output of the first block's baseline.
