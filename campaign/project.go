@@ -335,7 +335,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	}
 	return engine.PlanOptions{
 		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(own),
-		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
 			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc",

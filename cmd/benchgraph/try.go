@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
@@ -127,7 +128,7 @@ type tryDoc struct {
 	Logs      []tryLog       `json:"logs"`
 }
 
-// tryLog is the complete output of the last attempt at a node of a try.
+// tryLog is the complete output of the attempt by which a node of a try stands as it does.
 type tryLog struct {
 	Address string `json:"address"`
 	Log     string `json:"log"`
@@ -219,8 +220,9 @@ func (s *session) logsOf(applied *campaign.Applied) []tryLog {
 		case "benchmark", "compare", "repo":
 			continue
 		}
-		if all := s.attempts(step, running); len(all) > 0 && fileExists(all[len(all)-1].Log) {
-			logs = append(logs, tryLog{step.Node.Address, all[len(all)-1].Log})
+		t, ok := runlog.Standing(runlog.OfStep(s.journal, step, running, s.logOf), step, s.logOf)
+		if ok && fileExists(t.Log) {
+			logs = append(logs, tryLog{step.Node.Address, t.Log})
 		}
 	}
 	return logs
