@@ -168,7 +168,7 @@ func (a *app) applyHeld(ctx context.Context, p place, o *applyFlags, file *planF
 	}
 	defer s.close()
 	if stream != nil {
-		writeDiagnostics(stream, viewDiagnostics(s.warnings))
+		writeDiagnostics(stream, view.Diagnostics(s.warnings))
 	}
 	s.resetClocks()
 	return s.apply(ctx, o, file, stream)

@@ -100,7 +100,7 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 }
 
 func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaign.Applied) error {
-	rows, err := s.verdicts(ctx, applied.Plan)
+	rows, _, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 		return err
 	}
 	if o.json {
-		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), viewDiagnostics(s.warnings))
+		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), view.Diagnostics(s.warnings))
 	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p),
 		o.verbose); err == nil {
 		err = view.Plan(a.stdout, a.style(a.stdout), view.PlanOutline(p, f, o.verbose), o.verbose)

@@ -3,17 +3,17 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/tried"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
-	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/report"
 )
 
 type tryFlags struct {
@@ -108,112 +108,53 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	return a.applyHeld(ctx, p, &o.applyFlags, nil, nil)
 }
 
-// tryDoc is what a try found, as JSON.
-type tryDoc struct {
-	Format    string         `json:"format"`
-	Benchmark string         `json:"benchmark"`
-	Against   string         `json:"against"`
-	Metric    string         `json:"metric"`
-	Outcome   stats.Outcome  `json:"outcome"`
-	Effect    *float64       `json:"effect"` // relative, positive is better; null: not known
-	Low       *float64       `json:"low"`
-	High      *float64       `json:"high"`
-	Speedup   *float64       `json:"speedup"` // 1 + effect
-	Value     *float64       `json:"value"`   // of the candidate, in unit
-	Base      *float64       `json:"against_value"`
-	Unit      string         `json:"unit"`
-	Blocks    int            `json:"blocks"`
-	Reason    string         `json:"reason"` // why there is no verdict
-	Caveats   []stats.Caveat `json:"caveats"`
-	Logs      []tryLog       `json:"logs"`
-}
-
-// tryLog is the complete output of the attempt by which a node of a try stands as it does.
-type tryLog struct {
-	Address string `json:"address"`
-	Log     string `json:"log"`
-}
-
 func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied) error {
-	rows, err := s.verdicts(ctx, applied.Plan)
+	rows, found, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Benchmark == "" || !r.Primary })
-	if len(rows) != 1 {
-		return fmt.Errorf("a try has one row, and here are %d", len(rows))
+	d := tried.Document{Preflight: s.project.Preflight(), Diagnostics: view.Diagnostics(s.warnings),
+		Logs: s.logsOf(applied)}
+	for _, r := range rows {
+		if r.Benchmark != "" { // candidates that it is not about have no benchmark here
+			d.Comparisons = append(d.Comparisons, r)
+		}
 	}
-	row := rows[0]
-	row.Reason = strings.ReplaceAll(row.Reason, s.keptPatch(), o.given())
-	_, blocked := s.waitingDeclared(applied.Plan)
-	d := tryDoc{
-		Format: view.Format, Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Tried), Against: row.Against,
-		Metric: row.Metric, Outcome: row.Outcome, Unit: row.Unit, Blocks: row.Blocks, Reason: row.Reason,
-		Caveats: present(row.Caveats), Logs: s.logsOf(applied),
+	var told report.Document
+	s.account(&told, found, s.project.Spec)
+	d.Failures = told.Failures
+	given := func(text string) string { return strings.ReplaceAll(text, s.keptPatch(), o.given()) }
+	if err := d.Fill(given); err != nil {
+		return err
 	}
-	if row.Blocks > 0 {
-		d.Value, d.Base = &row.Value, &row.AgainstValue
-	}
-	ratio := row.Ratio()
-	d.Effect, d.Speedup, d.Low, d.High = ratio.Effect, ratio.Speedup, ratio.Low, ratio.High
 	if o.json {
 		err = view.JSON(s.stdout, d)
 	} else {
-		s.tryText(&d, &row, applied)
+		s.noteTried(&d, applied)
+		d.Write(s.stdout, s.style(s.stdout))
 	}
 	if err != nil {
 		return err
 	}
-	return endOf(&o.failOn, rows, blocked, applied)
+	_, blocked := s.waitingDeclared(applied.Plan)
+	return endOf(&o.failOn, d.Comparisons, blocked, applied)
 }
 
-// tryText notes what is to be known beside the verdict, and writes the verdict as one line.
-func (s *session) tryText(d *tryDoc, row *stats.Comparison, applied *campaign.Applied) {
+// noteTried notes what is to be known beside the verdict.
+func (s *session) noteTried(d *tried.Document, applied *campaign.Applied) {
 	for _, f := range applied.Result.Failures[:min(len(applied.Result.Failures), 5)] {
-		if i := slices.IndexFunc(d.Logs, func(l tryLog) bool { return l.Address == f.Address }); i >= 0 {
+		if i := slices.IndexFunc(d.Logs, func(l tried.Log) bool { return l.Address == f.Address }); i >= 0 {
 			s.note("%s: %s", f.Address, d.Logs[i].Log)
 		}
 	}
 	for _, c := range d.Caveats {
 		s.note("%s", c.Text)
 	}
-	line := s.style(s.stdout).Bold(string(d.Outcome))
-	switch {
-	case d.Effect == nil:
-	case row.Better == stats.Lower:
-		line += " " + row.EffectText()
-		if interval := row.IntervalText(); interval != "" {
-			line += fmt.Sprintf(", %g %% %s", 100*row.Confidence, interval)
-		}
-	default:
-		line += fmt.Sprintf(" ×%.4g (%s", *d.Speedup, percentText(*d.Effect))
-		if d.Low != nil {
-			low := strings.TrimSuffix(percentText(*d.Low), " %")
-			line += fmt.Sprintf(", %g %% %s to %s", 100*row.Confidence, low, percentText(*d.High))
-		}
-		line += ")"
-	}
-	if d.Blocks > 0 {
-		line += fmt.Sprintf(", %s; %s %s → %s %s", view.Count(d.Blocks, "block"), view.Clean(d.Metric),
-			view.Amount(*d.Base), view.Amount(*d.Value), view.Clean(d.Unit))
-	}
-	if d.Reason != "" && !d.Outcome.Judged() {
-		line += ": " + view.Clean(d.Reason)
-	}
-	fmt.Fprintln(s.stdout, strings.TrimSpace(line))
-}
-
-// percentText is a relative difference for people, with its sign.
-func percentText(x float64) string {
-	if x > -0.1 && x < 0.1 {
-		return fmt.Sprintf("%+.2f %%", 100*x)
-	}
-	return fmt.Sprintf("%+.1f %%", 100*x)
 }
 
 // logsOf are the logs that are on this machine of what a try ran, now or before.
-func (s *session) logsOf(applied *campaign.Applied) []tryLog {
-	logs, running := []tryLog{}, s.underWay().Running
+func (s *session) logsOf(applied *campaign.Applied) []tried.Log {
+	logs, running := []tried.Log{}, s.underWay().Running
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]
 		switch step.Node.Kind {
@@ -222,7 +163,7 @@ func (s *session) logsOf(applied *campaign.Applied) []tryLog {
 		}
 		t, ok := runlog.Standing(runlog.OfStep(s.journal, step, running, s.logOf), step, s.logOf)
 		if ok && fileExists(t.Log) {
-			logs = append(logs, tryLog{step.Node.Address, t.Log})
+			logs = append(logs, tried.Log{Address: step.Node.Address, Log: t.Log})
 		}
 	}
 	return logs
