@@ -38,8 +38,9 @@ type applyFlags struct {
 	approve     bool
 	failOn      gate
 	agent       bool
-	// writes what came of it instead of the usual; nil: the usual
-	show func(ctx context.Context, s *session, applied *campaign.Applied) error
+	// writes what came of it instead of the usual, and returns how it ended; nil: the usual. ended is the limit or
+	// interrupt by which it ended before its time; nil: none
+	show func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error
 }
 
 func (a *app) apply() cli.Command {
@@ -283,7 +284,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer arm(o.deadline, cancel)()
+	defer s.arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
 	if o.detach {
 		shown = &detach.Detacher{Next: shown, Detach: func(d *detach.Detached) { cancel(d) }}
@@ -339,12 +340,14 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 }
 
 // arm sees to it that the apply stops at the deadline.
-func arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
+func (s *session) arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
 	if d.Time.IsZero() {
 		return func() bool { return true }
 	}
 	return time.AfterFunc(time.Until(d.Time), func() {
-		stop(reached(d, "what ran was ended; what is finished is kept"))
+		now := s.underWay()
+		what := strings.TrimSuffix("what ran was ended: "+now.Text(time.Now()), ": ")
+		stop(reached(d, what+"; what is finished is kept"))
 	}).Stop
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"slices"
@@ -102,19 +103,25 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		}
 	}
 	o.Targets = cli.List{"compare." + hclspec.Tried}
-	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
-		return s.showTry(ctx, o, applied)
+	o.show = func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error {
+		return s.showTry(ctx, o, applied, ended)
 	}
 	return a.applyHeld(ctx, p, &o.applyFlags, nil, nil)
 }
 
-func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied) error {
+// showTry answers. A try that ended before its time answers with how things stand then.
+func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied, ended error) (err error) {
+	if ended != nil {
+		if applied.Plan, err = s.project.Judged(ctx); err != nil {
+			return ended
+		}
+	}
 	rows, found, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
-	d := tried.Document{Preflight: s.project.Preflight(), Diagnostics: view.Diagnostics(s.warnings),
-		Logs: s.logsOf(applied)}
+	d := tried.Document{Preflight: s.project.Preflight(), Logs: s.logsOf(applied),
+		Diagnostics: append(view.Diagnostics(s.warnings), viewError(ended)...)}
 	for _, r := range rows {
 		if r.Benchmark != "" { // candidates that it is not about have no benchmark here
 			d.Comparisons = append(d.Comparisons, r)
@@ -135,6 +142,9 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	}
 	if err != nil {
 		return err
+	}
+	if ended != nil {
+		return cmp.Or(o.failOn.check(d.Comparisons), ended)
 	}
 	_, blocked := s.waitingDeclared(applied.Plan)
 	return endOf(&o.failOn, d.Comparisons, blocked, applied)

@@ -126,8 +126,10 @@ const undecided = "undecided"
 func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, err error) {
 	first := *o
 	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
-	first.show = func(ctx context.Context, s *session, applied *campaign.Applied) (err error) {
-		metric, err = s.metricOf(ctx, applied)
+	first.show = func(ctx context.Context, s *session, applied *campaign.Applied, err error) error {
+		if err == nil {
+			metric, err = s.metricOf(ctx, applied)
+		}
 		return err
 	}
 	err = a.applyHeld(ctx, p, &first.applyFlags, nil, nil)
