@@ -106,16 +106,17 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 // tries have the same file.
 func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
 	bench := &o.bench.project.Bench
-	for {
-		if err := fs.Replace(a.file, o.bench.project.HCL()); err != nil || bench.Metric != undecided {
-			return err
-		}
-		metric, err := a.pilot(ctx, p, o)
-		if err != nil || metric == undecided {
-			return err
-		}
-		bench.Metric = metric
+	write := func() error { return fs.Replace(a.file, o.bench.project.HCL()) }
+	named := o.bench.Reading.Metric != "" && bench.Better == ""
+	if err := write(); err != nil || bench.Metric != undecided && !named {
+		return err
 	}
+	metric, err := a.pilot(ctx, p, o)
+	if err != nil || metric == bench.Metric {
+		return err
+	}
+	bench.Metric = metric
+	return write()
 }
 
 // undecided stands for a metric that the output of the baseline is to tell.
@@ -128,7 +129,7 @@ func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, e
 	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
 	first.show = func(ctx context.Context, s *session, applied *campaign.Applied, err error) error {
 		if err == nil {
-			metric, err = s.metricOf(ctx, applied)
+			metric, err = s.metricOf(ctx, applied, o.bench.project.Bench.Metric)
 		}
 		return err
 	}
@@ -136,8 +137,8 @@ func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, e
 	return metric, err
 }
 
-// metricOf is the metric in the output of the first block's baseline.
-func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (string, error) {
+// metricOf is the metric in the output of the first block's baseline: the named one, unless that is undecided.
+func (s *session) metricOf(ctx context.Context, applied *campaign.Applied, named string) (string, error) {
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]
 		if step.Node.Kind != "trial" {
@@ -145,7 +146,7 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (stri
 		}
 		end, err := applied.Plan.End(ctx, s.store, step)
 		if err != nil || end.Entry.Dir == "" {
-			return undecided, err
+			return named, err
 		}
 		rec, err := sample.ReadRecord(end.Entry)
 		if err != nil {
@@ -161,10 +162,13 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (stri
 			read, err := sample.Read(hclspec.Metrics{Format: "auto"}, hclspec.Command{},
 				filepath.Join(end.Entry.Dir, name))
 			if err != nil || read.Failure != nil {
-				return undecided, err
+				return named, err
+			}
+			if named != undecided {
+				return named, draft.Directed(named, read.Samples)
 			}
 			return draft.Deciding(read.Samples)
 		}
 	}
-	return undecided, nil
+	return named, nil
 }
