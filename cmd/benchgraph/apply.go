@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"os/user"
 	"strings"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gpuhours"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
@@ -38,8 +38,9 @@ type applyFlags struct {
 	approve     bool
 	failOn      gate
 	agent       bool
-	// writes what came of it instead of the usual; nil: the usual
-	show func(ctx context.Context, s *session, applied *campaign.Applied) error
+	// writes what came of it instead of the usual, and returns how it ended; nil: the usual. ended is the limit or
+	// interrupt by which it ended before its time; nil: none
+	show func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error
 }
 
 func (a *app) apply() cli.Command {
@@ -141,11 +142,16 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 		}
 		return err
 	}
-	unlock, err := a.lockState(p)
+	unlock, err := a.lockState(ctx, p, nil)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	return a.applyHeld(ctx, p, o, file, stream)
+}
+
+// applyHeld applies. The caller holds the lock of the state.
+func (a *app) applyHeld(ctx context.Context, p place, o *applyFlags, file *planFile, stream *watch.Stream) error {
 	if n, err := executor.Reap(ctx, p.hostOptions()); err != nil {
 		a.note("Warning: %v", err)
 	} else if n > 0 {
@@ -189,17 +195,21 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	return f, nil
 }
 
-// lockState takes the lock that lets one apply at a time change the state.
-func (a *app) lockState(p place) (release func(), err error) {
+// lockState takes the lock that lets one apply at a time change the state. That of a try waits for other tries.
+func (a *app) lockState(ctx context.Context, p place, try *tryFlags) (release func(), err error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
+	if try != nil && !try.deadline.Time.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, try.deadline.Time,
+			reached(try.deadline, "another try of the project still ran, and nothing was begun"))
+		defer cancel()
 	}
-	lock, err := applylock.Acquire(p.applyLock(), applylock.Owner{User: name, Command: "benchgraph " +
-		strings.Join(a.args, " ")})
+	owner := applylock.Owner{Command: "benchgraph " + strings.Join(a.args, " "), Try: try != nil}
+	lock, err := applylock.Await(ctx, p.applyLock(), owner, func(held *applylock.HeldError) {
+		a.note("Waiting for another try to end: %v", held)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -269,13 +279,13 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		s.reapContainers(ctx, s.place) // the state may have been removed after an apply was killed
 	}
 	s.note("%s", view.Sum(p, forecast))
-	runs, err := s.createRunLog(ao.RunID)
+	runs, err := runlog.Create(s.runDir(), ao.RunID)
 	if err != nil {
 		return err
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer arm(o.deadline, cancel)()
+	defer s.arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
 	if o.detach {
 		shown = &detach.Detacher{Next: shown, Detach: func(d *detach.Detached) { cancel(d) }}
@@ -331,14 +341,20 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 }
 
 // arm sees to it that the apply stops at the deadline.
-func arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
+func (s *session) arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
 	if d.Time.IsZero() {
 		return func() bool { return true }
 	}
 	return time.AfterFunc(time.Until(d.Time), func() {
-		stop(&budgetError{fmt.Sprintf("-deadline %s is reached: what ran was ended; what is finished is kept",
-			d.Time.Format(time.DateTime))})
+		now := s.underWay()
+		what := strings.TrimSuffix("what ran was ended: "+now.Text(time.Now()), ": ")
+		stop(reached(d, what+"; what is finished is kept"))
 	}).Stop
+}
+
+// reached is the error for a deadline that is over, and says with what.
+func reached(d cli.Deadline, with string) error {
+	return &budgetError{fmt.Sprintf("-deadline %s is reached: %s", d.Time.Format(time.DateTime), with)}
 }
 
 // fileExists says whether there is something at the path.

@@ -24,7 +24,7 @@ type conclusion struct {
 	stream *watch.Stream // nil: text
 	agent  bool          // terse text
 	failOn gate
-	show   func(context.Context, *session, *campaign.Applied) error
+	show   func(context.Context, *session, *campaign.Applied, error) error
 	took   time.Duration
 	cause  error // why the context ended
 	waits  []*waiting
@@ -43,13 +43,17 @@ func (c *conclusion) waiting() (n int) {
 func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err error, c conclusion) error {
 	switch {
 	case ctx.Err() != nil:
-		s.note("What is finished is kept; benchgraph apply goes on from there.")
+		what := "benchgraph apply"
+		if c.show != nil {
+			what = "the same command"
+		}
+		s.note("What is finished is kept; %s goes on from there.", what)
 		err = context.Cause(ctx)
 	case err != nil && c.cause != nil:
 		err = c.cause
 	}
-	if err == nil && c.show != nil {
-		return c.show(ctx, s, applied)
+	if ended := ctx.Err() != nil || is[*budgetError](err); c.show != nil && (err == nil || ended) {
+		return c.show(context.WithoutCancel(ctx), s, applied, err)
 	}
 	if detached, ok := errors.AsType[*detach.Detached](err); ok {
 		s.note("%s.", detached)

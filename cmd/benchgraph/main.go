@@ -49,8 +49,8 @@ func liveLong() { debug.SetGCPercent(100) }
 // since the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end
 // hangs.
 func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	hangup := make(chan os.Signal, 1) // it comes twice from many terminals, which does not mean hurry
@@ -63,7 +63,7 @@ func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer
 		case <-interrupts:
 		case <-hangup:
 		}
-		cancel()
+		cancel(interruptedError{})
 		again := <-interrupts
 		close(hurry)
 		executor.KillDescendants()

@@ -48,7 +48,10 @@ func (a *app) runNoise(ctx context.Context, o *noiseFlags, args []string) error 
 	o.measureAside(&remote.Aside{Noise: args})
 	o.keepGoing = true
 	o.Targets = cli.List{"compare." + hclspec.Noise}
-	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
+	o.show = func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error {
+		if ended != nil {
+			return ended
+		}
 		return s.showNoise(ctx, o, applied)
 	}
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)

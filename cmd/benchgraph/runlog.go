@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
-	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/report"
 )
-
-// runLog keeps the events of an apply in a file, so that other processes see what runs: status and logs read it.
-type runLog struct{ file *os.File }
 
 func (p place) runDir() string { return filepath.Join(p.state, "runs") }
 
@@ -30,30 +22,6 @@ func (p place) newRun(now time.Time) string {
 
 // lastRun is the name of the last apply; empty: there was none.
 func (p place) lastRun() string { return runlog.Newest(p.runDir()) }
-
-func (p place) createRunLog(run string) (*runLog, error) {
-	if err := os.MkdirAll(p.runDir(), 0o755); err != nil {
-		return nil, fmt.Errorf("run log: %w", err)
-	}
-	f, err := os.Create(runlog.Path(p.runDir(), run))
-	if err != nil {
-		return nil, fmt.Errorf("run log: %w", err)
-	}
-	return &runLog{f}, nil
-}
-
-// Event appends an event. Nodes that were up to date beforehand are left out: they would be most of the file.
-func (l *runLog) Event(e engine.Event) {
-	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
-		return
-	}
-	if text, err := watch.MarshalEvent(e); err == nil {
-		_, _ = l.file.Write(append(text, '\n')) // an apply goes on without its log
-	}
-}
-
-// Close closes the file.
-func (l *runLog) Close() { l.file.Close() }
 
 // attempts are those of the last apply that ran something.
 func (p place) attempts() []report.Attempt {
@@ -82,15 +50,5 @@ func (p place) underWay() runlog.Run {
 		return runlog.Run{}
 	}
 	defer f.Close()
-	return readRun(f)
-}
-
-// readRun says how an apply stands by its log.
-func readRun(log io.Reader) (run runlog.Run) {
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		run.Take(lines.Bytes())
-	}
-	return run
+	return runlog.Read(f)
 }

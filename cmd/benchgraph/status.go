@@ -189,6 +189,11 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 		}
 		nodes[i] = n
 	}
+	for _, n := range now.Running { // of a try: no file declares them
+		if _, ok := p.Step(n.Address); !ok {
+			nodes = append(nodes, nodeStatus{Address: n.Address, State: "running", Reason: n.Phase, Log: n.Log})
+		}
+	}
 	return nodes
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/tried"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -33,7 +35,8 @@ func (a *app) try() cli.Command {
 		Long: "PATCH is a file, or - for standard input, and is applied to the baseline's revision. -rev takes a\n" +
 			"revision as it is. Without either, the work tree is measured as it stands. The candidate has the\n" +
 			"settings of the baseline and obeys all protect lists of the file. The file, its lock and its reports\n" +
-			"stay as they are; results are stored, so that the same try again measures nothing.\n\n" +
+			"stay as they are; results are stored, so that the same try again measures nothing. While another try\n" +
+			"of the project runs, this one waits.\n\n" +
 			"With -bench COMMAND no file is needed: the command is run in the tree of the repository's last\n" +
 			"commit, or of -base REV, and in that of the candidate. The format of its output is detected as parse\n" +
 			"does. Such a command runs without a sandbox, since toolchains keep their caches in your home;\n" +
@@ -70,10 +73,22 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		if err := a.draftTry(ctx, &o.bench); err != nil {
 			return err
 		}
-	} else if p, err := a.place(); err == nil && p.absent() && a.file == "" {
+	}
+	p, err := a.place()
+	switch {
+	case err != nil:
+		return err
+	case o.bench.command == "" && p.absent() && a.file == "":
 		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
 			"the file is with -chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
+	case o.bench.command == "" && p.absent():
+		return a.applyLocked(ctx, &o.applyFlags, nil, nil) // says so
 	}
+	unlock, err := a.lockState(ctx, p, o)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	aside := &remote.Aside{}
 	o.measureAside(aside)
 	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (*hclspec.Try, error) {
@@ -82,25 +97,31 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		return aside.Try, err
 	}
 	o.keepGoing = true
-	if o.bench.Metric == undecided {
-		if err := a.pilot(ctx, o); err != nil {
+	if o.bench.command != "" {
+		if err := a.writeTry(ctx, p, o); err != nil {
 			return err
 		}
 	}
 	o.Targets = cli.List{"compare." + hclspec.Tried}
-	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
-		return s.showTry(ctx, o, applied)
+	o.show = func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error {
+		return s.showTry(ctx, o, applied, ended)
 	}
-	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
+	return a.applyHeld(ctx, p, &o.applyFlags, nil, nil)
 }
 
-func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied) error {
+// showTry answers. A try that ended before its time answers with how things stand then.
+func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied, ended error) (err error) {
+	if ended != nil {
+		if applied.Plan, err = s.project.Judged(ctx); err != nil {
+			return ended
+		}
+	}
 	rows, found, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
-	d := tried.Document{Preflight: s.project.Preflight(), Diagnostics: view.Diagnostics(s.warnings),
-		Logs: s.logsOf(applied)}
+	d := tried.Document{Preflight: s.project.Preflight(), Logs: s.logsOf(applied),
+		Diagnostics: append(view.Diagnostics(s.warnings), viewError(ended)...)}
 	for _, r := range rows {
 		if r.Metric == undecided { // which the baseline was to tell
 			r.Metric = ""
@@ -124,6 +145,9 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	}
 	if err != nil {
 		return err
+	}
+	if ended != nil {
+		return cmp.Or(o.failOn.check(d.Comparisons), ended)
 	}
 	_, blocked := s.waitingDeclared(applied.Plan)
 	return endOf(&o.failOn, d.Comparisons, blocked, applied)
@@ -150,8 +174,9 @@ func (s *session) logsOf(applied *campaign.Applied) []tried.Log {
 		case "benchmark", "compare", "repo":
 			continue
 		}
-		if all := s.attempts(step, running); len(all) > 0 && fileExists(all[len(all)-1].Log) {
-			logs = append(logs, tried.Log{Address: step.Node.Address, Log: all[len(all)-1].Log})
+		t, ok := runlog.Standing(runlog.OfStep(s.journal, step, running, s.logOf), step, s.logOf)
+		if ok && fileExists(t.Log) {
+			logs = append(logs, tried.Log{Address: step.Node.Address, Log: t.Log})
 		}
 	}
 	return logs

@@ -38,7 +38,7 @@ type Document struct {
 	Diagnostics []view.Diagnostic   `json:"diagnostics"` // warnings about the file
 }
 
-// Log is the complete output of the last attempt at a node of a try.
+// Log is the complete output of the attempt by which a node of a try stands as it does.
 type Log struct {
 	Address string `json:"address"`
 	Log     string `json:"log"`
