@@ -264,6 +264,9 @@ func (s *statedReading) document(d map[string]any) {
 			}
 		}
 	}
+	if texts, ok := d["generated_texts"].([]any); ok {
+		s.counts["generated_characters"] += jsondoc.Characters(texts)
+	}
 	if each, ok := d["latencies"].([]any); ok && mode == "latency" {
 		s.set("iterations", strconv.Itoa(len(each)))
 	}
