@@ -33,6 +33,14 @@ func (p inference) Parse(out Output) (Result, error) {
 	t.trim()
 	if d := r.documents(t.buf); d != nil {
 		d.asked.command = askedBy(out.Command)
+		if r.tables > 0 && r.mode != d.mode { // a server can have its client print a document
+			d.conflict = r.refuse(ruleAmbiguous, 0, "a document of mode %s beside a table of mode %s", d.mode, r.mode)
+		}
+		for _, s := range r.Samples {
+			if _, both := d.index[s.Metric]; both && r.marked {
+				d.sample(s.Metric, s.Printed, s.Unit, s.Line)
+			}
+		}
 		return d.result(), nil
 	}
 	if !r.marked && len(r.pairs) == 0 && isInferenceDocument(t.buf) {

@@ -7,13 +7,15 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none.
+// sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none. A
+// table has fewer digits than a document.
 func (r *inferenceReading) sample(metric, digits, unit string, n int) {
 	i, again := r.index[metric]
 	v, err := number.Parse(digits)
 	bad, unread := r.unread[metric]
 	switch {
 	case r.conflict != nil:
+	case again && err == nil && r.Samples[i].Line == 0 && n > 0 && number.Same(r.Samples[i].Value, "", v, digits):
 	case again && (err != nil || v != r.Samples[i].Value):
 		first := r.Samples[i]
 		r.conflict = r.refuse(ruleAmbiguous, n, "%s is %s in line %d and %s in line %d: two results in one output",

@@ -160,23 +160,17 @@ func (r *inferenceReading) milliseconds(unit, rest string, n int) {
 
 // oneCase reads one line of a case of bench_one_batch_server.
 func (r *inferenceReading) oneCase(name, rest string, n int) bool {
-	l := inferenceLabel{any: true}
-	switch name {
-	case "latency":
-		l.metric, l.unit, l.after = "latency_total", "s", "s"
-	case "ttft", "last_ttft":
-		l.metric, l.unit, l.after = name, "s", "s"
-	case "input throughput":
-		l.metric, l.unit, l.after = "input_token_throughput", "tok/s", "tok"
-	case "output throughput":
-		l.metric, l.unit, l.after = "output_token_throughput", "tok/s", "tok"
-	case "(input + output) throughput":
-		l.metric, l.unit, l.after = "total_token_throughput", "tok/s", "tok"
-	case "last generation throughput":
-		l.metric, l.unit, l.after = "last_generation_throughput", "tok/s", "tok"
-	case "acc_length":
-		l.metric = "accept_length"
-	default:
+	l, ok := map[string]inferenceLabel{
+		"latency":                     {metric: "latency_total", unit: "s", after: "s"},
+		"ttft":                        {metric: "ttft", unit: "s", after: "s"},
+		"last_ttft":                   {metric: "last_ttft", unit: "s", after: "s"},
+		"input throughput":            {metric: "input_token_throughput", unit: "tok/s", after: "tok"},
+		"output throughput":           {metric: "output_token_throughput", unit: "tok/s", after: "tok"},
+		"(input + output) throughput": {metric: "total_token_throughput", unit: "tok/s", after: "tok"},
+		"last generation throughput":  {metric: "last_generation_throughput", unit: "tok/s", after: "tok"},
+		"acc_length":                  {metric: "accept_length"},
+	}[name]
+	if l.any = true; !ok {
 		return false
 	}
 	r.tool, r.mode = "sglang", "one_batch_server"

@@ -278,9 +278,8 @@ func (s *statedReading) document(d map[string]any) {
 	}
 	for path, setting := range map[string]string{
 		"endpoint.model_names": "model_id", "endpoint.type": "endpoint_type", "tokenizer.name": "tokenizer_id",
-		"loadgen.concurrency":  "max_concurrency",
-		"loadgen.request_rate": "request_rate", "loadgen.request_count": "requests",
-		"loadgen.warmup_request_count": "warmup_requests",
+		"loadgen.concurrency": "max_concurrency", "loadgen.request_rate": "request_rate",
+		"loadgen.request_count": "requests", "loadgen.warmup_request_count": "warmup_requests",
 	} {
 		if v, ok := follow(d["input_config"], strings.Split(path, ".")); ok {
 			s.value(setting, v)

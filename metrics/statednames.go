@@ -8,10 +8,9 @@ func countNames() map[string]string {
 		"num_completed": "successful_requests", "request_errors": "failed_requests", "num_failed": "failed_requests",
 		"failed_requests": "failed_requests", "failed": "failed_requests", "error_count": "failed_requests",
 		"errors": "failed_requests", "num_errors": "failed_requests", "total_errors": "failed_requests",
-		"failures":           "failed_requests",
-		"total_input_tokens": "total_input_tokens", "total_output_tokens": "total_output_tokens",
-		"total_generated_tokens": "total_output_tokens", "benchmark_duration": "benchmark_duration",
-		"benchmark_duration_s": "benchmark_duration",
+		"failures": "failed_requests", "total_input_tokens": "total_input_tokens",
+		"total_output_tokens": "total_output_tokens", "total_generated_tokens": "total_output_tokens",
+		"benchmark_duration": "benchmark_duration", "benchmark_duration_s": "benchmark_duration",
 	}
 }
 
@@ -38,8 +37,7 @@ func settingNames() map[string]string {
 		"output_len", "random_input_len", "random_output_len", "random_range_ratio",
 		"sharegpt_output_len", "ignore_eos", "disable_ignore_eos", "best_of", "use_beam_search", "temperature", "top_p",
 		"top_k", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "dtype", "kv_cache_dtype", "quantization",
-		"precision", "keep_alive", "tensor_parallel_size",
-		"iterations", "warmup_iterations", "repetitions", "steps",
+		"precision", "keep_alive", "tensor_parallel_size", "iterations", "warmup_iterations", "repetitions", "steps",
 	} {
 		names[name] = name
 	}
