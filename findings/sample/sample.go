@@ -24,7 +24,7 @@ import (
 
 // ReaderVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
 // reading, and no measurement.
-const ReaderVersion = "5"
+const ReaderVersion = "6"
 
 // MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of
 // a block has it: it is found out whenever the output is read.
@@ -66,6 +66,9 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 			return metrics.Result{}, err
 		case i == 0:
 			all = r
+			if spec.File != "" && (len(spec.Custom) == 0 || !spec.Own()) {
+				doubtFile(&all, parser, spec, command, dir)
+			}
 			continue
 		}
 		// a definition of one's own goes before

@@ -13,6 +13,9 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
+// Characters is the name of the number of characters that the answers of a server had, among what an output states.
+const Characters = "generated_characters"
+
 // statement reads the settings and amounts that the outputs of one lifecycle state: its standard output, the files with
 // metrics, and other result files of the client.
 func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
@@ -34,8 +37,10 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if !counts {
-			one.Counts = nil
+		if text, known := one.Counts[Characters]; !counts {
+			if one.Counts = nil; known { // no table states it
+				one.Counts = map[string]float64{Characters: text}
+			}
 		}
 		all.Merge(one)
 		return nil

@@ -43,6 +43,15 @@ func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 	r.ended = !l.Unterminated || l.Number != r.last.number
 	if d := r.documents(t.Bytes()); d != nil {
 		d.asked.command = stated.Requests(out.Command)
+		if r.tables > 0 && r.mode != d.mode { // a server can have its client print a document
+			d.conflict = invalid.New(invalid.Ambiguous, 0, "a document of mode %s beside a table of mode %s", d.mode,
+				r.mode)
+		}
+		for _, s := range r.Samples {
+			if _, both := d.Sample(s.Metric); both && r.marked {
+				d.sample(s.Metric, s.Printed, s.Unit, s.Line)
+			}
+		}
 		return d.result(), nil
 	}
 	if !r.marked && len(r.pairs) == 0 && isDocument(t.Bytes()) {

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/formats"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/metricstest"
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
@@ -320,5 +321,35 @@ func TestValueOfALabel(t *testing.T) {
 		if r := metricstest.Parse(t, p, text); !strings.Contains(fmt.Sprint(r.Warnings), want) {
 			t.Errorf("%q: %v, want %s", text, r.Warnings, want)
 		}
+	}
+}
+
+// A server can have its client print a document, as a part of its own name. It does not go before the table then.
+func TestADocumentBesideATable(t *testing.T) {
+	const table = "============ Serving Benchmark Result ============\nSuccessful requests:  24\n" +
+		"Benchmark duration (s):  1.00\nRequest throughput (req/s):  24.00\n" +
+		"Output token throughput (tok/s):  576.21\n==================================================\n"
+	for name, tt := range map[string]struct{ before, after, want string }{
+		"of the same run": {after: `{"completed": 24, "num_prompts": 24, "duration": 0.9964, ` +
+			`"output_throughput": 576.2101}`},
+		"of another run": {after: `{"completed": 24, "num_prompts": 24, "duration": 0.5, "output_throughput": 999.5}`,
+			want: "benchmark_duration is 0.5"},
+		"of another mode": {before: `First model name: {"elapsed_time": 1.0, "requests_per_second": 24.0,` +
+			`"output_tokens_per_second": 1200}` + "\n",
+			want: "a document of mode throughput beside a table of mode serving"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := parse(t, "vllm", tt.before+table+tt.after, "")
+			switch {
+			case tt.want == "":
+				s, ok := metrics.Find(r.Samples, "output_token_throughput")
+				if r.Failure != nil || !ok || s.Value != 576.2101 {
+					t.Errorf("%+v, %+v", r.Failure, r.Samples)
+				}
+			case r.Failure == nil || r.Failure.Rule != invalid.Ambiguous ||
+				!strings.Contains(r.Failure.Evidence, tt.want):
+				t.Errorf("%+v", r.Failure)
+			}
+		})
 	}
 }

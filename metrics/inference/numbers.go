@@ -10,13 +10,15 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none.
+// sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none. A
+// table has fewer digits than a document.
 func (r *reading) sample(metric, digits, unit string, n int) {
 	first, again := r.Sample(metric)
 	v, err := number.Parse(digits)
 	bad, unread := r.Refused(metric)
 	switch {
 	case r.conflict != nil:
+	case again && err == nil && first.Line == 0 && n > 0 && number.Same(first.Value, "", v, digits):
 	case again && (err != nil || v != first.Value):
 		r.conflict = invalid.New(invalid.Ambiguous, n,
 			"%s is %s in line %d and %s in line %d: two results in one output",

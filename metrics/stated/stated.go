@@ -270,6 +270,9 @@ func (s *reading) document(d map[string]any) {
 			}
 		}
 	}
+	if texts, ok := d["generated_texts"].([]any); ok {
+		s.counts["generated_characters"] += jsondoc.Characters(texts)
+	}
 	if each, ok := d["latencies"].([]any); ok && mode == "latency" {
 		s.set("iterations", strconv.Itoa(len(each)))
 	}
@@ -281,9 +284,8 @@ func (s *reading) document(d map[string]any) {
 	}
 	for path, setting := range map[string]string{
 		"endpoint.model_names": "model_id", "endpoint.type": "endpoint_type", "tokenizer.name": "tokenizer_id",
-		"loadgen.concurrency":  "max_concurrency",
-		"loadgen.request_rate": "request_rate", "loadgen.request_count": "requests",
-		"loadgen.warmup_request_count": "warmup_requests",
+		"loadgen.concurrency": "max_concurrency", "loadgen.request_rate": "request_rate",
+		"loadgen.request_count": "requests", "loadgen.warmup_request_count": "warmup_requests",
 	} {
 		if v, ok := jsondoc.Follow(d["input_config"], strings.Split(path, ".")); ok {
 			s.value(setting, v)
