@@ -34,7 +34,7 @@ const (
 	mostBytes   = 1 << 40
 	mostListed  = cache.LongestMeta / 4 * 3 // bytes of the list of the files of one result
 	listedFile  = 96                        // bytes in it of a file beside its name: its kind, size and digest
-	sparseFrom  = 16 << 30 // bytes from which on a file must not consist of holes
+	sparseFrom  = 16 << 30                  // bytes from which on a file must not consist of holes
 	sparseRatio = 100
 )
 
@@ -297,7 +297,8 @@ func (a *admission) link(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(a.leaks(name, "the target of the link %s", strings.NewReader(target)), a.list(target)); err != nil {
+	leak := a.leaks(name, "the target of the link %s", strings.NewReader(target))
+	if err := cmp.Or(leak, a.list(target)); err != nil {
 		return err
 	}
 	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, os.ErrNotExist) {
