@@ -70,6 +70,7 @@ type Shell struct {
 	env    *engine.Env
 	path   func(hclspec.Address) string // of what texts refer to
 	dir    string                       // working directory
+	out    string                       // $OUT, on the host
 	limits hclspec.Limits               // of the commands, and of what the attempt may write
 	keyed  bool                         // the limits are part of the node's key
 	vars   map[string]string            // what the commands see beside PATH, HOME and LANG
@@ -94,7 +95,7 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 		}
 	}
 	c.Host, c.Containers = notes.Executor(c.Host), notes.Executor(c.Containers)
-	s := &Shell{config: c, env: env, path: r.Paths(env), dir: at.Dir, limits: at.Limits, keyed: at.Keyed}
+	s := &Shell{config: c, env: env, path: r.Paths(env), dir: at.Dir, out: at.Out, limits: at.Limits, keyed: at.Keyed}
 	s.Cures = func() []classify.Rule { return nil }
 	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir, "CUDA_VISIBLE_DEVICES": devices(env)}
 	if env.Lease != nil && len(env.Lease.Ports) > 0 {

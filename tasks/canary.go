@@ -194,10 +194,15 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 		return err
 	}
 	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
-	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
+	env, end, err := workdir.Apart(c.env, name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	l := &lifecycle{t: c.t, env: env, m: m, out: out}
 	transcript.Of(c.env).Section(c.t.at.String(), name, false)
 	l.progress(name)
-	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.Bench.Client,
+	sh, err := l.enter(ctx, filepath.Join(env.Work, name), sample.OutDir, m.Bench.Client,
 		cmp.Or(m.client, m.Bench.Image))
 	if err != nil {
 		return err
@@ -207,7 +212,7 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 		return err
 	}
 	ran := errors.Join(sh.Run(ctx, "run", c.spec.Command, c.spec.Timeout, stdout), stdout.Close())
-	if err := workdir.Admit(ctx, c.env, out, name, sh.Secrets); err != nil {
+	if err := workdir.Admit(ctx, c.env, out, name, sh.Secrets, len(c.t.members)); err != nil {
 		return sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(out)))
 	}
 	return sh.Secrets.Conceal(ran)

@@ -72,7 +72,8 @@ func (l *lifecycle) checkApart(ctx context.Context) error {
 		return err
 	}
 	measured := filepath.Join(aside, l.m.Name)
-	err = errors.Join(fs.RemoveTree(filepath.Join(l.env.Work, l.m.Name)), os.Rename(l.out, measured))
+	err = errors.Join(fs.RemoveTree(l.env.Work), fs.RemoveTree(l.env.Scratch), os.Rename(l.out, measured),
+		os.Mkdir(l.env.Work, 0o755), os.Mkdir(l.env.Scratch, 0o755))
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,6 @@ func (l *lifecycle) checkApart(ctx context.Context) error {
 	if err == nil {
 		err = own.live(ctx, dir, own.measure)
 	}
-	own.dropCaches()
 	left := os.Rename(filepath.Join(l.out, sample.CheckDir), filepath.Join(measured, sample.CheckDir))
 	if errors.Is(left, os.ErrNotExist) { // it did not come so far
 		left = nil

@@ -36,7 +36,7 @@ type lifecycle struct {
 	t       *trialTask
 	env     *engine.Env
 	m       Member
-	out     string // the member's directory in the result
+	out     string // the member's directory in the result, which is the env's, too
 	sh      *fix.Shell
 	printed map[string]hash.Hash // of what the measured command printed, by the file that keeps it
 	ran     []sample.Artefact    // what was proven to run
@@ -56,7 +56,6 @@ func (l *lifecycle) run(ctx context.Context) error {
 		return err
 	}
 	ran := l.live(ctx, dir, l.measure)
-	l.dropCaches()
 	if ran == nil {
 		ran = l.checkApart(ctx)
 	}
@@ -98,7 +97,7 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 
 // admit looks at what the lifecycle left.
 func (l *lifecycle) admit(ctx context.Context) error {
-	if err := workdir.Admit(ctx, l.env, l.out, l.m.Name, l.sh.Secrets); err != nil {
+	if err := workdir.Admit(ctx, l.env, l.out, l.m.Name, l.sh.Secrets, len(l.t.members)); err != nil {
 		return err
 	}
 	for name, sum := range l.printed {
