@@ -34,6 +34,9 @@ const (
 	maxStated   = 512 // bytes of a line that states anything
 )
 
+// Settings are the names of all settings, as they are compared.
+func Settings() []string { return slices.Collect(maps.Values(settingNames())) }
+
 // ReadStated reads what an output states: in lines with the labels of known clients, in the arguments that a client
 // printed, and in JSON documents. An output that states nothing is no error.
 func ReadStated(r io.Reader) (Stated, error) {

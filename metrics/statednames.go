@@ -4,12 +4,11 @@ package metrics
 func countNames() map[string]string {
 	return map[string]string{
 		"successful_requests": "successful_requests", "completed_requests": "successful_requests",
-		"requests_completed": "successful_requests",
-		"completed":          "successful_requests", "num_completed": "successful_requests",
-		"failed_requests": "failed_requests", "failed": "failed_requests", "num_failed": "failed_requests",
-		"request_errors": "failed_requests",
-		"errors":         "failed_requests", "num_errors": "failed_requests", "error_count": "failed_requests",
-		"total_errors": "failed_requests", "failures": "failed_requests",
+		"requests_completed": "successful_requests", "completed": "successful_requests",
+		"num_completed": "successful_requests", "failed_requests": "failed_requests", "failed": "failed_requests",
+		"num_failed": "failed_requests", "request_errors": "failed_requests", "errors": "failed_requests",
+		"num_errors": "failed_requests", "error_count": "failed_requests", "total_errors": "failed_requests",
+		"failures":           "failed_requests",
 		"total_input_tokens": "total_input_tokens", "total_output_tokens": "total_output_tokens",
 		"total_generated_tokens": "total_output_tokens",
 		"benchmark_duration_s":   "benchmark_duration", "benchmark_duration": "benchmark_duration",
@@ -24,10 +23,9 @@ func settingNames() map[string]string {
 		"burstiness_factor": "burstiness", "maximum_request_concurrency": "max_concurrency",
 		"max_request_concurrency": "max_concurrency",
 		"number_of_prompts":       "num_prompts", "number_of_requests": "requests", "total_requests": "requests",
-		"warm_up_requests": "warmup_requests",
-		"num_warmups":      "warmup_requests", "num_warmup_requests": "warmup_requests",
-		"warmup_request_count": "warmup_requests",
-		"num_iters_warmup":     "warmup_iterations", "num_warmup_iters": "warmup_iterations",
+		"warm_up_requests": "warmup_requests", "num_warmups": "warmup_requests",
+		"num_warmup_requests": "warmup_requests", "warmup_request_count": "warmup_requests",
+		"num_iters_warmup": "warmup_iterations", "num_warmup_iters": "warmup_iterations",
 		"warmup_iters": "warmup_iterations",
 		"num_steps":    "steps", "num_repeats": "repetitions", "num_repetitions": "repetitions",
 	}
@@ -37,13 +35,12 @@ func settingNames() map[string]string {
 	}
 	for _, name := range []string{
 		"backend", "model_id", "tokenizer_id", "dataset", "dataset_name", "endpoint", "endpoint_type", "request_rate",
-		"burstiness", "max_concurrency",
+		"burstiness", "max_concurrency", "steps",
 		"num_prompts", "requests", "warmup_requests", "batch_size", "input_len", "output_len", "random_input_len",
 		"random_output_len", "random_range_ratio",
 		"sharegpt_output_len", "ignore_eos", "disable_ignore_eos", "best_of", "use_beam_search", "temperature", "top_p",
 		"top_k", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps", "dtype", "kv_cache_dtype", "quantization",
-		"precision", "keep_alive", "tensor_parallel_size",
-		"iterations", "warmup_iterations", "repetitions", "steps",
+		"precision", "keep_alive", "tensor_parallel_size", "iterations", "warmup_iterations", "repetitions",
 	} {
 		names[name] = name
 	}
