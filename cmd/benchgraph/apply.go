@@ -51,6 +51,7 @@ func (a *app) apply() cli.Command {
 		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on " +
 			"where it stopped.",
 		Flags: func(fs *flag.FlagSet) {
+			a.events = true
 			a.planFlags(fs, &o.planFlags)
 			fs.BoolVar(&o.keepGoing, "keep-going", true,
 				"after a failure, go on with the nodes that do not need the failed one")

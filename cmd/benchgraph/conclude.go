@@ -304,9 +304,12 @@ func writeDiagnostics(stream *watch.Stream, views []view.Diagnostic) {
 	}
 }
 
-// explainJSON writes what went wrong as the document of a command that could not write its own.
-func (a *app) explainJSON(err error) {
-	if views := viewError(err); views != nil {
+// explainJSON writes what went wrong as the document, or the events, of a command that could not write its own.
+func (a *app) explainJSON(ctx context.Context, err error) {
+	if a.events && err != nil {
+		stream := watch.NewStream(a.stdout, version)
+		a.sumJSON(ctx, &campaign.Applied{}, nil, conclusion{stream: stream}, err)
+	} else if views := viewError(err); views != nil {
 		// the exit code says the rest
 		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views})
 	}

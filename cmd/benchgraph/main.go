@@ -91,8 +91,10 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %v", out.err) // not %w
 	}
 	a.explain(ctx, err)
-	if asked := func(json *bool) bool { return *json }; slices.ContainsFunc(a.json, asked) && !out.used {
-		a.explainJSON(err)
+	asked := func(json *bool) bool { return *json }
+	mistaken := is[*cli.UsageError](err) && (slices.Contains(args, "-json") || slices.Contains(args, "--json"))
+	if (mistaken || slices.ContainsFunc(a.json, asked)) && !out.used {
+		a.explainJSON(ctx, err)
 	}
 	return exitCode(ctx, err)
 }
@@ -121,6 +123,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	table  *cli.Table
+	events bool    // the command is apply, which writes events
 	summed bool    // apply -json has written its last line
 	json   []*bool // the -json flags of the commands
 

@@ -114,7 +114,8 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaig
 		}
 	}
 	if o.json {
-		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs)}); err != nil {
+		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs),
+			"diagnostics": view.Diagnostics(s.warnings)}); err != nil {
 			return err
 		}
 	} else {

@@ -109,7 +109,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 		Word: view.Word(st), Key: st.Key.String(),
 		Place: st.Node.Place, Needs: view.Needs(st.Node), Users: []string{}, Resources: view.ResourcesOf(st.Node),
 		Estimate: st.Estimate.Seconds(), Attempts: []nodeview.Attempt{}, Samples: []sample.Measurement{},
-		Origin: st.Node.Origin}
+		Origin: st.Node.Origin, About: view.Diagnostics(s.warnings)}
 	for _, u := range p.Graph.Users(st.Node) {
 		v.Users = append(v.Users, u.Address)
 	}

@@ -123,6 +123,9 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	d := tried.Document{Preflight: s.project.Preflight(), Logs: s.logsOf(applied),
 		Diagnostics: append(view.Diagnostics(s.warnings), viewError(ended)...)}
 	for _, r := range rows {
+		if r.Metric == undecided { // which the baseline was to tell
+			r.Metric = ""
+		}
 		if r.Benchmark != "" { // candidates that it is not about have no benchmark here
 			d.Comparisons = append(d.Comparisons, r)
 		}

@@ -156,7 +156,8 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied, named
 			c := slices.IndexFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool {
 				return c.Key == m.Candidate
 			})
-			if c < 0 || !s.project.Spec.Candidates[c].Baseline || m.Failure != nil || m.Skipped != "" {
+			failed := m.Failure != nil && !sample.ByReading(m.Failure.Rule)
+			if c < 0 || !s.project.Spec.Candidates[c].Baseline || failed || m.Skipped != "" {
 				continue
 			}
 			read, err := sample.Read(hclspec.Metrics{Format: "auto"}, hclspec.Command{},

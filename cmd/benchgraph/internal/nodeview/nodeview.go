@@ -38,6 +38,7 @@ type Node struct {
 	Samples   []sample.Measurement `json:"samples"`
 	Alone     bool                 `json:"alone,omitempty"` // the samples have blocks of their own, never compared
 	Origin    *engine.Origin       `json:"origin,omitempty"`
+	About     []view.Diagnostic    `json:"diagnostics"` // warnings about the file
 }
 
 // Result is what is stored of a node.

@@ -18,7 +18,7 @@ type Document struct {
 	Format    string         `json:"format"`
 	Benchmark string         `json:"benchmark"`
 	Against   string         `json:"against"`
-	Metric    string         `json:"metric"`
+	Metric    *string        `json:"metric"` // null: no output of a baseline has told it
 	Outcome   stats.Outcome  `json:"outcome"`
 	Effect    *float64       `json:"effect"` // relative, positive is better; null: not known
 	Low       *float64       `json:"low"`
@@ -78,7 +78,10 @@ func (d *Document) Fill(clear func(string) string) error {
 
 // take takes over the figures of a row.
 func (d *Document) take(r *stats.Comparison) {
-	d.Format, d.Benchmark, d.Against, d.Metric = view.Format, r.Benchmark, r.Against, r.Metric
+	d.Format, d.Benchmark, d.Against = view.Format, r.Benchmark, r.Against
+	if r.Metric != "" {
+		d.Metric = &r.Metric
+	}
 	d.Outcome, d.Unit, d.Blocks, d.Reason = r.Outcome, r.Unit, r.Blocks, r.Reason
 	d.Caveats = append([]stats.Caveat{}, r.Caveats...)
 	if r.Blocks > 0 {
@@ -113,7 +116,7 @@ func (d *Document) Write(w io.Writer, style view.Style) {
 		line += ")"
 	}
 	if d.Blocks > 0 {
-		line += fmt.Sprintf(", %s; %s %s → %s %s", view.Count(d.Blocks, "block"), view.Clean(d.Metric),
+		line += fmt.Sprintf(", %s; %s %s → %s %s", view.Count(d.Blocks, "block"), view.Clean(row.Metric),
 			view.Amount(*d.Base), view.Amount(*d.Value), view.Clean(d.Unit))
 	}
 	if d.Reason != "" && !d.Outcome.Judged() {
