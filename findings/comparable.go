@@ -31,6 +31,15 @@ func measuredBy(s *group.Standing) methodology.Description {
 		Value: strings.Join(s.Hardware(), "; ")})}
 }
 
+// Fields are the names by which a user may let something differ, sorted: sorts of fields of a methodology, and counts
+// and settings that outputs state. A field with a longer name is let differ by its whole name, too.
+func Fields() []string {
+	names := slices.Concat(methodology.Sorts(), stated.Settings(), []string{"successful_requests", "failed_requests",
+		"total_input_tokens", "total_output_tokens"}) // as sample.Counts has them
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was
 // allowed to differ.
 func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.Comparison, bool) {

@@ -41,6 +41,9 @@ const (
 	maxArguments = 200    // of one line
 )
 
+// Settings are the names of all settings, as they are compared.
+func Settings() []string { return slices.Collect(maps.Values(settingNames())) }
+
 // Read reads what an output states: in lines with the labels of known clients, in the arguments that a client
 // printed, and in JSON documents. An output that states nothing is no error.
 func Read(r io.Reader) (Statement, error) {
