@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -200,7 +199,7 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		}
 	}
 	if o.maxAge != "" {
-		if options.MaxAge, err = age(o.maxAge); err != nil {
+		if options.MaxAge, err = cli.Age("-max-age", o.maxAge); err != nil {
 			return err
 		}
 	}
@@ -294,20 +293,4 @@ func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*sess
 		}
 	}
 	return s, nil
-}
-
-// age is a duration that may be given in days.
-func age(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseFloat(days, 64)
-		if err == nil && n > 0 && n < 1e5 {
-			return time.Duration(n * float64(24*time.Hour)), nil
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, &cli.UsageError{Message: fmt.Sprintf("-max-age %q is no age", text),
-			Remedy: "write it like 30d or 12h"}
-	}
-	return d, nil
 }

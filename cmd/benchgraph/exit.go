@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
@@ -79,7 +80,7 @@ func exitCode(ctx context.Context, err error) int {
 		return 130
 	case errors.Is(err, pendingError{}):
 		return 2
-	case is[*gateError](err):
+	case is[*gate.Error](err):
 		return 8
 	case is[*failedError](err):
 		return 3

@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -77,7 +78,7 @@ func (a *app) runOpen(o *openFlags, path string) error {
 	if b.doc.Benchgraph != version {
 		a.note("Note: benchgraph %s made it, and this is %s.", view.Clean(b.doc.Benchgraph), version)
 	}
-	return refusal(b.rows)
+	return gate.Refusal(b.rows)
 }
 
 // opened is a bundle in a throwaway place.

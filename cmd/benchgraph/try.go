@@ -45,7 +45,7 @@ func (a *app) try() cli.Command {
 			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of `COMMIT`")
 			o.bench.flags(fs)
 			o.some(fs)
-			failOnFlag(fs, &o.failOn)
+			o.failOn.Flag(fs)
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
