@@ -80,14 +80,14 @@ func (p *Project) on(ctx context.Context, c *tasks.Class) (*results.Stored, erro
 	return there, nil
 }
 
-// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged
-// by itself. With known, each Replica lists the results that its findings rest on.
-func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known bool) ([]results.Replica, error) {
+// Foreign is what is stored of the project for each class of machines other than that of its drawing, with plans for
+// machines of these classes.
+func (p *Project) Foreign(ctx context.Context) ([]*results.Stored, error) {
 	classes, err := results.OtherClasses(ctx, p.Facts)
 	if err != nil {
 		return nil, err
 	}
-	var all []results.Replica
+	var all []*results.Stored
 	for _, c := range classes {
 		if p.As != nil && c.String() == p.As.String() {
 			continue
@@ -96,14 +96,27 @@ func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known
 		if err != nil {
 			return nil, err
 		}
-		if there == nil {
-			continue
+		if there != nil {
+			all = append(all, there)
 		}
+	}
+	return all, nil
+}
+
+// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged
+// by itself. With known, each Replica lists the results that its findings rest on.
+func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known bool) ([]results.Replica, error) {
+	foreign, err := p.Foreign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []results.Replica
+	for _, there := range foreign {
 		found, err := there.Findings(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r := results.Replica{Class: c.String(), Found: slices.DeleteFunc(found, func(f findings.Findings) bool {
+		r := results.Replica{Class: there.As.String(), Found: slices.DeleteFunc(found, func(f findings.Findings) bool {
 			return !slices.ContainsFunc(shown, func(other findings.Findings) bool { return other.Compare == f.Compare })
 		})}
 		if known {

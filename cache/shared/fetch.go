@@ -113,6 +113,8 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	r.refused[key] = true
 	if errors.Is(err, ErrUntrusted) {
 		r.untrusted[key] = true
+	} else if !errors.Is(err, errRefused) && !errors.Is(err, iofs.ErrNotExist) {
+		r.broken = err
 	}
 	r.mu.Unlock()
 	switch {

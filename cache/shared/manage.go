@@ -106,7 +106,9 @@ func (s *Store) Collect(ctx context.Context, o cache.GCOptions) (cache.GCResult,
 		}
 		gone[key] = true
 		names = append(names, object.Name)
-		result.Removed = append(result.Removed, cache.Meta{Key: key, Bytes: object.Size})
+		rec, _ := t.Record(key, func(*index.Record) bool { return true })
+		rec.Key, rec.Bytes, rec.Created = key, object.Size, object.Stored
+		result.Removed = append(result.Removed, rec.Meta)
 		result.RemovedBytes += object.Size
 		result.Kept--
 		result.KeptBytes -= object.Size

@@ -685,3 +685,58 @@ func TestManagement(t *testing.T) {
 		t.Errorf("the machine's own store: %v", err)
 	}
 }
+
+// Stores that are opened one after the other, as a page that is followed opens them, ask once.
+func TestOneLook(t *testing.T) {
+	ctx, s := context.Background(), serve(t)
+	a := open(t, s.bucket(t))
+	put := cachetest.Put(t, a, "one", map[string]string{"f": "content"})
+	other := cachetest.Put(t, a, "two", map[string]string{"f": "other"})
+	a.flush(t, Sent{Entries: 2})
+	look, before := &Look{}, len(s.requests(""))
+	for range 3 {
+		m := open(t, s.bucket(t), func(o *Options) { o.Look = look })
+		if _, err := m.Peek(ctx, put.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.requests("")) - before; n != 2 || look.Away() != nil { // the list of segments, and the segment
+		t.Errorf("%d requests; %v", n, look.Away())
+	}
+
+	b := open(t, s.bucket(t))
+	b.BringOf(ctx, func(address string) bool { return address == put.Address && address != "" })
+	for e, want := range map[*cache.Entry]bool{&put: true, &other: put.Address == other.Address} {
+		if _, err := b.Disk.Get(ctx, e.Key, true); (err == nil) != want {
+			t.Errorf("%s: %v, want %v", e.Address, err, want)
+		}
+	}
+
+	s.put(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { w.WriteHeader(http.StatusForbidden) })
+	look, before = &Look{}, len(s.requests(""))
+	told := 0
+	for range 3 {
+		m := open(t, s.bucket(t), func(o *Options) { o.Look = look })
+		if _, err := m.Peek(ctx, put.Key); !errors.Is(err, cache.ErrMiss) {
+			t.Fatal(err)
+		}
+		told += len(m.warnings)
+	}
+	if n := len(s.requests("")) - before; n != 1 || told != 1 || look.Away() == nil {
+		t.Errorf("%d requests, %d warnings; %v", n, told, look.Away())
+	}
+
+	// the index is read, and the store goes away
+	s.put(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if strings.Contains(r.URL.Path, "/entries/") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	half := &Look{}
+	m := open(t, s.bucket(t), func(o *Options) { o.Look = half })
+	if _, err := m.Get(ctx, put.Key, false); !errors.Is(err, cache.ErrMiss) || half.Away() == nil {
+		t.Errorf("Get: %v, Away: %v", err, half.Away())
+	}
+}

@@ -27,6 +27,26 @@ type Options struct {
 	sshkey.Keys                           // of entries
 	Wanted      func(address string) bool // whether the result of a node is of use to other machines
 	Tell        func(warning string)      // must not be nil; called by several goroutines
+	*Look                                 // of earlier stores at the same place; nil: there was none
+}
+
+// Look is what the index of a shared store told, and when. Stores that are opened one after the other with one Look do
+// not each read the index. It is of one place; the zero Look is that of a place that was not asked yet.
+type Look struct {
+	mu     sync.Mutex
+	table  *index.Table    // nil: not read, or out of reach
+	failed error           // why it is out of reach
+	looked time.Time       // when that was
+	broken error           // why an entry could not be brought, though the index was read
+	told   map[string]bool // warnings
+}
+
+// Away returns why the store was out of reach when it was asked last, or when it was asked for an entry; nil: it
+// answered, or was not asked.
+func (l *Look) Away() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return reach(cmp.Or(l.failed, l.broken))
 }
 
 // Store is the store of a machine, and the shared one behind it. Without Share, it is the machine's alone.
@@ -41,9 +61,12 @@ func New(d *cache.Disk) *Store { return &Store{Disk: d} }
 // Share puts a shared store behind that of the machine. It sends no request.
 func (s *Store) Share(o Options) {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	if o.Look == nil {
+		o.Look = &Look{}
+	}
 	s.remote = &remote{Options: o, disk: s.Disk, copies: index.Copies{Dir: o.Dir}, ctx: ctx, cancel: cancel,
 		refused: map[cache.Key]bool{}, untrusted: map[cache.Key]bool{}, found: map[cache.Key]index.Record{},
-		told: map[string]bool{}, fetching: map[cache.Key]*sync.Mutex{}}
+		fetching: map[cache.Key]*sync.Mutex{}}
 	s.remote.idle = sync.NewCond(&s.remote.mu)
 }
 
@@ -66,16 +89,12 @@ type remote struct {
 	ctx    context.Context // of what is sent in the background
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex
-	table   *index.Table       // nil: not read, or out of reach
-	failed  error              // why it is out of reach
-	looked  time.Time          // when that was
+	// guarded by mu of the Look
 	refused map[cache.Key]bool // entries that were not what they should be, or are gone
 	// entries that somebody asked for and that no key of trust signed
 	untrusted map[cache.Key]bool
 	// what entries say of themselves of which the index tells several things
 	found    map[cache.Key]index.Record
-	told     map[string]bool // warnings
 	fetching map[cache.Key]*sync.Mutex
 
 	sending             // guarded by mu
@@ -94,6 +113,9 @@ func (r *remote) tell(format string, args ...any) {
 	warning := fmt.Sprintf(format, args...)
 	r.mu.Lock()
 	before := r.told[warning]
+	if r.told == nil {
+		r.told = map[string]bool{}
+	}
 	r.told[warning] = true
 	r.mu.Unlock()
 	if !before {
@@ -113,7 +135,8 @@ func (r *remote) index(ctx context.Context) *index.Table {
 	}
 	t, err := r.look(ctx)
 	if err != nil && ctx.Err() == nil {
-		r.tell("%v. Results that are not here are made here; benchgraph cache push puts them there later", reach(err))
+		r.tell("%v. Until it answers, only results that are here count; benchgraph cache push puts there what is made "+
+			"meanwhile", reach(err))
 	}
 	return t
 }
@@ -298,19 +321,18 @@ func (s *Store) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error)
 	return e, err
 }
 
-// List calls f for the entries of the machine's store. Those of wanted addresses that only the shared store has are
-// brought here before.
-func (s *Store) List(ctx context.Context, wanted func(address string) bool, f func(cache.Meta) error) error {
-	if s.remote != nil && wanted != nil {
-		var keys []cache.Key
-		for _, r := range s.remote.records(ctx) {
-			if wanted(r.Address) {
-				keys = append(keys, r.Key)
-			}
-		}
-		s.Bring(ctx, keys)
+// BringOf brings the entries of wanted addresses here that only the shared store has.
+func (s *Store) BringOf(ctx context.Context, wanted func(address string) bool) {
+	if s.remote == nil {
+		return
 	}
-	return s.Disk.List(ctx, wanted, f)
+	var keys []cache.Key
+	for _, r := range s.remote.records(ctx) {
+		if wanted(r.Address) {
+			keys = append(keys, r.Key)
+		}
+	}
+	s.Bring(ctx, keys)
 }
 
 // Outline is that of an entry that is here; zero for one that only the shared store has.

@@ -13,11 +13,19 @@ import (
 )
 
 // OtherClasses are the classes of other machines for which blocks of the project's benchmarks are stored, whatever
-// their keys were, that with the most of them first.
+// their keys were, that with the most of them first. Of a shared store, it brings the first block of each group here:
+// the index does not tell the class.
 func OtherClasses(ctx context.Context, f *tasks.Facts) ([]*tasks.Class, error) {
-	ours := map[string]bool{}
+	ours, first := map[string]bool{}, map[string]bool{}
 	for i := range f.Spec.Benchmarks {
-		ours["trial."+f.Spec.Benchmarks[i].Address.Name] = true
+		b := &f.Spec.Benchmarks[i]
+		ours["trial."+b.Address.Name] = true
+		for _, group := range []string{tasks.CommitOf(b.Candidate), b.Address.Key} {
+			first[hclspec.TrialAddress(b.Address.Name, group, 1).String()] = true
+		}
+	}
+	if store, ok := f.Store.(bringer); ok {
+		store.BringOf(ctx, func(address string) bool { return first[address] })
 	}
 	found, count := map[string]*tasks.Class{}, map[*tasks.Class]int{}
 	isOurs := func(address string) bool {

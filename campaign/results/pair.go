@@ -221,7 +221,7 @@ func (s *series) attempts(ctx context.Context) (all []journal.Attempt) {
 	return all
 }
 
-// without says whether the block that an attempt measured is still stored, and has nothing of the member.
+// without says whether the block that an attempt measured is still stored, and did not run the member.
 func (s *series) without(ctx context.Context, a journal.Attempt) bool {
 	e, err := s.ResultOf(ctx, a)
 	if err != nil {
@@ -231,8 +231,8 @@ func (s *series) without(ctx context.Context, a journal.Attempt) bool {
 	if err != nil {
 		return false
 	}
-	_, in := rec.Members[s.member.Name]
-	return !in
+	m, in := rec.Members[s.member.Name]
+	return !in || m.Skipped != ""
 }
 
 // blocksOf are the results of a run's blocks, wherever they are kept by now.

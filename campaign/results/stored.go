@@ -165,6 +165,7 @@ func (s *Stored) end(ctx context.Context, step *engine.Step) (engine.End, error)
 // bringer is a store that brings results of a shared store here, many at a time.
 type bringer interface {
 	Bring(ctx context.Context, keys []cache.Key) (lost bool)
+	BringOf(ctx context.Context, wanted func(address string) bool)
 }
 
 // Bring brings results from the shared store into the store of this machine: those of benchmarks, of the blocks of a

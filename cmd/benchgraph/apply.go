@@ -16,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gpuhours"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -36,7 +37,7 @@ type applyFlags struct {
 	deadline    cli.Deadline
 	deviceWait  time.Duration
 	approve     bool
-	failOn      gate
+	failOn      gate.Gate
 	agent       bool
 	// writes what came of it instead of the usual, and returns how it ended; nil: the usual. ended is the limit or
 	// interrupt by which it ended before its time; nil: none
@@ -59,7 +60,7 @@ func (a *app) apply() cli.Command {
 			o.limits(fs)
 			fs.BoolVar(&o.detach, "detach", false,
 				"return when nothing runs but jobs of a cluster, which go on; the next apply follows them")
-			failOnFlag(fs, &o.failOn)
+			o.failOn.Flag(fs)
 			fs.BoolVar(&o.agent, "agent", false,
 				"write only failures and verdicts, a line each, for a program that reads text")
 			fs.BoolVar(&o.approve, "auto-approve", false, "accepted for scripts; nothing is ever asked")
@@ -233,7 +234,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		return err
 	}
 	if o.try == nil { // which gets its compare once its metric is known
-		if err := o.failOn.needsCompare(p); err != nil {
+		if err := o.failOn.NeedsCompare(p); err != nil {
 			return err
 		}
 	}

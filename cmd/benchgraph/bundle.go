@@ -44,6 +44,7 @@ const (
 type bundleDoc struct {
 	Format     string            `json:"format"`
 	Benchgraph string            `json:"benchgraph"` // version
+	Revision   string            `json:"revision"`   // which that was built from; empty: a benchgraph that did not say
 	File       string            `json:"file"`       // root file below project
 	Vars       map[string]string `json:"vars,omitempty"`
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
@@ -108,8 +109,8 @@ func (s *session) bytes() int64 { return 1 << 50 }
 func (b *bundling) gather(ctx context.Context, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
-	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, File: spec.Files[0], Logs: path.Dir(b.shortLog("x")),
-		Known: *known}
+	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, Revision: revision(), File: spec.Files[0],
+		Logs: path.Dir(b.shortLog("x")), Known: *known}
 	for _, r := range reports {
 		b.doc.Reports = append(b.doc.Reports, r.Address.Name)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -119,16 +118,31 @@ type entryDoc struct {
 	Key      string    `json:"key"`
 	Address  string    `json:"address"`
 	Bytes    int64     `json:"bytes"`
-	Files    *int      `json:"files"` // null: the index of the shared store does not say
+	Files    *int      `json:"files"` // null: not known
 	Created  time.Time `json:"created"`
 	Duration float64   `json:"duration_s"`
+}
+
+// entryOf is what is known of an entry but its files.
+func entryOf(m cache.Meta) entryDoc {
+	return entryDoc{m.Key.String(), m.Address, m.Bytes, nil, m.Created, m.Duration.Seconds()}
+}
+
+// entries prints entries, a line each.
+func (a *app) entries(list []entryDoc) {
+	var rows [][]string
+	for _, e := range list {
+		rows = append(rows, []string{e.Key[:12], view.Bytes(e.Bytes), e.Created.Local().Format(time.DateTime),
+			view.Clean(e.Address)})
+	}
+	view.Table(a.stdout, "", rows)
 }
 
 func (a *app) listCache(ctx context.Context, o *cacheFlags, d entryStore) error {
 	entries := []entryDoc{}
 	var total int64
 	err := d.list(ctx, func(m cache.Meta) {
-		e := entryDoc{m.Key.String(), m.Address, m.Bytes, nil, m.Created, m.Duration.Seconds()}
+		e := entryOf(m)
 		if n := len(m.Files); !o.shared {
 			e.Files = &n
 		}
@@ -141,12 +155,7 @@ func (a *app) listCache(ctx context.Context, o *cacheFlags, d entryStore) error 
 	if o.json {
 		return view.JSON(a.stdout, map[string]any{"format": view.Format, "entries": entries, "bytes": total})
 	}
-	var rows [][]string
-	for _, e := range entries {
-		rows = append(rows, []string{e.Key[:12], view.Bytes(e.Bytes), e.Created.Local().Format(time.DateTime),
-			view.Clean(e.Address)})
-	}
-	view.Table(a.stdout, "", rows)
+	a.entries(entries)
 	_, err = fmt.Fprintf(a.stdout, "%s, %s.\n", view.Count(len(entries), "entry"), view.Bytes(total))
 	return err
 }
@@ -200,7 +209,7 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		}
 	}
 	if o.maxAge != "" {
-		if options.MaxAge, err = age(o.maxAge); err != nil {
+		if options.MaxAge, err = cli.Age("-max-age", o.maxAge); err != nil {
 			return err
 		}
 	}
@@ -222,17 +231,29 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		if err != nil {
 			return err
 		}
+		entries, measured := []entryDoc{}, 0
+		for _, m := range r.Removed {
+			entries = append(entries, entryOf(m))
+			if strings.HasPrefix(m.Address, "trial.") {
+				measured++
+			}
+		}
 		if o.json {
 			return view.JSON(a.stdout, map[string]any{"format": view.Format, "removed": len(r.Removed),
-				"removed_bytes": r.RemovedBytes,
-				"kept":          r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun})
+				"removed_bytes": r.RemovedBytes, "measured": measured, "entries": entries,
+				"kept": r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun})
 		}
 		word := "Removed"
 		if o.dryRun {
 			word = "Would remove"
+			a.entries(entries)
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s %s (%s); %s stay (%s).\n", word, view.Count(len(r.Removed), "entry"),
-			view.Bytes(r.RemovedBytes), view.Number(r.Kept), view.Bytes(r.KeptBytes))
+		lost := ""
+		if measured > 0 {
+			lost = ", with " + view.Count(measured, "measured block") + " that only measuring again brings back"
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s %s (%s)%s; %s stay (%s).\n", word, view.Count(len(r.Removed), "entry"),
+			view.Bytes(r.RemovedBytes), lost, view.Number(r.Kept), view.Bytes(r.KeptBytes))
 		return err
 	})
 }
@@ -277,7 +298,7 @@ func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 }
 
 // use plans the project, or the spec that o.derive makes of it, and adds the keys of all stored results of the plan to
-// keep. The caller must close the session.
+// keep, and of those that other classes of machines measured. The caller must close the session.
 func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*session, error) {
 	s, err := a.open(ctx, o)
 	if err != nil {
@@ -288,26 +309,17 @@ func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*sess
 		s.close()
 		return nil, err
 	}
-	for i := range p.Steps {
-		if meta, ok := p.Steps[i].Stored(); ok {
-			keep[meta.Key] = true
+	foreign, err := s.project.Foreign(ctx) // which reports show
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	for _, stored := range append(foreign, s.project.Stored(p)) {
+		for i := range stored.Plan.Steps {
+			if meta, ok := stored.Plan.Steps[i].Stored(); ok {
+				keep[meta.Key] = true
+			}
 		}
 	}
 	return s, nil
-}
-
-// age is a duration that may be given in days.
-func age(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseFloat(days, 64)
-		if err == nil && n > 0 && n < 1e5 {
-			return time.Duration(n * float64(24*time.Hour)), nil
-		}
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return 0, &cli.UsageError{Message: fmt.Sprintf("-max-age %q is no age", text),
-			Remedy: "write it like 30d or 12h"}
-	}
-	return d, nil
 }

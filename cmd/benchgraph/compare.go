@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/findings"
@@ -21,7 +23,7 @@ type compareFlags struct {
 	metric  string
 	compare string
 	allow   cli.List
-	failOn  gate
+	failOn  gate.Gate
 }
 
 func (a *app) compare() cli.Command {
@@ -43,14 +45,15 @@ func (a *app) compare() cli.Command {
 			fs.StringVar(&o.compare, "compare", "",
 				"judge by the rules of `COMPARE`, where several compares have the candidates")
 			allowFlag(fs, &o.allow)
-			failOnFlag(fs, &o.failOn)
+			o.failOn.Flag(fs)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runCompare(ctx, o, args[0], args[1]) },
 	}
 }
 
 func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string) error {
-	s, err := a.open(ctx, access{offline: true, allow: o.allow})
+	look := &shared.Look{}
+	s, err := a.open(ctx, access{offline: true, look: look, allow: o.allow})
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
-	return o.failOn.check(rows)
+	return o.failOn.Check(rows, s.lacking(look, false))
 }
 
 // settled returns the rows with the blocks that would settle the open ones, each as long as those that were measured.

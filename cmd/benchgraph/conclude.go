@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/device/gpu"
@@ -23,7 +24,7 @@ import (
 type conclusion struct {
 	stream *watch.Stream // nil: text
 	agent  bool          // terse text
-	failOn gate
+	failOn gate.Gate
 	show   func(context.Context, *session, *campaign.Applied, error) error
 	took   time.Duration
 	cause  error // why the context ended
@@ -102,12 +103,12 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 
 // endOf is the error with which an apply ends: an outcome that -fail-on names goes before nodes that failed, and these
 // go before nodes that no device can serve.
-func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applied *campaign.Applied) error {
-	err := failOn.check(rows)
+func endOf(failOn *gate.Gate, rows []stats.Comparison, blocked []*engine.Step, applied *campaign.Applied) error {
+	err := failOn.Check(rows, nil)
 	if err == nil {
 		err = hindrance(blocked)
 	}
-	if _, gated := err.(*gateError); !gated && applied.Result.Failed > 0 {
+	if _, gated := err.(*gate.Error); !gated && applied.Result.Failed > 0 {
 		err = &failedError{applied.Result.Failed}
 	}
 	return err
@@ -126,20 +127,6 @@ func (s *session) verdicts(ctx context.Context, p *engine.Plan) (rows []stats.Co
 		}
 	}
 	return rowsOf(planned, s.project.Spec), planned, nil
-}
-
-// refusal is the error for rows that must not be compared.
-func refusal(rows []stats.Comparison) error {
-	var reasons []string
-	for _, row := range rows {
-		if row.Primary && row.Outcome == stats.NotComparable {
-			reasons = append(reasons, row.Candidate+": "+row.Reason)
-		}
-	}
-	if len(reasons) == 0 {
-		return nil
-	}
-	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
 }
 
 func (s *session) showResults(applied *campaign.Applied, rows []stats.Comparison, files []string,

@@ -11,8 +11,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
@@ -89,7 +91,7 @@ func exitCode(ctx context.Context, err error) int {
 		return 130
 	case errors.Is(err, pendingError{}):
 		return 2
-	case is[*gateError](err):
+	case is[*gate.Error](err):
 		return 8
 	case is[*failedError](err):
 		return 3
@@ -134,6 +136,8 @@ func remedyOf(err error) string {
 	hinted, isHinted := errors.AsType[*cli.HintError](err)
 	usage, isUsage := errors.AsType[*cli.UsageError](err)
 	switch {
+	case errors.Is(err, bucket.ErrFull): // by which the disk of this machine is not meant
+		return bucket.Remedy(err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // whatever was to be written
 		return "Free some space (benchgraph cache gc), then run the command again: what is finished is kept."
 	case isHinted:

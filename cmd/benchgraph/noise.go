@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/noise"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -135,5 +136,5 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaig
 		}
 		return hindrance(blocked)
 	}
-	return refusal(slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Benchmark == "" }))
+	return gate.Refusal(slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Benchmark == "" }))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -74,10 +76,12 @@ func (a *app) runOpen(o *openFlags, path string) error {
 		"the SHA-256 %s.", path,
 		view.Count(b.doc.records(b.contents.Files), "block"), view.Count(len(b.contents.Files), "file"),
 		bundle.StatementFile, b.contents.Digest)
-	if b.doc.Benchgraph != version {
-		a.note("Note: benchgraph %s made it, and this is %s.", view.Clean(b.doc.Benchgraph), version)
+	if !b.own() {
+		a.note("Note: benchgraph %s (revision %s) made it, and this is %s (revision %s). The rows were compared, and "+
+			"the files below %s were not: what these say may differ.", view.Clean(b.doc.Benchgraph),
+			view.Clean(cmp.Or(b.doc.Revision, "unknown")), version, revision(), reportsPart)
 	}
-	return refusal(b.rows)
+	return gate.Refusal(b.rows)
 }
 
 // opened is a bundle in a throwaway place.
@@ -90,6 +94,9 @@ type opened struct {
 	rows    []stats.Comparison
 	reasons []string // in what it differs from what it says of itself
 }
+
+// own reports whether the bundle is from a benchgraph that writes the same bytes as this one.
+func (o *opened) own() bool { return o.doc.Benchgraph == version && o.doc.Revision == revision() }
 
 func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds nothing but files
 
@@ -291,8 +298,8 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// hold compares the new reports with the reports in the bundle. Reports name the version that wrote them, so reports of
-// another version are compared by their rows.
+// hold compares the new reports with the reports in the bundle. Those of another version or revision, which may write
+// them in another way, are compared by their rows.
 func (o *opened) hold() error {
 	const most = 1 << 30
 	has, err := o.file(reportFile, most)
@@ -304,7 +311,7 @@ func (o *opened) hold() error {
 		return err
 	}
 	o.reasons = append(o.reasons, rows...)
-	if o.doc.Benchgraph != version || len(rows) > 0 {
+	if !o.own() || len(rows) > 0 {
 		return nil
 	}
 	for _, name := range sortedKeys(o.judged) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
@@ -27,7 +30,7 @@ type reportFlags struct {
 	dir     string
 	bundle  string
 	allow   cli.List
-	failOn  gate
+	failOn  gate.Gate
 }
 
 func (a *app) report() cli.Command {
@@ -46,14 +49,15 @@ func (a *app) report() cli.Command {
 			fs.StringVar(&o.bundle, "bundle", "",
 				"also write a bundle of the reports and their raw results to `FILE`, for benchgraph open")
 			allowFlag(fs, &o.allow)
-			failOnFlag(fs, &o.failOn)
+			o.failOn.Flag(fs)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runReport(ctx, o, args) },
 	}
 }
 
 func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) error {
-	s, err := a.open(ctx, access{offline: true, allow: o.allow})
+	look := &shared.Look{}
+	s, err := a.open(ctx, access{offline: true, look: look, allow: o.allow})
 	if err != nil {
 		return err
 	}
@@ -70,14 +74,16 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	if err != nil {
 		return err
 	}
+	_, all := s.project.Stored(p).Measured()
+	lacking := s.lacking(look, all)
 	known, err := s.besides(ctx, p, found, o.bundle != "")
 	if err != nil {
 		return err
 	}
 	if o.bundle != "" {
 		declared, err := reportsOf(s.project.Spec, &reportFlags{}, names) // in the formats of the file
-		if err != nil {
-			return err
+		if err != nil || lacking != nil && fileExists(o.bundle) {
+			return cmp.Or(err, lacking)
 		}
 		if err := s.bundle(ctx, o.bundle, known, ofAll(found, declared), declared); err != nil {
 			return err
@@ -95,17 +101,23 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		if _, err := a.stdout.Write(files["report.json"]); err != nil {
 			return err
 		}
-		return o.failOn.check(rowsOf(chosen, s.project.Spec))
+		return o.failOn.Check(rowsOf(chosen, s.project.Spec), lacking)
 	}
+	left := false
 	for _, r := range reports {
 		chosen := of(found, r.Of)
 		rows = append(rows, rowsOf(chosen, s.project.Spec)...)
-		if err := s.write(r, chosen); err != nil {
+		spared, err := s.write(r, chosen, lacking != nil)
+		if err != nil {
 			return err
 		}
+		left = left || spared
 	}
 	view.Verdicts(a.stderr, a.style(a.stderr), rows, false)
-	return o.failOn.check(rows)
+	if err := o.failOn.Check(rows, lacking); err != nil || !left {
+		return err
+	}
+	return lacking
 }
 
 // besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
@@ -196,30 +208,37 @@ func (s *session) reportDir(dir string) string {
 	return filepath.Join(s.dir, filepath.FromSlash(dir))
 }
 
-// write writes the files of one report, and prints their names.
-func (s *session) write(r hclspec.Report, found []findings.Findings) error {
+// write writes the files of one report, and prints their names. With spare, it leaves other files of these names as
+// they are.
+func (s *session) write(r hclspec.Report, found []findings.Findings, spare bool) (spared bool, err error) {
 	for _, name := range r.Formats {
 		if !slices.Contains(report.Formats(), name) {
-			return &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name,
+			return false, &cli.UsageError{Message: fmt.Sprintf("there is no report format %q%s", name,
 				cli.Suggest(name, report.Formats())), Remedy: "known: " + strings.Join(report.Formats(), ", ")}
 		}
 	}
 	files, err := s.render(found, s.project.Spec, &r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	dir := s.reportDir(r.Dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("%s: %w", r.Address, err)
+		return false, fmt.Errorf("%s: %w", r.Address, err)
 	}
 	for _, name := range sortedKeys(files) {
 		path := filepath.Join(dir, name)
-		if have, err := os.ReadFile(path); err != nil || !bytes.Equal(have, files[name]) {
+		have, err := os.ReadFile(path)
+		switch same := err == nil && bytes.Equal(have, files[name]); {
+		case !same && err == nil && spare:
+			s.note("Note: %s stays as it is: it may know more. -dir=DIR writes elsewhere.", view.Clean(path))
+			spared = true
+			continue
+		case !same:
 			if err := fs.Replace(path, files[name]); err != nil {
-				return fmt.Errorf("%s: %w", r.Address, err)
+				return spared, fmt.Errorf("%s: %w", r.Address, err)
 			}
 		}
 		fmt.Fprintln(s.stdout, view.Clean(path))
 	}
-	return nil
+	return spared, nil
 }

@@ -119,12 +119,15 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campa
 
 // standing is how everything stands: failures count also where the next apply would try again.
 func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
-	return s.project.Plan(ctx, campaign.PlanOptions{AsIs: true})
+	p, err := s.project.Plan(ctx, campaign.PlanOptions{AsIs: true})
+	s.store.Warn()
+	return p, err
 }
 
 // measured plans the project as on the class of machines that measured it, and notes a class other than this machine's.
 func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
 	p, note, err := s.project.AsMeasured(ctx)
+	s.store.Warn()
 	if note != "" {
 		s.note("Note: %s", view.Clean(note))
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/livepage"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
@@ -91,8 +92,14 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	stat := cache.OpenStatCache(filepath.Join(p.state, "stat"))
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	look, told := &shared.Look{}, false
 	c.Read = func(ctx context.Context) (*livepage.Results, error) {
-		results, err := a.readResults(ctx, o, stat)
+		results, err := a.readResults(ctx, access{offline: true, look: look, allow: o.allow, stat: stat})
+		away := look.Away()
+		if away != nil && !told {
+			a.note("Warning: shared store: %v. The page shows what is here.", away)
+		}
+		told = away != nil
 		if mistakes := (*diagError)(nil); errors.As(err, &mistakes) && hclspec.Abandoned(mistakes.diags) {
 			end(err) // the evaluation may go on, and take more
 		}
@@ -115,10 +122,10 @@ func (a *app) stamp(p place) string {
 }
 
 // readResults reads what is stored, as status and report do, and writes nothing.
-func (a *app) readResults(ctx context.Context, o *serveFlags, stat *cache.StatCache) (*livepage.Results, error) {
+func (a *app) readResults(ctx context.Context, o access) (*livepage.Results, error) {
 	silent := *a
 	silent.stderr = io.Discard // warnings are told by plan and apply
-	s, err := silent.open(ctx, access{offline: true, allow: o.allow, stat: stat})
+	s, err := silent.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -131,6 +131,7 @@ type session struct {
 type access struct {
 	about   []string // the nodes that the command is about, as they were typed; none: all
 	offline bool
+	look    *shared.Look // the shared store is read, even offline, and nothing is put there; nil: only where online
 	locked  bool
 	upgrade bool // take what names of revisions stand for now
 	allow   []string

@@ -75,13 +75,15 @@ func (c *checkup) sharedStore(ctx context.Context) {
 
 // share puts the shared store that the file declares behind that of this machine. It sends no request.
 func (s *session) share(o access) error {
-	if s.project.Spec.Store == nil || o.offline || s.store.Shares() {
+	if s.project.Spec.Store == nil || o.offline && o.look == nil || s.store.Shares() {
 		return nil
 	}
-	return s.shareAt(s.project.Spec.Store, nil)
+	spec := *s.project.Spec.Store
+	spec.ReadOnly = spec.ReadOnly || o.look != nil
+	return s.shareAt(&spec, nil, o.look)
 }
 
-func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string) error {
+func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, look *shared.Look) error {
 	b, err := s.bucketOf(spec)
 	if err != nil {
 		return err
@@ -92,11 +94,22 @@ func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string) error
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
 	s.store.Share(shared.Options{
-		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL,
+		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL, Look: look,
 		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
 	})
 	return nil
+}
+
+// lacking is the error for results that may lie in the shared store alone, which was away when it was asked for what is
+// not here; nil: all is here, or it answered.
+func (s *session) lacking(look *shared.Look, all bool) error {
+	away := look.Away()
+	if all || away == nil {
+		return nil
+	}
+	return hint("Run it again when the store answers.", "not all results are here, and the shared store %s is away: %w",
+		s.project.Spec.Store.URL, away)
 }
 
 // keysOf returns the keys by which entries of a shared store and outcomes of jobs are signed and believed.

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -39,6 +41,7 @@ func (a *app) status() cli.Command {
 const watchEvery = 2 * time.Second
 
 func (a *app) runStatus(ctx context.Context, o *statusFlags) error {
+	look := &shared.Look{}
 	for {
 		p, err := a.place()
 		if err != nil {
@@ -46,7 +49,7 @@ func (a *app) runStatus(ctx context.Context, o *statusFlags) error {
 		}
 		// Asked before, so that the last time shows how it ended.
 		_, busy := applylock.Holder(p.applyLock())
-		if err := a.showStatus(ctx, o); err != nil || !o.watch || !busy {
+		if err := a.showStatus(ctx, o, look); err != nil || !o.watch || !busy {
 			return err
 		}
 		select {
@@ -100,8 +103,8 @@ func nodeStates() []string {
 	return []string{"done", "running", "waiting", "failed", "blocked", "skipped"}
 }
 
-func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
-	s, err := a.open(ctx, access{offline: true, allow: o.allow, recall: recallNodes})
+func (a *app) showStatus(ctx context.Context, o *statusFlags, look *shared.Look) error {
+	s, err := a.open(ctx, access{offline: true, look: look, allow: o.allow, recall: recallNodes})
 	if err != nil {
 		return err
 	}
@@ -144,7 +147,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	if err != nil {
 		return err
 	}
-	return refusal(ledger.Rows)
+	return gate.Refusal(ledger.Rows)
 }
 
 // states says how each node of a plan stands, with what another process runs now.

@@ -48,7 +48,7 @@ func (a *app) try() cli.Command {
 			fs.StringVar(&o.commit, "commit", "", "measure against the baseline of `COMMIT`")
 			o.bench.flags(fs)
 			o.some(fs)
-			failOnFlag(fs, &o.failOn)
+			o.failOn.Flag(fs)
 		},
 		Run: func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
@@ -147,7 +147,7 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 		return err
 	}
 	if ended != nil {
-		return cmp.Or(o.failOn.check(d.Comparisons), ended)
+		return cmp.Or(o.failOn.Check(d.Comparisons, nil), ended)
 	}
 	_, blocked := s.waitingDeclared(applied.Plan)
 	return endOf(&o.failOn, d.Comparisons, blocked, applied)

@@ -20,14 +20,7 @@ func (a *app) version() cli.Command {
 		Name: "version", Summary: "print the version",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(context.Context, []string) error {
-			revision := "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						revision = s.Value
-					}
-				}
-			}
+			revision := revision()
 			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if asJSON {
 				return view.JSON(a.stdout, map[string]any{"format": view.Format, "version": version,
@@ -38,4 +31,17 @@ func (a *app) version() cli.Command {
 			return err
 		},
 	}
+}
+
+// revision is what this was built from; "unknown" where the build does not say.
+func revision() string {
+	revision := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+		}
+	}
+	return revision
 }

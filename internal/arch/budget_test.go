@@ -25,7 +25,7 @@ const (
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
 	"cache":          3144,
-	"cmd/benchgraph": 8963,
+	"cmd/benchgraph": 8944,
 	"container":      2540,
 	"engine":         3265,
 	"executor":       3385,

@@ -133,6 +133,11 @@ func (d *Directory) write(
 	if err := d.there(); err != nil {
 		return err
 	}
+	defer func() {
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // and not the disk of this machine
+			err = fmt.Errorf("%w: %v", ErrFull, err)
+		}
+	}()
 	path := d.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { // who shares the directory is up to the umask
 		return err

@@ -43,12 +43,18 @@ func Readable(ctx context.Context, b Bucket) error {
 // ErrNoBucket is wrapped by the error of a request for a bucket that is not there.
 var ErrNoBucket = errors.New("there is no such bucket")
 
+// ErrFull is wrapped by the error of a request to write where there is no room.
+var ErrFull = errors.New("the store is full")
+
 // Remedy is what the user can do about an error of a bucket.
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, ErrDenied):
 		return "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to credentials that are valid and " +
 			"may list, read and write the store."
+	case errors.Is(err, ErrFull):
+		return "Give the store more room, or remove what was put there first with benchgraph cache gc -shared " +
+			"-max-size=SIZE. This machine keeps its results, and benchgraph cache push puts them there later."
 	case errors.Is(err, ErrNoBucket):
 		return "Make the bucket, or correct url and endpoint of the store."
 	}

@@ -1,4 +1,6 @@
-package main
+// Package gate ends a command with an error for what its rows are: outcomes and caveats that -fail-on names, and rows
+// that must not be compared.
+package gate
 
 import (
 	"flag"
@@ -12,19 +14,21 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// gate is the flag -fail-on: outcomes and kinds of caveats that no row may have. The zero gate lets all through.
-type gate []string
+// Gate is the flag -fail-on: outcomes and kinds of caveats that no row may have. The zero Gate lets all through.
+type Gate []string
 
-func failOnFlag(fs *flag.FlagSet, g *gate) {
+// Flag adds the flag to a command.
+func (g *Gate) Flag(fs *flag.FlagSet) {
 	fs.Var(g, "fail-on",
 		"end with exit code 8 when a candidate has one of these `OUTCOMES`, or a caveat of a kind that is named: "+
 			"loss,failed,wrong,wall_clock")
 }
 
-func (g *gate) String() string { return strings.Join(*g, ",") }
+// String is the flag as it was given.
+func (g *Gate) String() string { return strings.Join(*g, ",") }
 
 // Set takes outcomes and kinds of caveats with commas between them. The flag may be given several times.
-func (g *gate) Set(text string) error {
+func (g *Gate) Set(text string) error {
 	known := stats.CaveatKinds()
 	for _, o := range stats.Outcomes() {
 		known = append(known, string(o))
@@ -40,18 +44,19 @@ func (g *gate) Set(text string) error {
 }
 
 // names says whether the gate refuses a row. Only primary metrics count: further metrics are exploratory.
-func (g gate) names(r stats.Comparison) bool {
+func (g Gate) names(r stats.Comparison) bool {
 	return r.Primary && (slices.Contains(g, string(r.Outcome)) ||
 		slices.ContainsFunc(r.Caveats, func(c stats.Caveat) bool { return slices.Contains(g, c.Kind) }))
 }
 
-// gateError says that candidates ended as -fail-on forbids.
-type gateError struct {
-	gate gate
+// Error says that candidates ended as -fail-on forbids.
+type Error struct {
+	gate Gate
 	rows []stats.Comparison // not empty
 }
 
-func (e *gateError) Error() string {
+// Error lists the rows, a line each.
+func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-fail-on=%s: %s", e.gate.String(), view.Count(len(e.rows), "row"))
 	for i, r := range e.rows {
@@ -75,8 +80,8 @@ func (e *gateError) Error() string {
 	return b.String()
 }
 
-// needsCompare refuses a plan without a compare: the gate would let all through that it was to look at.
-func (g gate) needsCompare(p *engine.Plan) error {
+// NeedsCompare refuses a plan without a compare: the gate would let all through that it was to look at.
+func (g Gate) NeedsCompare(p *engine.Plan) error {
 	if len(g) == 0 || slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Node.Kind == "compare" }) {
 		return nil
 	}
@@ -84,11 +89,29 @@ func (g gate) needsCompare(p *engine.Plan) error {
 		Remedy: "select a compare, as with -target='compare.*', or leave out -fail-on"}
 }
 
-// check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil.
-func (g gate) check(rows []stats.Comparison) error {
+// Check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil. It
+// returns lacking where the gate is to look at something and the rows may lack results.
+func (g Gate) Check(rows []stats.Comparison, lacking error) error {
 	caught := slices.DeleteFunc(slices.Clone(rows), func(r stats.Comparison) bool { return !g.names(r) })
 	if len(caught) > 0 {
-		return &gateError{g, caught}
+		return &Error{g, caught}
 	}
-	return refusal(rows)
+	if err := Refusal(rows); err != nil || len(g) == 0 {
+		return err
+	}
+	return lacking
+}
+
+// Refusal is the error for rows that must not be compared.
+func Refusal(rows []stats.Comparison) error {
+	var reasons []string
+	for _, row := range rows {
+		if row.Primary && row.Outcome == stats.NotComparable {
+			reasons = append(reasons, row.Candidate+": "+row.Reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &stats.RefusedError{What: "not comparable", Reasons: reasons}
 }
