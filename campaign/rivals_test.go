@@ -36,6 +36,7 @@ func TestWhatACandidateLeavesHurtsNoRival(t *testing.T) {
 		"a path that fits without it":     {deep("3495"), "", stats.Failed},
 		"a path that fits as it is":       {deep("3490"), "", stats.Win},
 		"a path that fits without passes": {deep("3490"), "repeat", stats.Failed},
+		"no $OUT before another pass":     {"rm -r $OUT\n", "repeat", stats.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,8 +47,8 @@ func TestWhatACandidateLeavesHurtsNoRival(t *testing.T) {
 				text = strings.Replace(text, "  design {", "  "+story.extra+"\n  design {", 1)
 			}
 			writes := "head -c 4000000 /dev/zero > $OUT/mine; "
-			s := tell(t, map[string]string{"benchmarks.hcl": simple(text, writes+claims(1000), writes+claims(1200),
-				strings.ReplaceAll(story.attack, "\n", "; ")+claims(1300))})
+			s := tell(t, map[string]string{"benchmarks.hcl": unguarded + simple(text, writes+claims(1000),
+				writes+claims(1200), strings.ReplaceAll(story.attack, "\n", "; ")+claims(1300))})
 			s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Win, "c/v2": story.want})
 		})

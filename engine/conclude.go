@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/failure"
@@ -105,7 +104,7 @@ func (r *run) kept(a *attempt) *failure.Failure {
 // asFailure gives an error a class. An error without a class is the fault of this machine or of the program: infra.
 func (r *run) asFailure(err error) *Failure {
 	f, ok := errors.AsType[*Failure](err)
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	full := failure.NoRoom(err)
 	if ok && !(full && f.Class == failure.Permanent) { // a full disk is not permanent
 		return f
 	}

@@ -1,7 +1,11 @@
 // Package failure holds how benchgraph tells of a failure, and the rules that find one in a log.
 package failure
 
-import "strings"
+import (
+	"errors"
+	"strings"
+	"syscall"
+)
 
 // Class says what can be done about a failure.
 type Class string
@@ -21,6 +25,9 @@ func (c Class) Retried() bool { return c == Transient || c == Infra }
 
 // Interrupted is the rule of an attempt that was ended with its apply. The node itself has not failed.
 const Interrupted = "interrupted"
+
+// NoRoom reports whether an error is that of a full disk.
+func NoRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // Failure is why an attempt failed.
 type Failure struct {

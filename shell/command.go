@@ -162,17 +162,10 @@ func (s *Shell) Say(format string, args ...any) {
 	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...)))
 }
 
-// errOwn is the cause of a failure of which only the command tells: by its output, and by how it ended.
-var errOwn = errors.New("only the command tells of it")
-
-// Own reports whether a failure rests on what the command said, which a candidate may say on purpose. Nobody else has
-// seen its cause, as the kernel sees an end for want of memory, or the container engine its own.
-func Own(f *engine.Failure) bool { return errors.Is(f.Err, errOwn) }
-
 // Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
 // matches, else nothing that is known. A cure that is not to be learnt adds its remedy.
 func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
-	f := &engine.Failure{Err: errOwn,
+	f := &engine.Failure{Err: diagnosis.ErrOwn,
 		Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
 	cure, _, err := s.classify(stage, o, s.Cures())
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -40,7 +41,9 @@ func (t *fillTask) Run(ctx context.Context, env *engine.Env) error {
 	}
 	defer reset()
 	l := &lifecycle{t: &t.trialTask, env: env, m: t.members[0], out: filepath.Join(env.Work, "out")}
-	_, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(l.m, l.fill(ctx)) })
+	_, err = t.observed(ctx, env, func(ctx context.Context) error {
+		return diagnosis.Charged(l.m.Candidate, l.fill(ctx))
+	})
 	return err
 }
 

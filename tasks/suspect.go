@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 )
 
 // suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a signal or by a connection
@@ -27,7 +27,8 @@ type suspect struct {
 // or a port that another process took, is none. The baseline is no suspect: without it nothing is known of the others.
 func (t *trialTask) suspected(env *engine.Env, m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if ok && !m.Baseline && t.trusted().Baseline && f.Class.Retried() && shell.Own(f) && ports.Free(env.Lease.Ports) {
+	if ok && !m.Baseline && t.trusted().Baseline && f.Class.Retried() && diagnosis.Own(f) &&
+		ports.Free(env.Lease.Ports) {
 		return f
 	}
 	return nil
@@ -63,7 +64,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 			return r, context.Cause(ctx)
 		}
 		if err := fs.RemoveTree(filepath.Join(env.Out, s.member.Name)); err != nil {
-			return r, charged(s.member, err)
+			return r, diagnosis.Charged(s.member.Candidate, err)
 		}
 		r, err = t.sample(ctx, env, s.member)
 		switch {

@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image"
 	"github.com/benchgraph/benchgraph/shell"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/transcript"
@@ -273,7 +274,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
 	env, end, err := workdir.Apart(env, m.Name)
 	if err != nil {
-		return r, charged(m, err)
+		return r, diagnosis.Charged(m.Candidate, err)
 	}
 	defer end()
 	for _, d := range env.Lease.GPUs {
@@ -294,7 +295,9 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 	})
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.Name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name)}
-	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
+	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error {
+		return diagnosis.Charged(m.Candidate, l.run(ctx))
+	})
 	r.Duration = time.Since(r.Start)
 	r.Took, r.Counters, r.Artefacts = l.took, l.counters, append(r.Artefacts, l.ran...)
 	var f *engine.Failure
@@ -313,14 +316,6 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 		r.Failure = &f.Failure
 	}
 	return r, nil
-}
-
-// charged says of a failure whose it is. What happens on devices has no such mark: it is nobody's.
-func charged(m Member, err error) error {
-	if f, ok := errors.AsType[*engine.Failure](err); ok {
-		f.Subject = m.Candidate
-	}
-	return err
 }
 
 func (t *trialTask) tellInvalid(env *engine.Env, m Member, f *engine.Failure) {
