@@ -4,6 +4,7 @@ package device
 import (
 	"os"
 	"regexp"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
 )
@@ -55,6 +56,19 @@ type Lease struct {
 	release func()            // safe to call twice; nil in a Lease that no Pool made
 	yield   func()            // likewise
 	name    func(node string) // nil likewise
+}
+
+// Visible is the value of CUDA_VISIBLE_DEVICES for the GPUs: empty when there are none, so that none can be used
+// without a lease. A nil Lease has none.
+func (l *Lease) Visible() string {
+	if l == nil {
+		return ""
+	}
+	uuids := make([]string, len(l.GPUs))
+	for i, d := range l.GPUs {
+		uuids[i] = d.UUID
+	}
+	return strings.Join(uuids, ",")
 }
 
 // Granted returns a lease of something that a pool outside of this package counts.

@@ -66,7 +66,7 @@ func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.
 		why = cmp.Or(gap(row.Metric, s, base), doubt.Unbelievable(row.Metric, s, base))
 	}
 	if why != "" {
-		row.Outcome, row.Reason = stats.NotComparable, why
+		row.Outcome, row.Reason = stats.NotComparable, why+doubt.Raw(row.Metric, s, base)
 	}
 	return row, why != ""
 }

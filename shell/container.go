@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // The directories that commands in containers know. They are the same on every machine, and those of inputs follow from
@@ -60,7 +61,7 @@ type Package struct {
 // enter lets the commands run in containers of the place's image. From now on, variables and references are paths in
 // there.
 func (s *Shell) enter(r input.Refs, at Place) error {
-	home, tmp, err := privateDirs(s.env.Scratch)
+	home, tmp, err := workdir.PrivateDirs(s.env.Scratch)
 	if err != nil {
 		return err
 	}

@@ -3,18 +3,16 @@ package shell
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // cell is the kind of sandbox that a shell's commands run in on the host, each in one of its own. Paths are those of
@@ -29,7 +27,7 @@ type cell struct {
 // confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has
 // had before.
 func (s *Shell) confine(r input.Refs, at Place) error {
-	home, tmp, err := privateDirs(s.env.Scratch)
+	home, tmp, err := workdir.PrivateDirs(s.env.Scratch)
 	if err != nil {
 		return err
 	}
@@ -54,14 +52,17 @@ func (s *Shell) confine(r input.Refs, at Place) error {
 	return nil
 }
 
-// privateDirs makes the home and the /tmp of commands that see neither of the host's.
-func privateDirs(scratch string) (home, tmp string, err error) {
-	dir, err := os.MkdirTemp(scratch, "private-")
-	home, tmp = filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
-	if err == nil {
-		err = errors.Join(os.Mkdir(home, 0o700), os.Mkdir(tmp, 0o700), os.Chmod(tmp, 0o777|os.ModeSticky))
+// rehome gives the sandboxes of the commands that come next a home that none has had before: a server can lay code into
+// its own that the interpreter of its client would run.
+func (s *Shell) rehome() (err error) {
+	if s.cell != nil {
+		c, old := *s.cell, s.cell.Home
+		if c.Home, _, err = workdir.PrivateDirs(s.env.Scratch); s.vars["HOME"] == old {
+			s.vars["HOME"] = c.Home
+		}
+		s.cell = &c
 	}
-	return home, tmp, err
+	return err
 }
 
 // sandbox is that of the next command.

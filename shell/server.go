@@ -36,6 +36,9 @@ type Server struct {
 // server dies instead.
 func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
 	sh := s.with(spec.Env)
+	if err := s.rehome(); err != nil {
+		return nil, err
+	}
 	log, err := workdir.Create(logFile)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
@@ -97,7 +96,8 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	c.Host, c.Containers = notes.Executor(c.Host), notes.Executor(c.Containers)
 	s := &Shell{config: c, env: env, path: r.Paths(env), dir: at.Dir, out: at.Out, limits: at.Limits, keyed: at.Keyed}
 	s.Cures = func() []classify.Rule { return nil }
-	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir, "CUDA_VISIBLE_DEVICES": devices(env)}
+	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir,
+		"CUDA_VISIBLE_DEVICES": env.Lease.Visible()}
 	if env.Lease != nil && len(env.Lease.Ports) > 0 {
 		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])
 	}
@@ -123,17 +123,6 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	}
 	s.SetEnv(at.Env)
 	return s, s.addSecrets(at.Secrets)
-}
-
-// devices is the value of CUDA_VISIBLE_DEVICES: empty when none was asked for, so that none can be used unleased.
-func devices(env *engine.Env) string {
-	var uuids []string
-	if env.Lease != nil {
-		for _, d := range env.Lease.GPUs {
-			uuids = append(uuids, d.UUID)
-		}
-	}
-	return strings.Join(uuids, ",")
 }
 
 // SetEnv gives the commands variables.

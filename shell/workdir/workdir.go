@@ -21,6 +21,16 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
+// PrivateDirs makes the home and the /tmp of commands that see neither of the host's.
+func PrivateDirs(scratch string) (home, tmp string, err error) {
+	dir, err := os.MkdirTemp(scratch, "private-")
+	home, tmp = filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
+	if err == nil {
+		err = errors.Join(os.Mkdir(home, 0o700), os.Mkdir(tmp, 0o700), os.Chmod(tmp, 0o777|os.ModeSticky))
+	}
+	return home, tmp, err
+}
+
 // OnlyFile is the path of an entry's file if it has exactly one, else its directory.
 func OnlyFile(e cache.Entry) string {
 	if len(e.Files) == 1 {

@@ -1,0 +1,86 @@
+package doubt
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/findings/group"
+	"github.com/benchgraph/benchgraph/findings/sample"
+	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/stats/inference"
+)
+
+const (
+	// how many times as far as the baseline's a candidate's numbers are spread, and how sure that is
+	mostSpread, spreadConfidence = 3, 0.99
+)
+
+// Spread says of a row without a verdict that it is the candidate's own noise that keeps the verdict from being made,
+// and which way the figures go: noise is a way out of a loss.
+func Spread(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
+	if row.Outcome != stats.Inconclusive {
+		return nil
+	}
+	var own, theirs []float64 // logarithms by block
+	values, against := s.InUnit(row.Metric, base.Units[row.Metric]), base.Series[row.Metric]
+	for _, block := range slices.Sorted(maps.Keys(values)) {
+		if v, other := values[block], against[block]; v > 0 && other > 0 {
+			own, theirs = append(own, math.Log(v)), append(theirs, math.Log(other))
+		}
+	}
+	n := len(own)
+	if n < stats.FewestBlocks {
+		return nil
+	}
+	x, y, both := moments(own, theirs)
+	if x <= mostSpread*mostSpread*y {
+		return nil
+	}
+	// Pitman and Morgan: two spreads are alike if sums and differences of the pairs have nothing to do with each other.
+	r := (x - y) / math.Sqrt((x+y)*(x+y)-4*both*both)
+	freedom := float64(n - 2)
+	if t := r * math.Sqrt(freedom/max(1e-12, 1-r*r)); t < inference.Quantile(0.5+spreadConfidence/2, freedom) {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatNoVerdict, Text: fmt.Sprintf(
+		"%s varies by ±%.2g %% from block to block for %s, and by ±%.2g %% for %s: the candidate's own noise leaves "+
+			"the verdict open%s", row.Metric, 100*math.Sqrt(x), s.Title(), 100*math.Sqrt(y), base.Title(),
+		Raw(row.Metric, s, base))}}
+}
+
+// moments are the variances of two series and their covariance.
+func moments(a, b []float64) (x, y, both float64) {
+	n := float64(len(a))
+	var meanA, meanB float64
+	for i := range a {
+		meanA, meanB = meanA+a[i]/n, meanB+b[i]/n
+	}
+	for i := range a {
+		x, y = x+(a[i]-meanA)*(a[i]-meanA)/(n-1), y+(b[i]-meanB)*(b[i]-meanB)/(n-1)
+		both += (a[i] - meanA) * (b[i] - meanB) / (n - 1)
+	}
+	return x, y, both
+}
+
+// Raw is how the reason of a row without a verdict ends: which way the numbers go all the same; empty: there are none
+// in one unit, or they do not differ.
+func Raw(metric string, s, base *group.Standing) string {
+	own, theirs := group.Mean(s.InUnit(metric, base.Units[metric])), group.Mean(base.Series[metric])
+	better, known := sample.Better(base.Bench.Metrics, metric, base.Units[metric])
+	if !known || s.Clash[metric] != "" || base.Clash[metric] != "" || own <= 0 || theirs <= 0 || own == theirs {
+		return ""
+	}
+	way := "worse"
+	if (own > theirs) == (better == stats.Higher) {
+		way = "better"
+	}
+	return fmt.Sprintf("; as it was printed, %s is %s: %s on average, against %s", metric, way,
+		printed(own, base.Units[metric]), printed(theirs, base.Units[metric]))
+}
+
+func printed(v float64, unit string) string {
+	return strings.TrimSpace(fmt.Sprintf("%.4g %s", v, unit))
+}
