@@ -367,6 +367,8 @@ func TestLossesOfOneSideAreNoWin(t *testing.T) {
 		return sample.Try{Run: "r", Voided: true, Lost: []sample.Loss{{Candidate: candidate, Class: failure.Transient,
 			Rule: "flaky"}}}
 	}
+	unknown, interrupted := lost(""), lost("")
+	unknown.Lost[0].Rule, interrupted.Lost[0].Rule = "", failure.Interrupted
 	retried := sample.Try{Run: "r", Lost: []sample.Loss{{Candidate: "c/one", Class: failure.Permanent, Rule: "crash"}}}
 	for name, story := range map[string]struct {
 		tries  []sample.Try // of block 2
@@ -383,7 +385,13 @@ func TestLossesOfOneSideAreNoWin(t *testing.T) {
 			stats.CaveatVoided},
 		"a loss of the baseline": {[]sample.Try{lost("c/base")}, stats.Inconclusive,
 			"survivorship: c/one lost 0 of 7 lifecycles and c/base 1 of 8", stats.CaveatVoided},
-		"the machine": {[]sample.Try{lost("")}, stats.Win, "", stats.CaveatVoided},
+		"the machine":                   {[]sample.Try{lost("")}, stats.Win, "", stats.CaveatVoided},
+		"the machine in a third of all": {slicesOf(lost(""), 3), stats.Win, "", stats.CaveatVoided},
+		"the machine in more of all": {slicesOf(lost(""), 4), stats.Inconclusive, "selection: 4 of 11",
+			stats.CaveatVoided},
+		"the machine, nobody knows why": {[]sample.Try{unknown}, stats.Inconclusive, "selection: 1 of 8",
+			stats.CaveatVoided},
+		"the user, who interrupts it": {slicesOf(interrupted, 9), stats.Win, "", stats.CaveatVoided},
 		"retried until it passes": {[]sample.Try{retried}, stats.Inconclusive, "survivorship",
 			stats.CaveatRerolled},
 		"a result replaced for no cause": {[]sample.Try{{Run: "r"}}, stats.Win, "", stats.CaveatRerolled},
