@@ -74,13 +74,10 @@ const (
 )
 
 // survivorship reports why the remaining samples do not represent all attempts: one side lost more of its lifecycles
-// than the other. failed reports that the candidate lost them, by a significant number; passes, that so many further
-// blocks outweigh the losses, if no more are lost.
+// than the other, or too many were charged to nobody. failed reports that the candidate lost them, by a significant
+// number; passes, that so many further blocks outweigh the losses, if no more are lost.
 func survivorship(a *stats.Attempts, s, base *group.Standing, further int) (reason string, failed, passes bool) {
 	own, theirs := a.Lost(s.Name), a.Lost(base.Name)
-	if s.Candidate() == "" || own == theirs {
-		return "", false, false
-	}
 	causes := 0
 	for _, c := range a.Causes {
 		causes += c.Count
@@ -89,7 +86,8 @@ func survivorship(a *stats.Attempts, s, base *group.Standing, further int) (reas
 	valid := a.Valid + max(0, a.Replaced-max(0, causes-a.Voided))
 	p := inference.FisherExact(own, valid, theirs, valid)
 	if !oneSided(own, theirs, valid) {
-		return "", false, false
+		reason, passes = group.Selected(a, further)
+		return reason, false, passes
 	}
 	return fmt.Sprintf("survivorship: %s lost %d of %d lifecycles and %s %d of %d (Fisher's exact test: p = %.3g), "+
 			"so the samples that are left are a selection",
