@@ -125,9 +125,6 @@ func (c *Case) qualify(
 	last := slices.Max(append([]int{0}, row.Looks...))
 	reason, failed, passes := survivorship(row.Attempts, s, base, last-row.Blocks)
 	if reason == "" {
-		reason, passes = row.Attempts.Selected(last - row.Blocks)
-	}
-	if reason == "" {
 		return row
 	}
 	if passes && row.Outcome != stats.Inconclusive { // else the figures say how many more blocks are of use
