@@ -47,7 +47,10 @@ func (s *Store) Push(ctx context.Context) (Sent, error) {
 			there++
 			return nil
 		}
-		e, err := s.Disk.Get(ctx, m.Key, true)
+		if !r.believes(&m) {
+			return nil
+		}
+		e, err := s.here(ctx, m.Key, true)
 		if errors.Is(err, cache.ErrMiss) {
 			r.Tell(err.Error())
 			return nil

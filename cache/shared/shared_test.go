@@ -25,7 +25,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cache/shared/index"
-	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // server is an S3 server, and what stands between it and its clients.
@@ -520,7 +519,7 @@ func TestFewRequests(t *testing.T) {
 	for i := range lines {
 		meta := cachetest.Meta(fmt.Sprint("entry ", i))
 		meta.Digest = meta.Key.String()
-		lines[i] = (&index.Record{Meta: meta, Signature: sshkey.NoSignature}).Line()
+		lines[i] = (&index.Record{Meta: meta}).Line()
 	}
 	table, err := m.remote.read(ctx)
 	if err == nil {

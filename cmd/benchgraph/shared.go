@@ -73,15 +73,20 @@ func (c *checkup) sharedStore(ctx context.Context) {
 	c.ok("shared store", "%s can be %s", spec.URL, can)
 }
 
-// share puts the shared store that the file declares behind that of this machine. It sends no request.
+// share puts the shared store that the file declares behind that of this machine. Offline, what came from there is only
+// believed as it would be then. It sends no request.
 func (s *session) share(o access) error {
-	if s.project.Spec.Store == nil || o.offline || s.store.Shares() {
+	if s.project.Spec.Store == nil || s.store.Shares() {
 		return nil
 	}
-	return s.shareAt(s.project.Spec.Store, nil)
+	put := s.store.Share
+	if o.offline {
+		put = s.store.Believe
+	}
+	return s.shareAt(s.project.Spec.Store, nil, put)
 }
 
-func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string) error {
+func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, put func(shared.Options)) error {
 	b, err := s.bucketOf(spec)
 	if err != nil {
 		return err
@@ -91,7 +96,7 @@ func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string) error
 		return err
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
-	s.store.Share(shared.Options{
+	put(shared.Options{
 		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL,
 		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
@@ -170,6 +175,7 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 				"shared store %s: this machine puts nothing there", s.project.Spec.Store.URL)
 		}
 		sent, err := s.store.Push(ctx)
+		s.store.Warn()
 		if err != nil {
 			return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
 		}

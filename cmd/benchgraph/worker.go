@@ -153,7 +153,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := s.openState(ctx, o); err != nil {
 		return err
 	}
-	if err := s.shareAt(&r.Shared, r.Names); err != nil {
+	if err := s.shareAt(&r.Shared, r.Names, s.store.Share); err != nil {
 		return err
 	}
 	err = a.patiently(ctx, j, func() error { return s.lay(ctx, j, filepath.Join(dir, "snapshot")) })
