@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gpuhours"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
@@ -268,7 +269,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		s.reapContainers(ctx, s.place) // the state may have been removed after an apply was killed
 	}
 	s.note("%s", view.Sum(p, forecast))
-	runs, err := s.createRunLog(ao.RunID)
+	runs, err := runlog.Create(s.runDir(), ao.RunID)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
@@ -22,7 +23,7 @@ func FuzzRunLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzing.Frugal(t, len(text), func() {
 			starts := bytes.Count(text, []byte("\n")) + 1
-			if nodes := readRun(bytes.NewReader(text)).Running; len(nodes) > starts {
+			if nodes := runlog.Read(bytes.NewReader(text)).Running; len(nodes) > starts {
 				t.Fatalf("%d nodes run after %d lines", len(nodes), starts)
 			}
 		})

@@ -1,23 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
-	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/report"
 )
 
-// runLog keeps the events of an apply in a file, so that other processes see what runs: status and logs read it.
-type runLog struct{ file *os.File }
-
+// runDir has the events of applies in files, so that other processes see what runs: status and logs read them.
 func (p place) runDir() string { return filepath.Join(p.state, "runs") }
 
 // newRun names an apply: names of later ones sort later, also when the clock was set back in between.
@@ -28,46 +20,8 @@ func (p place) newRun(now time.Time) string {
 	return runlog.Name(now, os.Getpid())
 }
 
-// lastRun is the name of the last apply; empty: there was none.
+// lastRun is the name of the last apply that ran something; empty: there was none.
 func (p place) lastRun() string { return runlog.Newest(p.runDir()) }
-
-func (p place) createRunLog(run string) (*runLog, error) {
-	if err := os.MkdirAll(p.runDir(), 0o755); err != nil {
-		return nil, fmt.Errorf("run log: %w", err)
-	}
-	f, err := os.Create(runlog.Path(p.runDir(), run))
-	if err != nil {
-		return nil, fmt.Errorf("run log: %w", err)
-	}
-	return &runLog{f}, nil
-}
-
-// Event appends an event. Nodes that were up to date beforehand are left out: they would be most of the file.
-func (l *runLog) Event(e engine.Event) {
-	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
-		return
-	}
-	if text, err := watch.MarshalEvent(e); err == nil {
-		_, _ = l.file.Write(append(text, '\n')) // an apply goes on without its log
-	}
-}
-
-// Close closes the file.
-func (l *runLog) Close() { l.file.Close() }
-
-// attempts are those of the last apply that ran something.
-func (p place) attempts() []report.Attempt {
-	for _, run := range runlog.Runs(p.runDir()) {
-		text, err := os.ReadFile(runlog.Path(p.runDir(), run))
-		if err != nil {
-			continue
-		}
-		if attempts := runlog.Attempts(run, text); len(attempts) > 0 {
-			return attempts
-		}
-	}
-	return nil
-}
 
 // underWay reports the state of the apply that holds the lock. It is the zero Run where no apply runs, or while one
 // plans.
@@ -82,15 +36,5 @@ func (p place) underWay() runlog.Run {
 		return runlog.Run{}
 	}
 	defer f.Close()
-	return readRun(f)
-}
-
-// readRun says how an apply stands by its log.
-func readRun(log io.Reader) (run runlog.Run) {
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		run.Take(lines.Bytes())
-	}
-	return run
+	return runlog.Read(f)
 }
