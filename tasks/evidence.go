@@ -27,7 +27,7 @@ func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
 		replaced[env.Replaces.Log] = true
 	}
 	for _, a := range all {
-		replaced[a.Replaces] = true
+		replaced[a.Replaces] = replaced[a.Replaces] || a.Failure == nil // one that failed took nobody's place
 	}
 	var list []sample.Try
 	for _, a := range all {
@@ -100,7 +100,7 @@ func (p *Services) triesAt(g *Group, m Member) map[int][]sample.Try {
 func describeTries(d *cache.Description, tries map[int][]sample.Try) {
 	for _, block := range slices.Sorted(maps.Keys(tries)) {
 		for _, t := range tries[block] {
-			d.Add("try", strconv.Itoa(block), t.Run, t.Lost[0].Candidate, string(t.Lost[0].Class), t.Lost[0].Rule)
+			d.Add(cache.Try, strconv.Itoa(block), t.Run, t.Lost[0].Candidate, string(t.Lost[0].Class), t.Lost[0].Rule)
 		}
 	}
 }

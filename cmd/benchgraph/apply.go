@@ -238,6 +238,11 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := s.checkJobs(ctx, p); err != nil {
 		return err
 	}
+	if p.Counts()[engine.Run] > 0 { // else each node would fail when it has run
+		if _, err := s.store.Scratch(); err != nil {
+			return s.elsewhereStored(err)
+		}
+	}
 	whole := p
 	options.Here = true
 	if s.outgrown(p) {

@@ -111,7 +111,7 @@ func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) e
 			return nil
 		})
 	}
-	return f(entryStore{list, d.Verify, d.GC})
+	return p.elsewhereStored(f(entryStore{list, d.Verify, d.GC}))
 }
 
 // entryDoc is an entry as JSON.
