@@ -86,7 +86,7 @@ func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 			if err := offline.List(ctx, nil, func(cache.Meta) error { listed++; return nil }); listed != len(c.count) {
 				t.Errorf("%d are listed, %v; want %v", listed, err, c.count)
 			}
-			sent, err := now.Push(ctx)
+			sent, err := now.Push(ctx, nil)
 			if err != nil || sent.Entries != len(c.count) {
 				t.Errorf("pushed %+v, %v; want %v", sent, err, c.count)
 			}

@@ -312,7 +312,7 @@ func TestUploadGoesOn(t *testing.T) {
 	})
 	again := New(a.Disk)
 	again.Share(a.remote.Options)
-	if sent, err := again.Push(context.Background()); err != nil || sent.Entries != 1 || sent.Unsent != 0 {
+	if sent, err := again.Push(context.Background(), nil); err != nil || sent.Entries != 1 || sent.Unsent != 0 {
 		t.Errorf("Push = %+v, %v", sent, err)
 	}
 	if n := parts.Load(); n != 2+1 { // two parts, and the index
@@ -355,7 +355,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 		t.Errorf("%d warnings: %s", n, b.told())
 	}
 	away.Store(false)
-	if sent, err := b.Push(ctx); err != nil || sent.Entries != 3 {
+	if sent, err := b.Push(ctx, nil); err != nil || sent.Entries != 3 {
 		t.Errorf("Push = %+v, %v", sent, err)
 	}
 }

@@ -173,7 +173,7 @@ func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) 
 	}
 	rec, ok := t.Record(key, r.accepts)
 	lines := len(t.Lines[key])
-	if ok && lines > 1 && len(r.Trust) > 0 { // somebody who trusts other keys may have replaced the entry
+	if ok && lines > 1 { // somebody has replaced the entry
 		rec, ok = r.ask(ctx, key, rec)
 	}
 	if !ok && lines > 0 && len(r.Trust) > 0 {

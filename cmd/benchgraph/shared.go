@@ -137,7 +137,8 @@ func (s *session) tellSent(sent shared.Sent) {
 	name := s.project.Spec.Store.URL
 	if sent.Other > 0 {
 		s.note("Warning: the shared store %s has other results for %s, which were put there before. "+
-			"Entries are not changed; on this machine, its own results stand.", name, view.Count(sent.Other, "node"))
+			"On this machine, its own results stand; benchgraph cache push names them.", name,
+			view.Count(sent.Other, "node"))
 	}
 	if sent.Unsent > 0 {
 		s.note("Warning: %s could not be put into the shared store %s: %v. benchgraph cache push does so later.",
@@ -174,24 +175,52 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 			return hint("Remove read_only; where the file has trust, name a private key with "+signingKey+".",
 				"shared store %s: this machine puts nothing there", s.project.Spec.Store.URL)
 		}
-		sent, err := s.store.Push(ctx)
+		var differ []string // addresses
+		sent, err := s.store.Push(ctx, func(own, there cache.Meta) bool {
+			replace := o.replace && s.replaced(own, there)
+			if !replace {
+				differ = append(differ, own.Address)
+			}
+			return replace
+		})
 		s.store.Warn()
 		if err != nil {
 			return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+		}
+		if slices.Sort(differ); len(differ) > 0 {
+			s.note("Warning: the shared store %s has other results for %s, which were put there before: %s. On this "+
+				"machine, its own results stand. -replace puts there what was measured anew on request (apply "+
+				"-replace), and what was read from it.", s.project.Spec.Store.URL, view.Count(len(differ), "node"),
+				view.Clean(strings.Join(differ, ", ")))
 		}
 		if sent.Unsent > 0 {
 			return fmt.Errorf("shared store: %s not put there: %w", view.Count(sent.Unsent, "result"), sent.Err)
 		}
 		if o.json {
-			doc := map[string]any{
-				"format": view.Format, "pushed": sent.Entries, "bytes": sent.Bytes, "there": sent.There,
-			}
-			return view.JSON(a.stdout, doc)
+			return view.JSON(a.stdout, map[string]any{"format": view.Format, "pushed": sent.Entries,
+				"bytes": sent.Bytes, "there": sent.There, "other": len(differ)})
 		}
 		_, err = fmt.Fprintf(a.stdout, "Pushed %s (%s); there already: %s.\n",
 			view.Count(sent.Entries, "entry"), view.Bytes(sent.Bytes), view.Number(sent.There))
 		return err
 	})
+}
+
+// replaced reports whether a result of this machine may take the place of the one in the shared store: it tells of it,
+// or it is no measurement. A block that was measured without knowing of the other is only a second choice.
+func (s *session) replaced(own, there cache.Meta) bool {
+	replaces := map[string]string{} // by attempt that succeeded
+	for _, a := range s.journal.Attempts(own.Address) {
+		if a.Failure == nil && a.Key == own.Key {
+			replaces[a.ID] = a.Replaces
+		}
+	}
+	for id := own.Log; id != ""; id = replaces[id] {
+		if id == there.Log {
+			return true
+		}
+	}
+	return !strings.HasPrefix(own.Address, "trial.")
 }
 
 // pullCache brings here what the project's nodes use of the shared store.
