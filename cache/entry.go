@@ -123,7 +123,7 @@ func (d *Disk) readMeta(dir string) (m Meta, used time.Time, err error) {
 		return m, used, fmt.Errorf("stat %s: %w", d.path("entries", name), err)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return m, used, damage("its meta file is no regular file")
-	case st.Size > longestMeta:
+	case st.Size > LongestMeta:
 		return m, used, damage("its meta file is too long")
 	}
 	// What is in an entry is believed if its meta file is, so nobody else may have written that.

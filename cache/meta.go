@@ -13,10 +13,10 @@ import (
 const (
 	metaFile    = "meta"
 	metaMagic   = "benchgraph entry 3 "
-	longestMeta = 1 << 28 // bytes; a longer one is damaged
+	LongestMeta = 1 << 28 // bytes; a longer one is neither written nor read
 )
 
-// EncodeMeta returns a meta file.
+// EncodeMeta returns a meta file, or an error if it would be longer than LongestMeta.
 func EncodeMeta(m Meta) ([]byte, error) {
 	created, err := m.Created.MarshalText()
 	if err != nil {
@@ -28,7 +28,9 @@ func EncodeMeta(m Meta) ([]byte, error) {
 		"key %s\ncontent %s\ndigest %s\naddress %q\nlog %s\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
 		m.Key, m.Content, digest, m.Address, log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
 	body = append(body, m.Text...)
-	body = append(body, listing(m.Files)...)
+	if body = append(body, listing(m.Files)...); len(body) > LongestMeta-64 { // without its first line
+		return nil, fmt.Errorf("its meta file would be longer than %d bytes", LongestMeta)
+	}
 	return seal(metaMagic, body), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,14 @@ func TestAnEntryWithoutATranscript(t *testing.T) {
 	}
 	if m, err := DecodeMeta(text); err != nil || m.Log != "l" || m.Transcript != "" {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// Nothing is written that could not be read.
+func TestAMetaFileIsNotTooLong(t *testing.T) {
+	m := Meta{Key: Describe("a").Key(), Text: strings.Repeat("x", LongestMeta)}
+	if text, err := EncodeMeta(m); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }
 

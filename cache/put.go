@@ -66,7 +66,7 @@ func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, contex
 	if err := s.open(); err != nil {
 		return Entry{}, err
 	}
-	defer s.close()
+	defer s.tree.close()
 	if err := s.complete(ctx, d, digests); err != nil {
 		return Entry{}, err
 	}
@@ -133,8 +133,6 @@ func openUp(dir string) error {
 	}
 	return nil
 }
-
-func (s *stage) close() { s.tree.close() }
 
 // hash reads the files.
 func (s *stage) hash(ctx context.Context) error { return s.tree.hash(ctx) }

@@ -46,9 +46,9 @@ func openTree(dir string) (*tree, error) {
 
 func (t *tree) close() { t.root.Close() }
 
-// longestPath bounds the depth of trees, which a hostile task could make as deep as it likes. Deeper ones could not be
+// LongestPath bounds the depth of trees, which a hostile task could make as deep as it likes. Deeper ones could not be
 // opened by their whole path anyway.
-const longestPath = 3500
+const LongestPath = 3500
 
 // inode names a file on this machine.
 type inode struct{ dev, ino uint64 }
@@ -114,8 +114,8 @@ func (t *tree) walkDir(ctx context.Context, dir string, admit bool, visit func(s
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if len(dir) > longestPath {
-		return damage(fmt.Sprintf("%.60s… has a path of more than %d bytes", dir, longestPath))
+	if len(dir) > LongestPath {
+		return damage(fmt.Sprintf("%.60s… has a path of more than %d bytes", dir, LongestPath))
 	}
 	t.dirs = append(t.dirs, dir)
 	f, err := t.root.Open(dir)

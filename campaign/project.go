@@ -70,10 +70,11 @@ type Project struct {
 
 	warnings hcl.Diagnostics // of the last evaluation of the files
 	learner  round.Learner
-	unsaved  bool        // the lock has fixes that were learnt from remembered failures
-	missed   []cache.Key // keys of blocks that were looked up before members were dropped
-	usedUp   usedUp      // by waves of this process
-	partial  bool        // the last plan leaves out nodes that wait for another machine
+	unsaved  bool           // the lock has fixes that were learnt from remembered failures
+	missed   []cache.Key    // keys of blocks that were looked up before members were dropped
+	looks    map[string]int // by group: the blocks of its last look
+	usedUp   usedUp         // by waves of this process
+	partial  bool           // the last plan leaves out nodes that wait for another machine
 }
 
 // newProject returns a project whose files are not evaluated yet.
@@ -81,6 +82,7 @@ func newProject(o Options, f *tasks.Facts) *Project {
 	return &Project{
 		Options: o, Drawing: &tasks.Drawing{Facts: f}, next: tasks.NewChoice(),
 		learner: round.Learner{Lock: f.Lock, Logs: logs(f)},
+		looks:   map[string]int{},
 		usedUp:  usedUp{map[cache.Key]journal.Attempt{}, map[string]int{}},
 	}
 }
@@ -191,10 +193,11 @@ func (p *Project) Unlike(o PlanOptions) error {
 	if p.recalled != nil {
 		return nil // nothing differed when it was remembered
 	}
+	exclude := p.excluded(o.Exclude)
 	return p.Differ(func(g *tasks.Group) bool { // whether it may be measured
 		return slices.ContainsFunc(g.Trials, func(t group.Block) bool {
 			at := t.At.String()
-			return (o.Target == nil || o.Target(at)) && (o.Exclude == nil || !o.Exclude(at))
+			return (o.Target == nil || o.Target(at)) && (exclude == nil || !exclude(at))
 		})
 	})
 }
@@ -224,6 +227,21 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 	}
 }
 
+// Judged plans how everything stands by the last look at each group, for an apply that was ended before the next look:
+// blocks that were measured since are not judged yet.
+func (p *Project) Judged(ctx context.Context) (*engine.Plan, error) {
+	o := PlanOptions{AsIs: true}
+	if _, err := p.Plan(ctx, o); err != nil {
+		return nil, err
+	}
+	maps.Copy(p.next.Blocks, p.looks)
+	graph, err := p.draw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewPlan(ctx, graph, p.planOptions(o))
+}
+
 // another reports whether what is stored asks for another round than that of a plan.
 func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions) (bool, error) {
 	r := round.Round{Stored: p.Stored(whole), Next: &p.next}
@@ -232,6 +250,7 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 	}
 	changed, err := r.Adapt(ctx)
 	p.missed = append(p.missed, r.Missed...)
+	maps.Copy(p.looks, r.Looks)
 	if changed || err != nil {
 		return true, err
 	}
@@ -284,7 +303,7 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	if o.Target == nil && o.Exclude == nil && len(failed)+len(waits) == 0 {
 		return whole, nil
 	}
-	part, err := whole.Graph.Subset(o.Target, o.Exclude)
+	part, err := whole.Graph.Subset(o.Target, p.excluded(o.Exclude))
 	if err == nil && len(waits) > 0 {
 		part, err = part.Subset(nil, func(address string) bool { return waits[address] != "" })
 	}
@@ -335,7 +354,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	}
 	return engine.PlanOptions{
 		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(own),
-		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given,
+		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
 			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc",

@@ -186,8 +186,7 @@ func says(text, words string) bool {
 // noSpace is how engines say that their disk is full.
 const noSpace = "no space left on device|disk quota exceeded"
 
-// noGPUs is how engines say that they have no NVIDIA devices for containers: by NVIDIA's runtime, or by the Container
-// Device Interface.
+// noGPUs is how engines say that they have no NVIDIA devices for containers: by NVIDIA's runtime, or by CDI.
 const noGPUs = `capabilities: [[gpu]]|device driver "cdi"|CDI device injection failed|CDI devices nvidia.com/gpu|` +
 	"GPU vendor from CDI|AMD CDI spec"
 
@@ -205,6 +204,7 @@ func (e *Engine) NoGPUs() error {
 // meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
 var meanings = []meaning{
 	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
+	{"there is no /dev/nvidiactl", failure.Infra, "load NVIDIA's driver on the node (nvidia-modprobe)"},
 	{"Apptainer cannot do that", failure.Infra, "run it where there is Docker: see docs/cluster.md"},
 	{"No such image", failure.Infra, "it was removed from the engine meanwhile: apply again"},
 	{noGPUs, failure.Infra,

@@ -134,7 +134,7 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 		}
 		return pin, nil
 	}
-	if !IsNoImage(err) || !ok {
+	if _, away := errors.AsType[*Unavailable](err); !IsNoImage(err) && !away || !ok {
 		return Pin{}, err
 	}
 	p, err := e.platform(ctx)

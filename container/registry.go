@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,13 +163,16 @@ type platform struct {
 	insecure          func(host string) bool // it speaks plain HTTP with this registry
 }
 
-// platform asks the engine. It names architectures as the kernel does, images name them as Go does.
+// platform asks the engine, which names architectures as the kernel does; images name them as Go does. Without an
+// engine, it is that of this machine.
 func (e *Engine) platform(ctx context.Context) (platform, error) {
 	info, err := call(ctx, e, "ask the container engine who it is",
 		func(ctx context.Context, a *api) (system.Info, error) {
 			return a.Info(ctx)
 		})
-	if err != nil {
+	if _, away := errors.AsType[*Unavailable](err); away {
+		info.OSType, info.Architecture = "linux", runtime.GOARCH
+	} else if err != nil {
 		return platform{}, err
 	}
 	p := platform{os: info.OSType, arch: info.Architecture}
@@ -187,10 +191,7 @@ func (e *Engine) platform(ctx context.Context) (platform, error) {
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			bare = h
 		}
-		if bare == "localhost" {
-			return true
-		}
-		if ip, err := netip.ParseAddr(strings.Trim(bare, "[]")); err == nil && ip.IsLoopback() {
+		if at, err := netip.ParseAddr(strings.Trim(bare, "[]")); bare == "localhost" || err == nil && at.IsLoopback() {
 			return true
 		}
 		if info.RegistryConfig == nil {
@@ -201,9 +202,7 @@ func (e *Engine) platform(ctx context.Context) (platform, error) {
 		}
 		ip := net.ParseIP(bare)
 		return ip != nil && slices.ContainsFunc(info.RegistryConfig.InsecureRegistryCIDRs,
-			func(n *registry.NetIPNet) bool {
-				return n != nil && (*net.IPNet)(n).Contains(ip)
-			})
+			func(n *registry.NetIPNet) bool { return n != nil && (*net.IPNet)(n).Contains(ip) })
 	}
 	return p, nil
 }

@@ -72,7 +72,8 @@ func (r *run) launch(s *Step, lease *device.Lease, leave []func()) {
 	})
 	if len(a.Devices) > 0 || len(lease.Ports) > 0 {
 		r.emit(Event{Type: LeaseGranted, Address: n.Address, Attempt: a.Number,
-			Data: map[string]any{"devices": a.Devices, "ports": lease.Ports, "cpus": lease.CPUs}})
+			Data: map[string]any{"devices": append([]string{}, a.Devices...), "ports": append([]int{}, lease.Ports...),
+				"cpus": lease.CPUs}})
 	}
 	r.quiet = lease.Quiet
 	work := func() {

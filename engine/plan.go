@@ -47,6 +47,7 @@ type PlanOptions struct {
 	RetryFailed bool                          // run nodes with remembered failures again
 	AsIs        bool                          // keep failures that an apply would try again: for showing only
 	GaveUp      map[cache.Key]journal.Attempt // failures that stand, and that the journal does not remember
+	Apart       bool                          // an address had other work before: no reason compares with that
 	Terms       Terms
 }
 
@@ -307,7 +308,7 @@ func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 		if last.Key == s.Key {
 			return "its result is no longer in the store"
 		}
-		if old, err := peek.Get(ctx, p.Store, last.Key); err == nil && old.Dir != "" {
+		if old, err := peek.Get(ctx, p.Store, last.Key); !p.Apart && err == nil && old.Dir != "" {
 			return cache.Explain(old.Text, s.Text)
 		}
 	}

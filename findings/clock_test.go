@@ -28,6 +28,15 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 		Match: "^latency: ([0-9.]+)", Unit: "s", Better: "lower"}}}
 	timed := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)",
 		Unit: "items/s", Better: "higher"}, {Name: "benchmark_duration", Match: "^took: ([0-9.]+)", Unit: "s"}}}
+	offline := func(primary string) hclspec.Metrics { return hclspec.Metrics{Primary: primary, Format: "vllm"} }
+	iteration := func(latency float64) func(float64) string {
+		return func(n float64) string { return fmt.Sprintf("Avg latency: %f seconds\n", latency*(1+n/10)) }
+	}
+	rates := func(requests, tokens float64) func(float64) string {
+		return func(n float64) string {
+			return fmt.Sprintf("Throughput: %f requests/s, %f tokens/s\n", requests+n, tokens+40*n)
+		}
+	}
 	says := func(latency float64) func(float64) string {
 		return func(n float64) string { return fmt.Sprintf("latency: %f\n", latency*(1+n/10)) }
 	}
@@ -44,6 +53,16 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 		noise      float64    // of that
 		want       string
 	}{
+		"an offline latency": {offline("latency_avg"), iteration(0.5), iteration(0.25),
+			[2]float64{12, 12}, 0.3, "work 2.5 s f"},
+		"such a one, and true": {offline("latency_avg"), iteration(0.5), iteration(0.25),
+			[2]float64{12, 9.5}, 0.3, ""},
+		"an offline throughput": {offline("request_throughput"), rates(10, 400), rates(20, 800),
+			[2]float64{12, 12}, 0.3, "work 1.5 s f"},
+		"that, and true": {offline("request_throughput"), rates(10, 400), rates(20, 800),
+			[2]float64{12, 10.5}, 0.3, ""},
+		"tokens that are made up": {offline("total_token_throughput"), rates(10, 400), rates(10, 800),
+			[2]float64{12, 12}, 0.3, "work 1.5 s f"},
 		"honest": {throughput, func(n float64) string {
 			return table(1000, 10+n)
 		}, func(n float64) string { return table(1000, 8+n) }, [2]float64{12, 10}, 0.3, ""},
@@ -112,6 +131,10 @@ func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := contestOf(tt.metrics)
+			for i := range c.Groups[0].Members {
+				c.Groups[0].Members[i].Bench.Command = hclspec.Command{Argv: []hclspec.Text{{{Literal: "bench"}},
+					{{Literal: "--num-prompts=30"}}, {{Literal: "--num-iters"}}, {{Literal: "10"}}}}
+			}
 			swing := func(block int) float64 { return float64((block*5)%7-3) / 3 } // of both sides, in another order
 			ends := printed(t, c, func(member string, block int) string {
 				if member == "base" {

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/internal/words"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/findings/rule"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -29,6 +29,15 @@ func measuredBy(s *group.Standing) methodology.Description {
 	}
 	return methodology.Description{Fields: append(fields, methodology.Field{Name: "hardware",
 		Value: strings.Join(s.Hardware(), "; ")})}
+}
+
+// Fields are the names by which a user may let something differ, sorted: sorts of fields of a methodology, and counts
+// and settings that outputs state. A field with a longer name is let differ by its whole name, too.
+func Fields() []string {
+	names := slices.Concat(methodology.Sorts(), stated.Settings(), []string{"successful_requests", "failed_requests",
+		"total_input_tokens", "total_output_tokens"}) // as sample.Counts has them
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was
@@ -66,7 +75,7 @@ func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.
 // another model, or ask at another rate. It returns why the numbers may not be compared, or the labels of what the user
 // lets differ.
 func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats.Caveat) {
-	stated := func(side *group.Standing) (names []string, of map[int]map[string]string) {
+	settings := func(side *group.Standing) (names []string, of map[int]map[string]string) {
 		of = map[int]map[string]string{}
 		for _, e := range side.Evidence {
 			of[e.Block] = e.Settings
@@ -74,12 +83,12 @@ func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats
 		}
 		return names, of
 	}
-	ownNames, own := stated(s)
-	names, theirs := stated(base)
+	ownNames, own := settings(s)
+	names, theirs := settings(base)
 	names = append(names, ownNames...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if metrics.Amount(name) && varies(name, theirs) {
+		if stated.Amount(name) && varies(name, theirs) {
 			continue
 		}
 		diff := settingDiffers(name, own, s, theirs, base)

@@ -105,6 +105,7 @@ func (c *Case) qualify(
 			row.Caveats = append(row.Caveats, history(row.Attempts, s, base)...)
 			row.Caveats = append(row.Caveats, shared(s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Clock(row, s, base)...)
+			row.Caveats = append(row.Caveats, doubt.Streams(row, s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Servers(s, base)...)
 		}
 	}

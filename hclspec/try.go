@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,9 +11,10 @@ import (
 
 // Try is a candidate that no file declares: a commit of the file as its baseline is measured, with other code.
 type Try struct {
-	Commit string // name
-	Rev    string // 40 digits; empty: the baseline's
-	Patch  string // path of a file, absolute or relative to the project's directory; empty: none
+	Commit  string // name
+	Rev     string // 40 digits; empty: the baseline's
+	Patch   string // path of a file, absolute or relative to the project's directory; empty: none
+	NoPatch string // why there is nothing to measure; empty: there is
 }
 
 // Tried names the compare and the variant of a Try, and stands behind the name of its benchmark.
@@ -31,10 +33,8 @@ func (l *loader) addTry(set *candidateSet, c Commit, variants []variantReader, c
 	out := base
 	out.Variant, out.Baseline = tryVariant(variants), false
 	out.Key = c.Name + "/" + out.Variant
-	out.Patch, out.NoPatch = t.Patch, ""
-	if t.Rev != "" {
-		out.Rev = t.Rev
-	}
+	out.Patch, out.NoPatch = t.Patch, t.NoPatch
+	out.Rev = cmp.Or(t.Rev, out.Rev)
 	source, patch := cty.NullVal(cty.String), cty.NullVal(cty.String)
 	if c.Repo != (Address{}) {
 		out.Source = Address{Kind: "source", Name: c.Repo.Name, Key: out.Key, Keyed: true}
@@ -124,7 +124,7 @@ func (s *Spec) OnlyTry(benchmark, commit string) (*Spec, error) {
 		}
 	}
 	own.Compares = []Compare{rules}
-	own.Try = &Try{Commit: commit, Rev: tried.Rev, Patch: tried.Patch}
+	own.Try = &Try{Commit: commit, Rev: tried.Rev, Patch: tried.Patch, NoPatch: tried.NoPatch}
 	return &own, nil
 }
 

@@ -11,11 +11,12 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/image/left"
 	"github.com/benchgraph/benchgraph/shell"
 )
 
 // File is what an image node leaves: what the image is, since the image itself lies in the engine.
-const File = "image.json"
+const File = left.File
 
 // Record is what is known of an image that an image node made.
 type Record struct {
@@ -42,7 +43,7 @@ func Read(e cache.Entry) (*Record, error) {
 		return nil, fmt.Errorf("%s: %w", File, err)
 	}
 	if rec.ID == "" {
-		return nil, errors.New(File + ": has no image ID")
+		return nil, errors.New("its record names no image of the engine")
 	}
 	return rec, nil
 }

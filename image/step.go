@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image/room"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -60,7 +60,7 @@ func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.sh.Cures = func() []metrics.Rule { return fix.Detectors(t.Cures, t.Fixes) }
+	m.sh.Cures = func() []classify.Rule { return fix.Detectors(t.Cures, t.Fixes) }
 	switch base := t.Spec.Base; {
 	case t.Spec.Build != nil:
 		err = m.build(ctx)

@@ -1,13 +1,7 @@
 package metrics
 
 import (
-	"fmt"
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
 func TestBetter(t *testing.T) {
@@ -52,27 +46,6 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-func TestUnitsHaveOneSpelling(t *testing.T) {
-	for unit, want := range map[string]string{
-		"requests per second": "req/s", "requests/sec": "req/s", "tokens/s": "tok/s", "msec": "ms", "seconds": "s",
-		"µs":           "us",
-		"Items/second": "Items/s", "ns/op": "ns/op", "B/op": "B/op", "rps": "req/s", "widgets": "widgets",
-		" KB/sec ": "KB/s", "": "",
-	} {
-		if got := units.Canonical(unit); got != want || units.Canonical(got) != got {
-			t.Errorf("%q: %q, want %q", unit, got, want)
-		}
-	}
-	for path, want := range map[string]string{
-		"a.latency_ms": "ms", "ms": "", "a.p50": "", "requests_per_second": "req/s", "ALL.Ops/sec": "ops/s",
-		"x.qps": "req/s", "used_bytes": "B", "heads_per_layer": "",
-	} {
-		if got := pathUnit(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
-	}
-}
-
 func TestFind(t *testing.T) {
 	samples := []Sample{{Metric: "Key ns/op"}, {Metric: "ns/op"}, {Metric: "set_requests_per_second"}, {Metric: "a-b"},
 		{Metric: "a b"}}
@@ -88,49 +61,17 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	have := []string{"Successful requests", "Output token throughput (tok/s)", "Total Token throughput (tok/s)",
-		"Mean TTFT (ms)", "work done", "work done"}
-	for want, first := range map[string]string{
-		"output_token_throughput": "Output token throughput (tok/s)",
-		"token_total_throughput":  "Total Token throughput (tok/s)",
-		"ttft_mean":               "Mean TTFT (ms)",
-		"wrok_done":               "work done",
-		"":                        "",
+func TestVanished(t *testing.T) {
+	for _, c := range []struct {
+		value    float64
+		unit     string
+		vanished bool
+	}{
+		{0, "us", true}, {0, "seconds", true}, {1e-320, "ms", true}, {0, "ns/op", true}, {1e-9, "s", false},
+		{0, "tok/s", false}, {0, "B", false}, {0, "allocs/op", false}, {0, "", false}, {0, "ms/s", false},
 	} {
-		got := Nearest(want, have, 3)
-		if len(got) != 3 || first != "" && got[0] != first {
-			t.Errorf("%s: %q", want, got)
+		if got := (Sample{Metric: "m", Value: c.value, Unit: c.unit}).Vanished(); (got != "") != c.vanished {
+			t.Errorf("%g %s: %q", c.value, c.unit, got)
 		}
-	}
-	if got := Nearest("a", have, 10); len(got) != 5 {
-		t.Errorf("%q", got)
-	}
-	if got := Nearest("a", nil, 3); len(got) != 0 {
-		t.Errorf("%q", got)
-	}
-}
-
-// What stands before a number is a label; times, addresses and the like are not.
-func TestLabels(t *testing.T) {
-	p := custom1(t, Definition{Name: "missing", Match: "(nowhere)"})
-	text := strings.Join([]string{
-		"work done: 12.5 items/s", "Request throughput (req/s):              1.64", "INFO 05-04 16:48:47 started",
-		"listening on 127.0.0.1:8000",
-		"p50=0.1, p99 = 2 msec", "wall clock   12.5 s", "finished in 3 steps of many kinds", "{\"json_key\": 3}",
-		"work done: 13",
-		"time 12:00:01 rate: -5", strings.Repeat("x", 200) + ": 3", "http://host:80/", "value=x",
-	}, "\n")
-	want := []string{"work done", "Request throughput (req/s)", "p50", "p99", "wall clock", "json_key",
-		"time 12:00:01 rate"}
-	if d := cmp.Diff(want, parse(t, p, text).Labels); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-	var many strings.Builder
-	for i := range 1000 {
-		fmt.Fprintf(&many, "label%d: 1\n", i)
-	}
-	if n := len(parse(t, p, many.String()).Labels); n != maxLabels {
-		t.Error(n)
 	}
 }

@@ -1,37 +1,12 @@
-// Package metrics reads numbers and failures from what benchmarks print.
-//
-// A [Parser] turns the output of one run into samples, one for each metric. The names of the metrics are:
-//
-//   - vllm and sglang: request_throughput, ttft_p99, latency_avg, … with one unit each, whatever the version prints.
-//     All names stand in docs/formats.md. An output of a part of the requests has a Failure.
-//   - gobench (go test -bench): "Decode/text ns/op", the name without Benchmark and without the -N that all lines
-//     share, a space, and the unit as printed. Several lines of one benchmark (-count) are one sample, their arithmetic
-//     mean. A name that several packages have is preceded by its package and a dot. The unit alone, "ns/op", is the
-//     geometric mean over the benchmarks that print it, which is the benchmark's own value when there is one.
-//   - redis (redis-benchmark): set_requests_per_second, and set_latency_avg, _min, _p50, _p95, _p99, _max as far as
-//     printed. The remark in "LRANGE_100 (first 100 elements)" is left out, unless two tests would then share a name.
-//     The name without the test, requests_per_second, is again the geometric mean over the tests.
-//   - redis (memtier_benchmark): sets_, gets_, totals_ and so on with ops_per_second, hits_per_second,
-//     misses_per_second, kb_per_second, latency_avg, latency_p50, latency_p99, latency_p99.9. Of several runs, the
-//     average counts.
-//   - hyperfine, pytest, pyperf, googlebench: "NAME time_mean", "NAME real_time" and so on; time_mean alone is the
-//     geometric mean over all, or the only one. aiperf: the names of vllm.
-//   - json: the path of every number in the last document, "results.0.p99".
-//   - metrics of one's own ([NewCustom]): the name that the definition gives.
-//
-// A geometric mean over several benchmarks exists only where all values are positive, and two such means may be
-// compared only when they are over the same benchmarks.
-//
-// Output is hostile: memory is bounded, control characters and escape sequences are removed, a carriage return starts
-// a new line, and what is no finite number is a warning and not a sample. Package number decides what a number is. When
-// a metric is printed twice with different values, or once as a number and once as something else, the last number
-// counts, with a warning and a doubt.
+// Package metrics holds the numbers that benchmarks print. A [Parser] turns the output of one run into samples, one for
+// each metric; package formats has the parsers.
 package metrics
 
 import (
-	"fmt"
 	"io"
-	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
 // Sample is one number as it was printed.
@@ -67,12 +42,12 @@ type Warning struct {
 
 // Result is what a Parser read from one run's output.
 type Result struct {
-	Format   string    // format and mode: vllm-serving, gobench, redis-benchmark, …; empty: none was recognised
-	Samples  []Sample  // in the order of the output, means last; one for each metric
-	Warnings []Warning // at most 101
-	Labels   []string  // the metrics, then the labels that stood before numbers; at most 200
-	Failure  *Match    // why this is no valid result of a whole run; nil: nothing says so
-	Stated   Stated    // set by whoever reads the other outputs of the run, too, and by no Parser
+	Format   string           // format and mode: vllm-serving, gobench, redis-benchmark, …; empty: none is known
+	Samples  []Sample         // in the order of the output, means last; one for each metric
+	Warnings []Warning        // at most 101
+	Labels   []string         // the metrics, then the labels that stood before numbers; at most 200
+	Failure  *classify.Match  // why this is no valid result of a whole run; nil: nothing says so
+	Stated   stated.Statement // set by whoever reads the other outputs of the run, too, and by no Parser
 
 	// Doubts holds, by metric, why the output does not say one value of it: it has several ones, or one that nobody can
 	// read. A sample of such a metric must not decide anything. The texts are those of warnings.
@@ -92,34 +67,4 @@ type Output struct {
 // Output without any number is a Result without samples.
 type Parser interface {
 	Parse(out Output) (Result, error)
-}
-
-// Formats are the names of the formats, in the order in which they are told to people.
-func Formats() []string {
-	return []string{
-		"auto", "vllm", "sglang", "aiperf", "gobench", "redis", "hyperfine", "pytest", "pyperf", "googlebench", "json",
-		"regex",
-	}
-}
-
-// Lookup returns the parser of a format, one of Formats. The error of a format that needs definitions (regex) or that
-// does not exist says so.
-func Lookup(format string) (Parser, error) {
-	switch format {
-	case "auto":
-		return auto{}, nil
-	case "gobench":
-		return gobench{}, nil
-	case "redis":
-		return redis{}, nil
-	case "json":
-		return jsonLeaves{}, nil
-	case "aiperf", "hyperfine", "pytest", "pyperf", "googlebench":
-		return documentParser{format}, nil
-	case "regex":
-		return nil, fmt.Errorf("format regex: nothing to read: declare a metric block with match")
-	case "vllm", "sglang":
-		return inference{format}, nil
-	}
-	return nil, fmt.Errorf("format %q: unknown; one of %s", format, strings.Join(Formats(), ", "))
 }

@@ -16,23 +16,23 @@ import (
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/needtest"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/packs"
 )
 
-func rules(t testing.TB) []metrics.Rule {
+func rules(t testing.TB) []classify.Rule {
 	t.Helper()
 	all, err := packs.Rules()
 	if err != nil || len(all) < 80 {
 		t.Fatal(len(all), err)
 	}
-	var out []metrics.Rule
+	var out []classify.Rule
 	for _, f := range all {
 		pattern, err := f.Pattern()
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, metrics.Rule{Rule: f, Pattern: pattern})
+		out = append(out, classify.Rule{Rule: f, Pattern: pattern})
 	}
 	return out
 }
@@ -98,7 +98,7 @@ func TestEveryRuleExplainsItsLines(t *testing.T) {
 		}
 		first := unseen[name]
 		delete(unseen, name)
-		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == name })
+		i := slices.IndexFunc(all, func(r classify.Rule) bool { return r.Name == name })
 		if i < 0 {
 			t.Errorf("no rule %s", name)
 			continue
@@ -108,7 +108,7 @@ func TestEveryRuleExplainsItsLines(t *testing.T) {
 			stages = append(stages, all[i].Stages[0])
 		}
 		for _, stage := range stages {
-			m, ok, err := metrics.Classify(all, stage, strings.NewReader("INFO before\n"+line+"\nINFO after\n"))
+			m, ok, err := classify.Log(all, stage, strings.NewReader("INFO before\n"+line+"\nINFO after\n"))
 			if err != nil || !ok || m.Rule != name || m.Line != 2 {
 				t.Errorf("%s in %q: %q is explained by %q (%v, %v)", name, stage, line, m.Rule, ok, err)
 			}
@@ -133,7 +133,7 @@ func TestLogs(t *testing.T) {
 		}
 		defer f.Close()
 		want, _, _ := strings.Cut(filepath.Base(log), ".")
-		m, ok, err := metrics.Classify(all, "", f)
+		m, ok, err := classify.Log(all, "", f)
 		if err != nil || m.Rule != want && (ok || want != "none") {
 			t.Errorf("%s: %q, %v: %s", log, m.Rule, err, m.Evidence)
 		}
@@ -156,7 +156,7 @@ func BenchmarkClassify(b *testing.B) {
 	}
 	b.SetBytes(int64(log.Len()))
 	for b.Loop() {
-		if m, ok, err := metrics.Classify(all, "", bytes.NewReader(log.Bytes())); ok || err != nil {
+		if m, ok, err := classify.Log(all, "", bytes.NewReader(log.Bytes())); ok || err != nil {
 			b.Fatal(m, err)
 		}
 	}

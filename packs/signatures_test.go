@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/internal/needtest"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 )
 
 // signature is a line that an engine prints when something fails, and the rule that must explain it.
@@ -38,9 +38,9 @@ func signatures(t testing.TB) []signature {
 }
 
 // explain classifies a log with all rules.
-func explain(t testing.TB, all []metrics.Rule, log string) metrics.Match {
+func explain(t testing.TB, all []classify.Rule, log string) classify.Match {
 	t.Helper()
-	m, _, err := metrics.Classify(all, "", strings.NewReader(log))
+	m, _, err := classify.Log(all, "", strings.NewReader(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestSignatures(t *testing.T) {
 		"above. Failed core proc(s): {}\n" +
 		"Traceback (most recent call last):\n  File \"/x.py\", line 3, in <module>\nRuntimeError: it failed\n"
 	for n, s := range signatures(t) {
-		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == s.rule })
+		i := slices.IndexFunc(all, func(r classify.Rule) bool { return r.Name == s.rule })
 		if i < 0 || string(all[i].Class) != s.class || len(all[i].Stages) > 0 && all[i].Stages[0] != s.stage {
 			t.Errorf("%s: %s is %+v, want class %s and stage %s first", s.id, s.rule, all[max(i, 0)], s.class, s.stage)
 			continue
@@ -101,7 +101,7 @@ func TestBrokenLines(t *testing.T) {
 		if slices.Contains(short, s.rule) || strings.HasPrefix(s.line, "WARNING") {
 			continue
 		}
-		i := slices.IndexFunc(all, func(r metrics.Rule) bool { return r.Name == s.rule })
+		i := slices.IndexFunc(all, func(r classify.Rule) bool { return r.Name == s.rule })
 		at := all[i].Pattern.FindStringIndex(s.line)
 		for cut := max(at[0]+4, 44); cut < at[1]-3; cut += 5 {
 			for _, prefix := range []string{"", "(EngineCore pid=187) ERROR 06-30 13:53:19 [core.py:515] ",

@@ -18,7 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/remote/detach"
 	"github.com/benchgraph/benchgraph/remote/objects"
 )
@@ -345,11 +345,11 @@ func (p *printed) Write(text []byte) (int, error) {
 }
 
 // lastLine returns the last line; "" if there is none.
-func (p *printed) lastLine() string { return metrics.LastLine(bytes.NewReader(p.end)) }
+func (p *printed) lastLine() string { return lines.Last(bytes.NewReader(p.end)) }
 
 // before returns the last line before the last mark.
 func (p *printed) before(mark string) string {
-	return metrics.LastLine(bytes.NewReader(p.end[:max(0, bytes.LastIndex(p.end, []byte(mark)))]))
+	return lines.Last(bytes.NewReader(p.end[:max(0, bytes.LastIndex(p.end, []byte(mark)))]))
 }
 
 // takeTranscript takes over what the worker of a job has run.

@@ -100,7 +100,7 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 	asks := n.Resources
 	limits := &limits{declared: declared.Timeouts(spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
-	n.Lacks, n.Checks = nil, nil                         // those are of this machine
+	n.Lacks, n.Checks, n.Spans = nil, nil, nil           // those are of this machine
 	if !x.Kind.Alike && spec.Absolute.Some() {
 		n.Lacks = func() string { return x.lacks(spec, n) }
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"path/filepath"
 	"time"
 
 	"github.com/docker/go-units"
@@ -61,10 +61,10 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// written returns how much the files of the attempt take on the disk.
+// written returns how much the files of the commands take on the disk: those of the environment, which is the attempt's
+// or that of one of its members, and what lies beside $OUT, where a member's further output is.
 func (s *Shell) written() (int64, error) {
-	dirs := []string{s.env.Work, s.env.Scratch}
-	return fs.Usage(slices.Compact(dirs)...)
+	return fs.Usage(s.env.Work, s.env.Scratch, filepath.Dir(s.out))
 }
 
 func (s *Shell) freeDisk() int64 {

@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sh"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/output"
 )
@@ -218,11 +218,11 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 // told is a command as the log shows it. Each of its further lines is marked, so that none is taken for output.
 func told(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
 
-func (s *Shell) classify(stage string, o *output.Kept, rules []metrics.Rule) (metrics.Match, bool, error) {
+func (s *Shell) classify(stage string, o *output.Kept, rules []classify.Rule) (classify.Match, bool, error) {
 	f, err := o.Open()
 	if err != nil {
-		return metrics.Match{}, false, err
+		return classify.Match{}, false, err
 	}
 	defer f.Close()
-	return metrics.Classify(rules, stage, f)
+	return classify.Log(rules, stage, f)
 }

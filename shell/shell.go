@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/output"
@@ -63,13 +63,14 @@ type Mount struct {
 
 // Shell runs the commands of one node in one place, with a clean environment.
 type Shell struct {
-	Secrets workdir.Secrets       // what the commands see, and nobody else
-	Cures   func() []metrics.Rule // what is looked for in the output of a failed command before all else
+	Secrets workdir.Secrets        // what the commands see, and nobody else
+	Cures   func() []classify.Rule // what is looked for in the output of a failed command before all else
 
 	config Config
 	env    *engine.Env
 	path   func(hclspec.Address) string // of what texts refer to
 	dir    string                       // working directory
+	out    string                       // $OUT, on the host
 	limits hclspec.Limits               // of the commands, and of what the attempt may write
 	keyed  bool                         // the limits are part of the node's key
 	vars   map[string]string            // what the commands see beside PATH, HOME and LANG
@@ -94,8 +95,8 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 		}
 	}
 	c.Host, c.Containers = notes.Executor(c.Host), notes.Executor(c.Containers)
-	s := &Shell{config: c, env: env, path: r.Paths(env), dir: at.Dir, limits: at.Limits, keyed: at.Keyed}
-	s.Cures = func() []metrics.Rule { return nil }
+	s := &Shell{config: c, env: env, path: r.Paths(env), dir: at.Dir, out: at.Out, limits: at.Limits, keyed: at.Keyed}
+	s.Cures = func() []classify.Rule { return nil }
 	s.vars = map[string]string{"OUT": at.Out, "SRC": at.Dir, "SITE": at.Dir, "CUDA_VISIBLE_DEVICES": devices(env)}
 	if env.Lease != nil && len(env.Lease.Ports) > 0 {
 		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])

@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/executortest"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/input"
@@ -189,8 +189,8 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sh.Cures = func() []metrics.Rule {
-					return []metrics.Rule{{Rule: failure.Rule{Name: "fix.header", Class: failure.Fixable},
+				sh.Cures = func() []classify.Rule {
+					return []classify.Rule{{Rule: failure.Rule{Name: "fix.header", Class: failure.Fixable},
 						Pattern: regexp.MustCompile("no header")}}
 				}
 				err = sh.Run(t.Context(), "run", words("run"), time.Minute, nil)

@@ -1,6 +1,9 @@
 package stats
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Kinds of caveats.
 const (
@@ -56,6 +59,13 @@ type Attempts struct {
 	Retried  int     `json:"retried"`  // attempts that followed a voided one
 	Replaced int     `json:"replaced"` // results that a later attempt replaced, on request
 	Causes   []Cause `json:"causes"`   // of what was voided and of what was replaced after a failure
+}
+
+// MarshalJSON writes an empty list of causes for a missing one.
+func (a Attempts) MarshalJSON() ([]byte, error) {
+	type plain Attempts
+	a.Causes = append([]Cause{}, a.Causes...)
+	return json.Marshal(plain(a))
 }
 
 // Cause counts the attempts that one variant lost in one way.

@@ -66,12 +66,24 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 	if row.Caveats == nil {
 		row.Caveats = []Caveat{}
 	}
-	if row.Attempts != nil && row.Attempts.Causes == nil {
-		attempts := *row.Attempts
-		attempts.Causes = []Cause{}
-		row.Attempts = &attempts
-	}
 	return json.Marshal(row)
+}
+
+// Fields are the row's JSON as an event has it: without settle, which is estimated at the end, and with of, the most
+// blocks that may be measured; nil: not known.
+func (c Comparison) Fields() (fields map[string]any, err error) {
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		return nil, err
+	}
+	delete(fields, "settle")
+	if fields["of"] = nil; len(c.Looks) > 0 {
+		fields["of"] = slices.Max(c.Looks)
+	}
+	return fields, nil
 }
 
 // subject is what has exactly one outcome. A candidate that a compare measures with two benchmarks is two subjects.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -20,7 +19,6 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -42,7 +40,7 @@ type canary struct {
 	spec   *hclspec.Canary
 	t      *trialTask
 	env    *engine.Env
-	place  canaryPlace
+	place  sample.CanaryPlace
 	record sample.Canary
 	begun  bool // it ran before a member
 }
@@ -53,7 +51,7 @@ func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 	if spec == nil {
 		return nil
 	}
-	return &canary{spec: spec, t: t, env: env, place: placeOf(t.group, in)}
+	return &canary{spec: spec, t: t, env: env, place: sample.CanaryPlaceOf(t.group, in)}
 }
 
 // trusted is the member in whose place a canary runs: the baseline, which no patch has changed.
@@ -110,7 +108,7 @@ func (c *canary) after(ctx context.Context) (err error) {
 	for _, r := range c.record.Between {
 		values = append(values, r.Value)
 	}
-	c.t.p.canaries.note(c.place, c.t.at, values)
+	c.t.p.canaries.Note(c.place, c.t.at, values)
 	if g := c.t.p.GPUs; g != nil {
 		g.Trust(c.env.Lease.GPUs)
 	}
@@ -119,7 +117,7 @@ func (c *canary) after(ctx context.Context) (err error) {
 
 // judge holds a run against those of the blocks of the group that count and ran on the same devices.
 func (c *canary) judge(r sample.CanaryRun) error {
-	usual, blocks := c.t.p.canaries.usual(c.place, c.t.at)
+	usual, blocks := c.t.p.canaries.Usual(c.place, c.t.at)
 	if blocks >= fewestBlocks && off(r.Value, usual, c.spec.Tolerance) {
 		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.record.Figure(r.Value),
 			c.record.Figure(usual), blocks, sample.Change(r.Value, usual))
@@ -179,7 +177,7 @@ func (c *canary) run(ctx context.Context, name string) (sample.CanaryRun, error)
 	case err != nil:
 		return r, err
 	}
-	s, err := canaryValue(c.spec, out)
+	s, err := sample.CanaryValue(c.spec, out)
 	if err != nil {
 		return r, c.failed("nothing was measured: the canary ran, but "+err.Error(), "",
 			"correct match or json in the canary; its output is in the log")
@@ -196,10 +194,15 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 		return err
 	}
 	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
-	l := &lifecycle{t: c.t, env: c.env, m: m, out: out}
+	env, end, err := workdir.Apart(c.env, name)
+	if err != nil {
+		return err
+	}
+	defer end()
+	l := &lifecycle{t: c.t, env: env, m: m, out: out}
 	transcript.Of(c.env).Section(c.t.at.String(), name, false)
 	l.progress(name)
-	sh, err := l.enter(ctx, filepath.Join(c.env.Work, name), sample.OutDir, m.Bench.Client,
+	sh, err := l.enter(ctx, filepath.Join(env.Work, name), sample.OutDir, m.Bench.Client,
 		cmp.Or(m.client, m.Bench.Image))
 	if err != nil {
 		return err
@@ -209,74 +212,10 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 		return err
 	}
 	ran := errors.Join(sh.Run(ctx, "run", c.spec.Command, c.spec.Timeout, stdout), stdout.Close())
-	if err := workdir.Admit(ctx, c.env, out, name, sh.Secrets); err != nil {
+	if err := workdir.Admit(ctx, c.env, out, name, sh.Secrets, len(c.t.members)); err != nil {
 		return sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(out)))
 	}
 	return sh.Secrets.Conceal(ran)
-}
-
-// canaryValue reads the number of a canary from its raw output.
-func canaryValue(spec *hclspec.Canary, dir string) (metrics.Sample, error) {
-	result, err := sample.Read(hclspec.Metrics{Custom: []hclspec.Metric{spec.Metric}}, spec.Command, dir)
-	if err != nil {
-		return metrics.Sample{}, err
-	}
-	s, ok := metrics.Find(result.Samples, spec.Metric.Name)
-	switch {
-	case !ok:
-		return s, errors.New("its number is not in the output")
-	case !(s.Value > 0) || math.IsInf(s.Value, 0):
-		return s, fmt.Errorf("its number is %g, and must be positive", s.Value)
-	}
-	return s, nil
-}
-
-// canaryPlace is where canaries run that are held against each other.
-type canaryPlace struct {
-	group, host string
-	devices     string // UUIDs, sorted
-}
-
-func placeOf(group string, in machine.Instance) canaryPlace {
-	return canaryPlace{group, in.Host, strings.Join(slices.Sorted(slices.Values(in.UUIDs)), " ")}
-}
-
-// canaries are the numbers of canaries in blocks that count, by the addresses of their trials. It is safe for
-// concurrent use.
-type canaries struct {
-	mu sync.Mutex
-	of map[canaryPlace]map[hclspec.Address][]float64
-}
-
-func (c *canaries) note(at canaryPlace, trial hclspec.Address, values []float64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[canaryPlace]map[hclspec.Address][]float64{}
-	}
-	if c.of[at] == nil {
-		c.of[at] = map[hclspec.Address][]float64{}
-	}
-	c.of[at][trial] = values
-}
-
-// usual is the median of the numbers of other blocks, and how many these are.
-func (c *canaries) usual(at canaryPlace, except hclspec.Address) (median float64, blocks int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var all []float64
-	for trial, values := range c.of[at] {
-		if trial != except {
-			all = append(all, values...)
-			blocks++
-		}
-	}
-	if blocks == 0 {
-		return 0, 0
-	}
-	slices.Sort(all)
-	n := len(all)
-	return (all[(n-1)/2] + all[n/2]) / 2, blocks
 }
 
 // RecallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be
@@ -320,12 +259,12 @@ func (p *Services) recallCanary(g *Group, trial hclspec.Address, e cache.Entry) 
 		if !strings.HasPrefix(name, canaryDir) {
 			continue
 		}
-		s, err := canaryValue(g.Members[0].Bench.Canary, filepath.Join(e.Dir, name))
+		s, err := sample.CanaryValue(g.Members[0].Bench.Canary, filepath.Join(e.Dir, name))
 		if err != nil {
 			return nil // another definition finds nothing in it: then it says nothing
 		}
 		values = append(values, s.Value)
 	}
-	p.canaries.note(placeOf(g.Name, rec.Instance), trial, values)
+	p.canaries.Note(sample.CanaryPlaceOf(g.Name, rec.Instance), trial, values)
 	return nil
 }

@@ -16,14 +16,18 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in one of the
-// following ones that is drawn at random, after the measured command of each member: what it does to caches then
-// changes no number. A candidate that fails it is wrong, however fast it is.
+// following ones that is drawn at random, never before the measured command of a lifecycle: so what it does to caches
+// changes no number. In the first block it comes after that command. In the other one, the server is started once more,
+// and the check takes the place of the command: a server that answers rightly only after as many requests as are
+// measured, or outside of the two looks at its counters, gives wrong answers there. A candidate that fails a check is
+// wrong, however fast it is.
 
 // lastChecked is the last block among which the second check is drawn: no verdict rests on fewer, and more blocks leave
 // it where it is.
@@ -51,10 +55,50 @@ func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
 	}
 }
 
+// apart says whether the check of the member has a lifecycle of its own.
+func (l *lifecycle) apart() bool { return l.t.checked && l.t.block > 1 && l.m.Bench.Server != nil }
+
+// againDir is what the lifecycle of a check left, in the directory of its member.
+const againDir = "again"
+
+// checkApart runs the check in a lifecycle of its own, once the measured one is over. All paths are those of the
+// measured one, so that they do not tell a server which of both it is in.
+func (l *lifecycle) checkApart(ctx context.Context) error {
+	if !l.apart() || !runs(l.m.Bench.Check) {
+		return nil
+	}
+	aside, err := os.MkdirTemp(l.env.Out, "measured-")
+	if err != nil {
+		return err
+	}
+	measured := filepath.Join(aside, l.m.Name)
+	err = errors.Join(fs.RemoveTree(l.env.Work), fs.RemoveTree(l.env.Scratch), os.Rename(l.out, measured),
+		os.Mkdir(l.env.Work, 0o755), os.Mkdir(l.env.Scratch, 0o755))
+	if err != nil {
+		return err
+	}
+	own := &lifecycle{t: l.t, env: l.env, m: l.m, out: l.out, instead: true}
+	dir, err := own.open(ctx)
+	if err == nil {
+		err = own.live(ctx, dir, own.measure)
+	}
+	left := os.Rename(filepath.Join(l.out, sample.CheckDir), filepath.Join(measured, sample.CheckDir))
+	if errors.Is(left, os.ErrNotExist) { // it did not come so far
+		left = nil
+	}
+	return errors.Join(err, left, os.Rename(l.out, filepath.Join(measured, againDir)), os.Rename(measured, l.out),
+		os.Remove(aside))
+}
+
+// runs says whether there is a check with a command.
+func runs(c *hclspec.Check) bool {
+	return c != nil && (c.Command.Shell != nil || c.Command.Argv != nil)
+}
+
 // check runs the check's command beside the member's server, or by itself with the member's data.
 func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	c := l.m.Bench.Check
-	if !l.t.checked || c == nil || c.Command.Shell == nil && c.Command.Argv == nil {
+	if !l.t.checked || !runs(c) {
 		return nil
 	}
 	l.progress("check")

@@ -75,31 +75,27 @@ func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 	if err := t.p.Account(t.spec, ends, &found); err != nil {
 		return err
 	}
+	open := map[findings.BlocksOf]bool{} // judged again once more blocks are measured
+	for _, c := range found.Comparisons {
+		open[of(c)] = open[of(c)] || c.Primary && c.Outcome == stats.Inconclusive && c.More > 0
+	}
 	for _, c := range found.Comparisons {
 		if !c.Primary {
 			continue
 		}
-		env.Emit(engine.Event{Type: engine.VerdictMade, Reason: c.Reason, Data: verdictData(&c)})
+		data, err := c.Fields()
+		if err != nil {
+			return err
+		}
+		data["outcome"], data["final"] = c.Outcome, !open[of(c)]
+		env.Emit(engine.Event{Type: engine.VerdictMade, Reason: c.Reason, Data: data})
 		fmt.Fprintf(env.Log, "%s: %s: %s\n", c.Candidate, c.Outcome, c.Reason)
 	}
 	return writeJSON(filepath.Join(env.Out, FindingsFile), found)
 }
 
-// verdictData is what an event tells of a row: null where there is no figure, since 0 is one.
-func verdictData(c *stats.Comparison) map[string]any {
-	data := map[string]any{
-		"compare": c.Compare, "benchmark": c.Benchmark, "commit": c.Commit, "candidate": c.Candidate,
-		"against": c.Against,
-		"metric":  c.Metric, "outcome": c.Outcome, "effect": nil, "low": nil, "high": nil, "blocks": c.Blocks,
-		"caveats": append([]stats.Caveat{}, c.Caveats...),
-	}
-	if c.Blocks > 0 && !c.NoRatio {
-		data["effect"] = c.Effect
-	}
-	if c.Blocks > 1 && !c.NoRatio {
-		data["low"], data["high"] = c.Low, c.High
-	}
-	return data
+func of(c stats.Comparison) findings.BlocksOf {
+	return findings.BlocksOf{Benchmark: c.Benchmark, Commit: c.Commit}
 }
 
 func float(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

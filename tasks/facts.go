@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
@@ -38,7 +39,7 @@ type Services struct {
 	Maker    *image.Maker           // of images
 	Lacks    map[bool]func() string // why there is no container engine, or (true) none that gives devices
 	grants   sync.Map               // likewise none that gives what servers ask for, by that
-	canaries canaries               // of blocks that count
+	canaries sample.Canaries        // of blocks that count
 	mirrors  mirrors
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -106,14 +105,6 @@ func (l *lifecycle) layCaches(sh *fix.Shell) error {
 		l.caches = append(l.caches, laidCache{c, root, name})
 	}
 	return nil
-}
-
-// dropCaches removes the copies of a start, since those of the next one take room, too. What cannot be removed is
-// told when the attempt ends, with all else that it leaves.
-func (l *lifecycle) dropCaches() {
-	for _, c := range l.caches {
-		_ = fs.RemoveTree(filepath.Join(c.root, filepath.FromSlash(c.name)))
-	}
 }
 
 // fill starts what a sample starts, runs the command of fills once, and keeps the caches.

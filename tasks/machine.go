@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/image/left"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/declared"
 )
@@ -64,12 +65,14 @@ func (p *Services) platform() (system, arch string) {
 // asked again when nodes are chosen that are made here. An executor takes the nodes that only the other one runs.
 func (b *builder) settleElsewhere() {
 	b.Lacking = map[string]func() string{}
+	away := map[*engine.Node]bool{} // what jobs run, whether this process may submit some or not
 	for _, n := range b.list {
 		e := b.PlaceOfNode(n)
 		if e == nil || e.Here {
 			continue
 		}
 		apart := b.Apart(n) != ""
+		away[n] = apart && e.By != nil
 		if apart && e.sends(n) {
 			e.Remote.Take(n, b.Spec, func(ctx context.Context) (remote.Drawn, error) { return b.Drawn(ctx, b.Drawing) })
 			b.Jobs = append(b.Jobs, n)
@@ -79,10 +82,11 @@ func (b *builder) settleElsewhere() {
 			b.Lacking[n.Address] = n.Lacks
 			n.Lacks = nil
 		}
-		if apart && e.By != nil {
+		if away[n] {
 			n.Resources.Queue = e.By.Name // by which what it needs is held against that machine
 		}
 	}
+	left.Leave(b.list, away, b.Lacking, b.Lacks[false])
 }
 
 // MachinesOfFile are the machines of the file that are described, in its order.
@@ -126,9 +130,6 @@ func (p *Facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 // NoteWaits notes what of a plan waits for which machine of the file.
 func (p *Drawing) NoteWaits(plan *engine.Plan) {
 	p.machineOf = map[string]string{}
-	if len(p.Spec.Machines) == 0 {
-		return
-	}
 	for i := range plan.Steps {
 		if name := p.WaitsFor(plan, &plan.Steps[i]); name != "" {
 			p.machineOf[plan.Steps[i].Node.Address] = name
@@ -238,8 +239,7 @@ func (p *Facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 // one that hangs, moves none unless too few of its kind are left; where too few are left of each kind, the draw is as
 // if they were there, so that what was measured is still found.
 func kindFor(devices []gpu.Device, commit string, want device.GPUs) (chosen string, n int) {
-	count := map[string]int{}
-	most := 0
+	count, most := map[string]int{}, 0
 	for _, d := range devices {
 		if want.Suits(d) {
 			kind := machine.KindOf(d)
@@ -278,8 +278,7 @@ func ClassIn(trial hclspec.Address, text string) *Class {
 	if err != nil {
 		return nil
 	}
-	c := &Class{GPUs: map[string][]string{}}
-	request := ""
+	c, request := &Class{GPUs: map[string][]string{}}, ""
 	for _, l := range lines {
 		switch {
 		case l.Label == "hardware" && len(l.Values) == 1:

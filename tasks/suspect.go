@@ -62,9 +62,8 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 		case <-ctx.Done():
 			return r, context.Cause(ctx)
 		}
-		if err := errors.Join(fs.RemoveTree(filepath.Join(env.Out, s.member.Name)),
-			fs.RemoveTree(filepath.Join(env.Work, s.member.Name))); err != nil {
-			return r, err
+		if err := fs.RemoveTree(filepath.Join(env.Out, s.member.Name)); err != nil {
+			return r, charged(s.member, err)
 		}
 		r, err = t.sample(ctx, env, s.member)
 		switch {

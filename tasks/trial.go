@@ -25,6 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
@@ -169,6 +170,7 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 
 // measure takes a sample of every member that is not left out, and runs the canary before each and after the last.
 func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
+	transcript.Of(env) // that all members share
 	c := t.canary(env, rec.Instance)
 	for name, artefacts := range t.identical(env) {
 		m := t.members[slices.IndexFunc(t.members, func(m Member) bool { return m.Name == name })]
@@ -269,6 +271,11 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 // registered fix would cure, is returned.
 func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (sample.Member, error) {
 	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
+	env, end, err := workdir.Apart(env, m.Name)
+	if err != nil {
+		return r, charged(m, err)
+	}
+	defer end()
 	for _, d := range env.Lease.GPUs {
 		r.Devices = append(r.Devices, d.UUID)
 	}
@@ -287,7 +294,6 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 	})
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.Name)
 	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name)}
-	var err error
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error { return charged(m, l.run(ctx)) })
 	r.Duration = time.Since(r.Start)
 	r.Took, r.Counters, r.Artefacts = l.took, l.counters, append(r.Artefacts, l.ran...)

@@ -74,6 +74,9 @@ func pack(e cache.Entry, signature string) (*packed, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(meta) > longestMeta {
+		return nil, fmt.Errorf("its meta file is longer than %d bytes", longestMeta)
+	}
 	p := &packed{head: append(fmt.Appendf(nil, "%s %d %s\n", magic, len(meta), signature), meta...)}
 	p.size = int64(len(p.head))
 	for _, f := range e.Files {

@@ -131,7 +131,10 @@ func (p *Resolver) resolveImage(ctx context.Context, name string) (pin container
 	if p.Engine == nil {
 		return container.Pin{}, true, inventory.ErrNoEngine
 	}
-	if _, err := p.Engine.Image(ctx, name); !container.IsNoImage(err) {
+	_, err = p.Engine.Image(ctx, name)
+	if _, away := errors.AsType[*container.Unavailable](err); away && len(p.Others()) == 0 {
+		return container.Pin{}, true, err // it may have an image of that name; the nodes of jobs ask the registry
+	} else if !away && !container.IsNoImage(err) {
 		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
 		return pin, p.Lacks[false]() != "", err
 	} else if p.Offline {

@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/output"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -95,7 +95,7 @@ func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member 
 	candidate := tasks.SubjectOf(n, f)
 	cures, applied := tasks.CuresOf(n, candidate)
 	rules := fix.Detectors(cures, applied)
-	asked := func(r metrics.Rule) bool { return r.Name == f.Rule } // apply learns this one by itself
+	asked := func(r classify.Rule) bool { return r.Name == f.Rule } // apply learns this one by itself
 	if len(rules) == 0 || l.searched[attempt+" "+candidate] || slices.ContainsFunc(rules, asked) {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member 
 		return nil
 	}
 	defer log.Close()
-	m, ok, err := metrics.Classify(rules, "", output.NewReader(log, member))
+	m, ok, err := classify.Log(rules, "", output.NewReader(log, member))
 	if !ok || err != nil {
 		return nil
 	}

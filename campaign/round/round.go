@@ -25,18 +25,21 @@ import (
 type Round struct {
 	*results.Stored
 	Next   *tasks.Choice
-	Missed []cache.Key // of blocks that were looked up before members were dropped
+	Missed []cache.Key    // of blocks that were looked up before members were dropped
+	Looks  map[string]int // by group: the blocks of its last look, which are all measured
 }
 
 // Adapt changes the choice by what the plan found: members that cannot take part leave their groups, and groups whose
 // verdicts are open get more blocks. It returns whether anything changed.
 func (r *Round) Adapt(ctx context.Context) (bool, error) {
 	changed := r.findMisfits()
+	r.Looks = map[string]int{}
 	for _, g := range r.Groups {
 		_, apart := r.Next.Alone[g.Name]
 		switch whole := r.complete(g); {
 		case whole && apart: // nothing is judged
 		case whole:
+			r.Looks[g.Name] = g.Count()
 			changed = r.findIssues(g) || changed
 			more, err := r.more(ctx, g)
 			if err != nil {

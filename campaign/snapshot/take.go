@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/image/left"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -149,6 +150,9 @@ func (t *taking) addKnown(f tasks.File) { t.add(f.Path, f.SHA256, cache.Executab
 func (t *taking) addImages(n *engine.Node) error {
 	for _, dep := range n.Needs {
 		m, ok := dep.Task.(*image.Task)
+		if t, is := dep.Task.(left.Task); is {
+			m, ok = t.Of.(*image.Task)
+		}
 		if !ok {
 			continue
 		}

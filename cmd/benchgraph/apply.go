@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"os/user"
 	"strings"
 	"syscall"
 	"time"
@@ -39,8 +38,9 @@ type applyFlags struct {
 	approve     bool
 	failOn      gate
 	agent       bool
-	// writes what came of it instead of the usual; nil: the usual
-	show func(ctx context.Context, s *session, applied *campaign.Applied) error
+	// writes what came of it instead of the usual, and returns how it ended; nil: the usual. ended is the limit or
+	// interrupt by which it ended before its time; nil: none
+	show func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error
 }
 
 func (a *app) apply() cli.Command {
@@ -51,6 +51,7 @@ func (a *app) apply() cli.Command {
 		Long: "When a node fails, everything that does not need it goes on. After an interruption, apply goes on " +
 			"where it stopped.",
 		Flags: func(fs *flag.FlagSet) {
+			a.events = true
 			a.planFlags(fs, &o.planFlags)
 			fs.BoolVar(&o.keepGoing, "keep-going", true,
 				"after a failure, go on with the nodes that do not need the failed one")
@@ -141,11 +142,16 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 		}
 		return err
 	}
-	unlock, err := a.lockState(p)
+	unlock, err := a.lockState(ctx, p, nil)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	return a.applyHeld(ctx, p, o, file, stream)
+}
+
+// applyHeld applies. The caller holds the lock of the state.
+func (a *app) applyHeld(ctx context.Context, p place, o *applyFlags, file *planFile, stream *watch.Stream) error {
 	if n, err := executor.Reap(ctx, p.hostOptions()); err != nil {
 		a.note("Warning: %v", err)
 	} else if n > 0 {
@@ -164,7 +170,7 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 	}
 	defer s.close()
 	if stream != nil {
-		writeDiagnostics(stream, viewDiagnostics(s.warnings))
+		writeDiagnostics(stream, view.Diagnostics(s.warnings))
 	}
 	s.resetClocks()
 	return s.apply(ctx, o, file, stream)
@@ -189,17 +195,21 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	return f, nil
 }
 
-// lockState takes the lock that lets one apply at a time change the state.
-func (a *app) lockState(p place) (release func(), err error) {
+// lockState takes the lock that lets one apply at a time change the state. That of a try waits for other tries.
+func (a *app) lockState(ctx context.Context, p place, try *tryFlags) (release func(), err error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
+	if try != nil && !try.deadline.Time.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, try.deadline.Time,
+			reached(try.deadline, "another try of the project still ran, and nothing was begun"))
+		defer cancel()
 	}
-	lock, err := applylock.Acquire(p.applyLock(), applylock.Owner{User: name, Command: "benchgraph " +
-		strings.Join(a.args, " ")})
+	owner := applylock.Owner{Command: "benchgraph " + strings.Join(a.args, " "), Try: try != nil}
+	lock, err := applylock.Await(ctx, p.applyLock(), owner, func(held *applylock.HeldError) {
+		a.note("Waiting for another try to end: %v", held)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -238,10 +248,8 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := s.checkJobs(ctx, p); err != nil {
 		return err
 	}
-	if p.Counts()[engine.Run] > 0 { // else each node would fail when it has run
-		if _, err := s.store.Scratch(); err != nil {
-			return s.elsewhereStored(err)
-		}
+	if _, err := s.store.Scratch(); err != nil && p.Counts()[engine.Run] > 0 { // else each node fails when it has run
+		return s.elsewhereStored(err)
 	}
 	whole := p
 	options.Here = true
@@ -280,7 +288,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer arm(o.deadline, cancel)()
+	defer s.arm(o.deadline, cancel)()
 	shown, finished := s.watcher(ctx, o, p, stream)
 	if o.detach {
 		shown = &detach.Detacher{Next: shown, Detach: func(d *detach.Detached) { cancel(d) }}
@@ -336,14 +344,20 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 }
 
 // arm sees to it that the apply stops at the deadline.
-func arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
+func (s *session) arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
 	if d.Time.IsZero() {
 		return func() bool { return true }
 	}
 	return time.AfterFunc(time.Until(d.Time), func() {
-		stop(&budgetError{fmt.Sprintf("-deadline %s is reached: what ran was ended; what is finished is kept",
-			d.Time.Format(time.DateTime))})
+		now := s.underWay()
+		what := strings.TrimSuffix("what ran was ended: "+now.Text(time.Now()), ": ")
+		stop(reached(d, what+"; what is finished is kept"))
 	}).Stop
+}
+
+// reached is the error for a deadline that is over, and says with what.
+func reached(d cli.Deadline, with string) error {
+	return &budgetError{fmt.Sprintf("-deadline %s is reached: %s", d.Time.Format(time.DateTime), with)}
 }
 
 // fileExists says whether there is something at the path.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -39,22 +40,35 @@ func TestApptainer(t *testing.T) {
 // published puts busybox into a registry, and returns its name there, with the digest.
 func published(t *testing.T) string {
 	t.Helper()
+	images, tools, _ := registryWithTools(t)
+	server := httptest.NewServer(images)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://") + tools
+}
+
+// registryWithTools is a registry that has busybox, the image's name below the registry's, with the digest, and the
+// digest of its layer.
+func registryWithTools(t testing.TB) (images http.Handler, name, layer string) {
+	t.Helper()
 	files := containertest.BusyboxFiles(t)
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+	all, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(files)), nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
+	digest, _ := all.Digest()
+	img, err := mutate.AppendLayers(empty.Image, all)
 	if err == nil {
 		img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin"}})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(server.Close)
-	repository := strings.TrimPrefix(server.URL, "http://") + "/tools"
-	return repository + "@" + containertest.Push(t, repository, img)
+	images = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(images)
+	defer server.Close()
+	const repository = "/tools"
+	pushed := containertest.Push(t, strings.TrimPrefix(server.URL, "http://")+repository+":1", img)
+	return images, repository + "@" + pushed, digest.String()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,7 +45,10 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 		return t, nil
 	}
 	if o.patch != "" {
-		if t.Patch, err = s.patchFile(o.patch, spec); err != nil {
+		if t.Patch, err = s.patchFile(o.patch, spec); errors.Is(err, patch.ErrEmpty) {
+			t.NoPatch, err = err.Error(), nil // as that of a variant whose optional patch is empty
+		}
+		if err != nil {
 			return t, err
 		}
 		s.note("Trying %s against %s by benchmark.%s.", o.given(), base.Key, benchmark)

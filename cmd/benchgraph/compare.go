@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -81,8 +82,12 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		}
 		rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Metric != o.metric })
 	}
+	if rows, err = s.settled(ctx, rows); err != nil {
+		return err
+	}
 	if o.json {
-		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows)})
+		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows),
+			"diagnostics": view.Diagnostics(s.warnings)})
 	} else {
 		err = a.compareText(rows, one, other)
 	}
@@ -90,6 +95,24 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		return err
 	}
 	return o.failOn.check(rows)
+}
+
+// settled returns the rows with the blocks that would settle the open ones, each as long as those that were measured.
+func (s *session) settled(ctx context.Context, rows []stats.Comparison) ([]stats.Comparison, error) {
+	if !slices.ContainsFunc(rows, func(r stats.Comparison) bool { return r.Needed > r.Blocks }) {
+		return rows, nil
+	}
+	p, _, err := s.project.AsMeasured(ctx) // whose note has been told
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.project.Stored(p).Findings(ctx)
+	all := findings.Findings{Comparisons: rows}
+	for _, f := range found {
+		all.Spent, all.Measurements = append(all.Spent, f.Spent...), append(all.Measurements, f.Measurements...)
+	}
+	rows, _ = all.Settled(pricesOf(s.project.Spec))
+	return rows, err
 }
 
 // pair holds two candidates, or two runs of one, against each other.

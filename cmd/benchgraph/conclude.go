@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
@@ -26,7 +24,7 @@ type conclusion struct {
 	stream *watch.Stream // nil: text
 	agent  bool          // terse text
 	failOn gate
-	show   func(context.Context, *session, *campaign.Applied) error
+	show   func(context.Context, *session, *campaign.Applied, error) error
 	took   time.Duration
 	cause  error // why the context ended
 	waits  []*waiting
@@ -45,13 +43,17 @@ func (c *conclusion) waiting() (n int) {
 func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err error, c conclusion) error {
 	switch {
 	case ctx.Err() != nil:
-		s.note("What is finished is kept; benchgraph apply goes on from there.")
+		what := "benchgraph apply"
+		if c.show != nil {
+			what = "the same command"
+		}
+		s.note("What is finished is kept; %s goes on from there.", what)
 		err = context.Cause(ctx)
 	case err != nil && c.cause != nil:
 		err = c.cause
 	}
-	if err == nil && c.show != nil {
-		return c.show(ctx, s, applied)
+	if ended := ctx.Err() != nil || is[*budgetError](err); c.show != nil && (err == nil || ended) {
+		return c.show(context.WithoutCancel(ctx), s, applied, err)
 	}
 	if detached, ok := errors.AsType[*detach.Detached](err); ok {
 		s.note("%s.", detached)
@@ -79,7 +81,7 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 		s.note("Note: the file asks for no such format any more, so apply removed %s.",
 			view.Clean(strings.Join(removed, ", ")))
 	}
-	rows, err := s.verdicts(ctx, applied.Plan)
+	rows, _, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
@@ -111,19 +113,19 @@ func endOf(failOn *gate, rows []stats.Comparison, blocked []*engine.Step, applie
 	return err
 }
 
-// verdicts are what the compares of the plan find.
-func (s *session) verdicts(ctx context.Context, p *engine.Plan) ([]stats.Comparison, error) {
+// verdicts are the rows of the compares of the plan, and what these find.
+func (s *session) verdicts(ctx context.Context, p *engine.Plan) (rows []stats.Comparison, planned []findings.Findings,
+	err error) {
 	found, err := s.project.Stored(p).Findings(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var planned []findings.Findings
 	for _, f := range found {
 		if _, ok := p.Step("compare." + f.Compare); ok {
 			planned = append(planned, f)
 		}
 	}
-	return rowsOf(planned, s.project.Spec), nil
+	return rowsOf(planned, s.project.Spec), planned, nil
 }
 
 // refusal is the error for rows that must not be compared.
@@ -279,56 +281,35 @@ func (a *app) sumJSON(ctx context.Context, applied *campaign.Applied, files []st
 	a.summed = true
 }
 
-// diagnosticView is what is wrong, as JSON.
-type diagnosticView struct {
-	Severity string `json:"severity"` // error or warning
-	Message  string `json:"message"`
-	Detail   string `json:"detail,omitempty"` // why, and what to do about it
-	Place    string `json:"place,omitempty"`  // file:line:column
-}
-
-// viewDiagnostics are diagnostics of the user's files.
-func viewDiagnostics(diags hcl.Diagnostics) []diagnosticView {
-	views := make([]diagnosticView, len(diags))
-	for i, d := range diags {
-		v := diagnosticView{Severity: "error", Message: d.Summary, Detail: d.Detail}
-		if d.Severity == hcl.DiagWarning {
-			v.Severity = "warning"
-		}
-		if d.Subject != nil && d.Subject.Filename != "" {
-			v.Place = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
-		}
-		views[i] = v
-	}
-	return views
-}
-
 // viewError is an error as diagnostics. That nodes failed is none: each has been told.
-func viewError(err error) []diagnosticView {
+func viewError(err error) []view.Diagnostic {
 	var diags *diagError
 	switch {
 	case err == nil, shown(err), errors.Is(err, pendingError{}):
 		return nil
 	case errors.As(err, &diags):
-		return viewDiagnostics(diags.diags)
+		return view.Diagnostics(diags.diags)
 	}
-	return []diagnosticView{{Severity: "error", Message: printable.Lines(err.Error()), Detail: remedyOf(err)}}
+	return []view.Diagnostic{{Severity: "error", Message: printable.Lines(err.Error()), Detail: remedyOf(err)}}
 }
 
 // writeDiagnostics tells a reader of the events of warnings, or why there are no more events.
-func writeDiagnostics(stream *watch.Stream, views []diagnosticView) {
+func writeDiagnostics(stream *watch.Stream, views []view.Diagnostic) {
 	for _, v := range views {
 		stream.Write(struct {
 			Type string `json:"type"`
 			Time string `json:"time"`
-			diagnosticView
+			view.Diagnostic
 		}{string(engine.Note), time.Now().Format(time.RFC3339Nano), v})
 	}
 }
 
-// explainJSON writes what went wrong as the document of a command that could not write its own.
-func (a *app) explainJSON(err error) {
-	if views := viewError(err); views != nil {
+// explainJSON writes what went wrong as the document, or the events, of a command that could not write its own.
+func (a *app) explainJSON(ctx context.Context, err error) {
+	if a.events && err != nil {
+		stream := watch.NewStream(a.stdout, version)
+		a.sumJSON(ctx, &campaign.Applied{}, nil, conclusion{stream: stream}, err)
+	} else if views := viewError(err); views != nil {
 		// the exit code says the rest
 		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer"
+	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
 // engine is the container engine that the environment names, or Apptainer in its place, which may be nil. It is not
@@ -47,17 +48,19 @@ func (a *app) reapContainers(ctx context.Context, p place) {
 
 // engine asks the container engine who it is.
 func (c *checkup) containers(ctx context.Context) {
-	const patience, name = 10 * time.Second, "containers"
-	const host = "blocks without image run on the host"
+	const patience, name, host = 10 * time.Second, "containers", "blocks without image run on the host"
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	needed := len(c.spec.Images) > 0
+	needed := len(c.spec.Images) > 0 && !declared.TakesImages(c.spec, c.needsHere)
 	own := apptainer.Instead(c.env, c.place.store, executor.NewHost(executor.HostOptions{}), c.note)
 	defer own.Close()
 	e := c.engine(c.place, own)
 	info, err := e.Info(ctx)
 	var gone *container.Unavailable
 	switch {
+	case errors.As(err, &gone) && !needed && len(c.spec.Images) > 0:
+		c.ok(name, "none, and nothing here needs one: images are for jobs, whose nodes need Docker or Apptainer")
+		return
 	case errors.As(err, &gone):
 		c.lacks(name, needed, strings.ToUpper(gone.Remedy[:1])+gone.Remedy[1:]+"; "+host+".",
 			"no container engine at %s: %s", gone.Host, gone.Reason)

@@ -59,6 +59,16 @@ type budgetError struct{ message string }
 
 func (e *budgetError) Error() string { return e.message }
 
+// interruptedError says that somebody ended this process.
+type interruptedError struct{}
+
+func (interruptedError) Error() string {
+	return "interrupted: what ran was ended; what is finished is kept"
+}
+
+// Unwrap is for those who look for the error of a context that ended.
+func (interruptedError) Unwrap() error { return context.Canceled }
+
 func hint(remedy, format string, args ...any) error { return cli.Hint(remedy, format, args...) }
 
 // is reports whether an error is, or wraps, one of a type.
@@ -118,9 +128,7 @@ func (a *app) explain(ctx context.Context, err error) {
 }
 
 // shown reports whether the subject of an error was printed before, node by node.
-func shown(err error) bool {
-	return is[*failedError](err) || is[*blockedError](err)
-}
+func shown(err error) bool { return is[*failedError](err) || is[*blockedError](err) }
 
 func remedyOf(err error) string {
 	hinted, isHinted := errors.AsType[*cli.HintError](err)

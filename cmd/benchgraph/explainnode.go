@@ -60,14 +60,23 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	if err != nil {
 		return err
 	}
-	if len(found) > 1 && !o.key {
-		return s.explainAll(ctx, found, o.json)
+	// A program that gives a pattern gets a list, whatever the pattern matches by now.
+	if len(found) > 1 && !o.key || len(found) == 1 && o.json && found[0].Node.Address != pick.Quoted(text) {
+		return s.explainAll(ctx, found, o)
 	}
 	st, err := pick.Single(found, text)
 	if err != nil {
 		return err
 	}
-	if o.key && !o.json {
+	if o.json {
+		doc, err := s.explained(ctx, st, o.key)
+		if err != nil {
+			return err
+		}
+		doc["diagnostics"] = view.Diagnostics(s.warnings)
+		return view.JSON(a.stdout, doc)
+	}
+	if o.key {
 		return a.raw([]byte(st.Text))
 	}
 	changes, since := s.changes(ctx, st)
@@ -76,14 +85,6 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 		return err
 	}
 	lost := s.lost(st)
-	if o.json {
-		doc := explanation(st, changes, o.key)
-		if rows != nil {
-			doc["comparisons"] = rows
-		}
-		doc["failed_attempts"] = present(lost)
-		return view.JSON(a.stdout, doc)
-	}
 	fmt.Fprintf(a.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), view.Word(st), view.Clean(st.Reason))
 	s.explainNow(p, st)
 	fmt.Fprintf(a.stdout, "  key %s, declared at %s\n", st.Key, view.Clean(st.Node.Place))
@@ -132,14 +133,18 @@ func (s *session) explainNow(p *engine.Plan, st *engine.Step) {
 }
 
 // explainAll explains many nodes, in a line each.
-func (s *session) explainAll(ctx context.Context, found []*engine.Step, asJSON bool) error {
-	if asJSON {
+func (s *session) explainAll(ctx context.Context, found []*engine.Step, o *explainFlags) error {
+	if o.json {
 		var list []map[string]any
 		for _, st := range found {
-			changes, _ := s.changes(ctx, st)
-			list = append(list, explanation(st, changes, false))
+			doc, err := s.explained(ctx, st, o.key)
+			if err != nil {
+				return err
+			}
+			list = append(list, doc)
 		}
-		return view.JSON(s.stdout, map[string]any{"format": view.Format, "nodes": list})
+		return view.JSON(s.stdout, map[string]any{"format": view.Format, "nodes": list,
+			"diagnostics": view.Diagnostics(s.warnings)})
 	}
 	for _, st := range found {
 		fmt.Fprintf(s.stdout, "%s: %s, %s\n", view.Clean(st.Node.Address), view.Word(st), view.Clean(st.Reason))
@@ -196,8 +201,10 @@ func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache
 	return nil, ""
 }
 
-func explanation(st *engine.Step, changes []cache.Change, text bool) map[string]any {
+// explained is all that is told of a node, as JSON; with text, that of its key.
+func (s *session) explained(ctx context.Context, st *engine.Step, text bool) (map[string]any, error) {
 	list := []map[string]any{}
+	changes, _ := s.changes(ctx, st)
 	for _, c := range changes {
 		list = append(list, map[string]any{"op": c.Op, "label": c.Label, "old": present(c.Old), "new": present(c.New),
 			"text": c.String()})
@@ -205,12 +212,17 @@ func explanation(st *engine.Step, changes []cache.Change, text bool) map[string]
 	doc := map[string]any{
 		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action,
 		"reason": st.Reason,
-		"key":    st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list}
+		"key":    st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
+		"failed_attempts": present(s.lost(st))}
 	if st.Node.Origin != nil {
 		doc["origin"] = st.Node.Origin
 	}
 	if text {
 		doc["text"] = strings.Split(strings.TrimSuffix(st.Text, "\n"), "\n")
 	}
-	return doc
+	rows, err := s.outcomes(ctx, st)
+	if rows != nil {
+		doc["comparisons"] = rows
+	}
+	return doc, err
 }

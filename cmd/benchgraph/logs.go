@@ -29,8 +29,8 @@ func (a *app) logs() cli.Command {
 	o := &logsFlags{}
 	return cli.Command{
 		Name: "logs", Args: "ADDR", Min: 1, Max: 1, Summary: "print the complete output of any attempt of a node",
-		Long: "Without -attempt, the last one, which may still be running. To read another file than " +
-			"benchmarks.hcl, write -f FILE\nbefore the command.",
+		Long: "Without -attempt, the one that is running, made the result or the failure that stands, or else was " +
+			"the last.\nTo read another file than benchmarks.hcl, write -f FILE before the command.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.BoolVar(&o.follow, "f", false, "follow the output until the attempt ends")
 			fs.BoolVar(&o.list, "list", false, "list the attempts")
@@ -50,17 +50,23 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	address := pick.Quoted(text)
 	attempts := runlog.Tries(s.journal, address, s.underWay().Running, s.logOf)
 	var st *engine.Step
-	if len(attempts) == 0 || strings.HasPrefix(address, "benchmark.") { // nodes and results depend on devices
+	if len(attempts) == 0 || strings.HasPrefix(address, "benchmark.") ||
+		!o.list && o.attempt == 0 && !runlog.Alike(attempts) { // nodes and results depend on devices
 		how.deviceless = false
 		if s, err = a.open(ctx, how); err != nil {
 			return err
 		}
 		defer s.close()
-		if _, st, err = s.one(ctx, text); err != nil {
+		_, st, err = s.one(ctx, text)
+		switch {
+		case err == nil:
+			address = st.Node.Address
+			attempts = s.attempts(st, s.underWay().Running)
+		case len(attempts) == 0:
 			return err
+		default:
+			s.note("Note: this is the last attempt: %v", err)
 		}
-		address = st.Node.Address
-		attempts = s.attempts(st, s.underWay().Running)
 	}
 	switch {
 	case len(attempts) == 0:
@@ -80,6 +86,11 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	chosen := attempts[len(attempts)-1]
 	if o.attempt > 0 {
 		chosen = attempts[o.attempt-1]
+	} else if st != nil {
+		if t, ok := runlog.Standing(attempts, st, s.logOf); ok && t != chosen {
+			chosen = t
+			s.note("Note: later attempts were made with other inputs: benchgraph logs -list '%s'", address)
+		}
 	}
 	if err := s.copyLog(ctx, address, chosen, o.follow); err != nil {
 		return err

@@ -49,8 +49,8 @@ func liveLong() { debug.SetGCPercent(100) }
 // since the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end
 // hangs.
 func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	hangup := make(chan os.Signal, 1) // it comes twice from many terminals, which does not mean hurry
@@ -63,7 +63,7 @@ func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer
 		case <-interrupts:
 		case <-hangup:
 		}
-		cancel()
+		cancel(interruptedError{})
 		again := <-interrupts
 		close(hurry)
 		executor.KillDescendants()
@@ -91,8 +91,10 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %v", out.err) // not %w
 	}
 	a.explain(ctx, err)
-	if asked := func(json *bool) bool { return *json }; slices.ContainsFunc(a.json, asked) && !out.used {
-		a.explainJSON(err)
+	asked := func(json *bool) bool { return *json }
+	mistaken := is[*cli.UsageError](err) && (slices.Contains(args, "-json") || slices.Contains(args, "--json"))
+	if (mistaken || slices.ContainsFunc(a.json, asked)) && !out.used {
+		a.explainJSON(ctx, err)
 	}
 	return exitCode(ctx, err)
 }
@@ -121,6 +123,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	table  *cli.Table
+	events bool    // the command is apply, which writes events
 	summed bool    // apply -json has written its last line
 	json   []*bool // the -json flags of the commands
 

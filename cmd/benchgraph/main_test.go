@@ -130,11 +130,12 @@ func scriptParams(dir string) testscript.Params {
 			return errors.Join(err, os.MkdirAll(home, 0o755))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":     exits,
-			"json":      jsonAt,
-			"await":     await,
-			"printable": printableFile,
-			"nvml":      nvml,
+			"exits":      exits,
+			"json":       jsonAt,
+			"await":      await,
+			"documented": documented,
+			"printable":  printableFile,
+			"nvml":       nvml,
 		},
 	}
 }

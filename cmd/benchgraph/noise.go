@@ -48,7 +48,10 @@ func (a *app) runNoise(ctx context.Context, o *noiseFlags, args []string) error 
 	o.measureAside(&remote.Aside{Noise: args})
 	o.keepGoing = true
 	o.Targets = cli.List{"compare." + hclspec.Noise}
-	o.show = func(ctx context.Context, s *session, applied *campaign.Applied) error {
+	o.show = func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error {
+		if ended != nil {
+			return ended
+		}
 		return s.showNoise(ctx, o, applied)
 	}
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
@@ -100,7 +103,7 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 }
 
 func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaign.Applied) error {
-	rows, err := s.verdicts(ctx, applied.Plan)
+	rows, _, err := s.verdicts(ctx, applied.Plan)
 	if err != nil {
 		return err
 	}
@@ -111,7 +114,8 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaig
 		}
 	}
 	if o.json {
-		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs)}); err != nil {
+		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs),
+			"diagnostics": view.Diagnostics(s.warnings)}); err != nil {
 			return err
 		}
 	} else {

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/logfile"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/formats"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 )
 
@@ -28,8 +28,8 @@ func (a *app) parse() cli.Command {
 		Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
 			// a regex needs the definitions of a file
-			formats := slices.DeleteFunc(metrics.Formats(), func(format string) bool { return format == "regex" })
-			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(formats, ", "))
+			names := slices.DeleteFunc(formats.Names(), func(format string) bool { return format == "regex" })
+			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(names, ", "))
 			a.jsonFlag(fs, &o.json)
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runParse(ctx, o, args[0]) },
@@ -45,14 +45,14 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	log, err := metrics.ParseLog(o.format, open, rules)
+	log, err := formats.ParseLog(o.format, open, rules.List)
 	if err != nil {
 		return fmt.Errorf("parse %s: %w", name, err)
 	}
 	if o.json {
 		return view.JSON(a.stdout, struct {
 			Format string `json:"format"`
-			metrics.Log
+			formats.Log
 		}{view.Format, log})
 	}
 	a.parseText(log)
@@ -60,25 +60,23 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 }
 
 // rules returns the failure rules: the rules of the project, if there is a valid one, and then the built-in rules.
-func (a *app) rules() ([]metrics.Rule, error) {
+func (a *app) rules() (diagnosis.Rules, error) {
 	p, err := a.place()
 	if err != nil {
-		rules, err := diagnosis.NewRules(nil, nil)
-		return rules.List, err
+		return diagnosis.NewRules(nil, nil)
 	}
 	options, err := a.options(p, nil)
 	if err != nil {
-		return nil, err
+		return diagnosis.Rules{}, err
 	}
 	var own []hclspec.FailureRule
 	if spec, _, _ := hclspec.Load(options); spec != nil {
 		own = spec.Failures
 	}
-	rules, err := diagnosis.NewRules(own, nil)
-	return rules.List, err
+	return diagnosis.NewRules(own, nil)
 }
 
-func (a *app) parseText(log metrics.Log) {
+func (a *app) parseText(log formats.Log) {
 	fmt.Fprintf(a.stdout, "%s, %d samples\n", cmp.Or(log.Detected, "no format that is known"), len(log.Samples))
 	var rows [][]string
 	for _, s := range log.Samples {

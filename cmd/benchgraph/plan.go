@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -67,7 +68,15 @@ func (o *access) sandboxFlag(fs *flag.FlagSet) {
 }
 
 func allowFlag(fs *flag.FlagSet, allow *cli.List) {
-	fs.Var(allow, "allow-mismatch", "let `FIELD` of the methodology differ, and label every figure that depends on it")
+	fs.Func("allow-mismatch", "let `FIELD` of the methodology differ, and label every figure that depends on it",
+		func(name string) error {
+			known := findings.Fields()
+			if sort, _, _ := strings.Cut(name, " "); !slices.Contains(known, sort) {
+				return fmt.Errorf("there is no such field%s; known: %s", cli.Suggest(name, known),
+					strings.Join(known, ", "))
+			}
+			return allow.Set(name)
+		})
 }
 
 func (a *app) plan() cli.Command {
@@ -117,7 +126,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 		return err
 	}
 	if o.json {
-		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), viewDiagnostics(s.warnings))
+		err = view.PlanJSON(a.stdout, p, f, s.project.Preflight(), view.Diagnostics(s.warnings))
 	} else if err = view.Preflight(a.stdout, a.style(a.stdout), s.project.Preflight(), wheelBuilds(p),
 		o.verbose); err == nil {
 		err = view.Plan(a.stdout, a.style(a.stdout), view.PlanOutline(p, f, o.verbose), o.verbose)

@@ -76,8 +76,7 @@ func (s *selection) matcher(patterns cli.List) func(string) bool {
 		found := false
 		for _, p := range patterns {
 			if ok, _ := hclspec.MatchAddress(p, address); ok {
-				s.hits[p] = true
-				found = true
+				s.hits[p], found = true, true
 			}
 		}
 		return found
@@ -110,6 +109,9 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campa
 			return nil, o, hint("Add the address to -target, or leave -target and -exclude out.",
 				"-replace=%s: -target or -exclude leaves it out", pattern)
 		}
+	}
+	for _, note := range s.project.Apart() {
+		s.note("Note: %s", note)
 	}
 	s.store.Warn()
 	return p, o, nil

@@ -79,11 +79,10 @@ func (s *session) share(o access) error {
 	if s.project.Spec.Store == nil || s.store.Shares() {
 		return nil
 	}
-	put := s.store.Share
 	if o.offline {
-		put = s.store.Believe
+		return s.shareAt(s.project.Spec.Store, nil, s.store.Believe)
 	}
-	return s.shareAt(s.project.Spec.Store, nil, put)
+	return s.shareAt(s.project.Spec.Store, nil, s.store.Share)
 }
 
 func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, put func(shared.Options)) error {
@@ -177,7 +176,8 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 		}
 		var differ []string // addresses
 		sent, err := s.store.Push(ctx, func(own, there cache.Meta) bool {
-			replace := o.replace && s.replaced(own, there)
+			block := strings.HasPrefix(own.Address, "trial.") // measured without knowing of the other: a second choice
+			replace := o.replace && (!block || s.journal.Replaced(own, there.Log))
 			if !replace {
 				differ = append(differ, own.Address)
 			}
@@ -204,23 +204,6 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 			view.Count(sent.Entries, "entry"), view.Bytes(sent.Bytes), view.Number(sent.There))
 		return err
 	})
-}
-
-// replaced reports whether a result of this machine may take the place of the one in the shared store: it tells of it,
-// or it is no measurement. A block that was measured without knowing of the other is only a second choice.
-func (s *session) replaced(own, there cache.Meta) bool {
-	replaces := map[string]string{} // by attempt that succeeded
-	for _, a := range s.journal.Attempts(own.Address) {
-		if a.Failure == nil && a.Key == own.Key {
-			replaces[a.ID] = a.Replaces
-		}
-	}
-	for id := own.Log; id != ""; id = replaces[id] {
-		if id == there.Log {
-			return true
-		}
-	}
-	return !strings.HasPrefix(own.Address, "trial.")
 }
 
 // pullCache brings here what the project's nodes use of the shared store.

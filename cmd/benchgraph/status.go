@@ -70,6 +70,7 @@ type statusDoc struct {
 	Applying *applylock.Owner      `json:"applying,omitempty"`
 	Run      string                `json:"run,omitempty"`   // the last one, which may still go on
 	Waits    string                `json:"waits,omitempty"` // what nodes that could start were last said to wait for
+	About    []view.Diagnostic     `json:"diagnostics"`     // warnings about the file
 }
 
 type commitStatus struct {
@@ -116,7 +117,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags) error {
 	now := s.underWay()
 	doc := statusDoc{
 		Format: view.Format, Counts: map[stats.Outcome]int{}, Commits: []commitStatus{}, Nodes: s.states(p, now),
-		Run: s.lastRun(), Waits: now.Waits[""],
+		Run: s.lastRun(), Waits: now.Waits[""], About: view.Diagnostics(s.warnings),
 	}
 	ledger := stats.Ledger{Rows: rowsOf(found, s.project.Spec)}
 	for _, f := range found {
@@ -187,6 +188,11 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 			}
 		}
 		nodes[i] = n
+	}
+	for _, n := range now.Running { // of a try: no file declares them
+		if _, ok := p.Step(n.Address); !ok {
+			nodes = append(nodes, nodeStatus{Address: n.Address, State: "running", Reason: n.Phase, Log: n.Log})
+		}
 	}
 	return nodes
 }

@@ -26,6 +26,7 @@ type benchFlags struct {
 	base    string
 	protect draft.Globs
 	draft.Reading
+	project draft.Project // what is measured
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
@@ -54,7 +55,7 @@ func (o *tryFlags) checkBench(a *app) error {
 	return o.bench.Check()
 }
 
-// draftTry writes the file of a try that has none, beside the state, and makes it the project of this call.
+// draftTry finds out what a try measures that has no file, and makes that the project of this call.
 func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	here, err := filepath.Abs(a.chdir)
 	if err == nil {
@@ -86,8 +87,7 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		bench.Protect = o.protect
 	}
 	bench.Dir = strings.TrimPrefix(filepath.ToSlash(below), ".")
-	o.Metric = bench.Metric
-	p := draft.Project{
+	o.project = draft.Project{
 		Head: []string{"Written by benchgraph try -bench, anew each time."}, Repo: w.Top,
 		Commits: []draft.Commit{{Name: base[:12], Rev: base}}, Bench: bench,
 	}
@@ -99,10 +99,24 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	a.file = filepath.Join(state, "try", hclspec.RootFiles[0])
-	if err := os.MkdirAll(filepath.Dir(a.file), 0o755); err != nil {
+	return os.MkdirAll(filepath.Dir(a.file), 0o755)
+}
+
+// writeTry writes the file of a try that has none, beside the state. The caller holds the lock of the state: other
+// tries have the same file.
+func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
+	bench := &o.bench.project.Bench
+	write := func() error { return fs.Replace(a.file, o.bench.project.HCL()) }
+	named := o.bench.Reading.Metric != "" && bench.Better == ""
+	if err := write(); err != nil || bench.Metric != undecided && !named {
 		return err
 	}
-	return fs.Replace(a.file, p.HCL())
+	metric, err := a.pilot(ctx, p, o)
+	if err != nil || metric == bench.Metric {
+		return err
+	}
+	bench.Metric = metric
+	return write()
 }
 
 // undecided stands for a metric that the output of the baseline is to tell.
@@ -110,22 +124,21 @@ const undecided = "undecided"
 
 // pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
 // output, the try reports the reason.
-func (a *app) pilot(ctx context.Context, o *tryFlags) error {
+func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, err error) {
 	first := *o
 	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
-	first.show = func(ctx context.Context, s *session, applied *campaign.Applied) (err error) {
-		o.bench.Metric, err = s.metricOf(ctx, applied)
+	first.show = func(ctx context.Context, s *session, applied *campaign.Applied, err error) error {
+		if err == nil {
+			metric, err = s.metricOf(ctx, applied, o.bench.project.Bench.Metric)
+		}
 		return err
 	}
-	if err := a.applyLocked(ctx, &first.applyFlags, nil, nil); err != nil {
-		return err
-	}
-	a.file = ""
-	return a.draftTry(ctx, &o.bench)
+	err = a.applyHeld(ctx, p, &first.applyFlags, nil, nil)
+	return metric, err
 }
 
-// metricOf is the metric in the output of the first block's baseline.
-func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (string, error) {
+// metricOf is the metric in the output of the first block's baseline: the named one, unless that is undecided.
+func (s *session) metricOf(ctx context.Context, applied *campaign.Applied, named string) (string, error) {
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]
 		if step.Node.Kind != "trial" {
@@ -133,7 +146,7 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (stri
 		}
 		end, err := applied.Plan.End(ctx, s.store, step)
 		if err != nil || end.Entry.Dir == "" {
-			return undecided, err
+			return named, err
 		}
 		rec, err := sample.ReadRecord(end.Entry)
 		if err != nil {
@@ -143,16 +156,20 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied) (stri
 			c := slices.IndexFunc(s.project.Spec.Candidates, func(c hclspec.Candidate) bool {
 				return c.Key == m.Candidate
 			})
-			if c < 0 || !s.project.Spec.Candidates[c].Baseline || m.Failure != nil || m.Skipped != "" {
+			failed := m.Failure != nil && !sample.ByReading(m.Failure.Rule)
+			if c < 0 || !s.project.Spec.Candidates[c].Baseline || failed || m.Skipped != "" {
 				continue
 			}
 			read, err := sample.Read(hclspec.Metrics{Format: "auto"}, hclspec.Command{},
 				filepath.Join(end.Entry.Dir, name))
 			if err != nil || read.Failure != nil {
-				return undecided, err
+				return named, err
+			}
+			if named != undecided {
+				return named, draft.Directed(named, read.Samples)
 			}
 			return draft.Deciding(read.Samples)
 		}
 	}
-	return undecided, nil
+	return named, nil
 }

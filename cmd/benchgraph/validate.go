@@ -23,13 +23,13 @@ func (a *app) validate() cli.Command {
 
 // validation is what validate found, as JSON.
 type validation struct {
-	Format      string           `json:"format"`
-	Valid       bool             `json:"valid"`
-	Files       []string         `json:"files"` // below the project's directory, the root file first
-	Commits     int              `json:"commits"`
-	Candidates  int              `json:"candidates"`
-	Benchmarks  int              `json:"benchmarks"`
-	Diagnostics []diagnosticView `json:"diagnostics"`
+	Format      string            `json:"format"`
+	Valid       bool              `json:"valid"`
+	Files       []string          `json:"files"` // below the project's directory, the root file first
+	Commits     int               `json:"commits"`
+	Candidates  int               `json:"candidates"`
+	Benchmarks  int               `json:"benchmarks"`
+	Diagnostics []view.Diagnostic `json:"diagnostics"`
 }
 
 func (a *app) runValidate(asJSON bool) error {
@@ -49,7 +49,7 @@ func (a *app) runValidate(asJSON bool) error {
 	}
 	if asJSON {
 		doc := validation{Format: view.Format, Valid: mistakes == nil, Files: []string{},
-			Diagnostics: viewDiagnostics(diags)}
+			Diagnostics: view.Diagnostics(diags)}
 		if spec != nil {
 			doc.Files, doc.Commits, doc.Candidates, doc.Benchmarks = spec.Files, len(spec.Commits),
 				len(spec.Candidates), len(spec.Benchmarks)

@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor/apptainer"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -38,11 +39,10 @@ func (a *app) worker() cli.Command {
 
 // workerJob is a request as its worker serves it.
 type workerJob struct {
-	request *remote.Request
-	begun   time.Time
-	hides   []string // absolute: what commands in a sandbox must not see
-	found   *snapshot.Found
-
+	request    *remote.Request
+	begun      time.Time
+	hides      []string // absolute: what commands in a sandbox must not see
+	found      *snapshot.Found
 	transcript []byte // JSON: what the last attempt ran that failed; nil: none failed
 }
 
@@ -132,11 +132,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	given := a.env["BENCHGRAPH_CACHE_DIR"]
-	if len(r.Names) > 0 { // the node may have other results under these keys
-		given = filepath.Join(dir, "store")
-	}
-	store, err := worker.StoreDir(given)
+	store, images, err := worker.StoreDirs(a.env["BENCHGRAPH_CACHE_DIR"], dir, r)
 	if err != nil {
 		return err
 	}
@@ -153,6 +149,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := s.openState(ctx, o); err != nil {
 		return err
 	}
+	s.apptainer = apptainer.Instead(s.env, images, s.host, s.note)
 	if err := s.shareAt(&r.Shared, r.Names, s.store.Share); err != nil {
 		return err
 	}

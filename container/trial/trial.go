@@ -170,7 +170,7 @@ func start(ctx context.Context, e *container.Engine, labels map[string]string, a
 		ctx := context.WithoutCancel(ctx)
 		err = errors.Join(err, e.Remove(ctx, name), e.RemoveImage(ctx, img.ID))
 	}()
-	h := &api.HostConfig{NetworkMode: "none", CapDrop: []string{"ALL"}}
+	h := &api.HostConfig{NetworkMode: "none", CapDrop: []string{"ALL"}, ReadonlyRootfs: true}
 	ask(h)
 	if _, err := e.Create(ctx, name, &api.Config{Image: img.ID, Entrypoint: []string{"/none"}, Labels: labels},
 		h); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/formats"
 )
 
 const (
@@ -92,7 +93,7 @@ func TestPrintedFormats(t *testing.T) {
 				if name == "serving" && c.rev == "initial" {
 					continue // nothing in it is vLLM's alone
 				}
-				if format, err := metrics.Detect(strings.NewReader(text)); format != "vllm" || err != nil {
+				if format, err := formats.Detect(strings.NewReader(text)); format != "vllm" || err != nil {
 					t.Errorf("%s is taken for %q, not vllm (%v):\n%s", name, format, err, text)
 				}
 			}
@@ -302,7 +303,7 @@ func read(t *testing.T, benchmark, text string) map[string]float64 {
 		if b.Address.Name != benchmark {
 			continue
 		}
-		parser, err := metrics.Lookup(b.Metrics.Format)
+		parser, err := formats.Lookup(b.Metrics.Format)
 		if err != nil {
 			t.Fatal(err)
 		}

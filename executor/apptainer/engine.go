@@ -61,11 +61,11 @@ func Find(environ map[string]string) string {
 	return path
 }
 
-// Instead opens an engine where the environment names no other one and Docker's is not on the machine, but Apptainer
-// is; else it returns nil, which is an engine that changes nothing. Images are kept below a directory. What is wrong is
-// told.
+// Instead opens an engine where the environment names no other one and Docker's is not there for this user, but
+// Apptainer is; else it returns nil, which is an engine that changes nothing. Images are kept below a directory. What
+// is wrong is told.
 func Instead(environ map[string]string, dir string, host executor.Executor, tell func(string, ...any)) *Engine {
-	if environ["DOCKER_HOST"] != "" || exists(dockerSocket) || Find(environ) == "" {
+	if environ["DOCKER_HOST"] != "" || unix.Access(dockerSocket, unix.W_OK) == nil || Find(environ) == "" {
 		return nil
 	}
 	e, err := Open(Options{Environ: environ, Dir: filepath.Join(dir, "apptainer"), Host: host})

@@ -216,8 +216,9 @@ func (o *Options) words(j job.Job) (args []string, script string, err error) {
 		return nil, "", err
 	}
 	dir := o.dirOf(j.Key)
-	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append", "--export-file=3",
-		"--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + dir,
+	// without --export, Slurm 26.05 leaves out what the file has
+	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append",
+		"--export=ALL", "--export-file=3", "--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + dir,
 		"--output=" + strings.ReplaceAll(filepath.Join(dir, outputFile), "%", "%%")}
 	args = append(args, o.options()...)
 	amount := func(option string, n int64, unit string) {

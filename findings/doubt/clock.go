@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	}
 	own, theirs := took(s), took(base)
 	whole := fills(base)
-	work, otherWork := worked(s, whole), worked(base, whole)
+	work, otherWork := worked(s, base, whole), worked(base, base, whole)
 	var saved, claimed, short, before []float64 // by block, in seconds
 	for _, block := range slices.Sorted(maps.Keys(own)) {
 		other, both := theirs[block]
@@ -123,12 +124,19 @@ func fills(base *group.Standing) bool {
 }
 
 // worked is how long the measured work took as the output says, in seconds by block: by the primary metric, if that is
-// the time of the whole work, by it and the amount of work, or else by the duration that the output states. Blocks of
-// which nothing is known are missing.
-func worked(s *group.Standing, whole bool) map[int]float64 {
+// the time of the whole work or of one of its iterations, by it and the amount of work, or else by the duration that
+// the output states. Blocks of which nothing is known are missing.
+func worked(s, base *group.Standing, whole bool) map[int]float64 {
 	primary := s.Bench.Metrics.Primary
 	values, unit := s.Series[primary], s.Units[primary]
+	if all := iterated(s, primary); len(all) > 0 && within(s, all) {
+		return all
+	}
 	work := amount(s, primary, unit)
+	stated := len(work) > 0
+	if !stated {
+		work = asked(s, base, primary, unit)
+	}
 	if (whole || lasts(primary)) && unit != "" {
 		work = map[int]float64{}
 		for block, v := range values {
@@ -146,7 +154,7 @@ func worked(s *group.Standing, whole bool) map[int]float64 {
 				times[block] = n / per
 			}
 		}
-		if named(s, primary) || rateOf(unit) == "req/s" || within(s, times) {
+		if stated && (named(s, primary) || rateOf(unit) == "req/s") || within(s, times) {
 			return times
 		}
 	}
@@ -154,6 +162,44 @@ func worked(s *group.Standing, whole bool) map[int]float64 {
 		return stated
 	}
 	return s.Counts["benchmark_duration"]
+}
+
+// iterated is how long all iterations of an offline benchmark took, of whose latency the metric is, in seconds by
+// block. How many there were is stated by the output or asked for by the command; one there was in any case.
+func iterated(s *group.Standing, metric string) map[int]float64 {
+	format := s.Bench.Metrics.Format
+	if !strings.HasPrefix(metric, "latency_") || format != "vllm" && format != "sglang" || custom(s, metric) {
+		return nil
+	}
+	times := map[int]float64{}
+	n := max(1, sample.Asked(s.Bench.Command, "--num-iters", "--num_iters", "--num-iterations"))
+	for _, e := range s.Evidence {
+		each, ok := units.Convert(s.Series[metric][e.Block], s.Units[metric], "s")
+		if stated, err := strconv.ParseFloat(e.Settings["iterations"], 64); err == nil && stated > 0 {
+			n = stated
+		}
+		if ok && each > 0 {
+			times[e.Block] = n * each
+		}
+	}
+	return times
+}
+
+// asked is how much work the command asks for, where no output says how much was done: requests or, by what the
+// baseline generated for each of them, tokens.
+func asked(s, base *group.Standing, metric, unit string) map[int]float64 {
+	n := sample.Asked(s.Bench.Command, "--num-prompts?", "--num_prompts", "--request-count")
+	work := map[int]float64{}
+	for block := range s.Series[metric] {
+		switch per := base.Series["request_throughput"][block]; {
+		case n == 0:
+		case rateOf(unit) == "req/s":
+			work[block] = n
+		case rateOf(unit) == "tok/s" && per > 0 && base.Series[metric][block] > 0:
+			work[block] = n * base.Series[metric][block] / per
+		}
+	}
+	return work
 }
 
 // amount is how much work was done, in what the unit of a rate counts; nil: that is unknown, or the metric is no rate.
@@ -193,9 +239,12 @@ func rateOf(unit string) string {
 
 // named says whether a format gives the metric, so that its meaning is known.
 func named(s *group.Standing, metric string) bool {
-	return !slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool {
-		return c.Name == metric
-	}) && strings.HasSuffix(metric, "throughput")
+	return !custom(s, metric) && strings.HasSuffix(metric, "throughput")
+}
+
+// custom says whether the file defines the metric.
+func custom(s *group.Standing, metric string) bool {
+	return slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool { return c.Name == metric })
 }
 
 // within says whether the work fits into the time that the command took: else the rate is another one than the amount

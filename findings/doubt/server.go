@@ -16,8 +16,8 @@ const hitsApart = 0.01
 
 // Servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
 // the prompts on one side, or requests that a client reports and its server did not finish. A client may send requests
-// that it does not report, such as a probe, so a surplus counts only if it differs between the sides. A counter that a
-// server lacks gives no caveat.
+// that it does not report, such as a probe, so a surplus counts only if it differs between the sides. Of a server that
+// does not count its requests nothing is found out, so a row says so where the other one does.
 func Servers(s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	tell := func(format string, args ...any) {
@@ -28,6 +28,12 @@ func Servers(s, base *group.Standing) []stats.Caveat {
 	if known && both && math.Abs(own-theirs) > hitsApart {
 		tell("the prefix cache of the server had %.3g %% of the prompts of %s and %.3g %% of those of %s", 100*own,
 			s.Title(), 100*theirs, base.Title())
+	}
+	for _, sides := range [][2]*group.Standing{{s, base}, {base, s}} {
+		if !counts(sides[0]) && counts(sides[1]) {
+			tell("the server of %s has no page /metrics that counts its requests, and that of %s has one: nothing can "+
+				"be held against what its client reports", sides[0].Title(), sides[1].Title())
+		}
 	}
 	mine, other := unreported(s), unreported(base)
 	for _, side := range []*group.Standing{s, base} {
@@ -48,6 +54,14 @@ func Servers(s, base *group.Standing) []stats.Caveat {
 		}
 	}
 	return list
+}
+
+// counts says whether the member's server counted requests in a block.
+func counts(s *group.Standing) bool {
+	return slices.ContainsFunc(s.Evidence, func(e sample.Evidence) bool {
+		_, counts := e.Counters["requests"]
+		return counts
+	})
 }
 
 // hitRate is the mean hit rate of the prefix cache over the member's blocks; false: nobody knows it.

@@ -151,6 +151,13 @@ func Compatible(a, b Description, allowed []string) (diff []Difference, labels [
 	return diff, labels
 }
 
+// Sorts are the first words of the names of all fields.
+func Sorts() []string {
+	return []string{"benchmark", "cache", "canary", "check", "client", "command", "data", "devices", "env", "fill",
+		"fix", "hardware", "limits", "metric", "metrics", "mount", "network", "pairing", "quiet", "ready", "repeat",
+		"require", "runs", "samples", "sandbox", "server", "sm", "timeout", "warmup"}
+}
+
 // Refuse is the error for numbers of different methodology, or nil when nothing forbids their comparison.
 func Refuse(candidate, against string, diff []Difference) error {
 	if len(diff) == 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/counters"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
 // Evidence is the part of a block's record of a member that is not a number: how the number was made, and on which
@@ -109,7 +110,7 @@ const (
 // ByReading reports whether a rule is found by reading the output, so that no record of a block has it.
 func ByReading(rule string) bool {
 	return rule == MetricMissing || rule == MetricRepeated || rule == Incomplete ||
-		slices.Contains(metrics.Rules(), rule)
+		slices.Contains(invalid.Rules(), rule)
 }
 
 // doubted is the failure of an output in which the primary metric, or a part of the mean that it is, has several values

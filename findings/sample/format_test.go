@@ -11,18 +11,18 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/formats"
 )
 
 // The language knows the formats that are read, and the names of the metrics that they give.
 func TestTheLanguageKnowsTheFormats(t *testing.T) {
-	if got, want := hclspec.Formats(), metrics.Formats(); !slices.Equal(got, want) {
+	if got, want := hclspec.Formats(), formats.Names(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	read := map[string]map[string]bool{"vllm": {}, "sglang": {}}
 	figure := regexp.MustCompile(`(?m)^(\S+) = \S+ ?\S*$`)
 	for _, name := range []string{"vllm", "sglang", "made"} {
-		a, err := txtar.ParseFile("../../metrics/testdata/" + name + ".txtar")
+		a, err := txtar.ParseFile("../../metrics/inference/testdata/" + name + ".txtar")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,12 +16,15 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/custom"
+	"github.com/benchgraph/benchgraph/metrics/formats"
+	"github.com/benchgraph/benchgraph/metrics/names"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // ReaderVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
 // reading, and no measurement.
-const ReaderVersion = "5"
+const ReaderVersion = "6"
 
 // MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of
 // a block has it: it is found out whenever the output is read.
@@ -63,6 +66,9 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 			return metrics.Result{}, err
 		case i == 0:
 			all = r
+			if spec.File != "" && (len(spec.Custom) == 0 || !spec.Own()) {
+				doubtFile(&all, parser, spec, command, dir)
+			}
 			continue
 		}
 		// a definition of one's own goes before
@@ -82,7 +88,7 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 			all.Doubts[metric] = why
 		}
 	}
-	all.Stated, err = stated(spec, dir)
+	all.Stated, err = statement(spec, dir)
 	return all, err
 }
 
@@ -123,17 +129,17 @@ func commandLine(c hclspec.Command) string {
 func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	var parsers []metrics.Parser
 	if len(spec.Custom) == 0 || !spec.Own() {
-		p, err := metrics.Lookup(spec.Format)
+		p, err := formats.Lookup(spec.Format)
 		if err != nil || len(spec.Custom) == 0 {
 			return []metrics.Parser{p}, err
 		}
 		parsers = append(parsers, p)
 	}
-	defs := make([]metrics.Definition, len(spec.Custom))
+	defs := make([]custom.Definition, len(spec.Custom))
 	for i, c := range spec.Custom {
-		defs[i] = metrics.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
+		defs[i] = custom.Definition{Name: c.Name, Match: c.Match, JSON: c.JSON, File: c.File, Unit: c.Unit}
 	}
-	p, err := metrics.NewCustom(defs)
+	p, err := custom.New(defs)
 	return append(parsers, p), err
 }
 
@@ -173,7 +179,7 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 	if unread >= 0 {
 		message = "metric " + result.Warnings[unread].Text
 		remedy = "let the command print a number there"
-	} else if near := metrics.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
+	} else if near := names.Nearest(spec.Primary, labels(result), 5); len(near) > 0 {
 		message += fmt.Sprintf("; nearest labels there: %q", near)
 		if near[0] == spec.Primary {
 			message += fmt.Sprintf("; no known format has it: metric %q { match = … } reads it", spec.Primary)

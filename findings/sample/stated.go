@@ -10,13 +10,16 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
-// stated reads the settings and amounts that the outputs of one lifecycle state: its standard output, the files with
+// Characters is the name of the number of characters that the answers of a server had, among what an output states.
+const Characters = "generated_characters"
+
+// statement reads the settings and amounts that the outputs of one lifecycle state: its standard output, the files with
 // metrics, and other result files of the client.
-func stated(spec hclspec.Metrics, dir string) (metrics.Stated, error) {
-	var all metrics.Stated
+func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
+	var all stated.Statement
 	out := filepath.Join(dir, OutDir)
 	take := func(name string, counts bool, open func() (*os.File, error)) error {
 		f, err := open()
@@ -30,12 +33,14 @@ func stated(spec hclspec.Metrics, dir string) (metrics.Stated, error) {
 		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 			return err
 		}
-		one, err := metrics.ReadStated(f)
+		one, err := stated.Read(f)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if !counts {
-			one.Counts = nil
+		if text, known := one.Counts[Characters]; !counts {
+			if one.Counts = nil; known { // no table states it
+				one.Counts = map[string]float64{Characters: text}
+			}
 		}
 		all.Merge(one)
 		return nil

@@ -1,9 +1,12 @@
 package sample
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/hclspec"
 )
 
 // A path that only one lifecycle has is none of the settings that two of them may differ in.
@@ -24,5 +27,18 @@ func TestPathsOfOneLifecycleAreNamed(t *testing.T) {
 		if got := tt.m.named(map[string]string{"model_id": tt.value})["model_id"]; got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.value, got, tt.want)
 		}
+	}
+}
+
+// The text of the answers counts in whichever file it stands, and no other count of such a file.
+func TestTheTextOfAnswersIsCounted(t *testing.T) {
+	dir := raw(t, "Total generated tokens: 40\n", "")
+	text := `{"completed": 2, "num_prompts": 2, "total_output_tokens": 48, "generated_texts": ["été ", "a b"]}`
+	if err := os.WriteFile(filepath.Join(dir, OutDir, "result.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := statement(hclspec.Metrics{}, dir)
+	if err != nil || got.Counts[Characters] != 6 || got.Counts["total_output_tokens"] != 40 || len(got.Counts) != 2 {
+		t.Errorf("%v, %v", got.Counts, err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
 	"cache":          3091,
-	"cmd/benchgraph": 9059,
+	"cmd/benchgraph": 8963,
 	"container":      2540,
 	"engine":         3265,
 	"executor":       3385,
@@ -33,7 +33,6 @@ var overBudget = map[string]int{
 	"hclspec": 6041,
 
 	"image":      2036,
-	"metrics":    4855,
 	"preflight":  3612,
 	"report":     3567,
 	"source/git": 2766,

@@ -4,16 +4,20 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
 // Usage returns how many bytes of the disk the files below the directories take. A file with several names counts
-// once. Usage enters no other file system, and leaves out files that are removed meanwhile and directories that cannot
-// be read.
+// once, and so does a directory that lies in one that is listed before it. Usage enters no other file system, and
+// leaves out files that are removed meanwhile and directories that cannot be read.
 func Usage(dirs ...string) (int64, error) {
 	const block = 512 // the unit of Stat_t.Blocks, whatever the file system
 	total, linked := int64(0), map[[2]uint64]bool{}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
+		if slices.ContainsFunc(dirs[:i], func(other string) bool { return Below(dir, other) }) {
+			continue
+		}
 		var root syscall.Stat_t
 		if err := syscall.Lstat(dir, &root); err != nil {
 			return 0, &fs.PathError{Op: "lstat", Path: dir, Err: err}

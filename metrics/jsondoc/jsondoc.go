@@ -1,4 +1,4 @@
-// Package jsondoc finds the JSON documents in the output of a program.
+// Package jsondoc finds the JSON documents in the output of a program, and the values in them.
 package jsondoc
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // NotFinite stands where a document says NaN or Infinity, which encoding/json refuses although Python writes it.
@@ -142,4 +143,14 @@ func (f *finite) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// Characters is how many characters the texts of a list have together.
+func Characters(list []any) (n float64) {
+	for _, item := range list {
+		if text, ok := item.(string); ok {
+			n += float64(utf8.RuneCountInString(strings.TrimSpace(text)))
+		}
+	}
+	return n
 }

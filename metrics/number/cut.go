@@ -2,6 +2,7 @@ package number
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -97,3 +98,30 @@ func lastDigit(b []byte) bool { return isDigit(b[len(b)-1]) || b[len(b)-1] == '.
 func isZero(b []byte) bool { return b[len(b)-1] == '0' && (len(b) == 1 || !isDigit(b[len(b)-2])) }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// Begins says whether a text begins as a number does.
+func Begins(b []byte) bool {
+	if len(b) > 1 && (b[0] == '-' || b[0] == '+' || b[0] == '.') {
+		b = b[1:]
+	}
+	return len(b) > 0 && b[0] >= '0' && b[0] <= '9'
+}
+
+// mostApart is how far two statements of one number may be from each other, beyond the digits that were cut off.
+const mostApart = 0.005
+
+// Same says whether two numbers with their digits may be one, of which fewer digits were printed in one place. Digits
+// that are empty say nothing of where they were cut off.
+func Same(a float64, digits string, b float64, others string) bool {
+	apart := math.Abs(a - b)
+	return apart <= mostApart*max(math.Abs(a), math.Abs(b)) || apart <= last(digits) || apart <= last(others)
+}
+
+// last is what one in the last digit of a number stands for; 0: its digits do not say.
+func last(digits string) float64 {
+	_, decimals, _ := strings.Cut(digits, ".")
+	if digits == "" || strings.Trim(decimals, "0123456789") != "" {
+		return 0
+	}
+	return math.Pow10(-len(decimals))
+}

@@ -105,6 +105,32 @@ func (s *Executor) HasVolume(path string) bool {
 	return false
 }
 
+// TakesImages reports whether nothing but jobs uses the images of a spec. Here says which benchmarks are measured on
+// this machine.
+func TakesImages(spec *hclspec.Spec, here func(*hclspec.Benchmark) bool) bool {
+	used, none := map[hclspec.Address]bool{}, hclspec.Address{}
+	for i := range spec.Benchmarks {
+		b := &spec.Benchmarks[i]
+		if b.Image != none && here(b) {
+			return false
+		}
+		for at := b.Image; at != none && !used[at]; {
+			used[at] = true
+			base := slices.IndexFunc(spec.Images, func(s hclspec.Image) bool { return s.Address == at })
+			if at = none; base >= 0 {
+				at = spec.Images[base].Base
+			}
+		}
+	}
+	for i := range spec.Images {
+		if s := &spec.Images[i]; !used[s.Address] || s.Push != "" {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(spec.Tasks, func(t hclspec.Task) bool { return t.Image != none }) &&
+		!slices.ContainsFunc(spec.Wheels, func(w hclspec.Wheel) bool { return w.Build != nil && w.Build.Image != none })
+}
+
 // standardJobs is the number of jobs at once where the file says nothing.
 const standardJobs = 16
 

@@ -87,6 +87,16 @@ func readRequest(path, key string) (*remote.Request, error) {
 	return r, nil
 }
 
+// StoreDirs returns the directory of the store for a request, which may be below that of the job, and the directory of
+// images of Apptainer, which serve all jobs of a node. The environment may give a directory.
+func StoreDirs(given, job string, r *remote.Request) (store, images string, err error) {
+	images, err = StoreDir(given)
+	if len(r.Names) > 0 { // the node may have other results under these keys
+		return filepath.Join(job, "store"), images, err
+	}
+	return images, images, err
+}
+
 // StoreDir returns the directory of the store of a worker, which its environment may give.
 func StoreDir(given string) (string, error) {
 	if given != "" {

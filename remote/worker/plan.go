@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -73,7 +74,26 @@ func check(r *remote.Request, p *engine.Plan, puts bool) error {
 		return refuse("Name the file of a key of trust on the nodes with BENCHGRAPH_SIGNING_KEY, such as in setup.",
 			"the result could not be put into the shared store: only entries that a key of trust signed are taken")
 	case st.Action == engine.Blocked || st.Action == engine.Skip:
-		return refuse("", "%s cannot run here: %s", r.Address, st.Reason)
+		remedy, why := obstacle(p, st)
+		return refuse(remedy, "%s cannot run here: %s", r.Address, why)
 	}
 	return r.CheckNamed()
+}
+
+// obstacle says why a node cannot run, by the node that is in its way, with a remedy, which may be empty.
+func obstacle(p *engine.Plan, st *engine.Step) (remedy, why string) {
+	why = st.Reason
+	for _, dep := range slices.Concat(st.Node.Needs, st.Node.Order) {
+		if s, ok := p.Step(dep.Address); ok && s.Action == st.Action {
+			remedy, why = obstacle(p, s)
+			if why == s.Reason {
+				why = dep.Address + " " + why
+			}
+			return remedy, why
+		}
+	}
+	if st.Node.Kind == "image" {
+		remedy = "have setup of the executor block load Apptainer, or name the engine of the nodes (DOCKER_HOST)"
+	}
+	return remedy, why
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/packs"
 )
 
 // Rules say what failures mean: the file's first, the built-in ones after them.
 type Rules struct {
-	List    []metrics.Rule
+	List    []classify.Rule
 	retries map[string]engine.Retry // of the rules that say how often they are tried again
 }
 
@@ -35,7 +35,7 @@ func NewRules(own []hclspec.FailureRule, named []string) (Rules, error) {
 		if err != nil {
 			return r, err
 		}
-		r.List = append(r.List, metrics.Rule{Rule: f, Pattern: pattern})
+		r.List = append(r.List, classify.Rule{Rule: f, Pattern: pattern})
 		if _, known := r.retries[f.Name]; f.Attempts > 0 && !known {
 			r.retries[f.Name] = engine.Retry{Attempts: f.Attempts, Backoff: max(f.Backoff, time.Millisecond)}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/transcript"
@@ -37,7 +37,7 @@ func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project
 		return nil, err
 	}
 	s := &Shell{Shell: sh, env: env, dir: at.Dir, project: project, cures: cures, applied: applied}
-	sh.Cures = func() []metrics.Rule { return Detectors(s.cures, s.applied) }
+	sh.Cures = func() []classify.Rule { return Detectors(s.cures, s.applied) }
 	return s, nil
 }
 

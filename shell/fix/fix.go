@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell/input"
 )
 
@@ -151,11 +151,11 @@ type Cure struct {
 
 // Detectors are rules for the fixes that are not applied yet. Those that are not learnt come last, and have a remedy
 // alone.
-func Detectors(cures []Cure, applied []Due) []metrics.Rule {
-	var rules, last []metrics.Rule
+func Detectors(cures []Cure, applied []Due) []classify.Rule {
+	var rules, last []classify.Rule
 	for _, c := range cures {
 		name := rulePrefix + c.Fix.Address.Name
-		rule := metrics.Rule{Pattern: regexp.MustCompile(c.Fix.Detect), Rule: failure.Rule{Name: name,
+		rule := classify.Rule{Pattern: regexp.MustCompile(c.Fix.Detect), Rule: failure.Rule{Name: name,
 			Class: failure.Fixable}}
 		switch {
 		case c.Fix.Detect == "" || slices.ContainsFunc(applied, Due{Fix: c.Fix}.is):

@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // NewKept makes the place for the output of a command.
@@ -76,5 +76,5 @@ func lastLine(f *os.File) string {
 		return ""
 	}
 	size := min(window, info.Size())
-	return metrics.LastLine(io.NewSectionReader(f, info.Size()-size, size))
+	return lines.Last(io.NewSectionReader(f, info.Size()-size, size))
 }

@@ -2,6 +2,7 @@ package workdir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,9 +11,14 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/mask"
 	"github.com/benchgraph/benchgraph/failure"
@@ -26,9 +32,10 @@ import (
 const (
 	mostFiles   = 1_000_000
 	mostBytes   = 1 << 40
-	sparseFrom  = 16 << 30 // bytes from which on a file must not consist of holes
+	mostListed  = cache.LongestMeta / 4 * 3 // bytes of the list of the files of one result
+	listedFile  = 96                        // bytes in it of a file beside its name: its kind, size and digest
+	sparseFrom  = 16 << 30                  // bytes from which on a file must not consist of holes
 	sparseRatio = 100
-	longestName = 3500 // bytes of a path; the store takes no longer ones
 )
 
 // Secret is a value from the environment that must stay out of everything that is kept.
@@ -41,6 +48,9 @@ type Secrets []Secret
 type admission struct {
 	root    *fs.Root
 	title   string // what the directory is called in messages
+	within  string // the path of the directory in the result
+	most    int    // bytes of the list of its files
+	listed  int
 	secrets Secrets
 	files   int
 	bytes   int64
@@ -55,8 +65,9 @@ type inode struct{ dev, ino uint64 }
 
 // Admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside,
 // of a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere,
-// and that is told. All else is a *engine.Failure of the class invalid.
-func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secrets) error {
+// and that is told. All else is a *engine.Failure of the class invalid. The directory is one of so many that the result
+// consists of, of which each has the same share of what a list of files can hold.
+func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secrets, shares int) error {
 	if err := isDirectory(dir, title); err != nil {
 		return err
 	}
@@ -68,8 +79,12 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 		return err
 	}
 	defer root.Close()
-	a := &admission{root: root, title: title, secrets: searchable(secrets), names: map[inode]uint64{},
-		example: map[inode]string{}}
+	within, err := filepath.Rel(env.Out, dir)
+	if err != nil {
+		return err
+	}
+	a := &admission{root: root, title: title, within: within, most: mostListed / shares,
+		secrets: searchable(secrets), names: map[inode]uint64{}, example: map[inode]string{}}
 	if err := a.walk(ctx, "."); err != nil {
 		return err
 	}
@@ -90,16 +105,6 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 		env.Emit(engine.Event{Type: engine.Note, Reason: text})
 	}
 	return nil
-}
-
-// listed names the first few of many.
-func listed(names []string) string {
-	const most = 5
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if rest := len(names) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
 }
 
 // kindOf names what is neither a file nor a directory nor a link.
@@ -155,15 +160,6 @@ func ForeignOutput() error {
 	return Unfit("foreign_output",
 		"the file that keeps the command's output was changed by something else than its output",
 		"let commands write below $OUT and nowhere else")
-}
-
-// isDirectory makes sure that no command has put a link, say, in a directory's place.
-func isDirectory(dir, title string) error {
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return Unfit("not_a_directory", title+" is no directory any more",
-			"let the command write below $OUT and leave $OUT itself alone")
-	}
-	return nil
 }
 
 // unmounted makes sure that no command has mounted something in a directory or on it. Its files would be those of
@@ -222,12 +218,17 @@ func (a *admission) visit(ctx context.Context, name string) error {
 		return Unfit("too_many_files", fmt.Sprintf("%s holds over %d files", a.title, mostFiles),
 			"let the command pack them, or narrow outputs")
 	}
-	if len(name) > longestName {
-		return a.unfit("deep_path", name[:60]+"…", fmt.Sprintf("has a path of more than %d bytes", longestName),
+	if len(path.Join(a.within, name)) > cache.LongestPath {
+		return a.unfit("deep_path", name[:60]+"…", fmt.Sprintf("has a path of more than %d bytes", cache.LongestPath),
 			"let the command make fewer directories within each other")
 	}
 	if err := a.leaks(name, "the name of %s", strings.NewReader(name)); err != nil {
 		return err
+	}
+	if !info.IsDir() {
+		if err := a.list(path.Join(a.within, name)); err != nil {
+			return err
+		}
 	}
 	switch info.Mode().Type() {
 	case os.ModeDir:
@@ -242,6 +243,15 @@ func (a *admission) visit(ctx context.Context, name string) error {
 		return a.file(name, info)
 	}
 	return a.unfit("device", name, "is a device", "a result holds only files, directories and links")
+}
+
+// list counts what the list of files holds of a name or a link's target.
+func (a *admission) list(text string) error {
+	if a.listed += len(strconv.Quote(text)) + listedFile; a.listed > a.most {
+		return Unfit("too_many_files", fmt.Sprintf("the names of the files in %s take more than %s", a.title,
+			units.BytesSize(float64(a.most))), "let the command pack them, or narrow outputs")
+	}
+	return nil
 }
 
 // file looks at a regular file.
@@ -287,7 +297,8 @@ func (a *admission) link(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.leaks(name, "the target of the link %s", strings.NewReader(target)); err != nil {
+	leak := a.leaks(name, "the target of the link %s", strings.NewReader(target))
+	if err := cmp.Or(leak, a.list(target)); err != nil {
 		return err
 	}
 	if _, err := a.root.Stat(name); path.IsAbs(target) || err != nil && !errors.Is(err, os.ErrNotExist) {

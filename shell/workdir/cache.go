@@ -68,7 +68,7 @@ func TakeCache(
 			fmt.Sprintf("%s holds %s, and a cache is copied for each start: %s at most", title, size, most),
 			"name the directories that hold what is compiled, and bring weights by a mount")
 	}
-	if err := Admit(ctx, env, to, title, secrets); err != nil {
+	if err := Admit(ctx, env, to, title, secrets, 1); err != nil {
 		return 0, err
 	}
 	return sizeOf(to)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -125,7 +126,7 @@ func Keep(ctx context.Context, env *engine.Env, made string, patterns []string, 
 			return err
 		}
 	}
-	return Admit(ctx, env, env.Out, "$OUT", secrets)
+	return Admit(ctx, env, env.Out, "$OUT", secrets, 1)
 }
 
 // keepOutputs moves from made to out the files that match the patterns. Each pattern must match at least one.
@@ -195,4 +196,23 @@ func missingOutput(made *os.Root, pattern string) error {
 		Message: fmt.Sprintf("the command succeeded but left no file that matches %q: %s", pattern, what),
 		Remedy:  "let the command write its results below $OUT, or correct outputs",
 	}}
+}
+
+// isDirectory makes sure that no command has put a link, say, in a directory's place.
+func isDirectory(dir, title string) error {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return Unfit("not_a_directory", title+" is no directory any more",
+			"let the command write below $OUT and leave $OUT itself alone")
+	}
+	return nil
+}
+
+// listed names the first few of many.
+func listed(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if rest := len(names) - most; rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
 }

@@ -183,6 +183,11 @@ var noFiles = v1.Hash{Algorithm: "sha256", Hex: "5f70bf18a086007016e948b04aed3b8
 
 // Load makes an image of a tar of files.
 func (s *Store) Load(ctx context.Context, files io.Reader, changes []string) (*Image, error) {
+	unlock, err := s.lock(ctx, func() {})
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	digest := sha256.New()
 	root, size, err := s.unpack(ctx, io.TeeReader(files, digest))
 	if err != nil {
@@ -222,12 +227,13 @@ func unquoted(word string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`).Replace(word[1 : len(word)-1])
 }
 
-// unpack writes the files of a tar into a new directory, which it names, as those of this user.
+// rootPrefix begins the names of the directories with files of images.
+const rootPrefix = "root-"
+
+// unpack writes the files of a tar into a new directory, which it names, as those of this user. The caller
+// has the lock.
 func (s *Store) unpack(ctx context.Context, files io.Reader) (name string, size int64, err error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return "", 0, err
-	}
-	dir, err := os.MkdirTemp(s.Dir, "root-")
+	dir, err := os.MkdirTemp(s.Dir, rootPrefix)
 	if err != nil {
 		return "", 0, err
 	}

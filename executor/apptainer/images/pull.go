@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/registry"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -38,6 +40,14 @@ func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say f
 	login, err := registry.DecodeAuthConfig(auth)
 	if err != nil {
 		return nil, err
+	}
+	unlock, err := s.lock(ctx, func() { say("Waiting for another process that brings an image") })
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if i, err := s.Find(full); err == nil { // that process was asked for it, too
+		return i, nil
 	}
 	say("Asking for " + full)
 	remoteImage, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuth(authn.FromConfig(authn.AuthConfig{
@@ -75,6 +85,47 @@ func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say f
 	}
 	i.Digests = []string{full}
 	return i, errors.Join(s.Keep(i), os.RemoveAll(blobs))
+}
+
+// lock keeps other processes of this user from bringing images until the lock is given back. Where the file system
+// locks nothing, it keeps none.
+func (s *Store) lock(ctx context.Context, wait func()) (unlock func(), err error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(s.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for waits := false; ; waits = true {
+		err := fs.TryLock(f, fs.Exclusive)
+		if err == nil {
+			s.sweep()
+		}
+		if !fs.Held(err) {
+			return func() { f.Close() }, nil
+		}
+		if !waits {
+			wait()
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// sweep removes what killed processes have left half unpacked. What cannot be removed is left to a later process.
+func (s *Store) sweep() {
+	all, err := s.All()
+	left, _ := filepath.Glob(filepath.Join(s.Dir, rootPrefix+"*"))
+	for _, dir := range left {
+		if err == nil && !slices.ContainsFunc(all, func(i *Image) bool { return i.Root == filepath.Base(dir) }) {
+			_ = fs.RemoveTree(dir)
+		}
+	}
 }
 
 // options say how a registry is spoken to: as Docker does, without encryption on this machine alone.

@@ -43,6 +43,9 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 	}
 	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides,
 		disk: nodes.Disk}
+	if err := os.Chmod(filepath.Dir(c.dir), 0o711); err != nil { // jobs of other users read the configuration
+		t.Fatal(err)
+	}
 	c.net = newNetwork(t, c.count)
 	c.daemons = newDaemons(t)
 	c.write(nodes.Config)

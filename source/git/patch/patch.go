@@ -88,17 +88,6 @@ func Touched(patch []byte) ([]string, error) {
 
 var parseErrorLine = lazyregexp.New(`^gitdiff: line (\d+): `)
 
-// RefuseEmpty returns an error for a text without any difference, whatever else may be wrong with the text.
-func RefuseEmpty(text []byte) error {
-	switch {
-	case len(bytes.TrimSpace(text)) == 0:
-		return errors.New("it is empty")
-	case len(split(text)) == 0:
-		return errors.New("there is no difference in it")
-	}
-	return nil
-}
-
 // Parse reads a patch and refuses what no patch may do.
 func Parse(patch []byte) ([]Part, error) {
 	readings, err := Readings(patch)

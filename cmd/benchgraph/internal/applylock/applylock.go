@@ -7,11 +7,14 @@
 package applylock
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -37,6 +40,7 @@ type Owner struct {
 	Host    string    `json:"host"`
 	User    string    `json:"user"`
 	Command string    `json:"command"`
+	Try     bool      `json:"try,omitempty"` // it is a try: another one waits for its end
 	Since   time.Time `json:"since"`
 	Beat    time.Time `json:"beat"` // last heartbeat
 	Flock   bool      `json:"flock"`
@@ -67,10 +71,34 @@ type Lock struct {
 	done  sync.WaitGroup
 }
 
-// Acquire takes the lock in the file at path for o, whose process, host and times are filled in. The error is a
+// Await is Acquire that waits as long as tries have the lock, if o is one, too: agents run several side by side. wait
+// is called once, before the first wait. The error is the cause of ctx when that ends first.
+func Await(ctx context.Context, path string, o Owner, wait func(*HeldError)) (*Lock, error) {
+	for told := false; ; told = true {
+		l, err := Acquire(path, o)
+		held, isHeld := errors.AsType[*HeldError](err)
+		if !isHeld || !o.Try || !held.Owner.Try && held.Owner.PID != 0 { // one without a number is about to write it
+			return l, err
+		}
+		if !told {
+			wait(held)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(beat / 50):
+		}
+	}
+}
+
+// Acquire takes the lock in the file at path for o, whose process, user, host and times are filled in. The error is a
 // *HeldError when somebody else has it.
 func Acquire(path string, o Owner) (*Lock, error) {
 	o.PID, o.Since = os.Getpid(), time.Now().Round(time.Second)
+	if u, err := user.Current(); err == nil {
+		o.User = cmp.Or(o.User, u.Username)
+	}
+	o.User = cmp.Or(o.User, "unknown")
 	o.Born, _ = born(o.PID)
 	o.Host, _ = os.Hostname()
 	o.Command = cut(o.Command, size/4)

@@ -26,7 +26,7 @@ type Bench struct {
 	File    string   // of $OUT that is read instead of the standard output; empty: that
 	Metric  string   // the number that decides
 	Match   string   // regular expression with a group that reads it; empty: a format that is recognised
-	Better  string   // higher or lower; with Match
+	Better  string   // higher or lower; without Match, Metric is a path in JSON
 	Hint    string   // comment for the user above the command; may be empty
 }
 
@@ -132,9 +132,13 @@ func (p *Project) HCL() []byte {
 	if p.Bench.File != "" {
 		line("    file = %s # in $OUT", quoted(p.Bench.File))
 	}
-	if p.Bench.Match != "" {
+	if p.Bench.Match != "" || p.Bench.Better != "" {
 		line("    metric %s {", quoted(p.Bench.Metric))
-		line("      match = %s", quoted(p.Bench.Match))
+		if p.Bench.Match != "" {
+			line("      match = %s", quoted(p.Bench.Match))
+		} else {
+			line("      json = %s", quoted(p.Bench.Metric))
+		}
 		if p.Bench.Better != "" {
 			line("      better = %s", quoted(p.Bench.Better))
 		}

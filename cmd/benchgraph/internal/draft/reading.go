@@ -36,7 +36,8 @@ type Reading struct{ Metric, Match, Better string }
 func (r *Reading) Flags(fs *flag.FlagSet, before string) {
 	fs.StringVar(&r.Metric, "metric", "", before+"decide by the metric `NAME`; needed if the output has several")
 	fs.StringVar(&r.Match, "match", "", before+"read the metric from the first group of `REGEXP`")
-	fs.StringVar(&r.Better, "better", "", "with -match: `higher` or lower")
+	fs.StringVar(&r.Better, "better", "",
+		before+"`higher` or lower: needed with -match, and where the name of -metric says neither")
 }
 
 // Check refuses what no metric block could hold.
@@ -47,8 +48,12 @@ func (r *Reading) Check() error {
 	default:
 		return &cli.UsageError{Message: "-better " + r.Better + ": there is no such direction", Remedy: choice}
 	}
-	if (r.Match == "") != (r.Better == "") {
+	if r.Match != "" && r.Better == "" {
 		return &cli.UsageError{Message: "-match and -better go together", Remedy: choice}
+	}
+	if r.Better != "" && r.Match == "" && r.Metric == "" {
+		return &cli.UsageError{Message: "-better goes with -match or -metric",
+			Remedy: "say which number: -metric=NAME, or -match 'took ([0-9.]+) s'"}
 	}
 	const group = "put parentheses around the number, as in -match 'took ([0-9.]+) s'"
 	switch re, err := regexp.Compile(r.Match); {
@@ -63,7 +68,7 @@ func (r *Reading) Check() error {
 // Apply makes a benchmark read its number as the flags say. A metric that is named nowhere stays empty.
 func (r *Reading) Apply(b *Bench) {
 	b.Metric = cmp.Or(r.Metric, b.Metric)
-	if r.Match == "" {
+	if r.Match == "" && r.Better == "" {
 		return
 	}
 	b.Metric, b.Match, b.Better = cmp.Or(r.Metric, "result"), r.Match, r.Better
@@ -72,6 +77,17 @@ func (r *Reading) Apply(b *Bench) {
 // preferred are the metrics that decide where an output has several, the first of them that is there.
 var preferred = []string{
 	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
+}
+
+// Directed refuses a metric of which nothing says whether more of it is better. One that is not among the samples is
+// left to whoever reads them.
+func Directed(name string, samples []metrics.Sample) error {
+	s, found := metrics.Find(samples, name)
+	if _, known := metrics.Better(name, s.Unit); known || !found {
+		return nil
+	}
+	return cli.Hint("Say it with -better=higher or -better=lower.",
+		"-metric %s: neither its name nor its unit says whether more of it is better", name)
 }
 
 // Deciding returns the metric that decides: a preferred one, or the only one with a known direction.

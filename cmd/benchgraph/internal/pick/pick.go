@@ -53,6 +53,9 @@ func Declared(spec *hclspec.Spec, texts ...string) error {
 		if err != nil {
 			return Malformed(err)
 		}
+		if at.Name = strings.TrimSuffix(at.Name, " "+hclspec.Tried); tried(text) && at.Kind == "compare" {
+			continue
+		}
 		var known []string
 		if !slices.ContainsFunc(spec.Declared, func(block hclspec.Address) bool {
 			if slices.Contains(nodeKinds, block.Kind) {
@@ -118,6 +121,13 @@ func None(pattern string, known []string) error {
 		return cli.Hint("Leave -exclude out, or select something else.", "nothing is left of %s: it is excluded, or "+
 			"needs something that is", pattern)
 	}
+	if name, each := strings.CutSuffix(pattern, `["*"]`); each && slices.ContainsFunc(known, func(at string) bool {
+		ok, _ := hclspec.MatchAddress(name, at)
+		return ok
+	}) {
+		return cli.Hint(`In a pattern, * ends at a slash. Write `+name+` for all instances, or ["**"].`,
+			"there is no node %s", pattern)
+	}
 	meant := pattern
 	if name, key, keyed := strings.Cut(pattern, "["); !strings.Contains(name, "*") &&
 		(!keyed || strings.Contains(key, "*")) {
@@ -129,8 +139,20 @@ func None(pattern string, known []string) error {
 			meant, known = name, names
 		}
 	}
+	if tried(pattern) {
+		return cli.Hint("benchgraph logs prints the output of its last attempt. The same try again, which runs "+
+			"nothing that has a result, answers with -json where its logs are.",
+			"there is no node %s: no file declares the nodes of a try", pattern)
+	}
 	return cli.Hint("benchgraph graph -format json lists all addresses.", "there is no node %s%s", pattern,
 		cli.Suggest(meant, known))
+}
+
+// tried says whether an address is one of those that only a try has: of its compare, blocks, benchmarks or candidate.
+func tried(address string) bool {
+	at, err := hclspec.ParseAddress(Quoted(address))
+	return err == nil && (strings.HasSuffix(at.Name, " "+hclspec.Tried) ||
+		strings.HasSuffix(at.Key, "/"+hclspec.Tried) || at.Kind == "compare" && at.Name == hclspec.Tried)
 }
 
 // Nodes finds the nodes that a text stands for: an address, or a pattern of addresses. There is one at least.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/report"
 )
@@ -30,7 +32,9 @@ const Longest = 1 << 20
 // Node is a node that runs, or one that has ended.
 type Node struct {
 	Address  string
-	Phase    string // of one that runs
+	Phase    string    // of one that runs
+	Of       string    // the candidate of the phase; empty: it is of none
+	Entered  time.Time // the phase
 	Attempt  int
 	Since    time.Time // when it began
 	Log      string    // path
@@ -111,7 +115,7 @@ func (r *Run) Take(text []byte) {
 		}
 	case engine.NodeProgress:
 		if i >= 0 {
-			r.Running[i].Phase = e.Phase
+			r.Running[i].Phase, r.Running[i].Of, r.Running[i].Entered = e.Phase, e.Candidate, e.Time
 		}
 	case engine.NodeDone, engine.NodeFailed:
 		delete(r.Waits, e.Address)
@@ -137,6 +141,20 @@ func (r *Run) Take(text []byte) {
 	case engine.SampleInvalid:
 		r.Invalid++
 	}
+}
+
+// Text names what runs for people, at most three nodes: each with its phase, the candidate of that, and since when.
+func (r *Run) Text(now time.Time) string {
+	var list []string
+	for _, n := range r.Running {
+		text := n.Address
+		if n.Phase != "" {
+			at := strings.TrimPrefix(n.Of+": "+n.Phase, ": ")
+			text += fmt.Sprintf(" (%s, for %s)", at, view.Duration(now.Sub(n.Entered)))
+		}
+		list = append(list, text)
+	}
+	return pick.First(list, 3)
 }
 
 // Attempts are all attempts that the log of a run tells of, in the order of their starts. One that has no end was

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
@@ -16,6 +17,7 @@ type Tried struct {
 	Log     string // path
 	How     string // the attempt ended, for people
 	Running bool
+	Key     cache.Key // of the node then; zero of one that is running, and of one that another node or machine made
 }
 
 // Name is what the log's file is named after.
@@ -30,11 +32,11 @@ func Tries(j *journal.Journal, address string, running []Node, logOf func(attemp
 		if t.Failure != nil {
 			how = "failed: " + t.Failure.Message
 		}
-		list = append(list, Tried{t.Start, logOf(t.ID), how, false})
+		list = append(list, Tried{t.Start, logOf(t.ID), how, false, t.Key})
 	}
 	for _, n := range running {
 		if n.Address == address {
-			list = append(list, Tried{n.Since, n.Log, "running", true})
+			list = append(list, Tried{Start: n.Since, Log: n.Log, How: "running", Running: true})
 		}
 	}
 	return list
@@ -44,9 +46,52 @@ func Tries(j *journal.Journal, address string, running []Node, logOf func(attemp
 func OfStep(j *journal.Journal, st *engine.Step, running []Node, logOf func(attempt string) string) []Tried {
 	list := Tries(j, st.Node.Address, running, logOf)
 	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
-		list = append(list, Tried{meta.Created, logOf(meta.Log), "made by " + meta.Address, false})
+		list = append(list, madeBy(meta, logOf))
 	}
 	return list
+}
+
+func madeBy(meta cache.Meta, logOf func(attempt string) string) Tried {
+	return Tried{Start: meta.Created, Log: logOf(meta.Log), How: "made by " + meta.Address}
+}
+
+// Standing is the attempt by which a node stands as it does, of those that Tries lists: the one that runs, or made the
+// result or the failure, or else was the last one with the key that the node has now. Attempts at an address are not
+// all at the same work: patches are edited, and the next try has the same addresses. It is false where there is none.
+func Standing(list []Tried, st *engine.Step, logOf func(attempt string) string) (Tried, bool) {
+	with := func(is func(t *Tried) bool) (Tried, bool) {
+		for i := range slices.Backward(list) {
+			if is(&list[i]) {
+				return list[i], true
+			}
+		}
+		return Tried{}, false
+	}
+	made := ""
+	meta, stored := st.Stored()
+	switch {
+	case stored:
+		made = meta.Log
+	case st.Failure != nil:
+		made = st.Failure.ID
+	}
+	t, ok := with(func(t *Tried) bool { return t.Running })
+	if !ok && made != "" {
+		t, ok = with(func(t *Tried) bool { return t.Log == logOf(made) })
+	}
+	if !ok && stored && made != "" {
+		t, ok = madeBy(meta, logOf), true
+	}
+	if !ok {
+		t, ok = with(func(t *Tried) bool { return t.Key == st.Key })
+	}
+	return t, ok
+}
+
+// Alike says whether attempts were all at the same work, or the last one runs.
+func Alike(list []Tried) bool {
+	last := &list[len(list)-1]
+	return last.Running || !slices.ContainsFunc(list, func(t Tried) bool { return t.Key != last.Key })
 }
 
 // Voided lists the attempts at the blocks of a benchmark that failed because of its candidate, the oldest first: where
@@ -56,7 +101,8 @@ func Voided(j *journal.Journal, st *engine.Step, candidate string, logOf func(at
 	for _, block := range st.Node.Needs {
 		for _, t := range j.Attempts(block.Address) {
 			if t.Failure != nil && t.Failure.Subject == candidate {
-				list = append(list, Tried{t.Start, logOf(t.ID), block.Address + " failed: " + t.Failure.Message, false})
+				list = append(list, Tried{t.Start, logOf(t.ID), block.Address + " failed: " + t.Failure.Message,
+					false, t.Key})
 			}
 		}
 	}

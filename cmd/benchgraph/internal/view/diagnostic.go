@@ -12,6 +12,30 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
+// Diagnostic is what is wrong, as JSON.
+type Diagnostic struct {
+	Severity string `json:"severity"` // error or warning
+	Message  string `json:"message"`
+	Detail   string `json:"detail,omitempty"` // why, and what to do about it
+	Place    string `json:"place,omitempty"`  // file:line:column
+}
+
+// Diagnostics are diagnostics of the user's files.
+func Diagnostics(diags hcl.Diagnostics) []Diagnostic {
+	views := make([]Diagnostic, len(diags))
+	for i, d := range diags {
+		v := Diagnostic{Severity: "error", Message: d.Summary, Detail: d.Detail}
+		if d.Severity == hcl.DiagWarning {
+			v.Severity = "warning"
+		}
+		if d.Subject != nil && d.Subject.Filename != "" {
+			v.Place = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
+		}
+		views[i] = v
+	}
+	return views
+}
+
 // Diagnostic is what a diagnostic says, with the lines of the file that it is about; file may be nil. Words are wrapped
 // at width columns, unless that is 0. HCL has a writer of its own, but that reads the whole file for each diagnostic
 // and shows lines of any length.

@@ -320,8 +320,8 @@ func Needs(n *engine.Node) []string {
 }
 
 // PlanJSON writes a plan as one JSON document, with forecast, findings and diagnostics.
-func PlanJSON[D any](w io.Writer, p *engine.Plan, f forecast.Forecast, found []preflight.Finding,
-	diagnostics []D) error {
+func PlanJSON(w io.Writer, p *engine.Plan, f forecast.Forecast, found []preflight.Finding,
+	diagnostics []Diagnostic) error {
 	if found == nil {
 		found = []preflight.Finding{}
 	}

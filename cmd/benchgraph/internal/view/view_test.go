@@ -165,7 +165,7 @@ func TestPlanJSON(t *testing.T) {
 	n.Key = cache.Key{1}
 	p := plantest.Of(t, n)
 	var b bytes.Buffer
-	if err := PlanJSON(&b, p, forecast.Predict(p, on(1), nil), nil, []string{}); err != nil {
+	if err := PlanJSON(&b, p, forecast.Predict(p, on(1), nil), nil, []Diagnostic{}); err != nil {
 		t.Fatal(err)
 	}
 	var doc struct {

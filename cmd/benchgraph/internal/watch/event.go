@@ -141,6 +141,7 @@ type eventJSON struct {
 	Attempt  int      `json:"attempt,omitempty"`
 	Phase    string   `json:"phase,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
+	Severity string   `json:"severity,omitempty"` // of a diagnostic
 	Duration *float64 `json:"duration_s,omitempty"`
 	Waited   *float64 `json:"waited_s,omitempty"`
 	Queued   float64  `json:"queued_s,omitempty"`
@@ -177,6 +178,9 @@ func MarshalEvent(e engine.Event) ([]byte, error) {
 			shape.Rule = (*string)(nil)
 		}
 		shape.Evidence, shape.Message, shape.Remedy = f.Evidence, f.Message, f.Remedy
+	}
+	if e.Type == engine.Note { // it has the fields of a mistake, which other events of its type tell
+		shape.Severity, shape.Message = "note", e.Reason
 	}
 	return join(shape, e.Data)
 }

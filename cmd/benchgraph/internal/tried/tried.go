@@ -1,0 +1,134 @@
+// Package tried tells what a try found, as JSON and as one line.
+package tried
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/report"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Document is what a try found, as JSON. Its own figures are those of the primary metric.
+type Document struct {
+	Format    string         `json:"format"`
+	Benchmark string         `json:"benchmark"`
+	Against   string         `json:"against"`
+	Metric    *string        `json:"metric"` // null: no output of a baseline has told it
+	Outcome   stats.Outcome  `json:"outcome"`
+	Effect    *float64       `json:"effect"` // relative, positive is better; null: not known
+	Low       *float64       `json:"low"`
+	High      *float64       `json:"high"`
+	Speedup   *float64       `json:"speedup"` // 1 + effect
+	Value     *float64       `json:"value"`   // of the candidate, in unit
+	Base      *float64       `json:"against_value"`
+	Unit      string         `json:"unit"`
+	Blocks    int            `json:"blocks"`
+	Reason    string         `json:"reason"` // why there is no verdict
+	Caveats   []stats.Caveat `json:"caveats"`
+	Logs      []Log          `json:"logs"`
+
+	Comparisons []stats.Comparison  `json:"comparisons"` // the row of each metric, the primary one first
+	Failures    []report.Failed     `json:"failures"`    // of what the try ran, now or before
+	Preflight   []preflight.Finding `json:"preflight"`   // without what is as it should be
+	Diagnostics []view.Diagnostic   `json:"diagnostics"` // warnings about the file
+}
+
+// Log is the complete output of the attempt by which a node of a try stands as it does.
+type Log struct {
+	Address string `json:"address"`
+	Log     string `json:"log"`
+}
+
+// Fill gives a document that has its lists the figures of the primary metric. clear puts the words of the command line
+// for a path that the user has never seen. A try without exactly one primary row is an error.
+func (d *Document) Fill(clear func(string) string) error {
+	primary := 0
+	for i := range d.Comparisons {
+		r := &d.Comparisons[i]
+		r.Benchmark, r.Reason = strings.TrimSuffix(r.Benchmark, " "+hclspec.Tried), clear(r.Reason)
+		if r.Primary {
+			primary++
+			d.take(r)
+		}
+	}
+	for i := range d.Failures {
+		f := &d.Failures[i]
+		f.Message, f.Evidence = clear(f.Message), clear(f.Evidence)
+	}
+	found := []preflight.Finding{}
+	for _, f := range d.Preflight {
+		if f.Evidence = clear(f.Evidence); f.Status != preflight.OK {
+			found = append(found, f)
+		}
+	}
+	d.Preflight = found
+	if d.Failures == nil {
+		d.Failures = []report.Failed{}
+	}
+	if primary != 1 {
+		return fmt.Errorf("a try has one row, and here are %d", primary)
+	}
+	return nil
+}
+
+// take takes over the figures of a row.
+func (d *Document) take(r *stats.Comparison) {
+	d.Format, d.Benchmark, d.Against = view.Format, r.Benchmark, r.Against
+	if r.Metric != "" {
+		d.Metric = &r.Metric
+	}
+	d.Outcome, d.Unit, d.Blocks, d.Reason = r.Outcome, r.Unit, r.Blocks, r.Reason
+	d.Caveats = append([]stats.Caveat{}, r.Caveats...)
+	if r.Blocks > 0 {
+		d.Value, d.Base = &r.Value, &r.AgainstValue
+	}
+	ratio := r.Ratio()
+	d.Effect, d.Speedup, d.Low, d.High = ratio.Effect, ratio.Speedup, ratio.Low, ratio.High
+}
+
+// Write writes the verdict as one line.
+func (d *Document) Write(w io.Writer, style view.Style) {
+	var row stats.Comparison
+	for _, r := range d.Comparisons {
+		if r.Primary {
+			row = r
+		}
+	}
+	line := style.Bold(string(d.Outcome))
+	switch {
+	case d.Effect == nil:
+	case row.Better == stats.Lower:
+		line += " " + row.EffectText()
+		if interval := row.IntervalText(); interval != "" {
+			line += fmt.Sprintf(", %g %% %s", 100*row.Confidence, interval)
+		}
+	default:
+		line += fmt.Sprintf(" ×%.4g (%s", *d.Speedup, percent(*d.Effect))
+		if d.Low != nil {
+			low := strings.TrimSuffix(percent(*d.Low), " %")
+			line += fmt.Sprintf(", %g %% %s to %s", 100*row.Confidence, low, percent(*d.High))
+		}
+		line += ")"
+	}
+	if d.Blocks > 0 {
+		line += fmt.Sprintf(", %s; %s %s → %s %s", view.Count(d.Blocks, "block"), view.Clean(row.Metric),
+			view.Amount(*d.Base), view.Amount(*d.Value), view.Clean(d.Unit))
+	}
+	if d.Reason != "" && !d.Outcome.Judged() {
+		line += ": " + view.Clean(d.Reason)
+	}
+	fmt.Fprintln(w, strings.TrimSpace(line))
+}
+
+// percent is a relative difference for people, with its sign.
+func percent(x float64) string {
+	if x > -0.1 && x < 0.1 {
+		return fmt.Sprintf("%+.2f %%", 100*x)
+	}
+	return fmt.Sprintf("%+.1f %%", 100*x)
+}

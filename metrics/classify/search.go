@@ -1,0 +1,161 @@
+package classify
+
+import (
+	"bytes"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/sieve"
+)
+
+// search looks for rules in a log, one line after the other.
+type search struct {
+	rules    []Rule // then the pseudo rule of a server that is ready
+	sieve    *sieve.Sieve
+	joinable []bool // by rule: whether a match may go over the end of a line
+	turn     int
+
+	errors   found // the best match outside warnings
+	warnings found // the best match in warnings since a server was last ready
+
+	previous []byte // the line before, at most maxJoined bytes of its end
+	head     []byte // the line before, at most maxJoined bytes of its beginning
+	number   int    // of the line before
+	width    int    // of the line before, with its prefix
+	joined   []byte // buffer
+}
+
+// found is a match.
+type found struct {
+	rule     int // index; the number of rules: none yet
+	line     int
+	evidence string
+}
+
+const (
+	minWrapped = 40  // bytes that a line has at least when it was broken for want of room
+	minWord    = 12  // bytes of the words of a rule that is tried over the end of a line: shorter ones are everywhere
+	maxJoined  = 120 // bytes on either side of the break in which a match may lie that goes over it
+)
+
+// Lines that a server prints once it is ready. A warning before them did not keep it from starting.
+const ready = `The server is fired up and ready to roll|Application startup complete`
+
+func newSearch(rules []Rule) *search {
+	c := &search{rules: append(slices.Clip(rules), Rule{Pattern: regexp.MustCompile(ready)}),
+		joinable: make([]bool, len(rules)+1)}
+	patterns := make([]*regexp.Regexp, len(c.rules))
+	for i, r := range c.rules {
+		patterns[i] = r.Pattern
+	}
+	c.sieve = sieve.New(patterns)
+	for i, r := range rules {
+		c.joinable[i] = sieve.Shortest(r.Pattern.String()) >= minWord && singular(r.Pattern.String())
+	}
+	c.errors.rule, c.warnings.rule = len(rules), len(rules)
+	return c
+}
+
+// line looks at the next line.
+func (c *search) line(number int, line []byte) {
+	c.turn++
+	text := withoutPrefix(line)
+	for _, i := range c.sieve.Candidates(line, c.turn) {
+		c.try(i, number, line, line, 0)
+		if len(text) < len(line) {
+			c.try(i, number, text, line, 0)
+		}
+	}
+	c.across(number, bytes.TrimLeft(text, " \t"))
+	c.number, c.width = number, len(line)
+	c.head = append(c.head[:0], line[:min(len(line), maxJoined)]...)
+	c.previous = append(c.previous[:0], ending(text, maxJoined)...)
+}
+
+// across looks for matches that begin in the line before and end in this one: terminals and log formatters break lines
+// at a space, which is lost, or within a word.
+func (c *search) across(number int, line []byte) {
+	if number != c.number+1 || c.width < minWrapped || len(line) == 0 {
+		return
+	}
+	for _, gap := range []string{" ", ""} {
+		c.turn++
+		c.joined = append(append(append(c.joined[:0], c.previous...), gap...), line[:min(len(line), maxJoined)]...)
+		for _, i := range c.sieve.Candidates(c.joined, c.turn) {
+			if c.joinable[i] {
+				c.try(i, c.number, c.joined, c.head, len(c.previous))
+			}
+		}
+	}
+}
+
+// try tries a rule on a text that begins in a line. The match has to go over the break in the text; 0: there is none.
+func (c *search) try(rule, number int, text, line []byte, broken int) {
+	if rule >= c.errors.rule && rule >= c.warnings.rule && rule < len(c.rules)-1 {
+		return
+	}
+	at := c.rules[rule].Pattern.FindIndex(text)
+	if at == nil || broken > 0 && (at[0] >= broken || at[1] <= broken) {
+		return
+	}
+	if rule == len(c.rules)-1 {
+		c.warnings = found{rule: rule}
+		return
+	}
+	best := &c.errors
+	if l := warning().FindSubmatchIndex(line); l != nil && !bytes.HasPrefix(text[at[0]:], line[l[2]:l[3]]) {
+		best = &c.warnings
+	}
+	if rule < best.rule {
+		*best = found{rule, number, lines.Evidence(text, at[0])}
+	}
+}
+
+// warning matches the level of a warning: of Python's loggers and warnings, of glog, of pip.
+var warning = lazyregexp.New(`^.{0,100}?(\bWARN(?:ING)?\b|\b[A-Z]\w*Warning: |\bW\d{4} \d\d:)`)
+
+// prefix matches the marks that loggers, Ray, torch, docker compose, kubectl and quotes put before the text of a line.
+var prefix = lazyregexp.New(`^(\s*(> |\([^()]{0,60}\bpid=\d+[^()]{0,60}\) |\[(rank|pod/)[^\]]{0,80}\]:? ` +
+	`|[\w.-]{1,60} +\| |\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*\]? (- )?` +
+	`|(DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (\[[^\]]{0,80}\]|[\w.]{1,60}:\d+\]) ))+`)
+
+// withoutPrefix is a line without the marks of those who passed it on.
+func withoutPrefix(line []byte) []byte {
+	head := bytes.TrimLeft(line[:min(len(line), 80)], " \t")
+	if len(head) == 0 || !bytes.ContainsAny(head[:1], ">([0123456789DIWEC") && bytes.IndexByte(head, '|') < 0 {
+		return line
+	}
+	return line[len(prefix().Find(line)):]
+}
+
+// ending is the end of a text: at most n bytes, whole characters.
+func ending(text []byte, n int) []byte {
+	if len(text) <= n {
+		return text
+	}
+	text = text[len(text)-n:]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+// singular reports whether an expression fixes every character class between its words. An expression with arbitrary
+// text between two words would match them in unrelated lines. The anchors of a line are not allowed either.
+func singular(expression string) bool {
+	re, err := syntax.Parse(expression, syntax.Perl)
+	return err == nil && plainly(re)
+}
+
+func plainly(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
+		syntax.OpEndText:
+		return false
+	}
+	return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !plainly(sub) })
+}

@@ -1,0 +1,110 @@
+package collect
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"github.com/benchgraph/benchgraph/metrics"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/number"
+)
+
+// Earlier is what the documents of an output say before the last one.
+type Earlier struct {
+	firsts map[string]metrics.Sample // by metric; the value is NaN where it is no number
+	others map[string]metrics.Sample // the first ones that differ from those
+	Full   bool                      // they have more values than are kept
+}
+
+// NewEarlier is before any document.
+func NewEarlier() Earlier {
+	return Earlier{firsts: map[string]metrics.Sample{}, others: map[string]metrics.Sample{}}
+}
+
+// Note keeps the first value of a metric, and the first one that differs from it. The value is one of a document.
+func (e *Earlier) Note(metric string, value any) {
+	text, _, err := jsondoc.Digits(value)
+	v := math.NaN()
+	switch value := value.(type) {
+	case json.Number:
+		if v, err = number.Parse(text); err != nil {
+			v = math.NaN()
+		}
+	case string:
+		if err == nil {
+			v, _ = number.Parse(text)
+		} else if text = value; value == jsondoc.NotFinite {
+			text = "NaN"
+		}
+	default:
+		return
+	}
+	to := e.firsts
+	if first, known := e.firsts[metric]; known {
+		if _, also := e.others[metric]; also || first.Value == v {
+			return
+		}
+		to = e.others
+	} else if len(e.firsts) >= MaxSamples {
+		e.Full = true
+		return
+	}
+	to[metric] = metrics.Sample{Metric: metric, Value: v, Printed: lines.Clip(text, MaxLabel)}
+}
+
+// NoteAll keeps the values of a document that was read: its samples, and what is none.
+func (e *Earlier) NoteAll(c *Collector) {
+	for _, s := range c.Samples {
+		e.Note(s.Metric, json.Number(strconv.FormatFloat(s.Value, 'g', -1, 64)))
+	}
+	for metric, bad := range c.refused {
+		e.Note(metric, bad.text)
+	}
+}
+
+// Again notes the metrics of documents of which an earlier document of the output has another value, or may have one.
+func (c *Collector) Again(before Earlier) {
+	for _, s := range c.Samples {
+		if s.Line > 0 {
+			continue
+		}
+		first, ok := before.firsts[s.Metric]
+		if other, differs := before.others[s.Metric]; differs && first.Value == s.Value {
+			first = other
+		}
+		_, known := c.firsts[s.Metric]
+		switch {
+		case ok && first.Value != s.Value && !known:
+			c.firsts[s.Metric] = first
+		case !ok && before.Full:
+			c.doubt(s.Metric, "not all values of the documents were read")
+		case c.partly != "":
+			c.doubt(s.Metric, c.partly)
+		}
+	}
+}
+
+// NoDocument is the warning of an output that looked as if there were JSON in it.
+const NoDocument = "no JSON object or array found"
+
+// Documents calls found for every JSON document of what was written, returns the last one, and warns about what is odd.
+func (c *Collector) Documents(t *jsondoc.Tail, found func(any)) any {
+	if t.Dropped() {
+		c.Warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
+	}
+	document, cut := jsondoc.Each(t.Bytes(), found)
+	if document != nil && (cut || t.Dropped()) {
+		c.partly = "not all documents of the output were read"
+	}
+	switch {
+	case document == nil && cut:
+		c.Warn(0, "the JSON document ends before its last bracket")
+	case document == nil:
+		c.Warn(0, NoDocument)
+	case cut:
+		c.Warn(0, "a later JSON document ends before its last bracket: the last whole one counts")
+	}
+	return document
+}

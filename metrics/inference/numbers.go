@@ -1,0 +1,66 @@
+package inference
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/metrics/collect"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/number"
+)
+
+// sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none. A
+// table has fewer digits than a document.
+func (r *reading) sample(metric, digits, unit string, n int) {
+	first, again := r.Sample(metric)
+	v, err := number.Parse(digits)
+	bad, unread := r.Refused(metric)
+	switch {
+	case r.conflict != nil:
+	case again && err == nil && first.Line == 0 && n > 0 && number.Same(first.Value, "", v, digits):
+	case again && (err != nil || v != first.Value):
+		r.conflict = invalid.New(invalid.Ambiguous, n,
+			"%s is %s in line %d and %s in line %d: two results in one output",
+			metric, first.Printed, first.Line, lines.Clip(digits, collect.MaxLabel), n)
+	case unread && err == nil:
+		r.conflict = invalid.New(invalid.Ambiguous, n, "%s is %s in line %d, and in %s: two results in one output",
+			metric, lines.Clip(digits, collect.MaxLabel), n, bad)
+	}
+	if !again {
+		r.Add(metric, digits, unit, n)
+	}
+}
+
+// unreadable notes that a metric has a value that is no number.
+func (r *reading) unreadable(metric, text string, n int) {
+	if r.section == warming {
+		return
+	}
+	word, _, _ := strings.Cut(text, " ")
+	r.sample(r.prefix+metric, word, "", n)
+}
+
+// otherUnit notes a metric whose label names another unit than any version prints.
+func (r *reading) otherUnit(name, rest string, n int) {
+	at := strings.LastIndex(name, " (")
+	if at < 0 || !strings.HasSuffix(name, ")") || !digitsFirst(rest) {
+		return
+	}
+	metric, _, _, ok := latencyLabel(name[:at])
+	for label, l := range r.labels {
+		if before, _, found := strings.Cut(label, " ("); found && before == name[:at] {
+			metric, ok = l.metric, true
+		}
+	}
+	if ok && r.section != warming {
+		r.Refuse(r.prefix+metric, n, fmt.Sprintf("the unit in %q is not known", lines.Clip(name, collect.MaxLabel)))
+	}
+}
+
+// truncated notes that the output ends inside a number or its unit.
+func (r *reading) truncated(metric, text string, n int) {
+	r.cut = invalid.New(invalid.Incomplete, n, "%s: the output ends inside %q", metric,
+		lines.Clip(strings.TrimSpace(text), collect.MaxLabel))
+	r.last.metric = metric
+}

@@ -1,0 +1,55 @@
+// Package invalid holds the rules of outputs that are no valid result. Parsers find them, and no pattern does.
+package invalid
+
+import (
+	"fmt"
+
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/lines"
+)
+
+// The rules of outputs that are no valid result. All of them have the class invalid.
+const (
+	RequestsFailed = "requests_failed"      // fewer requests succeeded than were asked for
+	NoneSucceeded  = "no_request_succeeded" // the benchmark ended all the same
+	EmptyAnswers   = "empty_answers"        // requests count as succeeded that got no text
+	Incomplete     = "result_incomplete"    // no count of requests, or the output ends inside a number
+	Ambiguous      = "result_ambiguous"     // two results in one output
+	WrongUnit      = "unit_wrong"           // a version that is known to print a wrong unit
+	Foreign        = "result_unknown"       // the table of another benchmark
+)
+
+// Rules are the names of the rules of outputs that are no valid result. Parsers find them in Result.Failure.
+func Rules() []string {
+	return []string{RequestsFailed, NoneSucceeded, EmptyAnswers, Incomplete, Ambiguous, WrongUnit, Foreign}
+}
+
+// New makes the failure of an output that is no result. Line is 0 for a document.
+func New(rule string, line int, format string, args ...any) *classify.Match {
+	stage := "parse"
+	if rule == RequestsFailed || rule == NoneSucceeded || rule == EmptyAnswers {
+		stage = "run"
+	}
+	evidence := lines.Clip(fmt.Sprintf(format, args...), lines.MaxEvidence)
+	return &classify.Match{Rule: rule, Class: failure.Invalid, Stage: stage, Evidence: evidence, Line: line,
+		Remedy: remedyOf(rule)}
+}
+
+func remedyOf(rule string) string {
+	switch rule {
+	case RequestsFailed:
+		return "look in the logs of the server and of the client why requests failed; " +
+			"where the data set has fewer prompts, ask for as many as it has"
+	case NoneSucceeded, EmptyAnswers:
+		return "look in the logs of the server and of the client why requests failed"
+	case Incomplete:
+		return "keep the whole output of the tool, or read its JSON file: metrics { file = \"NAME\" }"
+	case Ambiguous:
+		return "let the command print one result: send the output of warm-up runs elsewhere, or use " +
+			"design { warmup = N }"
+	case WrongUnit:
+		return "use a version of SGLang from 0.1.20 on, or a metric block with the right unit"
+	}
+	return "read the numbers with metric blocks"
+}

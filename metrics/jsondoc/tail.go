@@ -1,0 +1,62 @@
+package jsondoc
+
+import (
+	"bytes"
+	"io"
+)
+
+// MaxTail is how much of an output is searched for a JSON document: its last 64 MiB.
+const MaxTail = 64 << 20
+
+// Tail keeps the last MaxTail bytes of what is written to it.
+type Tail struct {
+	buf     []byte
+	dropped bool
+}
+
+func (t *Tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	if len(t.buf) > 2*MaxTail {
+		t.trim()
+	}
+	return len(p), nil
+}
+
+// Bytes are the last MaxTail bytes of what was written so far; valid until more is written.
+func (t *Tail) Bytes() []byte {
+	t.trim()
+	return t.buf
+}
+
+// Dropped says whether more was written than Bytes returns.
+func (t *Tail) Dropped() bool { return t.dropped || len(t.buf) > MaxTail }
+
+func (t *Tail) trim() {
+	if extra := len(t.buf) - MaxTail; extra > 0 {
+		t.buf = append(t.buf[:0], t.buf[extra:]...)
+		t.dropped = true
+	}
+}
+
+type fromBrace struct {
+	to   io.Writer
+	open bool
+}
+
+// FromBrace passes on the bytes from the first brace on: a log without a document costs no memory.
+func FromBrace(to io.Writer) io.Writer { return &fromBrace{to: to} }
+
+func (w *fromBrace) Write(p []byte) (int, error) {
+	n := len(p)
+	if !w.open {
+		at := bytes.IndexByte(p, '{')
+		if at < 0 {
+			return n, nil
+		}
+		w.open, p = true, p[at:]
+	}
+	if _, err := w.to.Write(p); err != nil {
+		return 0, err
+	}
+	return n, nil
+}

@@ -1,0 +1,62 @@
+package lines
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+)
+
+var (
+	titled = lazyregexp.New(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
+	mark   = lazyregexp.New(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
+		`|\[[^\]\[]{1,80}\](?:<std[a-z]+>)?:?|[A-Za-z0-9_.-]{1,60} +\| ` +
+		`|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?` +
+		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
+		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? )\s*`)
+	progress = [][]byte{
+		[]byte("Avg prompt throughput: "), []byte("Avg generation throughput: "),
+		[]byte("gen throughput (token/s): "), []byte("input throughput (token/s): "),
+	}
+)
+
+// EngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of
+// some seconds, and no result of a benchmark.
+func EngineProgress(line []byte) bool {
+	return slices.ContainsFunc(progress, func(mark []byte) bool { return bytes.Contains(line, mark) })
+}
+
+// Ruled returns the title in a line of equals signs or hyphens, "=" for a line of equals signs alone. A header may
+// share its line with a progress bar.
+func Ruled(text string) (title string, ok bool) {
+	if m := titled().FindStringSubmatch(text); m != nil {
+		return m[1], true
+	}
+	if len(text) < 6 || text[0] != '=' && text[0] != '-' {
+		return "", false
+	}
+	inner := strings.TrimSpace(strings.Trim(text, "=-"))
+	switch {
+	case !strings.HasSuffix(text, "---") && !strings.HasSuffix(text, "==="):
+		return "", false
+	case inner == "" && text[0] == '=':
+		return "=", true
+	}
+	return inner, true
+}
+
+// WithoutMarks removes the marks of runtimes, schedulers and quotes at the beginning of a line: (task, pid=1),
+// [rank0]:, > and time stamps.
+func WithoutMarks(text string) string {
+	const most = 8
+	for range most {
+		text = strings.TrimLeft(text, " \t")
+		at := mark().FindStringIndex(text)
+		if at == nil || at[1] == len(text) && strings.HasPrefix(text, "[") {
+			break
+		}
+		text = text[at[1]:]
+	}
+	return text
+}

@@ -1,0 +1,20 @@
+package workdir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// Apart is the environment of what one of several does within an attempt, by its name. What it works with is its own,
+// so that it is not counted as that of the next one, and end removes it. What cannot be removed is told when the
+// attempt ends, with all else that it leaves.
+func Apart(env *engine.Env, name string) (own *engine.Env, end func(), err error) {
+	one := *env
+	one.Work, one.Scratch = filepath.Join(env.Work, name), filepath.Join(env.Scratch, "apart", name)
+	end = func() { _ = errors.Join(fs.RemoveTree(one.Work), fs.RemoveTree(one.Scratch)) }
+	return &one, end, errors.Join(os.MkdirAll(one.Work, 0o755), os.MkdirAll(one.Scratch, 0o755))
+}

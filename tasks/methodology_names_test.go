@@ -1,0 +1,30 @@
+package tasks
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/findings/methodology"
+)
+
+// Whatever a methodology is made of can be let differ by its name: the command line knows each sort of field.
+func TestAllSortsOfFieldsAreKnown(t *testing.T) {
+	known := methodology.Sorts()
+	for _, name := range []string{"methodology.go", "differ.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		added := regexp.MustCompile(`(?:add|addEnv)\("(\w+)`).FindAllSubmatch(text, -1)
+		if len(added) < 8 {
+			t.Errorf("%s: %d fields are added", name, len(added))
+		}
+		for _, m := range added {
+			if !slices.Contains(known, string(m[1])) {
+				t.Errorf("%s: %s is no known sort of field", name, m[1])
+			}
+		}
+	}
+}
