@@ -134,10 +134,16 @@ func pair(gone, fresh []Line) []int {
 // After is the label of the lines about what a node comes after: the kind, the result and the end of another node.
 const After = "after"
 
+// Try is the label of the lines about attempts without a result: first the number of the block.
+const Try = "try"
+
 // String is the change as a sentence: commit.rev changed from "a1b2" to "c3d4".
 func (c Change) String() string {
 	if c.Label == After { // keys and words of the engine tell people nothing
 		return "the end or the result of one " + slices.Concat(c.New, c.Old, []string{"node"})[0] + " changed"
+	}
+	if c.Label == Try && len(c.New) > 0 {
+		return "an attempt at block " + c.New[0] + " ended without a result"
 	}
 	switch c.Op {
 	case Added:

@@ -46,8 +46,7 @@ type Disk struct {
 	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
 	scratch string
 	serial  int
-	claims  *os.File // nil until a key is claimed
-	claimed map[Key]bool
+	claims  fs.Claims
 }
 
 var _ Store = (*Disk)(nil)
@@ -80,7 +79,7 @@ func openDisk(dir string) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Disk{dir: dir, Mended: mended}
+	d := &Disk{dir: dir, Mended: mended, claims: fs.Claims{Path: filepath.Join(dir, "claims")}}
 	for _, sub := range []string{"entries", "content", "blobs", "tmp", "quarantine"} {
 		if err := os.Mkdir(d.path(sub), 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, err
@@ -236,11 +235,12 @@ func (d *Disk) Close() error {
 		err = errors.Join(fs.RemoveTree(d.scratch), os.Remove(d.claim.Name()), d.claim.Close())
 		d.claim, d.scratch = nil, ""
 	}
-	if d.claims != nil {
-		err = errors.Join(err, d.claims.Close())
-	}
-	return errors.Join(err, d.entries.Close(), d.lock.Close())
+	return errors.Join(err, d.claims.Close(), d.entries.Close(), d.lock.Close())
 }
+
+// Claim says that the caller makes the entry of a key, until release is called; ok is false while another one does. See
+// fs.Claims.
+func (d *Disk) Claim(key Key) (release func(), ok bool) { return d.claims.Claim(key) }
 
 func (d *Disk) path(parts ...string) string {
 	return filepath.Join(append([]string{d.dir}, parts...)...)

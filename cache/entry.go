@@ -307,6 +307,15 @@ func (d *Disk) quarantine(key Key, reason damage) string {
 	return "moved to " + place
 }
 
+// SetAside moves an entry out of the way that is not to count, as if it was damaged. That there is none is no error.
+func (d *Disk) SetAside(key Key, reason string) error {
+	done := d.quarantine(key, damage(reason))
+	if _, err := os.Lstat(d.entryDir(key)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("entry %s: %s", key.Short(), done)
+}
+
 // moveAway renames what is in an entry's place.
 func moveAway(dir, to string) error {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() { // of a link, the target would be changed

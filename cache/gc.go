@@ -232,8 +232,8 @@ func (d *Disk) residents(ctx context.Context) ([]resident, error) {
 		if err != nil {
 			return nil
 		}
-		m.Text, m.Files, m.Transcript = "", nil, ""
-		m.Address, m.Log = strings.Clone(m.Address), strings.Clone(m.Log)
+		m = Meta{Key: m.Key, Content: m.Content, Digest: m.Digest, Address: strings.Clone(m.Address), Bytes: m.Bytes,
+			Created: m.Created, Duration: m.Duration, Log: strings.Clone(m.Log)}
 		all = append(all, resident{meta: m, used: info.ModTime()})
 		return nil
 	})

@@ -22,10 +22,11 @@ func EncodeMeta(m Meta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := strings.TrimSpace(strconv.Quote(m.Log) + " " + m.Transcript) // which older versions pass over
+	log := strings.TrimSpace(strconv.Quote(m.Log) + " " + m.Transcript)      // which older versions pass over
+	digest := strings.TrimSpace(strconv.Quote(m.Digest) + " " + m.Signature) // likewise
 	body := fmt.Appendf(nil,
-		"key %s\ncontent %s\ndigest %q\naddress %q\nlog %s\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
-		m.Key, m.Content, m.Digest, m.Address, log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
+		"key %s\ncontent %s\ndigest %s\naddress %q\nlog %s\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
+		m.Key, m.Content, digest, m.Address, log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
 	body = append(body, m.Text...)
 	if body = append(body, listing(m.Files)...); len(body) > LongestMeta-64 { // without its first line
 		return nil, fmt.Errorf("its meta file would be longer than %d bytes", LongestMeta)
@@ -40,15 +41,15 @@ func DecodeMeta(data []byte) (Meta, error) {
 		return Meta{}, fmt.Errorf("its meta file: %w", err)
 	}
 	r := metaReader{rest: string(body)}
-	m := Meta{
-		Key: r.key("key"), Content: r.key("content"), Digest: r.text("digest"), Address: r.text("address"),
-	}
-	log, ran, err := cutQuoted(r.line("log"))
-	r.note(err)
-	m.Log, m.Transcript = log, strings.TrimSpace(ran)
+	var m Meta
+	m.Key, m.Content = r.key("key"), r.key("content")
+	m.Digest, m.Signature = r.texts("digest")
+	m.Address, _ = r.texts("address")
+	m.Log, m.Transcript = r.texts("log")
 	if m.Transcript != "" { // it is long, and is not to be held in memory with what is kept of the rest
 		m.Transcript, r.rest = strings.Clone(m.Transcript), strings.Clone(r.rest)
 		m.Digest, m.Address, m.Log = strings.Clone(m.Digest), strings.Clone(m.Address), strings.Clone(m.Log)
+		m.Signature = strings.Clone(m.Signature)
 	}
 	m.Created, m.Duration, m.Bytes = r.time("created"), time.Duration(r.number("duration")), r.number("bytes")
 	count, length := r.number("files"), r.number("text")
@@ -101,10 +102,11 @@ func (r *metaReader) key(label string) Key {
 	return key
 }
 
-func (r *metaReader) text(label string) string {
-	value, _, err := cutQuoted(r.line(label))
+// texts reads a quoted text, and what follows it in the line.
+func (r *metaReader) texts(label string) (value, more string) {
+	value, more, err := cutQuoted(r.line(label))
 	r.note(err)
-	return value
+	return value, strings.TrimSpace(more)
 }
 
 func (r *metaReader) number(label string) int64 {

@@ -34,6 +34,7 @@ type Meta struct {
 	Duration   time.Duration `json:"duration"`      // of the attempt that made it
 	Log        string        `json:"log,omitempty"` // attempt whose complete log tells how it was made
 	Transcript string        `json:"-"`             // what that attempt ran, as one line of JSON; empty: not known
+	Signature  string        `json:"-"`             // with which it came from a shared store; empty: it was made here
 
 	looked look // at the directory of the entry, when Get returned this
 }

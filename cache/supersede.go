@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Superseded is the key of the result of an attempt after another one took its place under the key that both have.
 func Superseded(key Key, attempt string) Key { return superseded(key, attempt).Key() }
+
+// IsSuperseded reports whether the text of an entry is that of one whose place another one has taken.
+func IsSuperseded(text string) bool { return strings.HasPrefix(text, Describe("superseded").Text()) }
 
 func superseded(key Key, attempt string) *Description {
 	d := Describe("superseded")
@@ -53,7 +57,8 @@ func (d *Disk) keepAside(ctx context.Context, key Key) error {
 	}
 	text := superseded(key, entry.Log)
 	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
-		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript}
+		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript,
+		Signature: entry.Signature} // which is of another key, so that nobody who asks for one believes it
 	_, err = d.Put(ctx, Draft{Meta: meta, Dir: dir})
 	return err
 }

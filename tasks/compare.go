@@ -46,7 +46,7 @@ func (t *compareTask) Describe(d *cache.Description) {
 				g.Absent[m.Name].Why)
 			(&benchmarkTask{m}).Describe(d)
 			d.Add("token_tolerance", float(m.Bench.Metrics.TokenTolerance))
-			describeTries(d, t.p.triesAt(g, m))
+			sample.DescribeTries(d, t.p.triesAt(g, m))
 			if patterns := t.p.copies[m.Candidate]; len(patterns) > 0 {
 				d.Add("copies", patterns...)
 			}

@@ -3,10 +3,8 @@ package tasks
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
@@ -23,13 +21,16 @@ import (
 func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
 	all := t.p.Journal.Attempts(t.at.String())
 	replaced := map[string]bool{} // IDs
-	if env.Replaces != nil {
-		replaced[env.Replaces.Log] = true
-	}
 	for _, a := range all {
-		replaced[a.Replaces] = true
+		replaced[a.Replaces] = replaced[a.Replaces] || a.Failure == nil // one that failed took nobody's place
 	}
 	var list []sample.Try
+	if old := env.Replaces; old != nil {
+		replaced[old.Log] = true
+		if !slices.ContainsFunc(all, func(a journal.Attempt) bool { return a.ID == old.Log }) {
+			list = t.triesElsewhere(ctx, old)
+		}
+	}
 	for _, a := range all {
 		if a.Key != env.Key {
 			continue
@@ -41,6 +42,17 @@ func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
 		}
 	}
 	return list
+}
+
+// triesElsewhere are the attempts at the block that led to a result of another machine, and that result.
+func (t *trialTask) triesElsewhere(ctx context.Context, old *cache.Meta) []sample.Try {
+	e, err := t.p.Store.Get(ctx, old.Key, false)
+	if err != nil {
+		return nil
+	}
+	rec, _ := sample.ReadRecord(e) // one that cannot be read tells of no others
+	last, _ := t.try(ctx, journal.Attempt{ID: old.Log, Run: rec.Run, Key: old.Key, Start: e.Created.Add(-e.Duration)})
+	return append(rec.Tries, last)
 }
 
 // try is an earlier attempt that had a result. The result is read for members that failed in it, if it is still there,
@@ -94,15 +106,6 @@ func (p *Services) triesAt(g *Group, m Member) map[int][]sample.Try {
 		}
 	}
 	return tries
-}
-
-// describeTries makes attempts that no block tells of part of a compare's key.
-func describeTries(d *cache.Description, tries map[int][]sample.Try) {
-	for _, block := range slices.Sorted(maps.Keys(tries)) {
-		for _, t := range tries[block] {
-			d.Add("try", strconv.Itoa(block), t.Run, t.Lost[0].Candidate, string(t.Lost[0].Class), t.Lost[0].Rule)
-		}
-	}
 }
 
 // places are the paths that only one lifecycle of a member has, by the names that all members have for them: what a

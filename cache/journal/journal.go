@@ -381,3 +381,19 @@ func (j *Journal) Last(address string, key cache.Key) (Attempt, bool) {
 	}
 	return Attempt{}, false
 }
+
+// Replaced reports whether a result was made in the place of that of an attempt, or in the place of one that was.
+func (j *Journal) Replaced(own cache.Meta, attempt string) bool {
+	replaces := map[string]string{} // by attempt that succeeded
+	for _, a := range j.Attempts(own.Address) {
+		if a.Failure == nil && a.Key == own.Key {
+			replaces[a.ID] = a.Replaces
+		}
+	}
+	for id := own.Log; id != ""; id = replaces[id] {
+		if id == attempt {
+			return true
+		}
+	}
+	return false
+}

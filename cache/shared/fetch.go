@@ -66,7 +66,7 @@ func (s *Store) Pull(ctx context.Context, keys []cache.Key) Brought {
 // Ask looks for an entry in the shared store itself, of which the index may not know yet, and brings the entry here. An
 // error wraps cache.ErrMiss if there is none.
 func (s *Store) Ask(ctx context.Context, key cache.Key) (cache.Entry, error) {
-	if e, err := s.Disk.Get(ctx, key, false); err == nil {
+	if e, err := s.here(ctx, key, false); err == nil {
 		return e, nil
 	}
 	s.remote.mu.Lock()
@@ -81,7 +81,7 @@ func (s *Store) Ask(ctx context.Context, key cache.Key) (cache.Entry, error) {
 
 // missing is why an entry is not here; nil: it is.
 func (s *Store) missing(ctx context.Context, key cache.Key) error {
-	_, err := s.Disk.Get(ctx, key, false)
+	_, err := s.here(ctx, key, false)
 	return err
 }
 
@@ -99,7 +99,7 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	r.mu.Unlock()
 	one.Lock()
 	defer one.Unlock()
-	if e, err := r.disk.Get(ctx, key, false); err == nil {
+	if e, err := r.local.here(ctx, key, false); err == nil {
 		return e, nil // another goroutine brought it
 	}
 	e, err := r.fetch(ctx, key)
@@ -111,12 +111,13 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	}
 	r.mu.Lock()
 	r.refused[key] = true
-	if errors.Is(err, ErrUntrusted) {
-		r.untrusted[key] = true
-	} else if !errors.Is(err, errRefused) && !errors.Is(err, iofs.ErrNotExist) {
+	if !errors.Is(err, ErrUntrusted) && !errors.Is(err, errRefused) && !errors.Is(err, iofs.ErrNotExist) {
 		r.broken = err
 	}
 	r.mu.Unlock()
+	if errors.Is(err, ErrUntrusted) {
+		r.doubt(key)
+	}
 	switch {
 	case errors.Is(err, ErrUntrusted): // Warn counts it
 	case errors.Is(err, errRefused):
@@ -173,7 +174,7 @@ func (r *remote) lay(ctx context.Context, key cache.Key, object string, place fu
 func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
 	scratch := ""
 	m, err := r.lay(ctx, key, r.object(key), func() (dir string, err error) {
-		scratch, err = r.disk.Scratch()
+		scratch, err = r.local.Scratch()
 		return filepath.Join(scratch, cache.FilesDir), err
 	})
 	if err != nil {
@@ -182,7 +183,10 @@ func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) 
 		}
 		return cache.Entry{}, err
 	}
-	e, err := r.disk.Import(ctx, cache.Draft{Meta: m, Dir: scratch})
+	if err := r.local.makeRoom(ctx, key); err != nil {
+		return cache.Entry{}, errors.Join(err, fs.RemoveTree(scratch))
+	}
+	e, err := r.local.Import(ctx, cache.Draft{Meta: m, Dir: scratch})
 	if errors.Is(err, cache.ErrDamaged) {
 		return cache.Entry{}, refuse("%v", err)
 	}

@@ -34,8 +34,8 @@ func (r *remote) read(ctx context.Context) (*index.Table, error) {
 }
 
 // Push puts all entries of the machine's store that are of use to others into the shared store. Every byte is checked
-// before.
-func (s *Store) Push(ctx context.Context) (Sent, error) {
+// before. It calls other for those of which the store has another result, whose place own takes if other is true.
+func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (replace bool)) (Sent, error) {
 	r := s.remote
 	t, err := r.read(ctx)
 	if err != nil {
@@ -43,11 +43,20 @@ func (s *Store) Push(ctx context.Context) (Sent, error) {
 	}
 	there := 0
 	err = s.Disk.List(ctx, r.Wanted, func(m cache.Meta) error {
-		if _, known := t.Record(m.Key, r.accepts); known {
-			there++
+		if cache.IsSuperseded(m.Text) || !r.believes(&m) {
 			return nil
 		}
-		e, err := s.Disk.Get(ctx, m.Key, true)
+		if _, known := t.Record(m.Key, r.accepts); known {
+			rec, known := r.known(ctx, m.Key)
+			if same := rec.Digest == m.Digest; !known || same || !other(m, rec.Meta) {
+				there++
+				return nil
+			}
+			r.mu.Lock()
+			r.refused[m.Key] = true // so that the entry is replaced
+			r.mu.Unlock()
+		}
+		e, err := s.here(ctx, m.Key, true)
 		if errors.Is(err, cache.ErrMiss) {
 			r.Tell(err.Error())
 			return nil

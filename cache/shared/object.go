@@ -25,12 +25,11 @@ import (
 // An entry is one object: a line with the length of the meta file and the signature, the meta file as a local store has
 // it, and the bytes of the files in the order of their list.
 const (
-	magic        = "benchgraph shared entry 1"
-	longestLine  = 512
-	longestMeta  = 64 << 20 // bytes
-	entries      = "entries/"
-	buffered     = 1 << 20 // bytes read ahead of what hashes and writes
-	writtenAtOne = 256 << 10
+	magic       = "benchgraph shared entry 1"
+	longestLine = 512
+	longestMeta = 64 << 20 // bytes
+	entries     = "entries/"
+	buffered    = 1 << 20 // bytes read ahead of what hashes and writes
 )
 
 // ObjectOf returns the name of an entry's object.
@@ -70,6 +69,7 @@ type part struct {
 }
 
 func pack(e cache.Entry, signature string) (*packed, error) {
+	e.Signature = "" // which the first line has
 	meta, err := cache.EncodeMeta(e.Meta)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,8 @@ func readHead(r *bufio.Reader, key cache.Key) (index.Record, error) {
 	rest, ours := strings.CutPrefix(strings.TrimSuffix(string(line), "\n"), magic+" ")
 	length, signature, framed := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(length)
-	if !ours || !framed || err != nil || n < 0 || n > longestMeta {
+	one := len(strings.Fields(signature)) == 1 // that of an entry without any would be as if it was made here
+	if !ours || !framed || !one || err != nil || n < 0 || n > longestMeta {
 		return index.Record{}, refuse("it is no entry")
 	}
 	text := make([]byte, n)
@@ -166,7 +167,8 @@ func readHead(r *bufio.Reader, key cache.Key) (index.Record, error) {
 	case !m.Lists(), bytes != m.Bytes:
 		return index.Record{}, refuse("its digest is not that of its files")
 	}
-	return index.Record{Meta: m, Signature: signature}, nil
+	m.Signature = signature
+	return index.Record{Meta: m}, nil
 }
 
 // creator makes the place where a file of an entry is written; nil for a link, which it makes itself.
@@ -196,7 +198,7 @@ func readFiles(ctx context.Context, r io.Reader, m *cache.Meta, create creator) 
 // readFile copies the bytes of a file and compares their digest. Hashing and writing go on side by side.
 func readFile(r io.Reader, f *cache.File, w io.Writer) error {
 	h := sha256.New()
-	n, err := copyTo(w, h, io.LimitReader(r, f.Size))
+	n, err := fs.CopyBoth(w, h, io.LimitReader(r, f.Size))
 	switch {
 	case err != nil:
 		return err
@@ -206,52 +208,6 @@ func readFile(r io.Reader, f *cache.File, w io.Writer) error {
 		return refuse("%s has other contents than it says", f.Path)
 	}
 	return nil
-}
-
-// copyTo copies r to w and, in a goroutine of its own where there is much, to h.
-func copyTo(w, h io.Writer, r io.Reader) (int64, error) {
-	type chunk struct {
-		bytes []byte
-		n     int
-	}
-	free, full, hashed := make(chan []byte, 3), make(chan chunk, 3), make(chan struct{})
-	go func() {
-		defer close(hashed)
-		for c := range full {
-			_, _ = h.Write(c.bytes[:c.n])
-			free <- c.bytes
-		}
-	}()
-	total := int64(0)
-	var failed error
-	for made := 0; failed == nil; {
-		var b []byte
-		select {
-		case b = <-free:
-		default:
-			if made < cap(free) {
-				b, made = make([]byte, writtenAtOne), made+1
-			} else {
-				b = <-free
-			}
-		}
-		n, err := io.ReadFull(r, b)
-		if n > 0 {
-			if _, writing := w.Write(b[:n]); writing != nil {
-				failed = writing
-			}
-			full <- chunk{b, n}
-		}
-		total += int64(n)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			break
-		} else if failed == nil {
-			failed = err
-		}
-	}
-	close(full)
-	<-hashed
-	return total, failed
 }
 
 // unpack reads the files of an entry into a directory.

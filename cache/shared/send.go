@@ -124,7 +124,7 @@ func (r *remote) send(ctx context.Context, e cache.Entry) error {
 
 // upload puts an entry into the store, whatever the index says.
 func (r *remote) upload(ctx context.Context, e cache.Entry) error {
-	p, err := pack(e, r.Sign(signed(&e.Meta)))
+	p, err := pack(e, r.signature(&e.Meta))
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Store) Send(ctx context.Context, e cache.Entry, beside string) (object 
 	if err == nil && r.accepts(&rec) && rec.Digest == e.Digest {
 		return beside, nil
 	}
-	p, err := pack(e, r.Sign(signed(&e.Meta)))
+	p, err := pack(e, r.signature(&e.Meta))
 	if err == nil {
 		err = r.Bucket.Replace(ctx, beside, p, p.size)
 	}
@@ -195,7 +195,8 @@ func (r *remote) add(rec index.Record) {
 
 // put notes that an entry was put.
 func (r *remote) put(e cache.Entry) {
-	rec := index.Record{Meta: e.Meta, Signature: r.Sign(signed(&e.Meta))}
+	rec := index.Record{Meta: e.Meta}
+	rec.Signature = r.signature(&e.Meta)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sent.Entries++

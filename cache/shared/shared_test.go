@@ -25,7 +25,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cache/shared/index"
-	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
 // server is an S3 server, and what stands between it and its clients.
@@ -313,7 +312,7 @@ func TestUploadGoesOn(t *testing.T) {
 	})
 	again := New(a.Disk)
 	again.Share(a.remote.Options)
-	if sent, err := again.Push(context.Background()); err != nil || sent.Entries != 1 || sent.Unsent != 0 {
+	if sent, err := again.Push(context.Background(), nil); err != nil || sent.Entries != 1 || sent.Unsent != 0 {
 		t.Errorf("Push = %+v, %v", sent, err)
 	}
 	if n := parts.Load(); n != 2+1 { // two parts, and the index
@@ -356,7 +355,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 		t.Errorf("%d warnings: %s", n, b.told())
 	}
 	away.Store(false)
-	if sent, err := b.Push(ctx); err != nil || sent.Entries != 3 {
+	if sent, err := b.Push(ctx, nil); err != nil || sent.Entries != 3 {
 		t.Errorf("Push = %+v, %v", sent, err)
 	}
 }
@@ -520,7 +519,7 @@ func TestFewRequests(t *testing.T) {
 	for i := range lines {
 		meta := cachetest.Meta(fmt.Sprint("entry ", i))
 		meta.Digest = meta.Key.String()
-		lines[i] = (&index.Record{Meta: meta, Signature: sshkey.NoSignature}).Line()
+		lines[i] = (&index.Record{Meta: meta}).Line()
 	}
 	table, err := m.remote.read(ctx)
 	if err == nil {

@@ -52,21 +52,22 @@ func (l *Look) Away() error {
 // Store is the store of a machine, and the shared one behind it. Without Share, it is the machine's alone.
 type Store struct {
 	*cache.Disk
+	belief *belief // nil: everything in the machine's store counts
 	remote *remote // nil: nothing is shared
 }
 
 // New returns a store that shares nothing yet.
 func New(d *cache.Disk) *Store { return &Store{Disk: d} }
 
-// Share puts a shared store behind that of the machine. It sends no request.
+// Share puts a shared store behind that of the machine, and is Believe. It sends no request.
 func (s *Store) Share(o Options) {
-	ctx, cancel := context.WithCancelCause(context.Background())
 	if o.Look == nil {
 		o.Look = &Look{}
 	}
-	s.remote = &remote{Options: o, disk: s.Disk, copies: index.Copies{Dir: o.Dir}, ctx: ctx, cancel: cancel,
-		refused: map[cache.Key]bool{}, untrusted: map[cache.Key]bool{}, found: map[cache.Key]index.Record{},
-		fetching: map[cache.Key]*sync.Mutex{}}
+	s.Believe(o)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s.remote = &remote{belief: s.belief, local: s, copies: index.Copies{Dir: o.Dir}, ctx: ctx, cancel: cancel,
+		refused: map[cache.Key]bool{}, found: map[cache.Key]index.Record{}, fetching: map[cache.Key]*sync.Mutex{}}
 	s.remote.idle = sync.NewCond(&s.remote.mu)
 }
 
@@ -83,16 +84,14 @@ func (s *Store) Close() error {
 
 // remote is a shared store as this process knows it.
 type remote struct {
-	Options
-	disk   *cache.Disk
+	*belief
+	local  *Store
 	copies index.Copies
 	ctx    context.Context // of what is sent in the background
 	cancel context.CancelCauseFunc
 
 	// guarded by mu of the Look
 	refused map[cache.Key]bool // entries that were not what they should be, or are gone
-	// entries that somebody asked for and that no key of trust signed
-	untrusted map[cache.Key]bool
 	// what entries say of themselves of which the index tells several things
 	found    map[cache.Key]index.Record
 	fetching map[cache.Key]*sync.Mutex
@@ -196,11 +195,11 @@ func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) 
 	}
 	rec, ok := t.Record(key, r.accepts)
 	lines := len(t.Lines[key])
-	if ok && lines > 1 && len(r.Trust) > 0 { // somebody who trusts other keys may have replaced the entry
+	if ok && lines > 1 { // somebody has replaced the entry
 		rec, ok = r.ask(ctx, key, rec)
 	}
 	if !ok && lines > 0 && len(r.Trust) > 0 {
-		r.untrusted[key] = true
+		r.doubt(key)
 	}
 	return rec, ok
 }
@@ -221,20 +220,6 @@ func (r *remote) ask(ctx context.Context, key cache.Key, rec index.Record) (inde
 	return found, r.accepts(&found)
 }
 
-// Warn tells how many entries were asked for that no key of trust signed.
-func (s *Store) Warn() {
-	if s.remote == nil {
-		return
-	}
-	s.remote.mu.Lock()
-	n := len(s.remote.untrusted)
-	s.remote.mu.Unlock()
-	if n > 0 {
-		s.remote.tell("entries that no key of trust signed: %d. They are not used, and what apply puts there takes "+
-			"their places: add the key of who signed them to trust, or give this project a url of its own", n)
-	}
-}
-
 // object returns the name of the object of a key.
 func (r *remote) object(key cache.Key) string { return cmp.Or(r.Names[key], ObjectOf(key)) }
 
@@ -253,7 +238,7 @@ func (r *remote) named(ctx context.Context, content cache.Key) (cache.Key, bool)
 // Peek returns the entry of a key, or the meta of an entry that only the shared store has, which has no Dir, no Files
 // and no Created. Get brings such an entry here.
 func (s *Store) Peek(ctx context.Context, key cache.Key) (cache.Entry, error) {
-	e, err := s.Disk.Get(ctx, key, false)
+	e, err := s.here(ctx, key, false)
 	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
 		return e, err
 	}
@@ -271,6 +256,7 @@ func (s *Store) Peek(ctx context.Context, key cache.Key) (cache.Entry, error) {
 // PeekContent is Peek by content key.
 func (s *Store) PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error) {
 	e, err := s.Disk.Find(ctx, content)
+	err = s.doubted(&e.Meta, err)
 	if s.remote == nil || !errors.Is(err, cache.ErrMiss) || content.IsZero() {
 		return e, err
 	}
@@ -284,7 +270,7 @@ func (s *Store) PeekContent(ctx context.Context, content cache.Key) (cache.Entry
 
 // Get returns the entry of a key, and brings it here if only the shared store has it. See cache.Store.
 func (s *Store) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error) {
-	e, err := s.Disk.Get(ctx, key, verify)
+	e, err := s.here(ctx, key, verify)
 	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
 		return e, err
 	}
@@ -294,6 +280,7 @@ func (s *Store) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entr
 // GetSealed is Get with verify, and returns the state in which the files were when they were checked.
 func (s *Store) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
 	e, seal, err := s.Disk.GetSealed(ctx, key)
+	err = s.doubted(&e.Meta, err)
 	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
 		return e, seal, err
 	}
@@ -314,6 +301,9 @@ func (s *Store) Find(ctx context.Context, content cache.Key) (cache.Entry, error
 
 // Put stores a draft here, and has it sent to the shared store. See cache.Store.
 func (s *Store) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
+	if err := s.makeRoom(ctx, draft.Key); err != nil {
+		return cache.Entry{}, err
+	}
 	e, err := s.Disk.Put(ctx, draft)
 	if err == nil && s.remote != nil && s.remote.puts() && !s.remote.Lent && s.remote.Wanted(e.Address) {
 		s.remote.queue(e)
@@ -335,16 +325,38 @@ func (s *Store) BringOf(ctx context.Context, wanted func(address string) bool) {
 	s.Bring(ctx, keys)
 }
 
+// List calls f for the entries of the machine's store that count, see cache.Disk.
+func (s *Store) List(ctx context.Context, wanted func(address string) bool, f func(cache.Meta) error) error {
+	return s.Disk.List(ctx, wanted, func(m cache.Meta) error {
+		if !s.belief.believes(&m) {
+			return nil
+		}
+		return f(m)
+	})
+}
+
 // Outline is that of an entry that is here; zero for one that only the shared store has.
 func (s *Store) Outline(m *cache.Meta) cache.Outline {
 	if s.remote == nil || len(m.Files) > 0 {
 		return s.Disk.Outline(m)
 	}
-	e, err := s.Disk.Get(context.Background(), m.Key, false)
+	e, err := s.here(context.Background(), m.Key, false)
 	if err != nil {
 		return cache.Outline{}
 	}
 	return s.Disk.Outline(&e.Meta)
+}
+
+// Intact is that of an entry that counts, see cache.Disk.
+func (s *Store) Intact(o *cache.Outline, used bool) bool {
+	if !s.Disk.Intact(o, used) {
+		return false
+	}
+	if s.belief == nil || len(s.belief.Trust) == 0 {
+		return true
+	}
+	_, err := s.here(context.Background(), o.Key, false) // an outline does not tell who signed the entry
+	return err == nil
 }
 
 // Absent reports whether there is certainly no entry under any of the keys. Of a shared store nothing is certain

@@ -249,6 +249,9 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := s.checkJobs(ctx, p); err != nil {
 		return err
 	}
+	if _, err := s.store.Scratch(); err != nil && p.Counts()[engine.Run] > 0 { // else each node fails when it has run
+		return s.elsewhereStored(err)
+	}
 	whole := p
 	options.Here = true
 	if s.outgrown(p) {

@@ -24,6 +24,7 @@ type cacheFlags struct {
 	unreachable bool
 	dryRun      bool
 	shared      bool
+	replace     bool
 }
 
 // entryStore is a store as the cache command works with it: that of this machine, or the shared one.
@@ -50,6 +51,8 @@ func (a *app) cache() cli.Command {
 			fs.BoolVar(&o.unreachable, "unreachable", false,
 				"gc: keep the results that the project uses, whatever the limits; without limits, remove the rest")
 			fs.BoolVar(&o.shared, "shared", false, "ls, gc, verify: work on the shared store that the file declares")
+			fs.BoolVar(&o.replace, "replace", false,
+				"push: put results that replaced those there on request (apply -replace) in their places")
 			fs.BoolVar(&o.dryRun, "dry-run", false, "gc: remove nothing, only list the results to remove")
 		},
 		Run: func(ctx context.Context, args []string) error { return a.runCache(ctx, o, args[0]) },
@@ -110,7 +113,7 @@ func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) e
 			return nil
 		})
 	}
-	return f(entryStore{list, d.Verify, d.GC})
+	return p.elsewhereStored(f(entryStore{list, d.Verify, d.GC}))
 }
 
 // entryDoc is an entry as JSON.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -159,6 +160,14 @@ func (p place) parseLock(src []byte) (*lockfile.Lock, error) {
 // hostOptions are those of what runs commands for this state, and of what ends them after a kill.
 func (p place) hostOptions() executor.HostOptions {
 	return executor.HostOptions{Owner: p.state, Guarded: p.home != ""}
+}
+
+// elsewhereStored adds to an error of the store, where nothing can be written, how another one is named.
+func (p place) elsewhereStored(err error) error {
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+		return hint("Nothing can be written to "+p.store+". BENCHGRAPH_CACHE_DIR=DIR names another store.", "%w", err)
+	}
+	return err
 }
 
 // logOf is the path of an attempt's log.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -93,7 +94,7 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 			Model: modelOf(c.Params)})
 	}
 	if slices.ContainsFunc(r.Formats, report.OfRun) {
-		doc.Attempts = p.attempts()
+		doc.Attempts = runlog.LastAttempts(p.runDir())
 	}
 	p.account(&doc, found, spec)
 	if len(r.Recorded) > 0 { // they are part of the state that the report is of

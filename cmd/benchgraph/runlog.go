@@ -1,54 +1,21 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/report"
 )
 
+// runDir has the events of applies in files, so that other processes see what runs: status and logs read them.
 func (p place) runDir() string { return filepath.Join(p.state, "runs") }
 
 // newRun names an apply: names of later ones sort later, also when the clock was set back in between.
-func (p place) newRun(now time.Time) string {
-	if last, ok := runlog.Began(p.lastRun()); ok && !now.After(last) {
-		now = last.Add(time.Millisecond)
-	}
-	return runlog.Name(now, os.Getpid())
-}
+func (p place) newRun(now time.Time) string { return runlog.Next(p.runDir(), now) }
 
-// lastRun is the name of the last apply; empty: there was none.
+// lastRun is the name of the last apply that ran something; empty: there was none.
 func (p place) lastRun() string { return runlog.Newest(p.runDir()) }
-
-// attempts are those of the last apply that ran something.
-func (p place) attempts() []report.Attempt {
-	for _, run := range runlog.Runs(p.runDir()) {
-		text, err := os.ReadFile(runlog.Path(p.runDir(), run))
-		if err != nil {
-			continue
-		}
-		if attempts := runlog.Attempts(run, text); len(attempts) > 0 {
-			return attempts
-		}
-	}
-	return nil
-}
 
 // underWay reports the state of the apply that holds the lock. It is the zero Run where no apply runs, or while one
 // plans.
-func (p place) underWay() runlog.Run {
-	owner, held := applylock.Holder(p.applyLock())
-	run := p.lastRun()
-	if !held || !runlog.Of(run, owner.PID) { // else an apply is planning, and the last run may have been killed
-		return runlog.Run{}
-	}
-	f, err := os.Open(runlog.Path(p.runDir(), run))
-	if err != nil {
-		return runlog.Run{}
-	}
-	defer f.Close()
-	return runlog.Read(f)
-}
+func (p place) underWay() runlog.Run { return runlog.UnderWay(p.runDir(), p.applyLock()) }

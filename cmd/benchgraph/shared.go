@@ -73,17 +73,23 @@ func (c *checkup) sharedStore(ctx context.Context) {
 	c.ok("shared store", "%s can be %s", spec.URL, can)
 }
 
-// share puts the shared store that the file declares behind that of this machine. It sends no request.
+// share puts the shared store that the file declares behind that of this machine. Offline, what came from there is only
+// believed as it would be then. It sends no request.
 func (s *session) share(o access) error {
-	if s.project.Spec.Store == nil || o.offline && o.look == nil || s.store.Shares() {
+	if s.project.Spec.Store == nil || s.store.Shares() {
 		return nil
 	}
-	spec := *s.project.Spec.Store
-	spec.ReadOnly = spec.ReadOnly || o.look != nil
-	return s.shareAt(&spec, nil, o.look)
+	spec, put := *s.project.Spec.Store, s.store.Share
+	if o.look != nil {
+		spec.ReadOnly = true
+		put = func(as shared.Options) { as.Look = o.look; s.store.Share(as) }
+	} else if o.offline {
+		put = s.store.Believe
+	}
+	return s.shareAt(&spec, nil, put)
 }
 
-func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, look *shared.Look) error {
+func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, put func(shared.Options)) error {
 	b, err := s.bucketOf(spec)
 	if err != nil {
 		return err
@@ -93,8 +99,8 @@ func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, look 
 		return err
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
-	s.store.Share(shared.Options{
-		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL, Look: look,
+	put(shared.Options{
+		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL,
 		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
 	})
@@ -145,7 +151,8 @@ func (s *session) tellSent(sent shared.Sent) {
 	name := s.project.Spec.Store.URL
 	if sent.Other > 0 {
 		s.note("Warning: the shared store %s has other results for %s, which were put there before. "+
-			"Entries are not changed; on this machine, its own results stand.", name, view.Count(sent.Other, "node"))
+			"On this machine, its own results stand; benchgraph cache push names them.", name,
+			view.Count(sent.Other, "node"))
 	}
 	if sent.Unsent > 0 {
 		s.note("Warning: %s could not be put into the shared store %s: %v. benchgraph cache push does so later.",
@@ -182,18 +189,31 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 			return hint("Remove read_only; where the file has trust, name a private key with "+signingKey+".",
 				"shared store %s: this machine puts nothing there", s.project.Spec.Store.URL)
 		}
-		sent, err := s.store.Push(ctx)
+		var differ []string // addresses
+		sent, err := s.store.Push(ctx, func(own, there cache.Meta) bool {
+			block := strings.HasPrefix(own.Address, "trial.") // measured without knowing of the other: a second choice
+			replace := o.replace && (!block || s.journal.Replaced(own, there.Log))
+			if !replace {
+				differ = append(differ, own.Address)
+			}
+			return replace
+		})
+		s.store.Warn()
 		if err != nil {
 			return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+		}
+		if slices.Sort(differ); len(differ) > 0 {
+			s.note("Warning: the shared store %s has other results for %s, which were put there before: %s. On this "+
+				"machine, its own results stand. -replace puts there what was measured anew on request (apply "+
+				"-replace), and what was read from it.", s.project.Spec.Store.URL, view.Count(len(differ), "node"),
+				view.Clean(strings.Join(differ, ", ")))
 		}
 		if sent.Unsent > 0 {
 			return fmt.Errorf("shared store: %s not put there: %w", view.Count(sent.Unsent, "result"), sent.Err)
 		}
 		if o.json {
-			doc := map[string]any{
-				"format": view.Format, "pushed": sent.Entries, "bytes": sent.Bytes, "there": sent.There,
-			}
-			return view.JSON(a.stdout, doc)
+			return view.JSON(a.stdout, map[string]any{"format": view.Format, "pushed": sent.Entries,
+				"bytes": sent.Bytes, "there": sent.There, "other": len(differ)})
 		}
 		_, err = fmt.Fprintf(a.stdout, "Pushed %s (%s); there already: %s.\n",
 			view.Count(sent.Entries, "entry"), view.Bytes(sent.Bytes), view.Number(sent.There))

@@ -150,7 +150,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return err
 	}
 	s.apptainer = apptainer.Instead(s.env, images, s.host, s.note)
-	if err := s.shareAt(&r.Shared, r.Names, nil); err != nil {
+	if err := s.shareAt(&r.Shared, r.Names, s.store.Share); err != nil {
 		return err
 	}
 	err = a.patiently(ctx, j, func() error { return s.lay(ctx, j, filepath.Join(dir, "snapshot")) })

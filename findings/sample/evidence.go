@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
@@ -56,6 +58,15 @@ type Try struct {
 	Start  time.Time `json:"start"`
 	Voided bool      `json:"voided"` // it has no result; else its result was replaced on request
 	Lost   []Loss    `json:"lost,omitempty"`
+}
+
+// DescribeTries makes attempts that no block tells of, by block, part of a key.
+func DescribeTries(d *cache.Description, tries map[int][]Try) {
+	for _, block := range slices.Sorted(maps.Keys(tries)) {
+		for _, t := range tries[block] {
+			d.Add(cache.Try, strconv.Itoa(block), t.Run, t.Lost[0].Candidate, string(t.Lost[0].Class), t.Lost[0].Rule)
+		}
+	}
 }
 
 // Loss is a lifecycle of an earlier attempt that failed.

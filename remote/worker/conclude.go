@@ -24,7 +24,7 @@ func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engi
 	if st, ok := p.Step(r.Address); ok && errors.Is(err, cache.ErrMiss) {
 		if same, stored := st.Stored(); stored { // this machine has measured the same for a node with another key
 			e, err = store.Get(ctx, same.Key, true)
-			e.Key, e.Text = st.Key, st.Text
+			e.Key, e.Text, e.Signature = st.Key, st.Text, "" // which is another entry, made here
 		}
 	}
 	if err != nil {

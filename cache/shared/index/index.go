@@ -44,11 +44,9 @@ const (
 	parallelReads  = 8
 )
 
-// Record is what the index tells of an entry: its meta without text and files, and the signature.
-type Record struct {
-	cache.Meta
-	Signature string // in base64; sshkey.NoSignature: none
-}
+// Record is what the index tells of an entry: its meta without text and files. Its Signature is in base64, or
+// sshkey.NoSignature.
+type Record struct{ cache.Meta }
 
 // Statement returns the line of a record without its signature. It is what is signed: the key stands for the text, and
 // the digest for the files.

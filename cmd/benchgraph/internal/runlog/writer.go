@@ -5,38 +5,58 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/report"
 )
 
-// Writer keeps the events of an apply in a file, so that other processes see the running nodes and the results.
-type Writer struct{ file *os.File }
+// Log is the file of a run as its apply writes it. An apply that has nothing to tell of leaves none.
+type Log struct {
+	path string
+	file *os.File // nil until there is an event
+}
 
-// Create makes the file of a run in a directory, which is made, too.
-func Create(dir, run string) (*Writer, error) {
+// Create returns the log of a run in a directory, which it makes.
+func Create(dir, run string) (*Log, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("run log: %w", err)
 	}
-	f, err := os.Create(Path(dir, run))
-	if err != nil {
-		return nil, fmt.Errorf("run log: %w", err)
-	}
-	return &Writer{f}, nil
+	return &Log{path: Path(dir, run)}, nil
 }
 
 // Event appends an event. Nodes that were up to date beforehand are left out: they would be most of the file.
-func (w *Writer) Event(e engine.Event) {
+func (l *Log) Event(e engine.Event) {
 	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
 		return
 	}
-	if text, err := watch.MarshalEvent(e); err == nil {
-		_, _ = w.file.Write(append(text, '\n')) // an apply goes on without its log
+	text, err := watch.MarshalEvent(e)
+	if err == nil && l.file == nil {
+		l.file, err = os.Create(l.path)
+	}
+	if err == nil {
+		_, _ = l.file.Write(append(text, '\n')) // an apply goes on without its log
 	}
 }
 
 // Close closes the file.
-func (w *Writer) Close() { w.file.Close() }
+func (l *Log) Close() { l.file.Close() }
+
+// LastAttempts are those of the last apply that ran something, by the logs in a directory.
+func LastAttempts(dir string) []report.Attempt {
+	for _, run := range Runs(dir) {
+		text, err := os.ReadFile(Path(dir, run))
+		if err != nil {
+			continue
+		}
+		if attempts := Attempts(run, text); len(attempts) > 0 {
+			return attempts
+		}
+	}
+	return nil
+}
 
 // Read says how an apply stands by its log.
 func Read(log io.Reader) (run Run) {
@@ -46,4 +66,27 @@ func Read(log io.Reader) (run Run) {
 		run.Take(lines.Bytes())
 	}
 	return run
+}
+
+// Next names the run of an apply of this process, whose logs are in a directory.
+func Next(dir string, now time.Time) string {
+	if last, ok := Began(Newest(dir)); ok && !now.After(last) {
+		now = last.Add(time.Millisecond)
+	}
+	return Name(now, os.Getpid())
+}
+
+// UnderWay says how the apply that holds a lock stands, by its log in a directory.
+func UnderWay(dir, lock string) Run {
+	owner, held := applylock.Holder(lock)
+	run := Newest(dir)
+	if !held || !Of(run, owner.PID) { // else an apply is planning, and the last run may have been killed
+		return Run{}
+	}
+	f, err := os.Open(Path(dir, run))
+	if err != nil {
+		return Run{}
+	}
+	defer f.Close()
+	return Read(f)
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cache
+package fs
 
 import "golang.org/x/sys/unix"
 

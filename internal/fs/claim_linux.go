@@ -1,4 +1,4 @@
-package cache
+package fs
 
 import "golang.org/x/sys/unix"
 
