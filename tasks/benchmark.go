@@ -48,11 +48,11 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			f.Message, f.Log = fmt.Sprintf("block %d: %s", rec.Block, f.Message), in.Entry.Log
 			return f
 		}
-		if own.Skipped != "" && t.m.Baseline { // nothing was left that is held against it
-			continue
-		}
 		if own.Same {
 			all.Blocks = append(all.Blocks, own.Spared(rec.Block))
+			continue
+		}
+		if own.Skipped != "" && t.m.Baseline { // nothing was left that is held against it
 			continue
 		}
 		if own.Skipped != "" {

@@ -27,7 +27,7 @@ func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 	// believing is a machine after its file has changed.
 	believing := func(m *machine, b bucket.Bucket, k sshkey.Keys) *machine {
 		o := m.belief.Options
-		o.Bucket, o.Keys, o.Dir = b, k, t.TempDir()
+		o.Bucket, o.Keys, o.Dir, o.Look = b, k, t.TempDir(), nil
 		changed := &machine{Store: New(m.Disk)}
 		o.Tell = func(s string) { changed.warnings = append(changed.warnings, s) }
 		changed.Share(o)
