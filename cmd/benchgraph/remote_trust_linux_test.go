@@ -90,7 +90,7 @@ func TestLentCredentials(t *testing.T) {
 	}
 	c.must(0, "cache", "ls", "-shared").says(t, `trial.speed["c#4"]`)
 	// A block that is measured again has another result, which its job can write, too.
-	c.must(0, "apply", `-replace=trial.speed["c#2"]`).says(t, "win", "on this machine, its own results stand")
+	c.must(0, "apply", `-replace=trial.speed["c#2"]`).says(t, "win", "its own results stand")
 	check(t, os.RemoveAll(c.path(".benchgraph")))
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 }

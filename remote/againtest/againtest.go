@@ -52,7 +52,7 @@ var steps = []struct {
 	other     bool // the block has another result than after the step before
 }{
 	{why: "the first time", args: "apply", says: "Apply: ", jobs: 2, ran: 4, other: true},
-	{why: "once", args: "apply -replace=" + block, says: "on this machine, its own results stand", jobs: 3, ran: 6,
+	{why: "once", args: "apply -replace=" + block, says: "its own results stand", jobs: 3, ran: 6,
 		other: true},
 	{why: "and not twice", args: "apply", says: "Apply: 0 done", jobs: 3, ran: 6},
 	{why: "the job goes on when its apply is killed", hold: true, args: "apply -replace=" + block, code: kill, jobs: 4},
