@@ -307,7 +307,7 @@ func (d *Disk) quarantine(key Key, reason damage) string {
 	return "moved to " + place
 }
 
-// SetAside moves an entry out of the way that is not to count, as if it was damaged. That there is none is no error.
+// SetAside moves an entry that is not to count to the quarantine, as it does damaged ones. A missing entry is no error.
 func (d *Disk) SetAside(key Key, reason string) error {
 	done := d.quarantine(key, damage(reason))
 	if _, err := os.Lstat(d.entryDir(key)); errors.Is(err, os.ErrNotExist) {

@@ -58,7 +58,7 @@ func (d *Disk) keepAside(ctx context.Context, key Key) error {
 	text := superseded(key, entry.Log)
 	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
 		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript,
-		Signature: entry.Signature} // which is of another key, so that nobody who asks for one believes it
+		Signature: entry.Signature} // over the former key: with trust, the copy does not count
 	_, err = d.Put(ctx, Draft{Meta: meta, Dir: dir})
 	return err
 }

@@ -82,7 +82,7 @@ benchmark "speed" {
 		}
 	}
 
-	// The image that a Dockerfile begins with, and no other one that it names.
+	// Only the image that the last stage of a Dockerfile begins with is compared.
 	plain := s.read("benchmarks.hcl")
 	s.write("benchmarks.hcl", strings.ReplaceAll(plain, `{ from = "`+ref+`" }`, `{
   build {

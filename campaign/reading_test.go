@@ -117,6 +117,16 @@ func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 	}
 }
 
+// retryFailed applies with -retry-failed.
+func (s *story) retryFailed() {
+	s.t.Helper()
+	s.open(func(ctx context.Context, p *campaign.Project) {
+		_, err := p.Apply(ctx, campaign.ApplyOptions{RunID: "retry",
+			PlanOptions: campaign.PlanOptions{RetryFailed: true}})
+		must(s.t, err)
+	})
+}
+
 func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
@@ -132,11 +142,7 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 		t.Errorf("the second run ran %q", s.ran())
 	}
 	says["one"] = speed(1100)
-	s.open(func(ctx context.Context, p *campaign.Project) {
-		_, err := p.Apply(ctx, campaign.ApplyOptions{RunID: "retry",
-			PlanOptions: campaign.PlanOptions{RetryFailed: true}})
-		must(t, err)
-	})
+	s.retryFailed()
 	// A candidate that was tried again until it passed has no win.
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Inconclusive, "c/two": stats.Loss})
 	for _, row := range s.ledger() {
@@ -162,11 +168,7 @@ func TestABaselineIsNotMeasuredWhenEachCandidateFailed(t *testing.T) {
 		t.Errorf("the second run ran %q", s.ran())
 	}
 	says["one"] = speed(1100)
-	s.open(func(ctx context.Context, p *campaign.Project) {
-		_, err := p.Apply(ctx, campaign.ApplyOptions{RunID: "retry",
-			PlanOptions: campaign.PlanOptions{RetryFailed: true}})
-		must(t, err)
-	})
+	s.retryFailed()
 	if n := m.ran("base"); n != 5 {
 		t.Errorf("the baseline was measured %d times", n)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -72,9 +72,7 @@ func (l *lifecycle) checkApart(ctx context.Context) error {
 		return err
 	}
 	measured := filepath.Join(aside, l.m.Name)
-	err = errors.Join(fs.RemoveTree(l.env.Work), fs.RemoveTree(l.env.Scratch), os.Rename(l.out, measured),
-		os.Mkdir(l.env.Work, 0o755), os.Mkdir(l.env.Scratch, 0o755))
-	if err != nil {
+	if err := errors.Join(workdir.Renew(l.env), os.Rename(l.out, measured)); err != nil {
 		return err
 	}
 	own := &lifecycle{t: l.t, env: l.env, m: l.m, out: l.out, instead: true}

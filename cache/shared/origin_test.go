@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
-// What came from the shared store is no result of the machine that took it: it counts as long as who signed it is
-// believed, and the signature that it goes on with is the one that it came with.
+// A result from the shared store counts while its signer is believed, and is passed on with the signature that it came
+// with: the machine that took it has not made it.
 func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 	ctx, place := context.Background(), bucket.NewDirectory(t.TempDir())
 	alicePublic, alicePrivate, _ := ed25519.GenerateKey(nil)

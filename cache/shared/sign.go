@@ -69,7 +69,7 @@ func (s *Store) Warn() {
 	}
 }
 
-// signature is what an entry has in the shared store: its own one if it came from there, whoever signed it.
+// signature returns the signature that an entry came with from the shared store, or this machine's for its own entry.
 func (b *belief) signature(m *cache.Meta) string { return cmp.Or(m.Signature, b.Sign(signed(m))) }
 
 // here returns the entry of a key in the machine's store, or a miss if it came from somebody who is not believed.

@@ -30,8 +30,8 @@ type Options struct {
 	*Look                                 // of earlier stores at the same place; nil: there was none
 }
 
-// Look is what the index of a shared store told, and when. Stores that are opened one after the other with one Look do
-// not each read the index. It is of one place; the zero Look is that of a place that was not asked yet.
+// Look keeps the index of one shared store between sessions, so that those that follow within a minute do not read it
+// again. The zero Look has read nothing.
 type Look struct {
 	mu     sync.Mutex
 	table  *index.Table    // nil: not read, or out of reach

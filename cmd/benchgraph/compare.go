@@ -64,7 +64,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	}
 	one, of := pick.Candidate(one)
 	other, also := pick.Candidate(other)
-	found, err := s.pair(ctx, one, other, by)
+	found, stored, err := s.pair(ctx, one, other, by)
 	for _, note := range found.Notes {
 		s.note("%s", note)
 	}
@@ -85,8 +85,10 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		}
 		rows = slices.DeleteFunc(rows, func(r stats.Comparison) bool { return r.Metric != o.metric })
 	}
-	if rows, err = s.settled(ctx, rows); err != nil {
-		return err
+	if stored != nil {
+		if rows, err = s.settled(ctx, stored, rows); err != nil {
+			return err
+		}
 	}
 	if o.json {
 		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows),
@@ -101,15 +103,12 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 }
 
 // settled returns the rows with the blocks that would settle the open ones, each as long as those that were measured.
-func (s *session) settled(ctx context.Context, rows []stats.Comparison) ([]stats.Comparison, error) {
+func (s *session) settled(ctx context.Context, stored *results.Stored, rows []stats.Comparison) ([]stats.Comparison,
+	error) {
 	if !slices.ContainsFunc(rows, func(r stats.Comparison) bool { return r.Needed > r.Blocks }) {
 		return rows, nil
 	}
-	p, _, err := s.project.AsMeasured(ctx) // whose note has been told
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.project.Stored(p).Findings(ctx)
+	found, err := stored.Findings(ctx)
 	all := findings.Findings{Comparisons: rows}
 	for _, f := range found {
 		all.Spent, all.Measurements = append(all.Spent, f.Spent...), append(all.Measurements, f.Measurements...)
@@ -118,38 +117,43 @@ func (s *session) settled(ctx context.Context, rows []stats.Comparison) ([]stats
 	return rows, err
 }
 
-// pair holds two candidates, or two runs of one, against each other.
-func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (results.Paired, error) {
+// pair holds two candidates, or two runs of one, against each other. It also returns what is stored of the candidates;
+// nil: these are runs, whose rows have no verdict.
+func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (found results.Paired,
+	stored *results.Stored, err error) {
 	known := pick.Words(s.project.Spec, "CANDIDATE")
 	if slices.Contains(known, one) && slices.Contains(known, other) {
 		p, err := s.measured(ctx)
 		if err != nil {
-			return results.Paired{}, err
+			return found, nil, err
 		}
-		return s.project.Stored(p).Pair(ctx, one, other, by)
+		stored = s.project.Stored(p)
+		found, err = stored.Pair(ctx, one, other, by)
+		return found, stored, err
 	}
 	if _, err := s.standing(ctx); err != nil { // by which it is known what there may be runs of
-		return results.Paired{}, err
+		return found, nil, err
 	}
 	a, err := s.side(ctx, one)
 	if err != nil {
-		return results.Paired{}, err
+		return found, nil, err
 	}
 	b, err := s.side(ctx, other)
 	switch {
 	case err != nil:
-		return results.Paired{}, err
+		return found, nil, err
 	case a.run == "" || b.run == "" || a.candidate != b.candidate:
-		return results.Paired{},
+		return found, nil,
 			&cli.UsageError{Message: fmt.Sprintf("%s and %s are neither two candidates nor two runs of one", one,
 				other),
 				Remedy: fmt.Sprintf("compare %[1]s@2 %[1]s@1 holds the second run that measured it against the "+
 					"first one",
 					a.candidate)}
 	case a.run == b.run:
-		return results.Paired{}, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
+		return found, nil, &cli.UsageError{Message: one + " and " + other + " are one run", Remedy: "name two"}
 	}
-	return results.PairRuns(ctx, s.project.Drawing, a.candidate, a.run, b.run, by)
+	found, err = results.PairRuns(ctx, s.project.Drawing, a.candidate, a.run, b.run, by)
+	return found, nil, err
 }
 
 // side is one side of a comparison: a candidate as it stands, or as a run measured it.

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics/stated"
 	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/stats/inference"
@@ -133,8 +134,8 @@ func worked(s, base *group.Standing, whole bool) map[int]float64 {
 		return all
 	}
 	work := amount(s, primary, unit)
-	stated := len(work) > 0
-	if !stated {
+	counted := len(work) > 0
+	if !counted {
 		work = asked(s, base, primary, unit)
 	}
 	if (whole || lasts(primary)) && unit != "" {
@@ -154,12 +155,12 @@ func worked(s, base *group.Standing, whole bool) map[int]float64 {
 				times[block] = n / per
 			}
 		}
-		if stated && (named(s, primary) || rateOf(unit) == "req/s") || within(s, times) {
+		if counted && (named(s, primary) || rateOf(unit) == "req/s") || within(s, times) {
 			return times
 		}
 	}
-	if stated := s.Series["benchmark_duration"]; len(stated) > 0 && s.Units["benchmark_duration"] == "s" {
-		return stated
+	if printed := s.Series["benchmark_duration"]; len(printed) > 0 && s.Units["benchmark_duration"] == "s" {
+		return printed
 	}
 	return s.Counts["benchmark_duration"]
 }
@@ -172,11 +173,11 @@ func iterated(s *group.Standing, metric string) map[int]float64 {
 		return nil
 	}
 	times := map[int]float64{}
-	n := max(1, sample.Asked(s.Bench.Command, "--num-iters", "--num_iters", "--num-iterations"))
+	n := max(1, float64(stated.Iterations(sample.CommandLine(s.Bench.Command))))
 	for _, e := range s.Evidence {
 		each, ok := units.Convert(s.Series[metric][e.Block], s.Units[metric], "s")
-		if stated, err := strconv.ParseFloat(e.Settings["iterations"], 64); err == nil && stated > 0 {
-			n = stated
+		if printed, err := strconv.ParseFloat(e.Settings["iterations"], 64); err == nil && printed > 0 {
+			n = printed
 		}
 		if ok && each > 0 {
 			times[e.Block] = n * each
@@ -188,7 +189,7 @@ func iterated(s *group.Standing, metric string) map[int]float64 {
 // asked is how much work the command asks for, where no output says how much was done: requests or, by what the
 // baseline generated for each of them, tokens.
 func asked(s, base *group.Standing, metric, unit string) map[int]float64 {
-	n := sample.Asked(s.Bench.Command, "--num-prompts?", "--num_prompts", "--request-count")
+	n := float64(stated.Requests(sample.CommandLine(s.Bench.Command)))
 	work := map[int]float64{}
 	for block := range s.Series[metric] {
 		switch per := base.Series["request_throughput"][block]; {

@@ -96,7 +96,7 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 func read(parser metrics.Parser, file string, command hclspec.Command, dir string) (metrics.Result, error) {
 	var err error
 	open := func(name string) (io.ReadCloser, error) { return os.OpenInRoot(filepath.Join(dir, OutDir), name) }
-	out := metrics.Output{Command: commandLine(command), Open: open}
+	out := metrics.Output{Command: CommandLine(command), Open: open}
 	var f io.ReadCloser
 	if file != "" {
 		f, err = out.Open(file)
@@ -111,8 +111,8 @@ func read(parser metrics.Parser, file string, command hclspec.Command, dir strin
 	return parser.Parse(out)
 }
 
-// commandLine is a command as text, for what its options say. References stand in it as a dollar sign.
-func commandLine(c hclspec.Command) string {
+// CommandLine is a command as text, for what its options say. References stand in it as a dollar sign.
+func CommandLine(c hclspec.Command) string {
 	plain := func(hclspec.Address) string { return "$" }
 	if c.Argv == nil {
 		return c.Shell.Expand(plain)

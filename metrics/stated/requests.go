@@ -1,23 +1,34 @@
 package stated
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// commandCount is an argument with the number of requests.
-var commandCount = lazyregexp.New(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
+// Arguments with the number of requests, and with that of the iterations of an offline benchmark.
+var (
+	commandCount      = lazyregexp.New(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
+	commandIterations = lazyregexp.New(`--num[-_]iter(?:ation)?s(?:=| +)["']?([0-9]+)\b`)
+)
 
 // Requests finds how many requests a command line asks for; 0: it does not say. Commands that name several numbers do
 // not.
 func Requests(command string) int {
-	asked := 0
 	if CountsOtherwise(command) {
 		return 0
 	}
-	for _, m := range commandCount().FindAllStringSubmatch(command, -1) {
+	return asked(commandCount(), command)
+}
+
+// Iterations finds how many iterations a command line asks for, as Requests does.
+func Iterations(command string) int { return asked(commandIterations(), command) }
+
+func asked(argument *regexp.Regexp, command string) int {
+	asked := 0
+	for _, m := range argument.FindAllStringSubmatch(command, -1) {
 		n, err := strconv.Atoi(m[1])
 		if err != nil {
 			n = 0 // more digits than a number of requests has

@@ -16,5 +16,11 @@ func Apart(env *engine.Env, name string) (own *engine.Env, end func(), err error
 	one := *env
 	one.Work, one.Scratch = filepath.Join(env.Work, name), filepath.Join(env.Scratch, "apart", name)
 	end = func() { _ = errors.Join(fs.RemoveTree(one.Work), fs.RemoveTree(one.Scratch)) }
-	return &one, end, errors.Join(os.MkdirAll(one.Work, 0o755), os.MkdirAll(one.Scratch, 0o755))
+	return &one, end, Renew(&one)
+}
+
+// Renew empties the directories that an environment works with.
+func Renew(env *engine.Env) error {
+	return errors.Join(fs.RemoveTree(env.Work), fs.RemoveTree(env.Scratch), os.MkdirAll(env.Work, 0o755),
+		os.MkdirAll(env.Scratch, 0o755))
 }
