@@ -63,10 +63,13 @@ func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []s
 		return b, err
 	}
 	file, err := dockerfile.Parse(text, s.Args)
+	if err == nil {
+		b.Bases = file.Images()
+		b.Base, err = file.Base(s.Target)
+	}
 	if err != nil {
 		return b, fmt.Errorf("%s: %w", path.Join(s.Context, s.Dockerfile), err)
 	}
-	b.Bases, b.Base = file.Images(), file.Base(s.Target)
 	return b, nil
 }
 

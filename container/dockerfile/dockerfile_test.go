@@ -2,6 +2,7 @@ package dockerfile
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,9 +72,15 @@ func TestBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for target, want := range map[string]string{"": "runtime", "last": "runtime", "more": "devel", "BUILD": "runtime",
-		"0": "devel", "2": "", "4": "runtime", "5": "", "-1": "", "none": "", "tools": ""} {
-		if got := d.Base(target); got != want {
-			t.Errorf("%q: %q, want %q", target, got, want)
+		"0": "devel", "2": "", "4": "runtime"} {
+		if got, err := d.Base(target); got != want || err != nil {
+			t.Errorf("%q: %q, want %q: %v", target, got, want, err)
+		}
+	}
+	for _, target := range []string{"5", "-1", "none", "tools"} {
+		want := fmt.Sprintf("there is no stage %q: the target is one of build, more, 2, build, last", target)
+		if _, err := d.Base(target); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", target, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dockerfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -38,20 +39,24 @@ func (d *File) Images() (refs []string) {
 	return refs
 }
 
-// Base is the image whose layers a stage begins with; empty: it begins with none, or there is no such stage. The stage
-// goes by its name or number; empty: the last one.
-func (d *File) Base(target string) string {
+// Base is the image whose layers a stage begins with; empty: it begins with none. The stage goes by its name or number;
+// empty: the last one. That there is no such stage is an error.
+func (d *File) Base(target string) (string, error) {
 	if target == "" {
-		return d.stages[len(d.stages)-1].base
+		return d.stages[len(d.stages)-1].base, nil
 	}
 	at := d.find(target)
 	if n, err := strconv.Atoi(target); at < 0 && err == nil && n >= 0 && n < len(d.stages) {
 		at = n
 	}
-	if at < 0 {
-		return ""
+	if at >= 0 {
+		return d.stages[at].base, nil
 	}
-	return d.stages[at].base
+	var names []string
+	for i, s := range d.stages {
+		names = append(names, cmp.Or(s.name, strconv.Itoa(i)))
+	}
+	return "", fmt.Errorf("there is no stage %q: the target is one of %s", target, strings.Join(names, ", "))
 }
 
 // find is the place of the last stage of a name so far; -1: there is none.
