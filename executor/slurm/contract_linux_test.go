@@ -16,7 +16,10 @@ import (
 
 // added begin the variables that Slurm and its shell add.
 var added = []string{"SLURM_", "SLURMD_NODENAME=", "CUDA_VISIBLE_DEVICES=", "GPU_DEVICE_ORDINAL=",
-	"ROCR_VISIBLE_DEVICES=", "ZE_AFFINITY_MASK=", "ENVIRONMENT=", "HOSTNAME=", "TMPDIR="}
+	"ROCR_VISIBLE_DEVICES=", "ZE_AFFINITY_MASK=", "ENVIRONMENT=", "HOSTNAME=", "TMPDIR=",
+	// for MPI's launchers, from Slurm 26.05
+	"HYDRA_BOOTSTRAP=", "HYDRA_LAUNCHER_EXTRA_ARGS=", "I_MPI_HYDRA_BOOTSTRAP", "OMPI_MCA_plm_slurm_args=",
+	"PRTE_MCA_plm_slurm_args="}
 
 func TestScheduler(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,7 @@ func TestFaultNodeDies(t *testing.T) {
 	node := s.reach(t, id, "RUNNING").Node
 	s.appears(t, "up")
 	s.Kill(node)
+	time.Sleep(2 * time.Second) // Slurm 26.05 takes its late answer to the start of the job for a sign of life
 	s.Fail(node)
 	if end := s.wait(t, id); end.State != "NODE_FAIL" || end.Lost || end.Held != "" {
 		t.Errorf("%+v", end)
@@ -165,7 +166,8 @@ func TestFaultNeverRuns(t *testing.T) {
 }
 
 // A controller that is killed may remember less than it did. Each job has an end all the same: one that the controller
-// remembers runs, one that it has forgotten is lost, even if another one has its number by now.
+// remembers runs, one that it has forgotten is lost, even if another one has its number by now. Slurm 26.05 has a node end
+// a job that the controller remembers as one that has not started, and the job has failed.
 func TestFaultControllerIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Count: 2})
@@ -180,6 +182,8 @@ func TestFaultControllerIsKilled(t *testing.T) {
 	after := s.submit(t, s.job("after", "true"))
 	for i, name := range []string{"a", "b", "c"} {
 		switch end := s.wait(t, ids[i]); {
+		case end.State == "FAILED" && end.Code == 1 && s.lines(t, name+".runs") == 1:
+			t.Logf("%s: its node ended it", ids[i])
 		case end.Lost == (end.State == "COMPLETED"):
 			t.Errorf("%s: %+v", name, end)
 		case !end.Lost && ids[i].Name() == after.Name():

@@ -112,7 +112,16 @@ func (f *follower) ended(ctx context.Context, e entry) (job.End, bool, error) {
 	if known && ended(detail.status.State) {
 		e.code, e.signal = detail.code, detail.signal
 	}
-	return job.End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
+	return e.end(), true, nil
+}
+
+// end is the end of a job that is over. Slurm 26.05 gives the job of a node that died a signal, which nobody
+// sent.
+func (e entry) end() job.End {
+	if e.status.State == "NODE_FAIL" {
+		e.signal = 0
+	}
+	return job.End{Status: e.status, Code: e.code, Signal: e.signal}
 }
 
 // absent judges a job that a look lacks. The controller is asked for it in another way, and then the accounts.
@@ -129,7 +138,7 @@ func (f *follower) absent(ctx context.Context) (job.End, bool, error) {
 			return job.End{}, false, nil
 		case known && ended(e.status.State):
 			f.tell(e.status)
-			return job.End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
+			return e.end(), true, nil
 		case known:
 			f.since = time.Time{}
 			f.tell(e.status)
@@ -141,7 +150,7 @@ func (f *follower) absent(ctx context.Context) (job.End, bool, error) {
 	}
 	if e, known := f.account(ctx); known && ended(e.status.State) {
 		f.tell(e.status)
-		return job.End{Status: e.status, Code: e.code, Signal: e.signal}, true, nil
+		return e.end(), true, nil
 	}
 	return job.End{Status: f.status, Lost: true}, true, nil
 }
