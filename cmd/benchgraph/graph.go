@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/diagram"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
@@ -44,7 +45,7 @@ func (a *app) runGraph(ctx context.Context, o *graphFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, access{about: about, offline: true})
+	s, err := a.open(ctx, access{about: about, offline: true, look: &shared.Look{}})
 	if err != nil {
 		return err
 	}

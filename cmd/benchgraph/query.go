@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -42,7 +43,7 @@ func (a *app) query() cli.Command {
 
 // runChanged lists the nodes with a result of which the key is another one now.
 func (a *app) runChanged(ctx context.Context, asJSON bool) error {
-	s, err := a.open(ctx, access{offline: true})
+	s, err := a.open(ctx, access{offline: true, look: &shared.Look{}})
 	if err != nil {
 		return err
 	}

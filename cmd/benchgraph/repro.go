@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/repro"
 )
@@ -17,7 +18,7 @@ func (a *app) repro() cli.Command {
 }
 
 func (a *app) runRepro(ctx context.Context, text string) error {
-	s, err := a.open(ctx, access{about: []string{text}, offline: true})
+	s, err := a.open(ctx, access{about: []string{text}, offline: true, look: &shared.Look{}})
 	if err != nil {
 		return err
 	}

@@ -166,8 +166,8 @@ func TestFaultNeverRuns(t *testing.T) {
 }
 
 // A controller that is killed may remember less than it did. Each job has an end all the same: one that the controller
-// remembers runs, one that it has forgotten is lost, even if another one has its number by now. Slurm 26.05 has a node end
-// a job that the controller remembers as one that has not started, and the job has failed.
+// remembers runs, one that it has forgotten is lost, even if another one has its number by now. If Slurm 26.05
+// remembers a job that runs as one that waits, the node ends the job, which has failed then.
 func TestFaultControllerIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, slurmtest.Nodes{Count: 2})
