@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
@@ -50,7 +52,7 @@ const framed = `<iframe src="report.html" height="900"></iframe><script>onload =
 }</script>`
 
 // dumped is the page's document as a browser has it after the script ran.
-func dumped(t *testing.T, doc Document) string {
+func dumped(t *testing.T, doc document.Document) string {
 	t.Helper()
 	browser := needtest.Chromium(t)
 	dir := t.TempDir()

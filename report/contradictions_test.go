@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -383,7 +385,7 @@ func TestContradictionsCannotBeStated(t *testing.T) {
 }
 
 // state imports the table of a contradiction and renders the report on it, as JSON and as readable text.
-func (c *contradiction) state(t *testing.T) (got recordedDocument, text string) {
+func (c *contradiction) state(t *testing.T) (got document.Recorded, text string) {
 	t.Helper()
 	rows, problems, err := dataset.Read("table.jsonl", []byte(strings.Join(c.table, "\n")))
 	if err != nil || len(problems) > 0 {
@@ -409,12 +411,12 @@ func (c *contradiction) state(t *testing.T) (got recordedDocument, text string) 
 				Model: c.models[l.Commit]})
 		}
 	}
-	doc := Document{Recorded: recorded.Keep(commits, lines, units.Convert)}
+	doc := document.Document{Recorded: recorded.Keep(commits, lines, units.Convert)}
 	files, err := Render(doc, "json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var document struct{ Recorded recordedDocument }
+	var document struct{ Recorded document.Recorded }
 	if err := json.Unmarshal(files["report.json"], &document); err != nil {
 		t.Fatal(err)
 	}

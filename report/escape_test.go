@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
-	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -16,8 +15,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/benchgraph/benchgraph/failure"
@@ -27,70 +27,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-func hostileTexts() []string {
-	return []string{
-		"", "plain", "a|b", `a\|b`, `\`, `a\`, "`", "``a`", "*x*", "_x_ a_b __c__ d__e", "<script>alert(1)</script>",
-		"&lt; &amp; &#60;", "[x](http://y)", "![x](y)",
-		"https://evil.example/a_b?c", "www.evil.example", "me@evil.example", "# heading", "- item", "1. item",
-		"12) item", "+ x", "= x", "--- | ---", "~~x~~", "$x$",
-		"a\nb\r\nc", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07after", "\x1b\x1b[0m[31m", "\x00\x01\x7f", "\xff\xfe",
-		"\u202eevil", "\ufeff\u2028\u00a0", "=1+1", "@cmd", "-2+3", "'=1",
-		"\t=1", "＝1", `"quoted", "twice"`, "]]>", "a b/c=d%e-8", "Benchmark", "Unit x better=lower", "ключ",
-		"BenchmarkX 1 2 ns/op",
-	}
-}
-
-// Whatever stands in a text, its Markdown reads as that text: no markup, no link, no further cell.
-func checkMarkdown(t *testing.T, s string) {
-	t.Helper()
-	renderer := goldmark.New(goldmark.WithExtensions(extension.GFM))
-	read := func(source, before, after string) string {
-		t.Helper()
-		var out bytes.Buffer
-		if err := renderer.Convert([]byte(source), &out); err != nil {
-			t.Fatal(err)
-		}
-		_, rest, found := strings.Cut(out.String(), before)
-		inner, _, ends := strings.Cut(rest, after)
-		if !found || !ends {
-			t.Fatalf("%q: no %s in\n%s", source, before, out.String())
-		}
-		inner = strings.TrimSuffix(strings.TrimPrefix(inner, "<code>"), "</code>")
-		if strings.Contains(inner, "<") {
-			t.Fatalf("%q became markup: %s", source, inner)
-		}
-		return html.UnescapeString(inner)
-	}
-	want := clean(s)
-	if want == "" {
-		return
-	}
-	for name, got := range map[string]string{
-		"sentence": read(prose(s)+"\n", "<p>", "</p>"),
-		"item":     read("1. "+prose(s)+"\n", "<li>", "</li>"),
-		"cell": read("| a | b |\n| --- | --- |\n| "+prose(s)+" | end |\n", "<tbody>\n<tr>\n<td>",
-			"</td>\n<td>end</td>"),
-		"code": read("x "+code(s)+"\n", "<p>x ", "</p>"),
-		"code in cell": read("| a | b |\n| --- | --- |\n| "+codeCell(s)+" | end |\n", "<tbody>\n<tr>\n<td>",
-			"</td>\n<td>end</td>"),
-	} {
-		if got != want {
-			t.Errorf("%s: %q reads as %q, want %q", name, s, got, want)
-		}
-	}
-}
-
-func FuzzMarkdown(f *testing.F) {
-	for _, s := range hostileTexts() {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		fuzzing.Frugal(t, len(s), func() { checkMarkdown(t, s) })
-	})
-}
-
 // hostile is a document that has s wherever text can stand.
-func hostile(s string) Document {
+func hostile(s string) document.Document {
 	row := stats.Comparison{Compare: s, Benchmark: s, Commit: s, Candidate: s, Against: s, Metric: s, Primary: true,
 		Verdict: stats.Verdict{Outcome: stats.Failed, Reason: s, Better: s,
 			Caveats: []stats.Caveat{{Kind: "fix", Text: s}, {Kind: "fix", Text: s}}}, Unit: s,
@@ -105,21 +43,26 @@ func hostile(s string) Document {
 			Source: s},
 		{Claim: s, Count: &count, Partition: s, Source: s}, {Commit: s, Side: s, Against: s, Verdict: s},
 	}, units.Convert)
-	return Document{Title: s, Recorded: book, Pairs: []stats.Comparison{won}, Snapshot: Snapshot{s, time.Time{}, s, s},
+	return document.Document{Title: s, Recorded: book, Pairs: []stats.Comparison{won},
+		Snapshot: document.Snapshot{ID: s, Time: time.Time{}, Version: s, Revision: s},
 		Universe: 2, Comparisons: []stats.Comparison{row, won},
-		Measurements: []Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s, Value: -1.5,
-			Unit: s, Better: s, DeviceClass: s, Devices: []string{s}}},
-		Failures: []Failed{{s, s, s, failure.Failure{
-			Class: failure.Class(s), Rule: s, Stage: s, Subject: s, Evidence: s, Message: s, Remedy: s}, s,
-			time.Second}}, Skips: []Skip{{s, s}},
+		Measurements: []document.Measurement{{Benchmark: s, Commit: s, Candidate: s, Block: 1, Order: 1, Metric: s,
+			Value: -1.5,
+			Unit:  s, Better: s, DeviceClass: s, Devices: []string{s}}},
+		Failures: []document.Failed{{Address: s, Commit: s, Candidate: s, Failure: failure.Failure{
+			Class: failure.Class(s), Rule: s, Stage: s, Subject: s, Evidence: s, Message: s, Remedy: s}, Log: s,
+			Took: time.Second}}, Skips: []document.Skip{{Address: s, Reason: s}},
 		Hardware: []string{s},
-		Commits:  []Commit{{s, s, s, s, s}}, Attempts: []Attempt{{Run: s, Address: s, Devices: []string{s},
-			State: AttemptFailed, Class: s, Message: s}}, States: []State{{s, s, s, s, false, 1, s, s, 0}}}
+		Commits: []document.Commit{{Name: s, Title: s, Rev: s, Parent: s,
+			Model: s}}, Attempts: []document.Attempt{{Run: s, Address: s, Devices: []string{s},
+			State: document.AttemptFailed, Class: s, Message: s}},
+		States: []document.State{{Benchmark: s, Commit: s, Variant: s, Candidate: s, Baseline: false, GPUs: 1,
+			State: s, Reason: s, Blocks: 0}}}
 }
 
 // Every format of a document full of hostile text is read back by the format's own reader.
 func FuzzRender(f *testing.F) {
-	for _, s := range hostileTexts() {
+	for _, s := range fuzzing.Hostile() {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -173,8 +116,8 @@ func readCSV(t *testing.T, s string, content []byte) {
 			t.Fatalf("%q: a cell begins like a formula: %q", s, value)
 		}
 	}
-	if got := strings.TrimPrefix(records[1][0], "'"); got != strings.TrimPrefix(clean(s), "'") {
-		t.Fatalf("snapshot %q, want %q", got, clean(s))
+	if got := strings.TrimPrefix(records[1][0], "'"); got != strings.TrimPrefix(printable.Line(s), "'") {
+		t.Fatalf("snapshot %q, want %q", got, printable.Line(s))
 	}
 }
 
@@ -187,7 +130,7 @@ func readBenchfmt(t *testing.T, s string, content []byte) {
 			t.Fatalf("%q: %v\n%s", s, record, content)
 		case *benchfmt.Result:
 			results++
-			if len(record.Values) != 1 || record.GetConfig("snapshot") != clean(s) {
+			if len(record.Values) != 1 || record.GetConfig("snapshot") != printable.Line(s) {
 				t.Fatalf("%q: %v, %v", s, record.Values, record.Config)
 			}
 			if v := record.Values[0]; v.Value != -1.5 && v.OrigValue != -1.5 {
@@ -204,7 +147,13 @@ func readBenchfmt(t *testing.T, s string, content []byte) {
 }
 
 func readJUnit(t *testing.T, s string, content []byte) {
-	var suites junitSuites
+	var suites struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Suites   []struct {
+			Name string `xml:"name,attr"`
+		} `xml:"testsuite"`
+	}
 	if err := xml.Unmarshal(content, &suites); err != nil {
 		t.Fatalf("%v: %s", err, content)
 	}
@@ -216,49 +165,9 @@ func readJUnit(t *testing.T, s string, content []byte) {
 			t.Fatal(err)
 		}
 	}
-	if len(suites.Suites) != 1 || suites.Tests != 2 || suites.Failures != 1 || suites.Suites[0].Name != clean(s) {
+	if len(suites.Suites) != 1 || suites.Tests != 2 || suites.Failures != 1 ||
+		suites.Suites[0].Name != printable.Line(s) {
 		t.Fatalf("%q: %+v", s, suites)
-	}
-}
-
-func TestClean(t *testing.T) {
-	for in, want := range map[string]string{
-		"\x1b[1;31mred\x1b[0m\n next ": "red  next",
-		"\x1b]0;title\x07text":         "text",
-		"\x1b]8;;http://x\x1b\\link":   "link",
-		"a\u202eb\x00":                 "a\ufffdb\ufffd",
-		"meta-llama/Llama-3.1-8B 模型":   "meta-llama/Llama-3.1-8B 模型",
-	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
-		}
-	}
-	long := strings.Repeat("x", 5000)
-	if got := shorten(long); len(got) > 500 || !strings.Contains(got, "4600 more characters") {
-		t.Errorf("shorten: %q", got)
-	}
-	model := "org/" + long
-	if got := codeCell(model); !strings.Contains(got, model) {
-		t.Error("a name was cut")
-	}
-}
-
-// Names of variants become names of files: safe, and never two alike.
-func TestFileNames(t *testing.T) {
-	seen := map[string]string{}
-	for _, variant := range append(hostileTexts(), "human", "a/b", "a_b", "a b", "../x", strings.Repeat("y", 300),
-		strings.Repeat("y", 301)) {
-		name := fileName(variant)
-		if other, ok := seen[name]; ok && other != variant {
-			t.Errorf("%q and %q are both %q", variant, other, name)
-		}
-		seen[name] = variant
-		if name == "" || len(name) > 120 || strings.ContainsAny(name, "/\\ :|") {
-			t.Errorf("%q became %q", variant, name)
-		}
-	}
-	if fileName("human") != "human" {
-		t.Error("a plain name was changed")
 	}
 }
 

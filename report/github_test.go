@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-func comment(t *testing.T, doc Document) string {
+func comment(t *testing.T, doc document.Document) string {
 	t.Helper()
 	files, err := Render(doc, "github")
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/failure"
@@ -17,30 +19,32 @@ import (
 )
 
 // results draws what became of a few commits in two benchmarks, with a history of failures.
-func results(t *rapid.T) Document {
-	doc := Document{Title: "drawn", Snapshot: Snapshot{ID: "drawn", Version: "0.1.0"}}
+func results(t *rapid.T) document.Document {
+	doc := document.Document{Title: "drawn", Snapshot: document.Snapshot{ID: "drawn", Version: "0.1.0"}}
 	draw := func(name string, most int) int { return rapid.IntRange(0, most).Draw(t, name) }
 	for i := range 1 + draw("commits", 4) {
 		commit := fmt.Sprintf("commit%d", i)
-		doc.Commits = append(doc.Commits, Commit{Name: commit, Title: "Title of " + commit})
+		doc.Commits = append(doc.Commits, document.Commit{Name: commit, Title: "Title of " + commit})
 		for _, bench := range []string{"latency", "throughput"}[:1+draw("benchmarks", 1)] {
-			state := rapid.SampledFrom([]string{measured, "failed", "build_failed"}).Draw(t, "baseline")
-			doc.States = append(doc.States, State{bench, commit, "base", commit + "/base", true, draw("gpus", 2), state,
-				"", draw("blocks", 7)})
+			state := rapid.SampledFrom([]string{document.Measured, "failed", "build_failed"}).Draw(t, "baseline")
+			doc.States = append(doc.States, document.State{Benchmark: bench, Commit: commit, Variant: "base",
+				Candidate: commit + "/base", Baseline: true, GPUs: draw("gpus", 2), State: state,
+				Reason: "", Blocks: draw("blocks", 7)})
 			for _, name := range []string{"human", "agent"} {
 				row := stats.Comparison{Compare: "c", Benchmark: bench, Commit: commit, Candidate: commit + "/" + name,
 					Against: commit + "/base", Metric: "m",
 					Primary: true,
 					Verdict: stats.Verdict{Reason: "because",
 						Outcome: rapid.SampledFrom(stats.Outcomes()).Draw(t, "outcome")}}
-				own := State{bench, commit, name, row.Candidate, false, 1, string(row.Outcome), "because", 0}
+				own := document.State{Benchmark: bench, Commit: commit, Variant: name, Candidate: row.Candidate,
+					Baseline: false, GPUs: 1, State: string(row.Outcome), Reason: "because", Blocks: 0}
 				if row.Outcome.Judged() {
 					row.Blocks, row.Effect, row.Low, row.High, row.P = 7, 0.03, 0.01, 0.05, 0.01
-					own.State, own.Blocks = measured, 7
+					own.State, own.Blocks = document.Measured, 7
 				}
 				doc.Comparisons, doc.States = append(doc.Comparisons, row), append(doc.States, own)
 				if draw("fails", 2) == 0 {
-					doc.Failures = append(doc.Failures, Failed{Address: "trial." + bench, Commit: commit,
+					doc.Failures = append(doc.Failures, document.Failed{Address: "trial." + bench, Commit: commit,
 						Candidate: row.Candidate, Took: time.Duration(draw("took", 3)) * time.Second,
 						Failure: failure.Failure{Message: "it failed",
 							Class: rapid.SampledFrom([]failure.Class{failure.Transient, failure.Permanent,
@@ -52,7 +56,7 @@ func results(t *rapid.T) Document {
 	}
 	doc.Universe = len(doc.Comparisons)
 	if draw("recorded cost", 1) == 1 {
-		doc.Cost = Cost{Attempts: 3, Lost: 1, Wall: time.Hour, GPUTime: time.Minute, PerBlock: time.Minute}
+		doc.Cost = document.Cost{Attempts: 3, Lost: 1, Wall: time.Hour, GPUTime: time.Minute, PerBlock: time.Minute}
 	}
 	return doc
 }
@@ -62,13 +66,13 @@ type read struct {
 	Snapshot     string
 	Universe     int
 	Totals       map[string]int
-	Availability []count
-	ByGPUs       []deviceCount `json:"by_gpus"`
-	States       []State
+	Availability []document.Count
+	ByGPUs       []document.DeviceCount `json:"by_gpus"`
+	States       []document.State
 	Comparisons  []map[string]any
 	Failures     []map[string]any
-	Kinds        []kindOfFailure `json:"failure_kinds"`
-	Recoverable  []recovery
+	Kinds        []document.FailureKind `json:"failure_kinds"`
+	Recoverable  []document.Recovery
 	Cost         map[string]any
 }
 
@@ -109,7 +113,7 @@ func TestInvariants(t *testing.T) {
 }
 
 // checkSums checks that all partitions are of the universe (I1, I3).
-func checkSums(t *rapid.T, doc Document, r read) {
+func checkSums(t *rapid.T, doc document.Document, r read) {
 	total := 0
 	for o, n := range r.Totals {
 		total += n
@@ -148,7 +152,7 @@ func checkSums(t *rapid.T, doc Document, r read) {
 }
 
 // checkRows checks that what is not known is null, and never zero.
-func checkRows(t *rapid.T, doc Document, r read) {
+func checkRows(t *rapid.T, doc document.Document, r read) {
 	for _, c := range r.Comparisons {
 		judged := stats.Outcome(c["outcome"].(string)).Judged()
 		if (c["effect"] == nil) == judged || (c["p"] == nil) == judged { // I6, I11
@@ -173,8 +177,8 @@ func checkRows(t *rapid.T, doc Document, r read) {
 	}
 }
 
-func prepareOrFail(t *rapid.T, doc Document) *prepared {
-	p, err := prepare(doc)
+func prepareOrFail(t *rapid.T, doc document.Document) *document.Counted {
+	p, err := document.Check(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,13 +186,16 @@ func prepareOrFail(t *rapid.T, doc Document) *prepared {
 }
 
 // checkRefusals checks that no report is written of what does not add up (I2, I3, I11).
-func checkRefusals(t *rapid.T, doc Document) {
-	spoil := map[string]func(*Document){
-		"a row too few":        func(d *Document) { d.Comparisons = d.Comparisons[1:] },
-		"a second outcome":     func(d *Document) { d.Comparisons = append(d.Comparisons, d.Comparisons[0]) },
-		"a universe too large": func(d *Document) { d.Universe++ },
-		"no such outcome":      func(d *Document) { d.Comparisons[0].Outcome = "usable" },
-		"a tie of nothing":     func(d *Document) { d.Comparisons[0].Outcome, d.Comparisons[0].Blocks = stats.Tie, 0 },
+func checkRefusals(t *rapid.T, doc document.Document) {
+	spoil := map[string]func(*document.Document){
+		"a row too few":        func(d *document.Document) { d.Comparisons = d.Comparisons[1:] },
+		"a second outcome":     func(d *document.Document) { d.Comparisons = append(d.Comparisons, d.Comparisons[0]) },
+		"a universe too large": func(d *document.Document) { d.Universe++ },
+		"no such outcome":      func(d *document.Document) { d.Comparisons[0].Outcome = "usable" },
+		"a tie of nothing": func(d *document.Document) {
+			d.Comparisons[0].Outcome,
+				d.Comparisons[0].Blocks = stats.Tie, 0
+		},
 	}
 	for name, change := range spoil {
 		spoilt := doc

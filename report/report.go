@@ -6,90 +6,34 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"slices"
-	"time"
 
-	"github.com/benchgraph/benchgraph/hclspec/recorded"
-	"github.com/benchgraph/benchgraph/stats"
+	"github.com/benchgraph/benchgraph/report/document"
+	"github.com/benchgraph/benchgraph/report/exchange"
+	"github.com/benchgraph/benchgraph/report/markdown"
+	"github.com/benchgraph/benchgraph/report/page"
 )
-
-// Format is the version of the JSON document. Readers ignore fields that they do not know.
-const Format = "1.0"
-
-// Document is all that a report is made from.
-type Document struct {
-	Title        string
-	Snapshot     Snapshot
-	Universe     int // (compare, benchmark, commit, candidate) declared in the file, counted there
-	Commits      []Commit
-	Comparisons  []stats.Comparison
-	Pairs        []stats.Comparison // patched candidates against what the commit itself is; in no total
-	States       []State            // of all variants
-	Measurements []Measurement
-	Recorded     *recorded.Book // results of other studies; nil: none
-	Failures     []Failed
-	Skips        []Skip
-	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
-	Cost         Cost
-	Attempts     []Attempt // of the last apply that ran something; only trace and otel show them
-}
-
-// Snapshot says of which stored state the report is.
-type Snapshot struct {
-	ID string `json:"snapshot"`
-	// of the newest result in it, so that a report of unchanged results is unchanged
-	Time     time.Time `json:"time"`
-	Version  string    `json:"version"`  // of benchgraph
-	Revision string    `json:"revision"` // of the project
-}
-
-// Measurement is one number of one run.
-type Measurement struct {
-	Benchmark   string    `json:"benchmark"`
-	Commit      string    `json:"commit"`
-	Candidate   string    `json:"candidate"` // commit/variant
-	Block       int       `json:"block"`
-	Order       int       `json:"order"` // place in the random order of the block, from 1
-	Metric      string    `json:"metric"`
-	Value       float64   `json:"value"` // in Unit
-	Unit        string    `json:"unit"`
-	Better      string    `json:"better,omitempty"` // higher or lower; empty: unknown
-	Start       time.Time `json:"start"`
-	Seed        uint64    `json:"seed"` // of the random order
-	DeviceClass string    `json:"device_class,omitempty"`
-	Devices     []string  `json:"devices,omitempty"` // UUIDs
-	Phase       string    `json:"phase,omitempty"`   // burn-in: of a block that is not judged; else empty
-}
-
-// Skip is a declared exclusion.
-type Skip struct {
-	Address string `json:"address"`
-	Reason  string `json:"reason"`
-}
 
 // format is one row of the table of formats.
 type format struct {
 	name   string
-	render func(*prepared) (map[string][]byte, error)
+	render func(*document.Counted) (map[string][]byte, error)
 }
 
 func formats() []format {
 	return []format{
-		{"markdown", renderMarkdown},
-		{"json", renderJSON},
-		{"csv", renderCSV},
-		{"benchfmt", renderBenchfmt},
-		{"junit", renderJUnit},
-		{"html", renderHTML},
-		{"github", renderGitHub},
-		{"github-action-benchmark", renderGitHubActionBenchmark},
-		{"bmf", renderBMF},
-		{"pytorch", renderPyTorch},
-		{"trace", renderTrace},
-		{"otel", renderOTel},
+		{"markdown", markdown.Render},
+		{"json", document.JSON},
+		{"csv", exchange.CSV},
+		{"benchfmt", exchange.Benchfmt},
+		{"junit", exchange.JUnit},
+		{"html", page.Render},
+		{"github", markdown.RenderGitHub},
+		{"github-action-benchmark", exchange.GitHubActionBenchmark},
+		{"bmf", exchange.BMF},
+		{"pytorch", exchange.PyTorch},
+		{"trace", exchange.Trace},
+		{"otel", exchange.OTel},
 	}
 }
 
@@ -108,109 +52,16 @@ func OfRun(format string) bool { return format == "trace" || format == "otel" }
 // Render writes a document in one format. The files are keyed by name; a name holds no directory.
 //
 // A document that does not add up gives no file but a *stats.RefusedError.
-func Render(doc Document, name string) (map[string][]byte, error) {
+func Render(doc document.Document, name string) (map[string][]byte, error) {
 	for _, f := range formats() {
 		if f.name != name {
 			continue
 		}
-		p, err := prepare(doc)
+		p, err := document.Check(doc)
 		if err != nil {
 			return nil, err
 		}
 		return f.render(p)
 	}
 	return nil, fmt.Errorf("report format %q: unknown; known are %q", name, Formats())
-}
-
-// prepared is a document that adds up, in the order in which it is shown.
-type prepared struct {
-	Document
-	total    stats.Totals
-	compares []stats.Totals
-	commits  map[string]int // place of each commit
-}
-
-func prepare(doc Document) (*prepared, error) {
-	ledger := stats.Ledger{Universe: doc.Universe, Rows: slices.Clone(doc.Comparisons)}
-	if err := ledger.Check(); err != nil {
-		return nil, err
-	}
-	for _, m := range doc.Measurements {
-		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
-			return nil, &stats.RefusedError{
-				What: "a measurement is no number",
-				Reasons: []string{fmt.Sprintf("%s of %s in block %d of benchmark %s is %v", m.Metric, m.Candidate,
-					m.Block, m.Benchmark, m.Value)},
-			}
-		}
-	}
-	stats.SetQ(ledger.Rows)
-	doc.Comparisons = ledger.Rows
-	slices.SortStableFunc(doc.Comparisons, byImportance)
-	doc.Measurements = slices.Clone(doc.Measurements)
-	slices.SortStableFunc(doc.Measurements, func(a, b Measurement) int {
-		return cmp.Or(cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Commit, b.Commit),
-			cmp.Compare(a.Block, b.Block),
-			cmp.Compare(a.Order, b.Order), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Metric, b.Metric),
-			a.Start.Compare(b.Start), cmp.Compare(a.Value, b.Value))
-	})
-	doc.Pairs = slices.Clone(doc.Pairs)
-	slices.SortStableFunc(doc.Pairs, byImportance)
-	doc.Commits = slices.Clone(doc.Commits)
-	slices.SortStableFunc(doc.Commits, func(a, b Commit) int { return cmp.Compare(a.Name, b.Name) })
-	doc.States = slices.Clone(doc.States)
-	slices.SortStableFunc(doc.States, func(a, b State) int {
-		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Benchmark, b.Benchmark), baselineFirst(a, b),
-			cmp.Compare(a.Variant, b.Variant))
-	})
-	doc.Failures = slices.Clone(doc.Failures)
-	slices.SortStableFunc(doc.Failures, func(a, b Failed) int {
-		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.Candidate, b.Candidate),
-			cmp.Compare(a.Log, b.Log), cmp.Compare(a.Message, b.Message))
-	})
-	doc.Skips = slices.Clone(doc.Skips)
-	slices.SortStableFunc(doc.Skips, func(a, b Skip) int { return cmp.Compare(a.Address, b.Address) })
-	hardware := slices.Clone(doc.Hardware)
-	slices.Sort(hardware)
-	doc.Hardware = slices.Compact(hardware)
-	doc.Snapshot.Time = doc.Snapshot.Time.UTC()
-	p := &prepared{Document: doc, total: ledger.Total(), compares: ledger.Totals(), commits: map[string]int{}}
-	for i, c := range doc.Commits {
-		p.commits[c.Name] = i
-	}
-	return p, nil
-}
-
-func baselineFirst(a, b State) int {
-	switch {
-	case a.Baseline == b.Baseline:
-		return 0
-	case a.Baseline:
-		return -1
-	}
-	return 1
-}
-
-// byImportance puts the wins first and, among equal outcomes, the larger effects, so that the first screen answers who
-// won.
-func byImportance(a, b stats.Comparison) int {
-	primary := func(c stats.Comparison) int {
-		if c.Primary {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(a.Compare, b.Compare), cmp.Compare(primary(a), primary(b)),
-		cmp.Compare(rank(a.Outcome), rank(b.Outcome)),
-		cmp.Compare(b.Effect, a.Effect), cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.Candidate, b.Candidate),
-		cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Against, b.Against))
-}
-
-// rank is the place of an outcome in a table: verdicts first.
-func rank(o stats.Outcome) int {
-	i := slices.Index(stats.Outcomes(), o)
-	if o.Judged() {
-		i -= len(stats.Outcomes())
-	}
-	return i
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -25,30 +27,32 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // campaign is a small report with every outcome in it, whose figures come from Judge.
-func campaign() Document {
+func campaign() document.Document {
 	random := rand.New(rand.NewPCG(1, 2))
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	doc := Document{
-		Title:    "vLLM campaign",
-		Snapshot: Snapshot{"9f3c2a7be10d", start.Add(90 * time.Minute), "0.1.0", "c0ffee0c0ffee"},
+	doc := document.Document{
+		Title: "vLLM campaign",
+		Snapshot: document.Snapshot{ID: "9f3c2a7be10d", Time: start.Add(90 * time.Minute), Version: "0.1.0",
+			Revision: "c0ffee0c0ffee"},
 		Hardware: []string{"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480",
 			"NVIDIA H100 80GB HBM3, driver 550, 2 × Xeon 8480"},
-		Cost: Cost{Attempts: 61, Lost: 4, Wall: 5*time.Hour + 30*time.Minute, GPUTime: 4*time.Hour + 15*time.Minute,
+		Cost: document.Cost{Attempts: 61, Lost: 4, Wall: 5*time.Hour + 30*time.Minute,
+			GPUTime: 4*time.Hour + 15*time.Minute,
 			LostGPU: 12 * time.Minute, Money: 16.79, PerBlock: 5 * time.Minute},
-		Commits: []Commit{
-			{"22d33bac", "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)",
-				"22d33baca2c0c639cfd45c48e99803e56c3efa74", "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6",
-				"meta-llama/Llama-3.1-8B-Instruct"},
+		Commits: []document.Commit{
+			{Name: "22d33bac", Title: "[FrontEnd][Perf] `merge_async_iterators` fast-path (#15150)",
+				Rev: "22d33baca2c0c639cfd45c48e99803e56c3efa74", Parent: "b0e96aaebbfbe8e70478e4192a5a13864ffdefa6",
+				Model: "meta-llama/Llama-3.1-8B-Instruct"},
 			{Name: "015069b0"}, {Name: "6ce01f30", Title: "[Performance] Optimize `get_seqs` (#7051)"},
 			{Name: "0ec82edd"}, {Name: "fc7b8d1e"},
 		},
 	}
 	attempt := func(address string, number, ready, from, to int, cpus int, failure string, devices ...string) {
-		a := Attempt{Run: "20260304T050607.000-17", Address: address, Number: number,
+		a := document.Attempt{Run: "20260304T050607.000-17", Address: address, Number: number,
 			Ready: start.Add(time.Duration(ready) * time.Second), Start: start.Add(time.Duration(from) * time.Second),
-			End: start.Add(time.Duration(to) * time.Second), CPUs: cpus, Devices: devices, State: AttemptDone}
+			End: start.Add(time.Duration(to) * time.Second), CPUs: cpus, Devices: devices, State: document.AttemptDone}
 		if failure != "" {
-			a.State, a.Class, a.Message = AttemptFailed, "transient", failure
+			a.State, a.Class, a.Message = document.AttemptFailed, "transient", failure
 		}
 		doc.Attempts = append(doc.Attempts, a)
 	}
@@ -60,9 +64,12 @@ func campaign() Document {
 	baseline := map[string]float64{} // one sample of it in each block, whatever is held against it
 	measure := func(commit, variant, metric, unit, better string, block int, value float64) {
 		order := 1 + (block+len(variant))%3
-		doc.Measurements = append(doc.Measurements, Measurement{"serving", commit, commit + "/" + variant, block, order,
-			metric, value, unit, better,
-			start.Add(time.Duration(3*block+order) * time.Minute), 42, "NVIDIA H100 80GB HBM3", []string{"GPU-1"}, ""})
+		doc.Measurements = append(doc.Measurements, document.Measurement{Benchmark: "serving", Commit: commit,
+			Candidate: commit + "/" + variant, Block: block, Order: order,
+			Metric: metric, Value: value, Unit: unit, Better: better,
+			Start: start.Add(time.Duration(3*block+order) * time.Minute), Seed: 42,
+			DeviceClass: "NVIDIA H100 80GB HBM3",
+			Devices:     []string{"GPU-1"}})
 	}
 	judge := func(commit, variant, metric, unit, better string, effect, noise float64, blocks int) stats.Comparison {
 		var pairs []stats.Pair
@@ -118,23 +125,26 @@ func campaign() Document {
 	doc.Comparisons = rows
 	doc.Universe = len(rows) - 1
 	for _, c := range doc.Commits {
-		baseline := State{"serving", c.Name, "baseline", c.Name + "/baseline", true, 1, measured, "", 7}
+		baseline := document.State{Benchmark: "serving", Commit: c.Name, Variant: "baseline",
+			Candidate: c.Name + "/baseline", Baseline: true, GPUs: 1, State: document.Measured, Reason: "", Blocks: 7}
 		if c.Name == "0ec82edd" {
 			baseline.GPUs = 4
 		}
 		doc.States = append(doc.States, baseline)
 		for _, row := range rows {
 			if row.Commit == c.Name && row.Primary {
-				s := State{"serving", c.Name, variant(row), row.Candidate, false, baseline.GPUs, string(row.Outcome),
-					row.Reason, row.Blocks}
+				s := document.State{Benchmark: "serving", Commit: c.Name, Variant: strings.TrimPrefix(row.Candidate,
+					c.Name+"/"), Candidate: row.Candidate, Baseline: false, GPUs: baseline.GPUs,
+					State:  string(row.Outcome),
+					Reason: row.Reason, Blocks: row.Blocks}
 				if row.Outcome.Judged() {
-					s.State, s.Reason = measured, ""
+					s.State, s.Reason = document.Measured, ""
 				}
 				doc.States = append(doc.States, s)
 			}
 		}
 	}
-	doc.Failures = []Failed{
+	doc.Failures = []document.Failed{
 		{Address: "trial.serving[\"0ec82edd#1\"]", Commit: "0ec82edd", Candidate: "0ec82edd/variant_failed",
 			Log: ".benchgraph/logs/01J1.log", Took: 90 * time.Second, Failure: failure.Failure{
 				Class: failure.Permanent, Rule: "cuda_out_of_memory", Stage: "start",
@@ -145,7 +155,8 @@ func campaign() Document {
 				Class: failure.Permanent, Stage: "build", Message: "exit status 1",
 				Evidence: "\x1b[31merror:\x1b[0m <b>ninja</b> `failed`"}},
 	}
-	doc.Skips = []Skip{{`benchmark.serving["fc7b8d1e/human"]`, "AMD-specific commit: needs an MI300"}}
+	doc.Skips = []document.Skip{{Address: `benchmark.serving["fc7b8d1e/human"]`,
+		Reason: "AMD-specific commit: needs an MI300"}}
 	return doc
 }
 
@@ -209,7 +220,7 @@ func TestRefusals(t *testing.T) {
 	miscounted.Universe++
 	infinite := campaign()
 	infinite.Measurements[3].Value = math.Inf(1)
-	for _, doc := range []Document{miscounted, infinite} {
+	for _, doc := range []document.Document{miscounted, infinite} {
 		for _, name := range Formats() {
 			files, err := Render(doc, name)
 			var refused *stats.RefusedError
@@ -225,7 +236,7 @@ func TestRefusals(t *testing.T) {
 
 func TestNothingDeclared(t *testing.T) {
 	for _, name := range Formats() {
-		files, err := Render(Document{}, name)
+		files, err := Render(document.Document{}, name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -272,21 +283,10 @@ func TestJSONShape(t *testing.T) {
 	}
 }
 
-// No apply and no build repairs a patch that does not apply, whether preflight or the checkout refused it.
-func TestRefusedPatch(t *testing.T) {
-	row := stats.Comparison{Commit: "c", Candidate: "c/agent", Verdict: stats.Verdict{Outcome: stats.BuildFailed}}
-	for _, failures := range [][]Failed{nil, {{Commit: "c", Candidate: "c/agent", Failure: failure.Failure{
-		Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout"}}}} {
-		if way, _ := wayOut(row, failures); way != byNothing {
-			t.Errorf("%q by %+v", way, failures)
-		}
-	}
-}
-
 // Whatever the outcomes are, the sums that the Markdown prints are those of its rows.
 func TestMarkdownTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var doc Document
+		var doc document.Document
 		for i := range rapid.IntRange(1, 20).Draw(t, "n") {
 			row := stats.Comparison{Compare: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "compare"), Commit: "c",
 				Candidate: "c/" + string(rune('a'+i)), Primary: true,
@@ -328,7 +328,7 @@ func TestMarkdownTotals(t *testing.T) {
 // What no record says is left out: a figure of zero would be a claim.
 func TestMarkdownLeavesOutUnknownCost(t *testing.T) {
 	doc := campaign()
-	doc.Cost = Cost{}
+	doc.Cost = document.Cost{}
 	files, err := Render(doc, "markdown")
 	if err != nil {
 		t.Fatal(err)
@@ -342,8 +342,8 @@ func TestMarkdownLeavesOutUnknownCost(t *testing.T) {
 
 // Of several machines, the report says which benchmarks each of them measured.
 func TestMachinesWithTheirBenchmarks(t *testing.T) {
-	doc := Document{Title: "two machines", Hardware: []string{"A100", "H100"}}
-	for _, m := range []Measurement{
+	doc := document.Document{Title: "two machines", Hardware: []string{"A100", "H100"}}
+	for _, m := range []document.Measurement{
 		{Benchmark: "small", DeviceClass: "A100"}, {Benchmark: "large", DeviceClass: "H100"},
 		{Benchmark: "wide", DeviceClass: "H100"}, {Benchmark: "large", DeviceClass: "H100"},
 	} {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"pgregory.net/rapid"
 )
 
@@ -14,14 +16,15 @@ import (
 func TestNothingOverlapsInATrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		begin := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-		var doc Document
+		var doc document.Document
 		free := map[string]time.Time{} // by device, from when on it is free
 		for range rapid.IntRange(0, 20).Draw(t, "attempts") {
 			at := func(from time.Time, name string) time.Time {
 				return from.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, name)) * time.Millisecond)
 			}
-			a := Attempt{Run: "r", Address: rapid.SampledFrom([]string{"wheel.a", "trial.b", "x\x1b[31m"}).Draw(t,
-				"address"), Number: 1, State: AttemptDone, CPUs: rapid.IntRange(0, 3).Draw(t, "cpus")}
+			a := document.Attempt{Run: "r", Address: rapid.SampledFrom([]string{"wheel.a", "trial.b",
+				"x\x1b[31m"}).Draw(t,
+				"address"), Number: 1, State: document.AttemptDone, CPUs: rapid.IntRange(0, 3).Draw(t, "cpus")}
 			a.Ready = at(begin, "ready")
 			a.Start = at(a.Ready, "start")
 			if device := rapid.SampledFrom([]string{"", "GPU-1", "GPU-2"}).Draw(t, "device"); device != "" {

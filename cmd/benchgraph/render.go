@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
@@ -40,12 +42,12 @@ func (p place) render(found []findings.Findings, spec *hclspec.Spec, r *hclspec.
 }
 
 // document converts findings to a report. The report changes only if the findings do.
-func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (report.Document, error) {
+func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (document.Document, error) {
 	id, err := snapshotOf(found)
 	if err != nil {
-		return report.Document{}, err
+		return document.Document{}, err
 	}
-	doc := report.Document{Title: r.Address.Name, Snapshot: report.Snapshot{ID: id, Version: version}}
+	doc := document.Document{Title: r.Address.Name, Snapshot: document.Snapshot{ID: id, Version: version}}
 	better := map[string]string{}
 	hardware := map[string]bool{}
 	for _, f := range found {
@@ -58,7 +60,7 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 				better[row.Metric] = row.Better
 			}
 			// A candidate that several benchmarks would have measured is left out once.
-			skip := report.Skip{Address: row.Candidate, Reason: row.Reason}
+			skip := document.Skip{Address: row.Candidate, Reason: row.Reason}
 			if row.Primary && row.Outcome == stats.Skipped && !slices.Contains(doc.Skips, skip) {
 				doc.Skips = append(doc.Skips, skip)
 			}
@@ -79,7 +81,7 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 				doc.Snapshot.Time = start
 			}
 			hardware[m.Hardware] = true
-			doc.Measurements = append(doc.Measurements, report.Measurement{
+			doc.Measurements = append(doc.Measurements, document.Measurement{
 				Benchmark: m.Benchmark, Commit: m.Commit, Candidate: m.Candidate, Block: m.Block, Order: m.Position,
 				Metric: m.Metric,
 				Value:  m.Value, Unit: m.Unit, Better: better[m.Metric], Start: start, Seed: m.Seed,
@@ -90,7 +92,7 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 	doc.Hardware = sortedKeys(hardware)
 	for i := range spec.Commits {
 		c := &spec.Commits[i]
-		doc.Commits = append(doc.Commits, report.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent,
+		doc.Commits = append(doc.Commits, document.Commit{Name: c.Name, Title: c.Title, Rev: c.Rev, Parent: c.Parent,
 			Model: modelOf(c.Params)})
 	}
 	if slices.ContainsFunc(r.Formats, report.OfRun) {
@@ -139,14 +141,14 @@ func modelOf(params json.RawMessage) string {
 }
 
 // account tells how all variants stand, what failed, and what it took. Several compares may be about the same blocks.
-func (p place) account(doc *report.Document, found []findings.Findings, spec *hclspec.Spec) {
+func (p place) account(doc *document.Document, found []findings.Findings, spec *hclspec.Spec) {
 	states := map[findings.State]bool{}
 	failures := map[findings.Failed]bool{}
 	for _, f := range found {
 		for _, s := range f.States {
 			if !states[s] {
 				states[s] = true
-				doc.States = append(doc.States, report.State(s))
+				doc.States = append(doc.States, document.State(s))
 			}
 		}
 		for _, failed := range f.Failures {
@@ -154,7 +156,7 @@ func (p place) account(doc *report.Document, found []findings.Findings, spec *hc
 				continue
 			}
 			failures[failed] = true
-			told := report.Failed{Address: failed.Address, Commit: failed.Commit, Candidate: failed.Candidate,
+			told := document.Failed{Address: failed.Address, Commit: failed.Commit, Candidate: failed.Candidate,
 				Failure: failed.Failure, Took: failed.Took}
 			if failed.Attempt != "" {
 				told.Log = p.shortLog(failed.Attempt)
@@ -167,7 +169,7 @@ func (p place) account(doc *report.Document, found []findings.Findings, spec *hc
 
 // costOf sums up attempts, each once. There is no sum of money where the price of a device that was used is not known.
 // What never measured is taken to have run where all that is reported did.
-func costOf(found []findings.Findings, hardware []string, price func(hardware []string) float64) (c report.Cost) {
+func costOf(found []findings.Findings, hardware []string, price func(hardware []string) float64) (c document.Cost) {
 	seen := map[string]bool{}
 	blocks, priced := 0, true
 	for _, f := range found {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
@@ -14,7 +16,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 type tryFlags struct {
@@ -130,7 +131,7 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 			d.Comparisons = append(d.Comparisons, r)
 		}
 	}
-	var told report.Document
+	var told document.Document
 	s.account(&told, found, s.project.Spec)
 	d.Failures = told.Failures
 	given := func(text string) string { return strings.ReplaceAll(text, s.keptPatch(), o.given()) }

@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 // start runs a server for a test, and says under which address it answers and where its run logs are.
@@ -240,7 +241,7 @@ func TestResultsThatCannotBeRead(t *testing.T) {
 				return nil, errors.New("benchmarks.hcl:3: <b>mistake</b>")
 			default:
 			}
-			doc := report.Document{Title: "campaign"}
+			doc := document.Document{Title: "campaign"}
 			return &Results{Document: doc, LogOf: func(string, string, int) string { return "" }}, nil
 		},
 		Tell: func(err error) { told <- err },

@@ -10,10 +10,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/benchgraph/benchgraph/report/document"
+	"github.com/benchgraph/benchgraph/report/page"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 // shownOfLog is how much of the end of a log its page has when it is opened.
@@ -34,7 +36,7 @@ func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bo
 		if n.Address != node || n.Log == "" {
 			continue
 		}
-		id, how := report.AttemptOf(n.Log), n.Since.Local().Format(time.DateTime)+": "+ending(n)
+		id, how := document.AttemptOf(n.Log), n.Since.Local().Format(time.DateTime)+": "+ending(n)
 		if n.End.IsZero() && at.held {
 			active = id
 		}
@@ -69,7 +71,7 @@ type logFile struct {
 }
 
 // open opens the log that a request names, or answers 404. The log of an attempt that has just begun is empty.
-func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *report.LogView) {
+func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *page.LogView) {
 	all, chosen, running := s.attempt(r)
 	results, _ := s.keeper.now()
 	switch {
@@ -91,10 +93,10 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *re
 		refuse(w, http.StatusNotFound, "The log is not here: it was made on another machine, or was removed.")
 		return nil, nil
 	}
-	v = &report.LogView{Address: r.URL.Query().Get("node"), Running: running}
+	v = &page.LogView{Address: r.URL.Query().Get("node"), Running: running}
 	v.Attempt, v.How = all[chosen].Name, all[chosen].How
 	for _, a := range all {
-		v.Attempts = append(v.Attempts, report.LogAttempt{Name: a.Name, How: a.How})
+		v.Attempts = append(v.Attempts, page.LogAttempt{Name: a.Name, How: a.How})
 	}
 	return f, v
 }
@@ -160,22 +162,22 @@ func whole(text []byte) []byte {
 }
 
 // liveNode is a node as the page shows it.
-func liveNode(n runlog.Node, now time.Time) report.LiveNode {
+func liveNode(n runlog.Node, now time.Time) page.LiveNode {
 	end := n.End
 	if end.IsZero() {
 		end = now
 	}
-	l := report.LiveNode{Address: n.Address, Phase: n.Phase, Failed: n.Failed, Retrying: n.Retrying}
+	l := page.LiveNode{Address: n.Address, Phase: n.Phase, Failed: n.Failed, Retrying: n.Retrying}
 	l.Class, l.Message = n.Class, n.Message
 	l.Took = view.Duration(max(0, end.Sub(n.Since)))
 	if n.Log != "" {
-		l.Attempt = report.AttemptOf(n.Log)
+		l.Attempt = document.AttemptOf(n.Log)
 	}
 	return l
 }
 
 // liveGroups are the samples of the metrics that are judged, or of a benchmark's first metric when none is known yet.
-func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
+func liveGroups(groups []runlog.Group, results *Results) []page.LiveGroup {
 	type key struct{ benchmark, metric string }
 	judged := map[key]bool{}
 	if results != nil {
@@ -186,9 +188,9 @@ func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
 			}
 		}
 	}
-	var all []report.LiveGroup
+	var all []page.LiveGroup
 	for _, g := range slices.Backward(groups) {
-		one := report.LiveGroup{Benchmark: g.Benchmark, Commit: g.Commit}
+		one := page.LiveGroup{Benchmark: g.Benchmark, Commit: g.Commit}
 		known := slices.ContainsFunc(g.Samples, func(t runlog.Sample) bool {
 			return judged[key{t.Benchmark, t.Metric}]
 		})
@@ -198,7 +200,7 @@ func liveGroups(groups []runlog.Group, results *Results) []report.LiveGroup {
 				continue
 			}
 			order[t.Block]++
-			one.Samples = append(one.Samples, report.Measurement{
+			one.Samples = append(one.Samples, document.Measurement{
 				Benchmark: t.Benchmark, Commit: t.Commit, Candidate: t.Candidate, Block: t.Block, Order: order[t.Block],
 				Metric: t.Metric, Value: t.Value, Unit: t.Unit,
 			})

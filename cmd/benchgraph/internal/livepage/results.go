@@ -5,16 +5,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+	"github.com/benchgraph/benchgraph/report/page"
+
 	"github.com/benchgraph/benchgraph/internal/usage"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 // Results are what is stored, as it was read at one time.
 type Results struct {
-	Document report.Document
+	Document document.Document
 	Nodes    map[string]string    // how each node stands, by address
 	Attempts map[string][]Attempt // at each node, the newest last
-	LogOf    report.LogOf
+	LogOf    page.LogOf
 }
 
 // Attempt is one attempt at a node, of which there may be a log.
@@ -53,7 +55,7 @@ func newKeeper(c Config) (*keeper, error) {
 	k := &keeper{read: c.Read, stamp: c.Stamp, tell: c.Tell, title: c.Title}
 	k.wanted, k.changed = make(chan struct{}, 1), make(chan struct{})
 	var err error
-	k.last.page, err = report.RenderLive(nil, k.title, nil)
+	k.last.page, err = page.RenderLive(nil, k.title, nil)
 	return k, err
 }
 
@@ -67,7 +69,7 @@ func (k *keeper) look() {
 
 // shown is what is shown of results.
 type shown struct {
-	page    report.LivePage
+	page    page.LivePage
 	results *Results // nil: not read yet
 	at      time.Time
 	took    time.Duration // by the last reading
@@ -126,9 +128,9 @@ func (k *keeper) fresh(done <-chan struct{}) {
 func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	begun, used := time.Now(), usage.Processor()
 	results, err := k.read(ctx)
-	var page report.LivePage
+	var live page.LivePage
 	if err == nil {
-		page, err = report.RenderLive(&results.Document, k.title, results.LogOf)
+		live, err = page.RenderLive(&results.Document, k.title, results.LogOf)
 	}
 	if ctx.Err() != nil {
 		return 0
@@ -142,7 +144,7 @@ func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	k.from, k.rested = stamp, time.Now().Add(rest)
 	k.last.problem, k.last.took = err, time.Since(begun)
 	if err == nil {
-		k.last.results, k.last.page, k.last.at = results, page, begun
+		k.last.results, k.last.page, k.last.at = results, live, begun
 	}
 	close(k.changed)
 	k.changed = make(chan struct{})

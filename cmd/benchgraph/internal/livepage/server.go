@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report"
+	"github.com/benchgraph/benchgraph/report/page"
 )
 
 // Config says what is shown, and to whom.
@@ -113,9 +113,9 @@ func (s *Server) nowPart(w http.ResponseWriter, r *http.Request) {
 }
 
 // now puts together how the apply stands.
-func (s *Server) now(results shown) *report.Now {
+func (s *Server) now(results shown) *page.Now {
 	at, _ := s.tail.now()
-	n := &report.Now{
+	n := &page.Now{
 		Run: at.run, Done: at.count("done"), Failed: at.count("failed"), Samples: at.state.Samples,
 		Invalid: at.state.Invalid, Read: results.at, States: s.states(results, at),
 	}
@@ -144,7 +144,7 @@ func (s *Server) now(results shown) *report.Now {
 }
 
 // states counts the nodes by how they stand: as the results tell, and as the apply has told since they were read.
-func (s *Server) states(results shown, at standing) (list []report.LiveState) {
+func (s *Server) states(results shown, at standing) (list []page.LiveState) {
 	if results.results == nil {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *Server) states(results shown, at standing) (list []report.LiveState) {
 	}
 	for _, state := range s.config.States {
 		if counts[state] > 0 {
-			list = append(list, report.LiveState{Name: state, Count: counts[state]})
+			list = append(list, page.LiveState{Name: state, Count: counts[state]})
 		}
 	}
 	return list

@@ -13,10 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 // Bounds of the ended nodes that a Run keeps.
@@ -159,8 +160,8 @@ func (r *Run) Text(now time.Time) string {
 
 // Attempts are all attempts that the log of a run tells of, in the order of their starts. One that has no end was
 // interrupted with the run.
-func Attempts(run string, log []byte) []report.Attempt {
-	var all []report.Attempt
+func Attempts(run string, log []byte) []document.Attempt {
+	var all []document.Attempt
 	open := map[string]int{} // by address
 	var last time.Time
 	Lines(log, func(text []byte) {
@@ -175,8 +176,8 @@ func Attempts(run string, log []byte) []report.Attempt {
 		switch engine.EventType(e.Type) {
 		case engine.NodeStart:
 			open[e.Address] = len(all)
-			all = append(all, report.Attempt{Run: run, Address: e.Address, Number: e.Attempt, Start: e.Time,
-				Ready: e.Time.Add(-seconds(e.Waited)), State: report.AttemptInterrupted})
+			all = append(all, document.Attempt{Run: run, Address: e.Address, Number: e.Attempt, Start: e.Time,
+				Ready: e.Time.Add(-seconds(e.Waited)), State: document.AttemptInterrupted})
 		case engine.LeaseGranted:
 			if running {
 				all[i].Devices, all[i].CPUs = e.Devices, e.CPUs
@@ -187,7 +188,7 @@ func Attempts(run string, log []byte) []report.Attempt {
 			}
 			delete(open, e.Address)
 			at := &all[i]
-			at.End, at.State = at.Start.Add(seconds(e.Queued+e.Took)), report.AttemptDone
+			at.End, at.State = at.Start.Add(seconds(e.Queued+e.Took)), document.AttemptDone
 			if at.End.After(e.Time) { // the job of an earlier apply, which this one followed
 				at.End = e.Time
 			}
@@ -196,7 +197,7 @@ func Attempts(run string, log []byte) []report.Attempt {
 				at.Ready = at.Start
 			}
 			if engine.EventType(e.Type) == engine.NodeFailed {
-				at.State, at.Class, at.Message = report.AttemptFailed, e.Class, cmp.Or(e.Message, e.Reason)
+				at.State, at.Class, at.Message = document.AttemptFailed, e.Class, cmp.Or(e.Message, e.Reason)
 			}
 		}
 	})

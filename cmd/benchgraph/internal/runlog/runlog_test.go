@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/benchgraph/benchgraph/report/document"
 
-	"github.com/benchgraph/benchgraph/report"
+	"github.com/google/go-cmp/cmp"
 )
 
 // A log tells of attempts that ended well, failed and were tried again, or were cut off with their apply; lines that
@@ -33,18 +33,18 @@ func TestAttempts(t *testing.T) {
 	at := func(seconds float64) time.Time {
 		return time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 	}
-	want := []report.Attempt{
+	want := []document.Attempt{
 		{Run: "r", Address: "wheel.a", Number: 1, Ready: at(7.5), Start: at(8), End: at(11.5),
-			State: report.AttemptDone},
+			State: document.AttemptDone},
 		{Run: "r", Address: "trial.b", Number: 1, Ready: at(7), Start: at(9), End: at(11), Devices: []string{"GPU-1"},
-			CPUs: 4, State: report.AttemptFailed, Class: "infra", Message: "the device is gone"},
+			CPUs: 4, State: document.AttemptFailed, Class: "infra", Message: "the device is gone"},
 		// the job of an earlier apply had begun before this apply did
 		{Run: "r", Address: "trial.followed", Number: 1, Ready: at(-7), Start: at(-7), End: at(13.5),
-			State: report.AttemptDone},
+			State: document.AttemptDone},
 		{Run: "r", Address: "trial.queued", Number: 1, Ready: at(13), Start: at(16), End: at(17.5),
-			State: report.AttemptDone},
+			State: document.AttemptDone},
 		{Run: "r", Address: "trial.b", Number: 2, Ready: at(14), Start: at(14), End: at(20),
-			State: report.AttemptInterrupted},
+			State: document.AttemptInterrupted},
 	}
 	if diff := cmp.Diff(want, Attempts("r", []byte(log))); diff != "" {
 		t.Error(diff)

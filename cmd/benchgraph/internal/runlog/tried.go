@@ -4,11 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 // Tried is one attempt of which there may be a log.
@@ -21,7 +22,7 @@ type Tried struct {
 }
 
 // Name is what the log's file is named after.
-func (t *Tried) Name() string { return report.AttemptOf(t.Log) }
+func (t *Tried) Name() string { return document.AttemptOf(t.Log) }
 
 // Tries lists the attempts at a node that this machine's journal has, and those that are running, the oldest first.
 // running are the nodes that run now; logOf returns the path of the log of an attempt.

@@ -7,10 +7,11 @@ import (
 	"os"
 	"time"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/report"
 )
 
 // Log is the file of a run as its apply writes it. An apply that has nothing to tell of leaves none.
@@ -45,7 +46,7 @@ func (l *Log) Event(e engine.Event) {
 func (l *Log) Close() { l.file.Close() }
 
 // LastAttempts are those of the last apply that ran something, by the logs in a directory.
-func LastAttempts(dir string) []report.Attempt {
+func LastAttempts(dir string) []document.Attempt {
 	for _, run := range Runs(dir) {
 		text, err := os.ReadFile(Path(dir, run))
 		if err != nil {

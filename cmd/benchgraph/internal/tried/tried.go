@@ -6,10 +6,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
-	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -33,7 +34,7 @@ type Document struct {
 	Logs      []Log          `json:"logs"`
 
 	Comparisons []stats.Comparison  `json:"comparisons"` // the row of each metric, the primary one first
-	Failures    []report.Failed     `json:"failures"`    // of what the try ran, now or before
+	Failures    []document.Failed   `json:"failures"`    // of what the try ran, now or before
 	Preflight   []preflight.Finding `json:"preflight"`   // without what is as it should be
 	Diagnostics []view.Diagnostic   `json:"diagnostics"` // warnings about the file
 }
@@ -68,7 +69,7 @@ func (d *Document) Fill(clear func(string) string) error {
 	}
 	d.Preflight = found
 	if d.Failures == nil {
-		d.Failures = []report.Failed{}
+		d.Failures = []document.Failed{}
 	}
 	if primary != 1 {
 		return fmt.Errorf("a try has one row, and here are %d", primary)

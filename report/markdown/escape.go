@@ -1,16 +1,12 @@
-package report
+package markdown
 
 import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
-
-// clean makes one printable line of any text.
-func clean(s string) string { return printable.Line(s) }
 
 const mostEvidence = 400 // runes of a log line that a table shows
 
@@ -26,7 +22,7 @@ func shorten(s string) string {
 // prose escapes text for a Markdown sentence or cell, so that it reads as it stands. An underscore between letters or
 // digits means nothing to Markdown and stays, because names of metrics are searched for.
 func prose(s string) string {
-	runes := []rune(clean(s))
+	runes := []rune(printable.Line(s))
 	var b strings.Builder
 	for i, r := range runes {
 		switch {
@@ -56,7 +52,7 @@ func endsNumber(runes []rune, i int) bool {
 
 // code shows text as Markdown code, outside a table.
 func code(s string) string {
-	s = clean(s)
+	s = printable.Line(s)
 	if s == "" {
 		return ""
 	}
@@ -79,35 +75,8 @@ func code(s string) string {
 // codeCell shows text as code in a cell of a table, where a pipe is escaped even within code. Readers disagree about a
 // backslash before a pipe, so such text is shown as prose.
 func codeCell(s string) string {
-	if strings.Contains(clean(s), `\|`) {
+	if strings.Contains(printable.Line(s), `\|`) {
 		return prose(s)
 	}
 	return strings.ReplaceAll(code(s), "|", `\|`)
-}
-
-// cell makes text safe in a spreadsheet, which would run as a formula what begins like one.
-func cell(s string) string {
-	s = clean(s)
-	if s != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(s)[0]) {
-		return "'" + s
-	}
-	return s
-}
-
-// word makes one field of the benchmark format: white space ends a field, a slash or an equals sign begins a part of
-// the name, and a hyphen before the last digits is read as the number of processors. They are written as in a URL.
-func word(s string) string {
-	s = clean(s)
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == ' ' || c == '/' || c == '=' || c == '%' || c >= utf8.RuneSelf,
-			c == '-' && i+1 < len(s) && strings.Trim(s[i+1:], "0123456789") == "":
-			fmt.Fprintf(&b, "%%%02X", c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
 }

@@ -1,10 +1,13 @@
-package report
+package markdown
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -22,23 +25,24 @@ var urgency = []stats.Outcome{stats.Loss, stats.Wrong, stats.Failed, stats.Build
 	stats.NoBaseline, stats.Infra,
 	stats.Win, stats.Inconclusive}
 
-// renderGitHub writes github.md, a comment for a pull request. Its first line is a marker that all reports of the same
+// RenderGitHub writes github.md, a comment for a pull request. Its first line is a marker that all reports of the same
 // compares share; a script finds its earlier comment by the marker. Foreign text stands in code spans, where a name
 // after an @ notifies nobody.
-func renderGitHub(p *prepared) (map[string][]byte, error) {
+func RenderGitHub(p *document.Counted) (map[string][]byte, error) {
 	out := &strings.Builder{}
 	var names []string
-	for _, c := range p.compares {
+	for _, c := range p.Compares {
 		names = append(names, c.Compare)
 	}
-	fmt.Fprintf(out, "<!-- benchgraph %s -->\n", strings.ReplaceAll(clean(strings.Join(names, " ")), "--", "- -"))
+	fmt.Fprintf(out, "<!-- benchgraph %s -->\n", strings.ReplaceAll(printable.Line(strings.Join(names, " ")), "--",
+		"- -"))
 	fmt.Fprintf(out, "### %s\n\n", cmp.Or(code(p.Title), "Benchmarks"))
 	if p.Universe == 0 {
 		out.WriteString("Nothing was declared to be compared.\n")
 		return map[string][]byte{"github.md": []byte(out.String())}, nil
 	}
-	fmt.Fprintf(out, "**%s.** %s have figures.\n\n", verdicts(p.total),
-		share(p.total.Measured(), p.Universe, "declared"))
+	fmt.Fprintf(out, "**%s.** %s have figures.\n\n", document.Verdicts(p.Total),
+		document.Share(p.Total.Measured(), p.Universe, "declared"))
 	var shown, ties, rest []stats.Comparison
 	for _, c := range p.Comparisons {
 		switch {
@@ -55,17 +59,17 @@ func renderGitHub(p *prepared) (map[string][]byte, error) {
 		return slices.Index(urgency, a.Outcome) - slices.Index(urgency, b.Outcome)
 	})
 	folded := &strings.Builder{}
-	p.fold(folded, "Ties", ties)
-	p.fold(folded, "Further candidates without figures", rest)
-	p.foldCaveats(folded, append(shown, ties...))
+	fold(p, folded, "Ties", ties)
+	fold(p, folded, "Further candidates without figures", rest)
+	foldCaveats(folded, append(shown, ties...))
 	fmt.Fprintf(folded, "%s\n", identityCode(p.Snapshot))
-	p.rows(out, shown, mostComment-folded.Len())
+	rowsOf(p, out, shown, mostComment-folded.Len())
 	out.WriteString(folded.String())
 	return map[string][]byte{"github.md": []byte(out.String())}, nil
 }
 
-// rows writes a table of rows that takes no more than so many bytes together with what is written already.
-func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int) {
+// rowsOf writes a table of rows that takes no more than so many bytes together with what is written already.
+func rowsOf(p *document.Counted, out *strings.Builder, rows []stats.Comparison, most int) {
 	const title = "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | " +
 		"---: | ---: | --- |\n"
 	const room = 100 // for the line that says how many rows are left out
@@ -74,7 +78,7 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 	}
 	out.WriteString(title)
 	for i, c := range rows {
-		effect, blocks, why := "", "", codeCell(shortenTo(cmp.Or(c.OpenText(), c.Reason), 160))
+		effect, blocks, why := "", "", codeCell(document.Shorten(cmp.Or(c.OpenText(), c.Reason), 160))
 		if c.Blocks > 0 {
 			effect, blocks = c.EffectText(), fmt.Sprint(c.Blocks)
 			if c.Blocks > 1 {
@@ -85,7 +89,7 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 			why = "may be a false one among so many (q above 0.05)"
 		}
 		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate),
-			codeCell(shortenTo(p.title(c.Commit), 60)),
+			codeCell(document.Shorten(p.TitleOf(c.Commit), 60)),
 			codeCell(c.Metric), c.DirectionText(), effect, blocks, why)
 		if out.Len()+len(line)+room > most {
 			fmt.Fprintf(out, "\nand %d more rows, which the whole report has\n", len(rows)-i)
@@ -97,21 +101,21 @@ func (p *prepared) rows(out *strings.Builder, rows []stats.Comparison, most int)
 }
 
 // fold writes a table that is closed until somebody opens it.
-func (p *prepared) fold(out *strings.Builder, name string, rows []stats.Comparison) {
+func fold(p *document.Counted, out *strings.Builder, name string, rows []stats.Comparison) {
 	if len(rows) == 0 {
 		return
 	}
 	fmt.Fprintf(out, "<details><summary>%s: %d</summary>\n\n", name, len(rows))
-	p.rows(out, rows, out.Len()+mostFolded)
+	rowsOf(p, out, rows, out.Len()+mostFolded)
 	out.WriteString("</details>\n\n")
 }
 
 // foldCaveats lists what must be known of rows, each caveat once.
-func (p *prepared) foldCaveats(out *strings.Builder, rows []stats.Comparison) {
+func foldCaveats(out *strings.Builder, rows []stats.Comparison) {
 	counts := map[string]int{}
 	var order []string
 	for _, c := range rows {
-		for _, text := range caveatTexts(c) {
+		for _, text := range document.CaveatTexts(c) {
 			if counts[text]++; counts[text] == 1 {
 				order = append(order, text)
 			}
@@ -126,7 +130,7 @@ func (p *prepared) foldCaveats(out *strings.Builder, rows []stats.Comparison) {
 			fmt.Fprintf(out, "- and %d more\n", len(order)-i)
 			break
 		}
-		fmt.Fprintf(out, "- %s", code(shortenTo(text, 300)))
+		fmt.Fprintf(out, "- %s", code(document.Shorten(text, 300)))
 		if n := counts[text]; n > 1 {
 			fmt.Fprintf(out, " (%d rows)", n)
 		}
@@ -136,7 +140,7 @@ func (p *prepared) foldCaveats(out *strings.Builder, rows []stats.Comparison) {
 }
 
 // identityCode is identity for a place where foreign text must stand in code.
-func identityCode(s Snapshot) string {
+func identityCode(s document.Snapshot) string {
 	text := "Snapshot " + cmp.Or(code(s.ID), "without a name")
 	if s.Version != "" {
 		text += ", benchgraph " + code(s.Version)

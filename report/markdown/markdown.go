@@ -1,4 +1,5 @@
-package report
+// Package markdown writes documents in Markdown: report.md, and the comment on a pull request.
+package markdown
 
 import (
 	"cmp"
@@ -6,17 +7,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// renderMarkdown writes report.md. Its first screen answers who won, by how much, with which certainty, and which rows
+// Render writes report.md. Its first screen answers who won, by how much, with which certainty, and which rows
 // are missing.
-func renderMarkdown(p *prepared) (map[string][]byte, error) {
+func Render(p *document.Counted) (map[string][]byte, error) {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "# %s\n\n", cmp.Or(prose(p.Title), "Benchmark report"))
 	fmt.Fprintf(out, "%s\n\n", identity(p.Snapshot))
 	answer(out, p)
-	for _, t := range p.compares {
+	for _, t := range p.Compares {
 		compareSection(out, p, t)
 	}
 	availabilitySection(out, p)
@@ -24,13 +28,13 @@ func renderMarkdown(p *prepared) (map[string][]byte, error) {
 	recoverySection(out, p)
 	skipSection(out, p.Skips)
 	recordedSection(out, p)
-	method(out, p)
-	cost(out, p)
+	Method(out, p)
+	Cost(out, p)
 	commitSections(out, p)
 	return map[string][]byte{"report.md": []byte(strings.TrimRight(out.String(), "\n") + "\n")}, nil
 }
 
-func identity(s Snapshot) string {
+func identity(s document.Snapshot) string {
 	parts := []string{"Snapshot " + cmp.Or(code(s.ID), "without a name")}
 	if !s.Time.IsZero() {
 		parts = append(parts, s.Time.Format("2006-01-02 15:04:05 UTC"))
@@ -45,14 +49,14 @@ func identity(s Snapshot) string {
 }
 
 // answer sums up all compares.
-func answer(out *strings.Builder, p *prepared) {
+func answer(out *strings.Builder, p *document.Counted) {
 	if p.Universe == 0 {
 		out.WriteString("**Nothing was declared to be compared.**\n\n")
 		return
 	}
-	fmt.Fprintf(out, "**%s.** %s have figures; %s.\n\n", verdicts(p.total),
-		share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
-	if len(p.compares) < 2 {
+	fmt.Fprintf(out, "**%s.** %s have figures; %s.\n\n", document.Verdicts(p.Total),
+		document.Share(p.Total.Measured(), p.Universe, "declared"), document.Missing(p.Total))
+	if len(p.Compares) < 2 {
 		return
 	}
 	t := table{head: []column{{"Compare", false}, {"Declared", true}, {"Win", true}, {"Loss", true}, {"Tie", true},
@@ -62,49 +66,14 @@ func answer(out *strings.Builder, p *prepared) {
 		t.add(name, fmt.Sprint(c.Universe), n(stats.Win), n(stats.Loss),
 			fmt.Sprint(c.Counts[stats.Tie]-c.Identical), n(stats.Inconclusive), fmt.Sprint(c.Universe-c.Measured()))
 	}
-	for _, c := range p.compares {
+	for _, c := range p.Compares {
 		line(codeCell(c.Compare), c)
 	}
-	line("**All**", p.total)
+	line("**All**", p.Total)
 	t.write(out)
 }
 
-func verdicts(t stats.Totals) string {
-	measured := t.Measured()
-	switch {
-	case measured == 0 && t.Identical > 0:
-		return fmt.Sprintf("%d tie (identical artefact), and nothing was measured", t.Identical)
-	case measured == 0:
-		return "No candidate has a verdict"
-	}
-	wins, losses := t.Standing[stats.Win], t.Standing[stats.Loss]
-	text := fmt.Sprintf("%d win (%.0f %% of the %d measured), %d loss, %d tie, %d inconclusive", wins,
-		100*float64(wins)/float64(measured), measured, losses, t.Counts[stats.Tie]-t.Identical,
-		t.Counts[stats.Inconclusive])
-	if t.Doubtful > 0 {
-		text += fmt.Sprintf(", and %d win or loss that may be a false one among so many (q above 0.05)", t.Doubtful)
-	}
-	return text
-}
-
-// missing says what became of those without figures.
-func missing(t stats.Totals) string {
-	var parts []string
-	for _, o := range stats.Outcomes() {
-		if n := t.Counts[o]; n > 0 && !o.Judged() {
-			parts = append(parts, fmt.Sprintf("%d %s", n, o))
-		}
-	}
-	if t.Identical > 0 {
-		parts = append(parts, fmt.Sprintf("%d tie (identical artefact)", t.Identical))
-	}
-	if len(parts) == 0 {
-		return "none is missing"
-	}
-	return fmt.Sprintf("%d without: %s", t.Universe-t.Measured(), strings.Join(parts, ", "))
-}
-
-func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
+func compareSection(out *strings.Builder, p *document.Counted, t stats.Totals) {
 	var judged, others, secondary []stats.Comparison
 	for _, c := range p.Comparisons {
 		switch {
@@ -118,15 +87,16 @@ func compareSection(out *strings.Builder, p *prepared, t stats.Totals) {
 		}
 	}
 	fmt.Fprintf(out, "## Compare %s\n\n", code(t.Compare))
-	if len(p.compares) > 1 {
-		fmt.Fprintf(out, "%s. %s have figures; %s.\n\n", verdicts(t), share(t.Measured(), t.Universe, "declared"),
-			missing(t))
+	if len(p.Compares) > 1 {
+		fmt.Fprintf(out, "%s. %s have figures; %s.\n\n", document.Verdicts(t), document.Share(t.Measured(),
+			t.Universe, "declared"),
+			document.Missing(t))
 	}
 	variantsBeside(out, p, t.Compare)
 	figures(out, judged)
 	pairSection(out, p, t.Compare)
 	if len(others) > 0 {
-		fmt.Fprintf(out, "### Without figures: %s\n\n", share(len(others), t.Universe, "declared"))
+		fmt.Fprintf(out, "### Without figures: %s\n\n", document.Share(len(others), t.Universe, "declared"))
 		withoutFigures(out, others)
 	}
 	if len(secondary) > 0 {
@@ -143,7 +113,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 		return
 	}
 	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Effect", true},
-		{intervalTitle(rows), true},
+		{document.IntervalTitle(rows), true},
 		{"Blocks", true}, {"p_t", true}, {"q", true}, {"From", true}, {"To", true}, {"Unit", false}, {"Metric", false},
 		{"Better", false},
 		{"Benchmark", false}, {"Against", false}, {"Attempts", false}, {"Notes", false}}}
@@ -157,7 +127,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 			marks = append(marks, notes.mark("q is above 0.05: among so many candidates this may be a false one, and "+
 				"it belongs in no headline"))
 		}
-		for _, caveat := range caveatTexts(c) {
+		for _, caveat := range document.CaveatTexts(c) {
 			if mark := notes.mark(caveat); !slices.Contains(marks, mark) {
 				marks = append(marks, mark)
 			}
@@ -167,13 +137,13 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 			prose(c.Unit), codeCell(c.Metric), c.DirectionText(), codeCell(c.Benchmark), codeCell(c.Against),
 			lossesText(c.Attempts), strings.Join(marks, ", ")}
 		if c.Blocks >= 1 {
-			cells[3], cells[8], cells[9] = c.EffectText(), number(c.AgainstValue), number(c.Value)
+			cells[3], cells[8], cells[9] = c.EffectText(), document.Number(c.AgainstValue), document.Number(c.Value)
 		}
 		if c.Blocks >= 2 {
-			cells[4], cells[6] = c.IntervalText(), strings.TrimPrefix(testP(c), "p_t ")
+			cells[4], cells[6] = c.IntervalText(), strings.TrimPrefix(document.TestP(c), "p_t ")
 		}
 		if c.Q > 0 {
-			cells[7] = probability(c.Q)
+			cells[7] = document.Probability(c.Q)
 		}
 		t.add(cells...)
 	}
@@ -199,22 +169,9 @@ func (n *numbered) write(out *strings.Builder) {
 	}
 	out.WriteString("Notes:\n\n")
 	for i, text := range n.texts {
-		fmt.Fprintf(out, "%d. %s\n", i+1, cmp.Or(prose(shorten(clean(text))), "—"))
+		fmt.Fprintf(out, "%d. %s\n", i+1, cmp.Or(prose(shorten(printable.Line(text))), "—"))
 	}
 	out.WriteByte('\n')
-}
-
-// intervalTitle names the confidence when it is the same in all rows.
-func intervalTitle(rows []stats.Comparison) string {
-	if len(rows) == 0 {
-		return "Interval"
-	}
-	for _, c := range rows {
-		if c.Confidence == 0 || c.Confidence != rows[0].Confidence {
-			return "Interval"
-		}
-	}
-	return fmt.Sprintf("%.4g %% interval at the last look", 100*rows[0].Confidence)
 }
 
 // outcome puts weight on what people look for first.
@@ -245,15 +202,15 @@ func withoutFigures(out *strings.Builder, rows []stats.Comparison) {
 	t := table{head: []column{{"Outcome", false}, {"Commit", false}, {"Candidate", false}, {"Benchmark", false},
 		{"Reason", false}, {"Caveats", false}}}
 	for _, c := range rows {
-		caveats := slices.DeleteFunc(caveatTexts(c), func(text string) bool { return text == c.Reason })
+		caveats := slices.DeleteFunc(document.CaveatTexts(c), func(text string) bool { return text == c.Reason })
 		t.add(outcome(c.Outcome), codeCell(c.Commit), codeCell(c.Candidate), codeCell(c.Benchmark),
-			cmp.Or(prose(shorten(clean(c.Reason))), "no reason was recorded"),
-			prose(shorten(clean(strings.Join(caveats, "; ")))))
+			cmp.Or(prose(shorten(printable.Line(c.Reason))), "no reason was recorded"),
+			prose(shorten(printable.Line(strings.Join(caveats, "; ")))))
 	}
 	t.write(out)
 }
 
-func skipSection(out *strings.Builder, skips []Skip) {
+func skipSection(out *strings.Builder, skips []document.Skip) {
 	if len(skips) == 0 {
 		return
 	}
@@ -265,8 +222,8 @@ func skipSection(out *strings.Builder, skips []Skip) {
 	t.write(out)
 }
 
-// method tells how to read the figures.
-func method(out *strings.Builder, p *prepared) {
+// Method tells how to read the figures.
+func Method(out *strings.Builder, p *document.Counted) {
 	var margins []float64
 	for _, c := range p.Comparisons {
 		if c.Tie > 0 {
@@ -298,12 +255,13 @@ func method(out *strings.Builder, p *prepared) {
 	}
 	fmt.Fprintf(out,
 		" Every candidate that was declared is in exactly one row of its compare: %d rows, %d declared.\n\n",
-		p.total.Universe, p.Universe)
+		p.Total.Universe, p.Universe)
 }
 
-func cost(out *strings.Builder, p *prepared) {
+// Cost tells what was measured on, and how long it took.
+func Cost(out *strings.Builder, p *document.Counted) {
 	fmt.Fprintf(out, "## Hardware, time and cost\n\n")
-	for _, h := range p.hardware() {
+	for _, h := range p.Machines() {
 		fmt.Fprintf(out, "- %s\n", prose(h))
 	}
 	aside := 0
@@ -320,7 +278,7 @@ func cost(out *strings.Builder, p *prepared) {
 	if p.Cost.Attempts == 0 {
 		return
 	}
-	fmt.Fprintf(out, "- %d attempts took %s", p.Cost.Attempts, hours(p.Cost.Wall))
+	fmt.Fprintf(out, "- %d attempts took %s", p.Cost.Attempts, document.Hours(p.Cost.Wall))
 	if p.Cost.GPUTime > 0 {
 		fmt.Fprintf(out, " and %.2f GPU-hours", p.Cost.GPUTime.Hours())
 	}
@@ -328,7 +286,7 @@ func cost(out *strings.Builder, p *prepared) {
 		fmt.Fprintf(out, ", %.2f in the currency of the file", p.Cost.Money)
 	}
 	if p.Cost.Lost > 0 {
-		fmt.Fprintf(out, "; %s failed", share(p.Cost.Lost, p.Cost.Attempts, "attempts"))
+		fmt.Fprintf(out, "; %s failed", document.Share(p.Cost.Lost, p.Cost.Attempts, "attempts"))
 		if p.Cost.LostGPU > 0 {
 			fmt.Fprintf(out, " and took %.2f of these GPU-hours", p.Cost.LostGPU.Hours())
 		}

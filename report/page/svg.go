@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -7,6 +7,9 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -27,7 +30,8 @@ func (s *picture) end() template.HTML {
 }
 
 func (s *picture) text(x, y float64, class, text string) {
-	fmt.Fprintf(s, `<text x="%.1f" y="%.1f" class="%s">%s</text>`, x, y, class, template.HTMLEscapeString(clean(text)))
+	fmt.Fprintf(s, `<text x="%.1f" y="%.1f" class="%s">%s</text>`, x, y, class,
+		template.HTMLEscapeString(printable.Line(text)))
 }
 
 func (s *picture) line(x1, y1, x2, y2 float64, class string) {
@@ -80,7 +84,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	labels, names := 0.0, make([]string, len(rows))
 	figures, effects := 0.0, make([]string, len(rows))
 	for i, c := range rows {
-		names[i] = shortenTo(sign(c.Outcome)+" "+c.Candidate+" "+c.Metric, 64)
+		names[i] = document.Shorten(sign(c.Outcome)+" "+c.Candidate+" "+c.Metric, 64)
 		effects[i] = c.EffectText() + " [" + c.IntervalText() + "]"
 		labels, figures = math.Max(labels, room(names[i])), math.Max(figures, room(effects[i]))
 	}
@@ -139,14 +143,6 @@ func tickText(effect float64) string {
 	return strings.Replace(fmt.Sprintf("%+.4g %%", 100*effect), "-", "−", 1)
 }
 
-func shortenTo(text string, runes int) string {
-	all := []rune(clean(text))
-	if len(all) <= runes {
-		return string(all)
-	}
-	return string(all[:runes-1]) + "…"
-}
-
 // samplePlot is the samples of one benchmark and metric of a commit, block by block.
 type samplePlot struct {
 	Title    string
@@ -159,9 +155,9 @@ const maxDots = 2000
 
 // samplePlots draws the samples of every commit. Dots of one block are joined; a dot that does not count is hollow. The
 // number in a dot's title is its place in the block's order.
-func samplePlots(p *prepared) map[string][]samplePlot {
+func samplePlots(p *document.Counted) map[string][]samplePlot {
 	type key struct{ commit, benchmark, metric string }
-	groups := map[key][]Measurement{}
+	groups := map[key][]document.Measurement{}
 	var keys []key
 	primary := map[string]bool{}
 	for _, c := range p.Comparisons {
@@ -193,7 +189,7 @@ func samplePlots(p *prepared) map[string][]samplePlot {
 	return plots
 }
 
-func drawSamples(list []Measurement, variants []string, title string) template.HTML {
+func drawSamples(list []document.Measurement, variants []string, title string) template.HTML {
 	first, last := list[0].Block, list[0].Block
 	low, high := list[0].Value, list[0].Value
 	for _, m := range list {
@@ -212,9 +208,9 @@ func drawSamples(list []Measurement, variants []string, title string) template.H
 	s.begin(width, height, "img", title)
 	for _, v := range []float64{low, (low + high) / 2, high} {
 		s.line(left, y(v), width-right, y(v), "grid")
-		s.text(left-6, y(v)+4, "tick end", number(v))
+		s.text(left-6, y(v)+4, "tick end", document.Number(v))
 	}
-	byBlock := map[int][]Measurement{}
+	byBlock := map[int][]document.Measurement{}
 	for _, m := range list {
 		byBlock[m.Block] = append(byBlock[m.Block], m)
 	}
@@ -231,13 +227,14 @@ func drawSamples(list []Measurement, variants []string, title string) template.H
 	for _, m := range list {
 		variant := slices.Index(variants, variantOf(m.Candidate))
 		class := fmt.Sprintf("v%d", variant%8)
-		text := fmt.Sprintf("%s, block %d, order %d: %s %s", variantOf(m.Candidate), m.Block, m.Order, number(m.Value),
+		text := fmt.Sprintf("%s, block %d, order %d: %s %s", variantOf(m.Candidate), m.Block, m.Order,
+			document.Number(m.Value),
 			m.Unit)
 		if m.Phase != "" {
 			class, text = class+" aside", text+", "+m.Phase
 		}
 		dx := (float64(variant) - float64(len(variants)-1)/2) * 9
-		fmt.Fprintf(&s, `<g class="%s"><title>%s</title>%s</g>`, class, template.HTMLEscapeString(clean(text)),
+		fmt.Fprintf(&s, `<g class="%s"><title>%s</title>%s</g>`, class, template.HTMLEscapeString(printable.Line(text)),
 			glyph(variant, x(m.Block)+dx, y(m.Value)))
 	}
 	return s.end()

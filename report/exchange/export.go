@@ -1,14 +1,16 @@
-package report
+// Package exchange writes documents for other programs: tables, test results, benchmark files, traces, and what
+// services that follow benchmarks take.
+package exchange
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/stats/inference"
 )
@@ -23,7 +25,7 @@ type series struct {
 }
 
 // name tells the series of a benchmark from those of other candidates.
-func (s series) name() string { return clean(s.benchmark + " " + s.candidate) }
+func (s series) name() string { return printable.Line(s.benchmark + " " + s.candidate) }
 
 // mean is the geometric mean with its 95 % interval, as in the other formats; of values that have no logarithm the
 // arithmetic one. The interval of one value is that value.
@@ -44,7 +46,7 @@ func (s series) mean() (mean, low, high float64) {
 }
 
 // allSeries are the series of a report, in the order of its samples.
-func (p *prepared) allSeries() []series {
+func allSeries(p *document.Counted) []series {
 	type key struct{ benchmark, candidate, metric, unit, class string }
 	places := map[key]int{}
 	var all []series
@@ -69,9 +71,9 @@ func (p *prepared) allSeries() []series {
 	return all
 }
 
-// renderGitHubActionBenchmark writes a file for each direction, as the tools customBiggerIsBetter and
+// GitHubActionBenchmark writes a file for each direction, as the tools customBiggerIsBetter and
 // customSmallerIsBetter of github-action-benchmark read them. A metric without a direction is in neither.
-func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
+func GitHubActionBenchmark(p *document.Counted) (map[string][]byte, error) {
 	type entry struct {
 		Name  string  `json:"name"`
 		Unit  string  `json:"unit"`
@@ -80,13 +82,13 @@ func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
 		Extra string  `json:"extra,omitempty"`
 	}
 	of := map[string][]entry{stats.Higher: {}, stats.Lower: {}}
-	for _, s := range p.allSeries() {
+	for _, s := range allSeries(p) {
 		if _, directed := of[s.better]; !directed {
 			continue
 		}
 		mean, low, high := s.mean()
-		e := entry{Name: s.name() + " " + clean(s.metric), Unit: clean(s.unit), Value: mean,
-			Extra: fmt.Sprintf("%d samples on %s", len(s.values), clean(s.class))}
+		e := entry{Name: s.name() + " " + printable.Line(s.metric), Unit: printable.Line(s.unit), Value: mean,
+			Extra: fmt.Sprintf("%d samples on %s", len(s.values), printable.Line(s.class))}
 		if len(s.values) > 1 {
 			e.Range = fmt.Sprintf("%.6g to %.6g", low, high)
 		}
@@ -95,7 +97,7 @@ func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for better, name := range map[string]string{stats.Higher: "benchmark-bigger-is-better.json",
 		stats.Lower: "benchmark-smaller-is-better.json"} {
-		text, err := indented(of[better])
+		text, err := document.Indented(of[better])
 		if err != nil {
 			return nil, err
 		}
@@ -104,32 +106,32 @@ func renderGitHubActionBenchmark(p *prepared) (map[string][]byte, error) {
 	return files, nil
 }
 
-// renderBMF writes bmf.json in the Bencher Metric Format: benchmarks, their measures, and the value of each.
-func renderBMF(p *prepared) (map[string][]byte, error) {
+// BMF writes bmf.json in the Bencher Metric Format: benchmarks, their measures, and the value of each.
+func BMF(p *document.Counted) (map[string][]byte, error) {
 	type value struct {
 		Value float64  `json:"value"`
 		Lower *float64 `json:"lower_value,omitempty"`
 		Upper *float64 `json:"upper_value,omitempty"`
 	}
-	document := map[string]map[string]value{}
-	for _, s := range p.allSeries() {
+	measures := map[string]map[string]value{}
+	for _, s := range allSeries(p) {
 		mean, low, high := s.mean()
 		v := value{Value: mean}
 		if len(s.values) > 1 {
 			v.Lower, v.Upper = &low, &high
 		}
-		if document[s.name()] == nil {
-			document[s.name()] = map[string]value{}
+		if measures[s.name()] == nil {
+			measures[s.name()] = map[string]value{}
 		}
-		document[s.name()][clean(s.metric)] = v
+		measures[s.name()][printable.Line(s.metric)] = v
 	}
-	text, err := indented(document)
+	text, err := document.Indented(measures)
 	return map[string][]byte{"bmf.json": text}, err
 }
 
-// renderPyTorch writes pytorch.json, a list of records as the PyTorch benchmark database takes them: one for each
+// PyTorch writes pytorch.json, a list of records as the PyTorch benchmark database takes them: one for each
 // metric of a candidate, with all its samples.
-func renderPyTorch(p *prepared) (map[string][]byte, error) {
+func PyTorch(p *document.Counted) (map[string][]byte, error) {
 	type named struct {
 		Name  string            `json:"name"`
 		Extra map[string]string `json:"extra_info"`
@@ -145,29 +147,19 @@ func renderPyTorch(p *prepared) (map[string][]byte, error) {
 		} `json:"metric"`
 	}
 	records := []record{}
-	for _, s := range p.allSeries() {
+	for _, s := range allSeries(p) {
 		var r record
-		r.Benchmark = named{clean(s.benchmark), map[string]string{"commit": clean(s.commit),
-			"candidate": clean(s.candidate), "device": clean(s.class)}}
-		if i, known := p.commits[s.commit]; known {
-			r.Benchmark.Extra["rev"] = clean(p.Commits[i].Rev)
-			r.Model.Name = clean(p.Commits[i].Model)
+		r.Benchmark = named{printable.Line(s.benchmark), map[string]string{"commit": printable.Line(s.commit),
+			"candidate": printable.Line(s.candidate), "device": printable.Line(s.class)}}
+		if i, known := p.Places[s.commit]; known {
+			r.Benchmark.Extra["rev"] = printable.Line(p.Commits[i].Rev)
+			r.Model.Name = printable.Line(p.Commits[i].Model)
 		}
-		r.Metric.named = named{clean(s.metric), map[string]string{"unit": clean(s.unit), "better": s.better}}
+		r.Metric.named = named{printable.Line(s.metric), map[string]string{"unit": printable.Line(s.unit),
+			"better": s.better}}
 		r.Metric.Values = s.values
 		records = append(records, r)
 	}
-	text, err := indented(records)
+	text, err := document.Indented(records)
 	return map[string][]byte{"pytorch.json": text}, err
-}
-
-// indented is a document as JSON.
-func indented(document any) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(document); err != nil {
-		return nil, err
-	}
-	return printable.JSON(out.Bytes()), nil
 }

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
@@ -29,7 +31,7 @@ func (t *pageTable) add(cells ...string) {
 }
 
 // pageTables are the tables that account for all that was declared; those without rows are left out.
-func pageTables(p *prepared) []pageTable {
+func pageTables(p *document.Counted) []pageTable {
 	all := []pageTable{availabilityTable(p), deviceTable(p), kindTable(p), recoveryTable(p)}
 	if p.Recorded != nil {
 		all = append(all, recordedTables(p.Recorded)...)
@@ -43,29 +45,29 @@ func pageTables(p *prepared) []pageTable {
 	return filled
 }
 
-func availabilityTable(p *prepared) pageTable {
+func availabilityTable(p *document.Counted) pageTable {
 	t := pageTable{ID: "data", Title: "Data that is there",
 		Text: "Of each benchmark of a commit, the variants that have a valid measurement.",
 		Head: []string{"Measured", "Share"}}
-	for _, c := range availability(p.States) {
-		t.add(c.Name, share(c.Count, c.Of, "declared"))
+	for _, c := range document.Availability(p.States) {
+		t.add(c.Name, document.Share(c.Count, c.Of, "declared"))
 	}
 	return t
 }
 
-func deviceTable(p *prepared) pageTable {
+func deviceTable(p *document.Counted) pageTable {
 	t := pageTable{ID: "gpus", Title: "Success by number of GPUs", Head: []string{"GPUs", "Measured"}}
-	devices := byDevices(p.States)
+	devices := document.ByDevices(p.States)
 	if len(devices) == 1 && devices[0].GPUs == 0 {
 		return t
 	}
 	for _, d := range devices {
-		t.add(fmt.Sprint(d.GPUs), share(d.Measured, d.Of, "variants with that many GPUs"))
+		t.add(fmt.Sprint(d.GPUs), document.Share(d.Measured, d.Of, "variants with that many GPUs"))
 	}
 	return t
 }
 
-func kindTable(p *prepared) pageTable {
+func kindTable(p *document.Counted) pageTable {
 	t := pageTable{ID: "causes", Title: "Failures by class, stage and cause",
 		Head: []string{"Class", "Stage", "Cause", "Failures", "Commits", "Time", "Remedy"}}
 	text := func(s *string, unknown string) string {
@@ -74,20 +76,21 @@ func kindTable(p *prepared) pageTable {
 		}
 		return *s
 	}
-	for _, k := range kindsOfFailures(p.Failures) {
-		t.add(string(k.Class), text(k.Stage, ""), text(k.Rule, "undiagnosed"), share(k.Count, len(p.Failures),
-			"failures"), fmt.Sprint(len(k.Commits)), optionalTime(k.Cost), text(k.Remedy, ""))
+	for _, k := range document.FailureKinds(p.Failures) {
+		t.add(string(k.Class), text(k.Stage, ""), text(k.Rule, "undiagnosed"), document.Share(k.Count, len(p.Failures),
+			"failures"), fmt.Sprint(len(k.Commits)), document.OptionalTime(k.Cost), text(k.Remedy, ""))
 	}
 	return t
 }
 
-func recoveryTable(p *prepared) pageTable {
+func recoveryTable(p *document.Counted) pageTable {
 	t := pageTable{ID: "recover", Title: "What could be recovered",
 		Text: "Times are estimates: the missing blocks, each as long as the mean of those that were measured; " +
 			"those of an open row, as the mean of its benchmark and commit.",
 		Head: []string{"By", "Rows without a verdict", "Candidates", "Estimated time", "Remedy"}}
-	for _, r := range recoveries(p) {
-		t.add(r.Way, share(r.Rows, r.Of, "rows"), strings.Join(r.Candidates, ", "), optionalTime(r.Cost),
+	for _, r := range document.Recoveries(p) {
+		t.add(r.Way, document.Share(r.Rows, r.Of, "rows"), strings.Join(r.Candidates, ", "),
+			document.OptionalTime(r.Cost),
 			strings.Join(r.Remedies, " "))
 	}
 	return t
@@ -100,24 +103,25 @@ func recordedTables(b *recorded.Book) []pageTable {
 		Text: "These results were imported. benchgraph did not measure them and compares them with nothing.",
 		Head: []string{"State", "Share"}}
 	for _, c := range b.ByState() {
-		states.add(c.Name, share(c.Count, c.Of, "commits × variants"))
+		states.add(c.Name, document.Share(c.Count, c.Of, "commits × variants"))
 	}
 	sides := pageTable{ID: "recorded-sides", Title: "Sides with a recorded value", Head: []string{"Sides", "Share"}}
 	for _, c := range b.Availability() {
-		sides.add(c.Name, share(c.Count, c.Of, "commits"))
+		sides.add(c.Name, document.Share(c.Count, c.Of, "commits"))
 	}
 	refused := pageTable{ID: "refused", Title: "Refused statements", Head: []string{"Statement", "Source", "Why"}}
 	for _, r := range b.Refused {
-		refused.add(statement(r.Line), r.Line.Source, r.Why)
+		refused.add(document.Statement(r.Line), r.Line.Source, r.Why)
 	}
 	records := pageTable{ID: "records", Title: "Records",
 		Text: "Bars compare nothing: each is a value beside the largest of its commit, metric and unit.",
 		Head: []string{"Commit", "Variant", "Metric", "Value", "Drawn", "Counts", "Status", "Runner", "Source"}}
-	most := largest(b)
+	most := document.Largest(b)
 	for _, e := range b.Entries {
 		value, drawn := "", ""
 		if e.Value != nil {
-			value, drawn = number(*e.Value)+" "+e.Unit, bar(math.Abs(*e.Value), most[scaleOf(e)])
+			value, drawn = document.Number(*e.Value)+" "+e.Unit, document.Bar(math.Abs(*e.Value),
+				most[document.ScaleOf(e)])
 		}
 		counts := "yes"
 		if !e.Counts {
@@ -129,21 +133,5 @@ func recordedTables(b *recorded.Book) []pageTable {
 	return []pageTable{states, sides, refused, records}
 }
 
-// scale is the key of values that share an axis.
-type scale struct{ commit, metric, unit string }
-
-func scaleOf(e recorded.Entry) scale { return scale{e.Commit, e.Metric, e.Unit} }
-
-// largest is the largest value of each scale.
-func largest(b *recorded.Book) map[scale]float64 {
-	most := map[scale]float64{}
-	for _, e := range b.Entries {
-		if e.Value != nil {
-			most[scaleOf(e)] = max(most[scaleOf(e)], math.Abs(*e.Value))
-		}
-	}
-	return most
-}
-
 // took is how long an attempt took; empty when no record tells.
-func took(d time.Duration) string { return optionalTime(seconds(d)) }
+func took(d time.Duration) string { return document.OptionalTime(document.Seconds(d)) }

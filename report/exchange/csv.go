@@ -1,4 +1,4 @@
-package report
+package exchange
 
 import (
 	"bytes"
@@ -9,13 +9,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
+
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// renderCSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, where there are recorded results,
+// CSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, where there are recorded results,
 // recorded.csv after RFC 4180. A figure that has no meaning is an empty cell. Text that a spreadsheet would take for a
 // formula begins with an apostrophe.
-func renderCSV(p *prepared) (map[string][]byte, error) {
+func CSV(p *document.Counted) (map[string][]byte, error) {
 	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "title", "candidate", "against", "metric",
 		"primary", "outcome", "reason",
 		"effect", "low", "high", "confidence", "blocks", "p", "q", "hodges_lehmann", "value", "against_value", "unit",
@@ -24,7 +27,7 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 		"causes",
 		"settle_blocks", "settle_s", "settle_gpu_hours", "settle_money"}}
 	for _, c := range p.Comparisons {
-		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, p.title(c.Commit), c))
+		comparisons = append(comparisons, comparisonRecord(p.Snapshot.ID, p.TitleOf(c.Commit), c))
 	}
 	samples := [][]string{{"snapshot", "benchmark", "commit", "candidate", "metric", "block", "order", "value", "unit",
 		"better", "start", "seed",
@@ -54,12 +57,12 @@ func renderCSV(p *prepared) (map[string][]byte, error) {
 	return files, nil
 }
 
-func failureRecords(p *prepared) [][]string {
+func failureRecords(p *document.Counted) [][]string {
 	records := [][]string{{"snapshot", "address", "commit", "candidate", "class", "stage", "rule", "message",
 		"evidence", "log", "remedy", "cost_s"}}
 	for _, f := range p.Failures {
 		cost := ""
-		if s := seconds(f.Took); s != nil {
+		if s := document.Seconds(f.Took); s != nil {
 			cost = exactly(*s)
 		}
 		records = append(records, []string{cell(p.Snapshot.ID), cell(f.Address), cell(f.Commit), cell(f.Candidate),
@@ -69,12 +72,12 @@ func failureRecords(p *prepared) [][]string {
 	return records
 }
 
-func stateRecords(p *prepared) [][]string {
+func stateRecords(p *document.Counted) [][]string {
 	records := [][]string{{"snapshot", "benchmark", "commit", "title", "variant", "candidate", "baseline", "gpus",
 		"state", "blocks", "reason"}}
 	for _, s := range p.States {
 		records = append(records, []string{cell(p.Snapshot.ID), cell(s.Benchmark), cell(s.Commit),
-			cell(p.title(s.Commit)), cell(s.Variant), cell(s.Candidate),
+			cell(p.TitleOf(s.Commit)), cell(s.Variant), cell(s.Candidate),
 			strconv.FormatBool(s.Baseline), strconv.Itoa(s.GPUs), cell(s.State), strconv.Itoa(s.Blocks),
 			cell(s.Reason)})
 	}
@@ -101,7 +104,7 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 		optional(c.Confidence), strconv.Itoa(c.Blocks), figure(c.P, 2), optional(c.Q), figure(c.HodgesLehmann, 2),
 		figure(c.Value, 1),
 		figure(c.AgainstValue, 1), cell(c.Unit), cell(c.Better), optional(c.Tie), cell(c.Methodology),
-		cell(strings.Join(caveatTexts(c), "; "))}
+		cell(strings.Join(document.CaveatTexts(c), "; "))}
 	if c.NoRatio { // of a ratio that does not exist
 		for _, column := range []int{11, 12, 13, 18} {
 			record[column] = ""
@@ -146,3 +149,33 @@ func causesText(a *stats.Attempts) string {
 
 // exactly writes a number so that reading it gives the same number.
 func exactly(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// cell makes text safe in a spreadsheet, which would run as a formula what begins like one.
+func cell(s string) string {
+	s = printable.Line(s)
+	if s != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(s)[0]) {
+		return "'" + s
+	}
+	return s
+}
+
+func recordedRecords(p *document.Counted) [][]string {
+	records := [][]string{{"snapshot", "commit", "title", "variant", "side", "agent", "runner", "metric", "value",
+		"unit", "model", "gpus", "methodology",
+		"status", "diagnosis", "counts", "why", "flags", "source"}}
+	for _, e := range p.Recorded.Entries {
+		value, gpus := "", ""
+		if e.Value != nil {
+			value = exactly(*e.Value)
+		}
+		if e.GPUs > 0 {
+			gpus = strconv.Itoa(e.GPUs)
+		}
+		records = append(records, []string{cell(p.Snapshot.ID), cell(e.Commit), cell(p.TitleOf(e.Commit)),
+			cell(e.Variant()), cell(e.Side), cell(e.Agent),
+			cell(e.Runner), cell(e.Metric), value, cell(e.Unit), cell(e.Model), gpus, cell(e.Methodology),
+			cell(e.Status), cell(e.Diagnosis),
+			strconv.FormatBool(e.Counts), cell(e.Why), cell(strings.Join(e.Flags, "; ")), cell(e.Source)})
+	}
+	return records
+}

@@ -1,18 +1,20 @@
-package report
+package markdown
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
 
 // variantsBeside writes the variants of each commit beside each other, where there are several to hold against the
 // baseline.
-func variantsBeside(out *strings.Builder, p *prepared, compare string) {
+func variantsBeside(out *strings.Builder, p *document.Counted, compare string) {
 	type cell struct{ benchmark, commit, variant string }
 	type line struct{ benchmark, commit string }
 	cells, seen := map[cell]stats.Comparison{}, map[line]bool{}
@@ -38,14 +40,14 @@ func variantsBeside(out *strings.Builder, p *prepared, compare string) {
 	}
 	slices.Sort(variants)
 	slices.SortStableFunc(lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(p.commits[a.commit], p.commits[b.commit]), cmp.Compare(a.benchmark, b.benchmark))
+		return cmp.Or(cmp.Compare(p.Places[a.commit], p.Places[b.commit]), cmp.Compare(a.benchmark, b.benchmark))
 	})
 	t := table{head: []column{{"Commit", false}, {"Title", false}, {"Benchmark", false}}}
 	for _, v := range variants {
 		t.head = append(t.head, column{codeCell(v), false})
 	}
 	for _, l := range lines {
-		row := []string{codeCell(l.commit), prose(p.title(l.commit)), codeCell(l.benchmark)}
+		row := []string{codeCell(l.commit), prose(p.TitleOf(l.commit)), codeCell(l.benchmark)}
 		for _, v := range variants {
 			c, ok := cells[cell{l.benchmark, l.commit, v}]
 			switch {
@@ -64,7 +66,7 @@ func variantsBeside(out *strings.Builder, p *prepared, compare string) {
 }
 
 // pairSection writes how patched candidates do against what their commit itself is, such as agents against a human.
-func pairSection(out *strings.Builder, p *prepared, compare string) {
+func pairSection(out *strings.Builder, p *document.Counted, compare string) {
 	var rows []stats.Comparison
 	for _, c := range p.Pairs {
 		if c.Compare == compare {
@@ -83,17 +85,9 @@ func pairSection(out *strings.Builder, p *prepared, compare string) {
 // variant is the variant of a row's candidate.
 func variant(c stats.Comparison) string { return strings.TrimPrefix(c.Candidate, c.Commit+"/") }
 
-// title is the title of a commit; empty when it has none.
-func (p *prepared) title(name string) string {
-	if i, ok := p.commits[name]; ok {
-		return p.Commits[i].Title
-	}
-	return ""
-}
-
 // availabilitySection writes how many of the declared measurements exist.
-func availabilitySection(out *strings.Builder, p *prepared) {
-	counts := availability(p.States)
+func availabilitySection(out *strings.Builder, p *document.Counted) {
+	counts := document.Availability(p.States)
 	if len(counts) == 0 {
 		return
 	}
@@ -101,47 +95,49 @@ func availabilitySection(out *strings.Builder, p *prepared) {
 		"## Data that is there\n\nOf each benchmark of a commit, the variants that have a valid measurement.\n\n")
 	t := table{head: []column{{"Measured", false}, {"Commits × benchmarks", true}, {"Share", false}}}
 	for _, c := range counts {
-		t.add(prose(c.Name), fmt.Sprint(c.Count), share(c.Count, c.Of, "declared"))
+		t.add(prose(c.Name), fmt.Sprint(c.Count), document.Share(c.Count, c.Of, "declared"))
 	}
 	t.write(out)
-	devices := byDevices(p.States)
+	devices := document.ByDevices(p.States)
 	if len(devices) == 1 && devices[0].GPUs == 0 {
 		return
 	}
 	t = table{head: []column{{"GPUs", true}, {"Measured", true}, {"Declared", true}, {"Share", false}}}
 	for _, d := range devices {
 		t.add(fmt.Sprint(d.GPUs), fmt.Sprint(d.Measured), fmt.Sprint(d.Of),
-			share(d.Measured, d.Of, "variants with that many GPUs"))
+			document.Share(d.Measured, d.Of, "variants with that many GPUs"))
 	}
 	t.write(out)
 }
 
-func failureSection(out *strings.Builder, failures []Failed) {
+func failureSection(out *strings.Builder, failures []document.Failed) {
 	if len(failures) == 0 {
 		return
 	}
 	fmt.Fprintf(out, "## Failures: %d\n\n", len(failures))
 	t := table{head: []column{{"Class", false}, {"Stage", false}, {"Cause", false}, {"Failures", true},
 		{"Commits", true}, {"Time", true}, {"Evidence of the first", false}, {"Remedy", false}}}
-	for _, k := range kindsOfFailures(failures) {
-		t.add(prose(string(k.Class)), optional(k.Stage, prose), cause(k.Rule), share(k.Count, len(failures),
-			"failures"), fmt.Sprint(len(k.Commits)), optionalTime(k.Cost), optional(k.Evidence, func(s string) string {
-			return codeCell(shorten(clean(s)))
-		}), optional(k.Remedy, prose))
+	for _, k := range document.FailureKinds(failures) {
+		t.add(prose(string(k.Class)), optional(k.Stage, prose), cause(k.Rule), document.Share(k.Count, len(failures),
+			"failures"), fmt.Sprint(len(k.Commits)), document.OptionalTime(k.Cost),
+			optional(k.Evidence, func(s string) string {
+				return codeCell(shorten(printable.Line(s)))
+			}), optional(k.Remedy, prose))
 	}
 	t.write(out)
 	t = table{head: []column{{"Node", false}, {"Candidate", false}, {"Class", false}, {"Stage", false},
 		{"Cause", false}, {"What", false}, {"Evidence", false}, {"Time", true}, {"Log", false}}}
 	for _, f := range failures {
-		t.add(codeCell(f.Address), codeCell(f.Candidate), prose(string(f.Class)), prose(f.Stage), cause(known(f.Rule)),
-			prose(shorten(clean(f.Message))),
-			codeCell(shorten(clean(f.Evidence))), optionalTime(seconds(f.Took)), codeCell(f.Log))
+		t.add(codeCell(f.Address), codeCell(f.Candidate), prose(string(f.Class)), prose(f.Stage), cause(&f.Rule),
+			prose(shorten(printable.Line(f.Message))),
+			codeCell(shorten(printable.Line(f.Evidence))),
+			document.OptionalTime(document.Seconds(f.Took)), codeCell(f.Log))
 	}
 	t.write(out)
 }
 
 func cause(rule *string) string {
-	if rule == nil {
+	if rule == nil || *rule == "" {
 		return "undiagnosed"
 	}
 	return codeCell(*rule)
@@ -154,16 +150,9 @@ func optional(s *string, show func(string) string) string {
 	return show(*s)
 }
 
-func optionalTime(seconds *float64) string {
-	if seconds == nil {
-		return ""
-	}
-	return hours(time.Duration(*seconds * float64(time.Second)))
-}
-
 // recoverySection says what would give rows a verdict that have none.
-func recoverySection(out *strings.Builder, p *prepared) {
-	list := recoveries(p)
+func recoverySection(out *strings.Builder, p *document.Counted) {
+	list := document.Recoveries(p)
 	if len(list) == 0 {
 		return
 	}
@@ -181,8 +170,9 @@ func recoverySection(out *strings.Builder, p *prepared) {
 		if len(names) > mostCandidates {
 			names = append(names[:mostCandidates], fmt.Sprintf("%d more", len(names)-mostCandidates))
 		}
-		t.add(prose(r.Way), share(r.Rows, r.Of, "rows"), strings.Join(names, ", "), optionalTime(r.Cost),
-			prose(shorten(clean(strings.Join(r.Remedies, " ")))))
+		t.add(prose(r.Way), document.Share(r.Rows, r.Of, "rows"), strings.Join(names, ", "),
+			document.OptionalTime(r.Cost),
+			prose(shorten(printable.Line(strings.Join(r.Remedies, " ")))))
 	}
 	t.write(out)
 }
@@ -190,11 +180,11 @@ func recoverySection(out *strings.Builder, p *prepared) {
 const mostCandidates = 12 // that a cell lists
 
 // commitSections writes what is known of each commit, under its title.
-func commitSections(out *strings.Builder, p *prepared) {
+func commitSections(out *strings.Builder, p *document.Counted) {
 	if len(p.Commits) == 0 || len(p.States) == 0 {
 		return
 	}
-	states, rows := map[string][]State{}, map[string][]stats.Comparison{}
+	states, rows := map[string][]document.State{}, map[string][]stats.Comparison{}
 	for _, s := range p.States {
 		states[s.Commit] = append(states[s.Commit], s)
 	}
@@ -217,12 +207,12 @@ func commitSections(out *strings.Builder, p *prepared) {
 	}
 }
 
-func commitTable(out *strings.Builder, states []State, rows []stats.Comparison) {
+func commitTable(out *strings.Builder, states []document.State, rows []stats.Comparison) {
 	t := table{head: []column{{"Benchmark", false}, {"Variant", false}, {"GPUs", true}, {"State", false},
 		{"Blocks", true}, {"Outcome", false}, {"Effect", true}, {"Compare", false}, {"Reason", false}}}
 	for _, s := range states {
 		cells := []string{codeCell(s.Benchmark), codeCell(s.Variant), "", prose(s.State), fmt.Sprint(s.Blocks), "", "",
-			"", prose(shorten(clean(s.Reason)))}
+			"", prose(shorten(printable.Line(s.Reason)))}
 		if s.GPUs > 0 {
 			cells[2] = fmt.Sprint(s.GPUs)
 		}
@@ -235,7 +225,8 @@ func commitTable(out *strings.Builder, states []State, rows []stats.Comparison) 
 		for _, c := range rows {
 			if c.Candidate == s.Candidate && c.Benchmark == s.Benchmark {
 				row := slices.Clone(cells)
-				row[5], row[7], row[8] = outcome(c.Outcome), codeCell(c.Compare), prose(shorten(clean(c.Reason)))
+				row[5], row[7] = outcome(c.Outcome), codeCell(c.Compare)
+				row[8] = prose(shorten(printable.Line(c.Reason)))
 				if c.Blocks >= 1 {
 					row[6] = c.EffectText()
 				}
@@ -250,7 +241,7 @@ func commitTable(out *strings.Builder, states []State, rows []stats.Comparison) 
 	for _, c := range rows { // of what no benchmark measures
 		if c.Benchmark == "" {
 			t.add("", codeCell(variant(c)), "", "", "0", outcome(c.Outcome), "", codeCell(c.Compare),
-				prose(shorten(clean(c.Reason))))
+				prose(shorten(printable.Line(c.Reason))))
 		}
 	}
 	if len(t.cells) == 0 {

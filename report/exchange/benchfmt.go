@@ -1,4 +1,4 @@
-package report
+package exchange
 
 import (
 	"bytes"
@@ -8,19 +8,23 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"golang.org/x/perf/benchfmt"
 )
 
-// renderBenchfmt writes the samples in the Go benchmark format, one file for each variant, so that
+// Benchfmt writes the samples in the Go benchmark format, one file for each variant, so that
 //
 //	benchstat bench-baseline.txt bench-human.txt
 //
 // compares them: a line is one run, named Benchmark<benchmark>/commit=<commit>, and holds all its metrics. What differs
 // between variants must stay out of the configuration lines, because benchstat compares only what agrees in them. The
 // unit of a value is <metric>-<unit>: several metrics share a unit, and whether higher is better belongs to the metric.
-func renderBenchfmt(p *prepared) (map[string][]byte, error) {
-	variants := map[string][]Measurement{}
+func Benchfmt(p *document.Counted) (map[string][]byte, error) {
+	variants := map[string][]document.Measurement{}
 	for _, m := range p.Measurements {
 		if m.Phase != "" {
 			continue // benchstat would judge it
@@ -39,7 +43,7 @@ func renderBenchfmt(p *prepared) (map[string][]byte, error) {
 	return files, nil
 }
 
-func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
+func benchmarkLines(p *document.Counted, measurements []document.Measurement) ([]byte, error) {
 	var out bytes.Buffer
 	w := benchfmt.NewWriter(&out)
 	better := map[string]string{}
@@ -59,7 +63,7 @@ func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
 		benchmark, commit, candidate, class string
 		block, order                        int
 	}
-	runOf := func(m Measurement) run {
+	runOf := func(m document.Measurement) run {
 		return run{m.Benchmark, m.Commit, m.Candidate, m.DeviceClass, m.Block, m.Order}
 	}
 	for len(measurements) > 0 {
@@ -78,11 +82,11 @@ func benchmarkLines(p *prepared, measurements []Measurement) ([]byte, error) {
 }
 
 // configuration is what the lines of all variants have in common. The format has no empty value.
-func configuration(p *prepared, m Measurement) []benchfmt.Config {
+func configuration(p *document.Counted, m document.Measurement) []benchfmt.Config {
 	var config []benchfmt.Config
 	for _, pair := range [][2]string{{"project-revision", p.Snapshot.Revision}, {"snapshot", p.Snapshot.ID},
 		{"devices", m.DeviceClass}} {
-		if value := clean(pair[1]); value != "" {
+		if value := printable.Line(pair[1]); value != "" {
 			config = append(config, benchfmt.Config{Key: pair[0], Value: []byte(value), File: true})
 		}
 	}
@@ -91,7 +95,7 @@ func configuration(p *prepared, m Measurement) []benchfmt.Config {
 
 // benchmarkName keeps the commit in the name, which makes it a row of benchstat's table. A name must not begin with a
 // lower-case letter to be taken for a benchmark by every reader.
-func benchmarkName(m Measurement) benchfmt.Name {
+func benchmarkName(m document.Measurement) benchfmt.Name {
 	name := []rune(word(m.Benchmark))
 	if len(name) > 0 {
 		name = append([]rune(strings.ToUpper(string(name[:1]))), name[1:]...)
@@ -99,7 +103,7 @@ func benchmarkName(m Measurement) benchfmt.Name {
 	return benchfmt.Name(string(name) + "/commit=" + word(m.Commit))
 }
 
-func unitOf(m Measurement) string {
+func unitOf(m document.Measurement) string {
 	metric, unit := cmp.Or(unitWord(m.Metric), "value"), unitWord(m.Unit)
 	if unit == "" || metric == unit {
 		return metric
@@ -109,7 +113,7 @@ func unitOf(m Measurement) string {
 
 // unitWord is one field; unlike in a name, a slash belongs to units as everyone writes them.
 func unitWord(s string) string {
-	return strings.Join(strings.Fields(clean(s)), "_")
+	return strings.Join(strings.Fields(printable.Line(s)), "_")
 }
 
 // fileName makes a variant's name safe as part of a file's. A changed name gets a digest, so that no two become one.
@@ -124,4 +128,22 @@ func fileName(variant string) string {
 		return safe
 	}
 	return fmt.Sprintf("%.80s-%x", safe, sha256.Sum256([]byte(variant)))[:min(len(safe), 80)+9]
+}
+
+// word makes one field of the benchmark format: white space ends a field, a slash or an equals sign begins a part of
+// the name, and a hyphen before the last digits is read as the number of processors. They are written as in a URL.
+func word(s string) string {
+	s = printable.Line(s)
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == ' ' || c == '/' || c == '=' || c == '%' || c >= utf8.RuneSelf,
+			c == '-' && i+1 < len(s) && strings.Trim(s[i+1:], "0123456789") == "":
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

@@ -1,4 +1,4 @@
-package report
+package exchange
 
 import (
 	"cmp"
@@ -10,26 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Attempt is one attempt of the last apply at a node.
-type Attempt struct {
-	Run     string // name of the apply
-	Address string
-	Number  int       // of the attempt, from 1
-	Ready   time.Time // from when on it could have started
-	Start   time.Time
-	End     time.Time
-	Devices []string // UUIDs
-	CPUs    int
-	State   string // done, failed, or interrupted
-	Class   string // of the failure
-	Message string
-}
-
-// renderTrace writes trace.json in the trace event format of Chrome, which Perfetto opens: a track for each device and
+// Trace writes trace.json in the trace event format of Chrome, which Perfetto opens: a track for each device and
 // for each core, and those of nodes that wait for one.
-func renderTrace(p *prepared) (map[string][]byte, error) {
+func Trace(p *document.Counted) (map[string][]byte, error) {
 	type event struct {
 		Name     string         `json:"name"`
 		Category string         `json:"cat,omitempty"`
@@ -48,7 +36,7 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 			Args: map[string]any{"name": text}})
 	}
 	named := map[[2]int]bool{}
-	slice := func(process, thread int, track string, from, to time.Time, category string, a Attempt) {
+	slice := func(process, thread int, track string, from, to time.Time, category string, a document.Attempt) {
 		if len(named) == 0 {
 			for process, text := range []string{devices: "devices", cores: "cores", waits: "waiting"} {
 				if text != "" {
@@ -62,10 +50,10 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 		}
 		args := map[string]any{"attempt": a.Number, "state": a.State}
 		if a.Message != "" {
-			args["class"], args["message"] = clean(a.Class), clean(a.Message)
+			args["class"], args["message"] = printable.Line(a.Class), printable.Line(a.Message)
 		}
 		begin := attempts[0].Ready
-		events = append(events, event{Name: clean(a.Address), Category: category, Phase: "X",
+		events = append(events, event{Name: printable.Line(a.Address), Category: category, Phase: "X",
 			At: micros(from.Sub(begin)), Duration: max(1, micros(to.Sub(from))),
 			Process: process, Thread: thread, Args: args})
 	}
@@ -77,7 +65,7 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 			if _, known := uuids[uuid]; !known {
 				uuids[uuid] = len(uuids) + 1
 			}
-			slice(devices, uuids[uuid], clean(uuid), a.Start, a.End, kind, a)
+			slice(devices, uuids[uuid], printable.Line(uuid), a.Start, a.End, kind, a)
 		}
 		for range max(1, a.CPUs) {
 			if len(a.Devices) > 0 {
@@ -91,14 +79,14 @@ func renderTrace(p *prepared) (map[string][]byte, error) {
 			slice(waits, lane, fmt.Sprintf("waiting %d", lane), a.Ready, a.Start, "wait", a)
 		}
 	}
-	text, err := indented(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
+	text, err := document.Indented(map[string]any{"traceEvents": events, "displayTimeUnit": "ms"})
 	return map[string][]byte{"trace.json": text}, err
 }
 
 // byStart are attempts in the order in which they could have started.
-func byStart(attempts []Attempt) []Attempt {
+func byStart(attempts []document.Attempt) []document.Attempt {
 	attempts = slices.Clone(attempts)
-	slices.SortStableFunc(attempts, func(a, b Attempt) int {
+	slices.SortStableFunc(attempts, func(a, b document.Attempt) int {
 		return cmp.Or(a.Ready.Compare(b.Ready), a.Start.Compare(b.Start), cmp.Compare(a.Address, b.Address),
 			cmp.Compare(a.Number, b.Number))
 	})
@@ -122,9 +110,9 @@ func (l *lanes) take(from, to time.Time) int {
 	return len(*l)
 }
 
-// renderOTel writes otel.json, the spans of the last apply in the JSON of the OpenTelemetry protocol (OTLP): one for
+// OTel writes otel.json, the spans of the last apply in the JSON of the OpenTelemetry protocol (OTLP): one for
 // the apply, and one within it for each attempt.
-func renderOTel(p *prepared) (map[string][]byte, error) {
+func OTel(p *document.Counted) (map[string][]byte, error) {
 	type attribute struct {
 		Key   string         `json:"key"`
 		Value map[string]any `json:"value"`
@@ -151,7 +139,7 @@ func renderOTel(p *prepared) (map[string][]byte, error) {
 	}
 	nanos := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 	text := func(key, value string) attribute {
-		return attribute{key, map[string]any{"stringValue": clean(value)}}
+		return attribute{key, map[string]any{"stringValue": printable.Line(value)}}
 	}
 	number := func(key string, value int64) attribute {
 		return attribute{key, map[string]any{"intValue": strconv.FormatInt(value, 10)}}
@@ -169,14 +157,15 @@ func renderOTel(p *prepared) (map[string][]byte, error) {
 		run.End = max(run.End, nanos(a.End)) // both have the same number of digits
 		kind, _, _ := strings.Cut(a.Address, ".")
 		s := span{Trace: trace, ID: id(8, a.Run, a.Address, strconv.Itoa(a.Number)), Parent: run.ID,
-			Name: clean(a.Address), Kind: internal, Start: nanos(a.Start), End: nanos(a.End), Status: status{Code: ok}}
+			Name: printable.Line(a.Address), Kind: internal, Start: nanos(a.Start), End: nanos(a.End),
+			Status: status{Code: ok}}
 		s.Attributes = []attribute{text("benchgraph.kind", kind), number("benchgraph.attempt", int64(a.Number)),
 			number("benchgraph.waited_ms", a.Start.Sub(a.Ready).Milliseconds()), text("benchgraph.state", a.State)}
 		for _, uuid := range a.Devices {
 			s.Attributes = append(s.Attributes, text("benchgraph.device", uuid))
 		}
-		if a.State != AttemptDone {
-			s.Status = status{failed, clean(cmp.Or(a.Message, a.State))}
+		if a.State != document.AttemptDone {
+			s.Status = status{failed, printable.Line(cmp.Or(a.Message, a.State))}
 			if a.Class != "" {
 				s.Attributes = append(s.Attributes, text("benchgraph.failure.class", a.Class))
 			}
@@ -186,18 +175,11 @@ func renderOTel(p *prepared) (map[string][]byte, error) {
 	for _, name := range slices.Sorted(maps.Keys(runs)) {
 		spans = append(spans, *runs[name])
 	}
-	document := map[string]any{"resourceSpans": []any{map[string]any{
+	trace := map[string]any{"resourceSpans": []any{map[string]any{
 		"resource": map[string]any{"attributes": []attribute{text("service.name", "benchgraph"),
 			text("service.version", p.Snapshot.Version)}},
 		"scopeSpans": []any{map[string]any{"scope": map[string]any{"name": "benchgraph"}, "spans": spans}},
 	}}}
-	made, err := indented(document)
+	made, err := document.Indented(trace)
 	return map[string][]byte{"otel.json": made}, err
 }
-
-// States of an attempt.
-const (
-	AttemptDone        = "done"
-	AttemptFailed      = "failed"
-	AttemptInterrupted = "interrupted" // the apply ended before it
-)

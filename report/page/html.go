@@ -1,4 +1,6 @@
-package report
+// Package page writes documents as HTML: a file that needs no other and asks for none, and the page that follows an
+// apply.
+package page
 
 import (
 	"bytes"
@@ -9,6 +11,9 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/report/document"
+	"github.com/benchgraph/benchgraph/report/markdown"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
@@ -26,7 +31,7 @@ var (
 // page is what the template of the HTML report shows.
 type page struct {
 	Title    string
-	Snapshot Snapshot
+	Snapshot document.Snapshot
 	Policy   string // content security policy: nothing is loaded, and only this page's own style and script hold
 	Style    template.CSS
 	Script   template.JS
@@ -38,8 +43,8 @@ type page struct {
 	Matrix   matrix
 	Commits  []pageCommit
 	Tables   []pageTable // that account for all that was declared
-	Failures []Failed
-	Skips    []Skip
+	Failures []document.Failed
+	Skips    []document.Skip
 	Hardware []string
 	Method   string
 	Cost     string
@@ -102,13 +107,13 @@ type pageCommit struct {
 	Name, ID, Title string
 	Rows            []pageRow
 	Samples         []samplePlot
-	Failures        []Failed
+	Failures        []document.Failed
 	Logs            []pageLog // of a live page
 }
 
-// renderHTML writes report.html: one file that needs no other and asks for none.
-func renderHTML(p *prepared) (map[string][]byte, error) {
-	document, err := renderJSON(p)
+// Render writes report.html: one file that needs no other and asks for none.
+func Render(p *document.Counted) (map[string][]byte, error) {
+	document, err := document.JSON(p)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +127,7 @@ func renderHTML(p *prepared) (map[string][]byte, error) {
 }
 
 func execute(view *page) (string, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": AttemptOf,
+	t, err := template.New("page").Funcs(template.FuncMap{"sign": sign, "took": took, "attempt": document.AttemptOf,
 		"dots": dots}).Parse(pageTemplate)
 	if err != nil {
 		return "", err
@@ -134,7 +139,7 @@ func execute(view *page) (string, error) {
 	return printable.Lines(out.String()), nil
 }
 
-func newPage(p *prepared) *page {
+func newPage(p *document.Counted) *page {
 	script := strings.TrimSpace(pageScript)
 	style := strings.TrimSpace(pageStyle)
 	view := &page{
@@ -142,29 +147,29 @@ func newPage(p *prepared) *page {
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
 			digest(style), digest(script)),
 		Answer: "Nothing was declared to be compared.",
-		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.hardware(),
+		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.Machines(),
 	}
 	if p.Universe > 0 {
-		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", verdicts(p.total),
-			share(p.total.Measured(), p.Universe, "declared"), missing(p.total))
+		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", document.Verdicts(p.Total),
+			document.Share(p.Total.Measured(), p.Universe, "declared"), document.Missing(p.Total))
 	}
 	for _, o := range stats.Outcomes() {
-		if n := p.total.Counts[o]; n > 0 {
-			view.Outcomes = append(view.Outcomes, outcomeCount{o, n, share(n, p.Universe, "declared")})
+		if n := p.Total.Counts[o]; n > 0 {
+			view.Outcomes = append(view.Outcomes, outcomeCount{o, n, document.Share(n, p.Universe, "declared")})
 		}
 	}
 	view.Ledger = ledgerBar(view.Outcomes, p.Universe)
 	ids := rowIDs(p)
-	for _, t := range p.compares {
+	for _, t := range p.Compares {
 		view.Compares = append(view.Compares, newPageCompare(p, t, ids))
 	}
 	view.Matrix = newMatrix(p, ids)
 	view.Commits = pageCommits(p, ids)
 	var text strings.Builder
-	method(&text, p)
+	markdown.Method(&text, p)
 	_, view.Method, _ = strings.Cut(plain(text.String()), "\n")
 	text.Reset()
-	cost(&text, p)
+	markdown.Cost(&text, p)
 	_, view.Cost, _ = strings.Cut(plain(text.String()), "\n")
 	return view
 }
@@ -197,7 +202,7 @@ func sign(o stats.Outcome) string {
 }
 
 // rowIDs are anchors of the rows, by their place in the document. An anchor holds no text of the file.
-func rowIDs(p *prepared) map[int]string {
+func rowIDs(p *document.Counted) map[int]string {
 	ids := make(map[int]string, len(p.Comparisons))
 	for i := range p.Comparisons {
 		ids[i] = fmt.Sprintf("row-%d", i+1)
@@ -206,7 +211,7 @@ func rowIDs(p *prepared) map[int]string {
 }
 
 // commitIDs are anchors of the commits, in the order of their names.
-func commitIDs(p *prepared) (names []string, ids map[string]string) {
+func commitIDs(p *document.Counted) (names []string, ids map[string]string) {
 	ids = map[string]string{}
 	for _, c := range p.Comparisons {
 		if ids[c.Commit] == "" {
@@ -221,11 +226,12 @@ func commitIDs(p *prepared) (names []string, ids map[string]string) {
 	return names, ids
 }
 
-func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare {
+func newPageCompare(p *document.Counted, t stats.Totals, ids map[int]string) pageCompare {
 	c := pageCompare{
 		Name: t.Compare,
-		Answer: fmt.Sprintf("%s. %s have figures; %s.", verdicts(t), share(t.Measured(), t.Universe, "declared"),
-			missing(t)),
+		Answer: fmt.Sprintf("%s. %s have figures; %s.", document.Verdicts(t), document.Share(t.Measured(), t.Universe,
+			"declared"),
+			document.Missing(t)),
 	}
 	_, commits := commitIDs(p)
 	var judged []stats.Comparison
@@ -249,7 +255,7 @@ func newPageCompare(p *prepared, t stats.Totals, ids map[int]string) pageCompare
 			c.Pairs = append(c.Pairs, newPageRow(row, fmt.Sprintf("pair-%d", i+1), commits[row.Commit]))
 		}
 	}
-	c.Interval = intervalTitle(judged)
+	c.Interval = document.IntervalTitle(judged)
 	c.Forest = forest(judged, judgedIDs)
 	return c
 }
@@ -259,7 +265,7 @@ func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 		ID: id, CommitID: commitID, Primary: c.Primary, Outcome: c.Outcome, Commit: c.Commit,
 		Candidate: variantOf(c.Candidate), Against: variantOf(c.Against),
 		Benchmark: c.Benchmark, Metric: c.Metric, Unit: c.Unit, Blocks: c.Blocks, Remark: c.Why(),
-		EffectValue: c.Effect, Caveats: caveatTexts(c), Attempts: c.Attempts.Text(),
+		EffectValue: c.Effect, Caveats: document.CaveatTexts(c), Attempts: c.Attempts.Text(),
 	}
 	switch c.Better {
 	case "higher":
@@ -268,13 +274,13 @@ func newPageRow(c stats.Comparison, id, commitID string) pageRow {
 		row.Better = "lower is better"
 	}
 	if c.Blocks >= 1 {
-		row.Effect, row.From, row.To = c.EffectText(), number(c.AgainstValue), number(c.Value)
+		row.Effect, row.From, row.To = c.EffectText(), document.Number(c.AgainstValue), document.Number(c.Value)
 	}
 	if c.Blocks >= 2 {
-		row.Interval, row.P = c.IntervalText(), testP(c)
+		row.Interval, row.P = c.IntervalText(), document.TestP(c)
 	}
 	if c.Q > 0 {
-		row.Q = probability(c.Q)
+		row.Q = document.Probability(c.Q)
 	}
 	return row
 }
@@ -286,7 +292,7 @@ func variantOf(candidate string) string {
 	return candidate
 }
 
-func newMatrix(p *prepared, ids map[int]string) matrix {
+func newMatrix(p *document.Counted, ids map[int]string) matrix {
 	var m matrix
 	names, commits := commitIDs(p)
 	type key struct{ commit, variant string }
@@ -319,12 +325,12 @@ func newMatrix(p *prepared, ids map[int]string) matrix {
 	return m
 }
 
-func pageCommits(p *prepared, ids map[int]string) []pageCommit {
+func pageCommits(p *document.Counted, ids map[int]string) []pageCommit {
 	names, anchors := commitIDs(p)
 	byName := map[string]*pageCommit{}
 	all := make([]pageCommit, len(names))
 	for i, name := range names {
-		all[i] = pageCommit{Name: name, ID: anchors[name], Title: p.title(name)}
+		all[i] = pageCommit{Name: name, ID: anchors[name], Title: p.TitleOf(name)}
 		byName[name] = &all[i]
 	}
 	for i, c := range p.Comparisons {

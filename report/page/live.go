@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"bytes"
@@ -7,10 +7,11 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"path"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
@@ -63,7 +64,7 @@ type LiveState struct {
 // LiveGroup is samples of one commit in one benchmark, which have just been taken.
 type LiveGroup struct {
 	Benchmark, Commit string
-	Samples           []Measurement
+	Samples           []document.Measurement
 }
 
 // LogView is the end of a log, with the node and attempt of the log.
@@ -104,12 +105,12 @@ const (
 type LogOf func(benchmark, commit string, block int) string
 
 // RenderLive makes a live page of a document; nil is one that is still being read, with a title.
-func RenderLive(doc *Document, title string, logOf LogOf) (LivePage, error) {
+func RenderLive(doc *document.Document, title string, logOf LogOf) (LivePage, error) {
 	reading := doc == nil
 	if reading {
-		doc = &Document{Title: title}
+		doc = &document.Document{Title: title}
 	}
-	p, err := prepare(*doc)
+	p, err := document.Check(*doc)
 	if err != nil {
 		return LivePage{}, err
 	}
@@ -153,7 +154,7 @@ const unframed = "; frame-ancestors 'none'"
 type pageLog struct{ Node, Text string }
 
 // logLinks are links to the logs of each commit's blocks.
-func logLinks(p *prepared, logOf LogOf) map[string][]pageLog {
+func logLinks(p *document.Counted, logOf LogOf) map[string][]pageLog {
 	links, seen := map[string][]pageLog{}, map[string]bool{}
 	for _, m := range p.Measurements {
 		node := logOf(m.Benchmark, m.Commit, m.Block)
@@ -167,7 +168,7 @@ func logLinks(p *prepared, logOf LogOf) map[string][]pageLog {
 }
 
 // countBlocks puts the blocks that were measured so far to the candidates that have no outcome yet.
-func countBlocks(m *matrix, p *prepared) {
+func countBlocks(m *matrix, p *document.Counted) {
 	type cell struct{ commit, variant string }
 	blocks := map[cell]map[int]bool{}
 	for i := range p.Measurements {
@@ -259,15 +260,12 @@ func (n *Now) Active() []LiveNode {
 
 // groupPlots draws the samples of a group, one picture for each metric.
 func groupPlots(g LiveGroup) []samplePlot {
-	p := &prepared{Document: Document{Measurements: g.Samples}}
+	p := &document.Counted{Document: document.Document{Measurements: g.Samples}}
 	for _, m := range g.Samples {
 		p.Comparisons = append(p.Comparisons, stats.Comparison{Benchmark: m.Benchmark, Metric: m.Metric, Primary: true})
 	}
 	return samplePlots(p)[g.Commit]
 }
 
-// AttemptOf returns the name of an attempt, given the path of its log.
-func AttemptOf(log string) string { return strings.TrimSuffix(path.Base(log), ".log") }
-
 // titleOf is the title of a page.
-func titleOf(doc *Document) string { return cmp.Or(doc.Title, "Benchmark report") }
+func titleOf(doc *document.Document) string { return cmp.Or(doc.Title, "Benchmark report") }

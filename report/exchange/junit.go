@@ -1,10 +1,13 @@
-package report
+package exchange
 
 import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -53,18 +56,18 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// renderJUnit writes junit.xml: a suite for each compare, a case for each candidate on its primary metric. A case fails
+// JUnit writes junit.xml: a suite for each compare, a case for each candidate on its primary metric. A case fails
 // when the candidate failed, was not built or lost; it is an error when nothing can be said of the candidate itself
 // (infra, no_baseline, not_comparable); it is skipped when it was not meant or not able to run. Win, tie and
 // inconclusive pass: what is not shown to be slower breaks no build.
-func renderJUnit(p *prepared) (map[string][]byte, error) {
-	suites := junitSuites{Name: clean(p.Title)}
+func JUnit(p *document.Counted) (map[string][]byte, error) {
+	suites := junitSuites{Name: printable.Line(p.Title)}
 	at := map[string]int{}
-	for i, t := range p.compares {
+	for i, t := range p.Compares {
 		at[t.Compare] = i
-		suite := junitSuite{Name: clean(t.Compare), Properties: []junitProperty{
-			{"snapshot", clean(p.Snapshot.ID)}, {"benchgraph", clean(p.Snapshot.Version)},
-			{"revision", clean(p.Snapshot.Revision)},
+		suite := junitSuite{Name: printable.Line(t.Compare), Properties: []junitProperty{
+			{"snapshot", printable.Line(p.Snapshot.ID)}, {"benchgraph", printable.Line(p.Snapshot.Version)},
+			{"revision", printable.Line(p.Snapshot.Revision)},
 		}}
 		if !p.Snapshot.Time.IsZero() {
 			suite.Timestamp = p.Snapshot.Time.Format("2006-01-02T15:04:05")
@@ -73,7 +76,7 @@ func renderJUnit(p *prepared) (map[string][]byte, error) {
 	}
 	for _, c := range p.Comparisons {
 		if c.Primary {
-			suites.Suites[at[c.Compare]].add(c, p.title(c.Commit))
+			suites.Suites[at[c.Compare]].add(c, p.TitleOf(c.Commit))
 		}
 	}
 	for _, s := range suites.Suites {
@@ -93,8 +96,9 @@ func renderJUnit(p *prepared) (map[string][]byte, error) {
 }
 
 func (s *junitSuite) add(c stats.Comparison, title string) {
-	result := junitCase{Name: clean(c.Candidate + " " + c.Metric), Classname: clean(c.Compare + "." + c.Benchmark)}
-	reason := clean(c.Reason)
+	result := junitCase{Name: printable.Line(c.Candidate + " " + c.Metric),
+		Classname: printable.Line(c.Compare + "." + c.Benchmark)}
+	reason := printable.Line(c.Reason)
 	problem := &junitProblem{Message: reason, Type: string(c.Outcome), Text: titled(title, summary(c))}
 	switch c.Outcome {
 	case stats.Failed, stats.Wrong, stats.BuildFailed, stats.Loss:
@@ -115,7 +119,7 @@ func (s *junitSuite) add(c stats.Comparison, title string) {
 
 // titled puts the title of a commit above what is said of it.
 func titled(title, text string) string {
-	if title = clean(title); title == "" {
+	if title = printable.Line(title); title == "" {
 		return text
 	}
 	return title + "\n" + text
@@ -125,14 +129,14 @@ func titled(title, text string) string {
 func summary(c stats.Comparison) string {
 	text := string(c.Outcome)
 	if c.Blocks >= 2 {
-		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, %s", c.Outcome, clean(c.Against),
-			c.EffectText(), c.IntervalText(), c.Blocks, testP(c))
+		text = fmt.Sprintf("%s against %s: %s, interval %s, %d blocks, %s", c.Outcome, printable.Line(c.Against),
+			c.EffectText(), c.IntervalText(), c.Blocks, document.TestP(c))
 	}
 	if open := c.OpenText(); open != "" {
 		text += "; " + open
 	}
-	for _, caveat := range caveatTexts(c) {
-		text += "; " + clean(caveat)
+	for _, caveat := range document.CaveatTexts(c) {
+		text += "; " + printable.Line(caveat)
 	}
 	return text
 }

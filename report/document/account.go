@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/stats"
 )
 
 // Commit is a commit of the file.
@@ -34,7 +33,7 @@ type State struct {
 	Blocks    int    `json:"blocks"`
 }
 
-const measured = "measured"
+const Measured = "measured"
 
 // Failed is one node that failed, or a candidate that failed within a block.
 type Failed struct {
@@ -63,7 +62,7 @@ func (f Failed) MarshalJSON() ([]byte, error) {
 	}{
 		f.Address, known(f.Commit), known(f.Candidate), f.Class, known(f.Stage), known(f.Rule), known(f.Message),
 		known(f.Evidence), known(f.Log),
-		known(f.Remedy), seconds(f.Took),
+		known(f.Remedy), Seconds(f.Took),
 	})
 }
 
@@ -89,7 +88,7 @@ func (c Cost) MarshalJSON() ([]byte, error) {
 		Money    *float64 `json:"money"`
 		PerBlock *float64 `json:"block_s"`
 		From     string   `json:"from"` // records: nothing in it is estimated
-	}{Wall: seconds(c.Wall), PerBlock: seconds(c.PerBlock), From: "records"}
+	}{Wall: Seconds(c.Wall), PerBlock: Seconds(c.PerBlock), From: "records"}
 	if c.Attempts > 0 {
 		gpu, lost := c.GPUTime.Hours(), c.LostGPU.Hours()
 		document.Attempts, document.Failed, document.GPUHours, document.Lost = &c.Attempts, &c.Lost, &gpu, &lost
@@ -107,7 +106,8 @@ func known(s string) *string {
 	return &s
 }
 
-func seconds(d time.Duration) *float64 {
+// Seconds is a time in seconds; nil: it is not known.
+func Seconds(d time.Duration) *float64 {
 	if d <= 0 {
 		return nil
 	}
@@ -115,16 +115,16 @@ func seconds(d time.Duration) *float64 {
 	return &s
 }
 
-// count is one line of a partition.
-type count struct {
+// Count is one line of a partition.
+type Count struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
 	Of    int    `json:"of"`
 }
 
-// availability partitions the measurements that were declared, one for each benchmark and commit, by the variants that
+// Availability partitions the measurements that were declared, one for each benchmark and commit, by the variants that
 // have figures.
-func availability(states []State) []count {
+func Availability(states []State) []Count {
 	type cell struct{ benchmark, commit string }
 	have, all := map[cell][]string{}, map[cell]int{}
 	var order []cell
@@ -134,7 +134,7 @@ func availability(states []State) []count {
 			order = append(order, at)
 		}
 		all[at]++
-		if s.State == measured {
+		if s.State == Measured {
 			have[at] = append(have[at], s.Variant)
 		}
 	}
@@ -142,9 +142,9 @@ func availability(states []State) []count {
 	for _, at := range order {
 		counts[pattern(have[at], all[at])]++
 	}
-	var list []count
+	var list []Count
 	for _, name := range sortedNames(counts) {
-		list = append(list, count{name, counts[name], len(order)})
+		list = append(list, Count{name, counts[name], len(order)})
 	}
 	return list
 }
@@ -176,34 +176,35 @@ func sortedNames(counts map[string]int) []string {
 	return names
 }
 
-// deviceCount is how many of the members that need so many devices have figures.
-type deviceCount struct {
+// DeviceCount is how many of the members that need so many devices have figures.
+type DeviceCount struct {
 	GPUs     int `json:"gpus"`
 	Measured int `json:"measured"`
 	Of       int `json:"of"`
 }
 
-func byDevices(states []State) []deviceCount {
-	at := map[int]*deviceCount{}
+// ByDevices counts the members that have figures by how many devices they need.
+func ByDevices(states []State) []DeviceCount {
+	at := map[int]*DeviceCount{}
 	for _, s := range states {
 		if at[s.GPUs] == nil {
-			at[s.GPUs] = &deviceCount{GPUs: s.GPUs}
+			at[s.GPUs] = &DeviceCount{GPUs: s.GPUs}
 		}
 		at[s.GPUs].Of++
-		if s.State == measured {
+		if s.State == Measured {
 			at[s.GPUs].Measured++
 		}
 	}
-	var list []deviceCount
+	var list []DeviceCount
 	for _, d := range at {
 		list = append(list, *d)
 	}
-	slices.SortFunc(list, func(a, b deviceCount) int { return cmp.Compare(a.GPUs, b.GPUs) })
+	slices.SortFunc(list, func(a, b DeviceCount) int { return cmp.Compare(a.GPUs, b.GPUs) })
 	return list
 }
 
-// kindOfFailure is failures of one class, stage and cause.
-type kindOfFailure struct {
+// FailureKind is failures of one class, stage and cause.
+type FailureKind struct {
 	Class    failure.Class `json:"class"`
 	Stage    *string       `json:"stage"`
 	Rule     *string       `json:"rule"`  // null: undiagnosed
@@ -214,14 +215,15 @@ type kindOfFailure struct {
 	Cost     *float64      `json:"cost_s"` // of those with a record
 }
 
-func kindsOfFailures(failures []Failed) []kindOfFailure {
+// FailureKinds puts failures of one class, stage and cause together, the largest sum first.
+func FailureKinds(failures []Failed) []FailureKind {
 	type kind struct{ class, stage, rule string }
-	at := map[kind]*kindOfFailure{}
+	at := map[kind]*FailureKind{}
 	var order []kind
 	for _, f := range failures {
 		k := kind{string(f.Class), f.Stage, f.Rule}
 		if at[k] == nil {
-			at[k] = &kindOfFailure{Class: f.Class, Stage: known(f.Stage), Rule: known(f.Rule), Commits: []string{},
+			at[k] = &FailureKind{Class: f.Class, Stage: known(f.Stage), Rule: known(f.Rule), Commits: []string{},
 				Evidence: known(f.Evidence), Remedy: known(f.Remedy)}
 			order = append(order, k)
 		}
@@ -230,7 +232,7 @@ func kindsOfFailures(failures []Failed) []kindOfFailure {
 		if f.Commit != "" && !slices.Contains(sum.Commits, f.Commit) {
 			sum.Commits = append(sum.Commits, f.Commit)
 		}
-		if s := seconds(f.Took); s != nil {
+		if s := Seconds(f.Took); s != nil {
 			total := *s
 			if sum.Cost != nil {
 				total += *sum.Cost
@@ -238,145 +240,16 @@ func kindsOfFailures(failures []Failed) []kindOfFailure {
 			sum.Cost = &total
 		}
 	}
-	list := make([]kindOfFailure, 0, len(order))
+	list := make([]FailureKind, 0, len(order))
 	for _, k := range order {
 		list = append(list, *at[k])
 	}
-	slices.SortStableFunc(list, func(a, b kindOfFailure) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(list, func(a, b FailureKind) int { return cmp.Compare(b.Count, a.Count) })
 	return list
 }
 
-// Ways in which a row without a verdict could get one.
-const (
-	byFix     = "fix"
-	byRebuild = "rebuild"
-	byRetry   = "retry"
-	byGPUs    = "more GPUs"
-	byRun     = "apply"
-	byBlocks  = "more blocks"
-	byNothing = "none: the candidate's own"
-	byIntent  = "none: declared"
-)
-
-// recovery is the rows that could get a verdict in one way.
-type recovery struct {
-	Way        string   `json:"way"`
-	Rows       int      `json:"rows"`
-	Of         int      `json:"of"` // rows without a verdict
-	Candidates []string `json:"candidates"`
-	Remedies   []string `json:"remedies"`
-	// Cost estimates the seconds of the missing blocks: those that would settle an open row, or else the mean time of a
-	// block that was measured × the blocks of a row. null: no block was measured, or nothing helps.
-	Cost      *float64 `json:"cost_s"`
-	Estimated bool     `json:"estimated"`
-	took      time.Duration
-}
-
-// recoveries says of every row without a verdict what would give it one.
-func recoveries(p *prepared) []recovery {
-	type group struct{ way, benchmark, commit string }
-	blocks := typicalBlocks(p.Comparisons)
-	at, needed := map[string]*recovery{}, map[group]time.Duration{} // time of the missing blocks
-	open := 0
-	for _, c := range p.Comparisons {
-		if !c.Primary || c.Outcome == stats.Win || c.Outcome == stats.Loss || c.Outcome == stats.Tie {
-			continue
-		}
-		open++
-		way, remedy := wayOut(c, p.Failures)
-		if at[way] == nil {
-			at[way] = &recovery{Way: way, Candidates: []string{}, Remedies: []string{}}
-		}
-		r := at[way]
-		r.Rows++
-		r.Candidates = append(r.Candidates, c.Candidate)
-		if remedy != "" && !slices.Contains(r.Remedies, remedy) {
-			r.Remedies = append(r.Remedies, remedy)
-		}
-		took := p.Cost.PerBlock * time.Duration(blocks)
-		switch {
-		case way == byBlocks && c.Settle != nil && c.Settle.Took > 0: // as the row says
-			took = c.Settle.Took
-		case way == byBlocks:
-			took = p.Cost.PerBlock * time.Duration(max(0, c.Needed-c.Blocks))
-		}
-		if way != byNothing && way != byIntent {
-			shared := group{way, c.Benchmark, c.Commit}
-			needed[shared] = max(needed[shared], took)
-		}
-	}
-	for g, took := range needed {
-		at[g.way].took += took
-	}
-	var list []recovery
-	for _, way := range []string{byFix, byRebuild, byRetry, byGPUs, byRun, byBlocks, byNothing, byIntent} {
-		if r := at[way]; r != nil {
-			r.Of, r.Cost, r.Estimated = open, seconds(r.took), r.took > 0
-			list = append(list, *r)
-		}
-	}
-	return list
-}
-
-// typicalBlocks is the median number of blocks of the rows with figures; 0 when there are none.
-func typicalBlocks(rows []stats.Comparison) int {
-	var all []int
-	for _, c := range rows {
-		if c.Primary && c.Blocks > 0 {
-			all = append(all, c.Blocks)
-		}
-	}
-	if len(all) == 0 {
-		return 0
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// wayOut tells what would give a row a verdict, with the remedy of the failure behind it.
-func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
-	switch c.Outcome {
-	case stats.Skipped, stats.NoPatch:
-		return byIntent, ""
-	case stats.Infeasible:
-		return byGPUs, ""
-	case stats.Inconclusive:
-		return byBlocks, ""
-	case stats.NotComparable:
-		return byRun, "measure both under the same conditions"
-	case stats.Wrong:
-		return byNothing, ""
-	}
-	who := c.Candidate
-	if c.Outcome == stats.NoBaseline {
-		who = c.Against
-	}
-	i := slices.IndexFunc(failures, func(f Failed) bool { return f.Candidate == who && f.Commit == c.Commit })
-	switch {
-	case i >= 0:
-	case c.Outcome == stats.Infra:
-		return byRetry, ""
-	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran: its patch does not apply, say
-		return byNothing, ""
-	default:
-		return byRun, ""
-	}
-	f := failures[i]
-	switch {
-	case f.Class == failure.Fixable:
-		return byFix, f.Remedy
-	case f.Class != failure.Permanent:
-		return byRetry, f.Remedy
-	case strings.Contains(f.Rule, "memory") || strings.HasPrefix(f.Rule, "kv_cache"):
-		return byGPUs, f.Remedy
-	case f.Stage != "checkout" && c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
-		return byRebuild, f.Remedy
-	}
-	return byNothing, f.Remedy
-}
-
-// hardware lists the classes of the machines that measured, for people: of several, each with its benchmarks.
-func (p *prepared) hardware() []string {
+// Machines lists the classes of the machines that measured, for people: of several, each with its benchmarks.
+func (p *Counted) Machines() []string {
 	if len(p.Hardware) < 2 {
 		return p.Hardware
 	}
@@ -392,4 +265,12 @@ func (p *prepared) hardware() []string {
 		lines[i] = class + ": measured " + strings.Join(slices.Sorted(maps.Keys(benchmarks[class])), ", ")
 	}
 	return lines
+}
+
+// TitleOf is the title of a commit; empty when it has none.
+func (p *Counted) TitleOf(name string) string {
+	if i, ok := p.Places[name]; ok {
+		return p.Commits[i].Title
+	}
+	return ""
 }

@@ -1,0 +1,80 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
+
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// TestP writes the p of a row behind its name.
+func TestP(c stats.Comparison) string {
+	name, p := c.TestP()
+	return name + " " + Probability(p)
+}
+
+// Probability writes a p or q without pretending that it is 0.
+func Probability(p float64) string {
+	if p < 0.0001 {
+		return "<0.0001"
+	}
+	return strconv.FormatFloat(p, 'f', 4, 64)
+}
+
+// Number writes a value with four significant digits, and whole where it has more than four before the point.
+func Number(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case size >= 1000 && size < 1e9:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case size >= 1e-3 && size < 1000:
+		return strconv.FormatFloat(v, 'f', max(0, 3-int(math.Floor(math.Log10(size)))), 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// Share names both sets of a percentage: part of whole, which are all of a kind.
+func Share(part, whole int, kind string) string {
+	if whole == 0 {
+		return "0 of 0 " + kind
+	}
+	return fmt.Sprintf("%d of %d %s (%.0f %%)", part, whole, kind, 100*float64(part)/float64(whole))
+}
+
+// Hours writes a time, from one hour on in hours.
+func Hours(d time.Duration) string {
+	if d < time.Hour {
+		return d.Round(time.Second).String()
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}
+
+// CaveatTexts are the texts of a row's caveats.
+func CaveatTexts(c stats.Comparison) []string {
+	texts := make([]string, len(c.Caveats))
+	for i, caveat := range c.Caveats {
+		texts[i] = caveat.Text
+	}
+	return texts
+}
+
+// OptionalTime writes a time in seconds; empty: it is not known.
+func OptionalTime(seconds *float64) string {
+	if seconds == nil {
+		return ""
+	}
+	return Hours(time.Duration(*seconds * float64(time.Second)))
+}
+
+// Shorten makes one printable line of at most so many characters.
+func Shorten(text string, runes int) string {
+	all := []rune(printable.Line(text))
+	if len(all) <= runes {
+		return string(all)
+	}
+	return string(all[:runes-1]) + "…"
+}

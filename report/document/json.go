@@ -1,0 +1,83 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// JSON writes report.json: everything that the document holds. Totals counts all compares by outcome.
+func JSON(p *Counted) (map[string][]byte, error) {
+	document := struct {
+		Format string `json:"format"`
+		Title  string `json:"title"`
+		Snapshot
+		Universe    int                   `json:"universe"`
+		Totals      map[stats.Outcome]int `json:"totals"`
+		Compares    []stats.Totals        `json:"compares"`
+		Commits     []Commit              `json:"commits"`
+		Comparisons []stats.Comparison    `json:"comparisons"`
+		Pairs       []stats.Comparison    `json:"pairs"` // patched candidates against the commit itself; in no total
+		States      []State               `json:"states"`
+		Available   []Count               `json:"availability"`
+		GPUs        []DeviceCount         `json:"by_gpus"`
+		Failures    []Failed              `json:"failures"`
+		Causes      []FailureKind         `json:"failure_kinds"`
+		Recoverable []Recovery            `json:"recoverable"`
+		Skips       []Skip                `json:"skips"`
+		Hardware    []string              `json:"hardware"`
+		Cost        Cost                  `json:"cost"`
+		Recorded    *Recorded             `json:"recorded"` // null: the report names no results of other studies
+		Samples     []Measurement         `json:"samples"`
+	}{
+		Format, p.Title, p.Snapshot, p.Universe, p.Total.Counts, present(p.Compares), present(p.Commits),
+		present(p.Comparisons), present(p.Pairs),
+		present(p.States), present(Availability(p.States)), present(ByDevices(p.States)),
+		present(p.Failures), present(FailureKinds(p.Failures)), present(Recoveries(p)), present(p.Skips),
+		present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements),
+	}
+	text, err := Indented(document)
+	return map[string][]byte{"report.json": text}, err
+}
+
+// present makes an empty list of a missing one, which a reader can iterate over.
+func present[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// Recorded is the results of other studies, as JSON.
+type Recorded struct {
+	Universe     int                `json:"universe"` // commits × variants
+	States       []recorded.State   `json:"states"`
+	ByState      []recorded.Count   `json:"by_state"`     // partition of the universe
+	Availability []recorded.Count   `json:"availability"` // partition of the commits
+	Counts       map[string]int     `json:"counts"`       // against which claims are checked
+	Records      []recorded.Entry   `json:"records"`
+	Refused      []recorded.Refusal `json:"refused"`
+}
+
+func recordedOf(p *Counted) *Recorded {
+	b := p.Recorded
+	if b == nil {
+		return nil
+	}
+	return &Recorded{len(b.States), present(b.States), present(b.ByState()), present(b.Availability()),
+		b.Counts(), present(b.Entries), present(b.Refused)}
+}
+
+// Indented is a document as JSON.
+func Indented(document any) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(document); err != nil {
+		return nil, err
+	}
+	return printable.JSON(out.Bytes()), nil
+}

@@ -1,0 +1,139 @@
+package document
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/stats"
+)
+
+// Ways in which a row without a verdict could get one.
+const (
+	byFix     = "fix"
+	byRebuild = "rebuild"
+	byRetry   = "retry"
+	byGPUs    = "more GPUs"
+	byRun     = "apply"
+	byBlocks  = "more blocks"
+	byNothing = "none: the candidate's own"
+	byIntent  = "none: declared"
+)
+
+// Recovery is the rows that could get a verdict in one way.
+type Recovery struct {
+	Way        string   `json:"way"`
+	Rows       int      `json:"rows"`
+	Of         int      `json:"of"` // rows without a verdict
+	Candidates []string `json:"candidates"`
+	Remedies   []string `json:"remedies"`
+	// Cost estimates the seconds of the missing blocks: those that would settle an open row, or else the mean time of a
+	// block that was measured × the blocks of a row. null: no block was measured, or nothing helps.
+	Cost      *float64 `json:"cost_s"`
+	Estimated bool     `json:"estimated"`
+	took      time.Duration
+}
+
+// Recoveries says of every row without a verdict what would give it one.
+func Recoveries(p *Counted) []Recovery {
+	type group struct{ way, benchmark, commit string }
+	blocks := typicalBlocks(p.Comparisons)
+	at, needed := map[string]*Recovery{}, map[group]time.Duration{} // time of the missing blocks
+	open := 0
+	for _, c := range p.Comparisons {
+		if !c.Primary || c.Outcome == stats.Win || c.Outcome == stats.Loss || c.Outcome == stats.Tie {
+			continue
+		}
+		open++
+		way, remedy := wayOut(c, p.Failures)
+		if at[way] == nil {
+			at[way] = &Recovery{Way: way, Candidates: []string{}, Remedies: []string{}}
+		}
+		r := at[way]
+		r.Rows++
+		r.Candidates = append(r.Candidates, c.Candidate)
+		if remedy != "" && !slices.Contains(r.Remedies, remedy) {
+			r.Remedies = append(r.Remedies, remedy)
+		}
+		took := p.Cost.PerBlock * time.Duration(blocks)
+		switch {
+		case way == byBlocks && c.Settle != nil && c.Settle.Took > 0: // as the row says
+			took = c.Settle.Took
+		case way == byBlocks:
+			took = p.Cost.PerBlock * time.Duration(max(0, c.Needed-c.Blocks))
+		}
+		if way != byNothing && way != byIntent {
+			shared := group{way, c.Benchmark, c.Commit}
+			needed[shared] = max(needed[shared], took)
+		}
+	}
+	for g, took := range needed {
+		at[g.way].took += took
+	}
+	var list []Recovery
+	for _, way := range []string{byFix, byRebuild, byRetry, byGPUs, byRun, byBlocks, byNothing, byIntent} {
+		if r := at[way]; r != nil {
+			r.Of, r.Cost, r.Estimated = open, Seconds(r.took), r.took > 0
+			list = append(list, *r)
+		}
+	}
+	return list
+}
+
+// typicalBlocks is the median number of blocks of the rows with figures; 0 when there are none.
+func typicalBlocks(rows []stats.Comparison) int {
+	var all []int
+	for _, c := range rows {
+		if c.Primary && c.Blocks > 0 {
+			all = append(all, c.Blocks)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// wayOut tells what would give a row a verdict, with the remedy of the failure behind it.
+func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
+	switch c.Outcome {
+	case stats.Skipped, stats.NoPatch:
+		return byIntent, ""
+	case stats.Infeasible:
+		return byGPUs, ""
+	case stats.Inconclusive:
+		return byBlocks, ""
+	case stats.NotComparable:
+		return byRun, "measure both under the same conditions"
+	case stats.Wrong:
+		return byNothing, ""
+	}
+	who := c.Candidate
+	if c.Outcome == stats.NoBaseline {
+		who = c.Against
+	}
+	i := slices.IndexFunc(failures, func(f Failed) bool { return f.Candidate == who && f.Commit == c.Commit })
+	switch {
+	case i >= 0:
+	case c.Outcome == stats.Infra:
+		return byRetry, ""
+	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran: its patch does not apply, say
+		return byNothing, ""
+	default:
+		return byRun, ""
+	}
+	f := failures[i]
+	switch {
+	case f.Class == failure.Fixable:
+		return byFix, f.Remedy
+	case f.Class != failure.Permanent:
+		return byRetry, f.Remedy
+	case strings.Contains(f.Rule, "memory") || strings.HasPrefix(f.Rule, "kv_cache"):
+		return byGPUs, f.Remedy
+	case f.Stage != "checkout" && c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
+		return byRebuild, f.Remedy
+	}
+	return byNothing, f.Remedy
+}
