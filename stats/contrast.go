@@ -86,6 +86,9 @@ func (c contrast) without(reason string) contrast {
 	return c
 }
 
+// NoLogarithm ends the reason of a row that no further block gives a verdict: its values are not positive.
+const NoLogarithm = ", which has no logarithm"
+
 // flawOf says which block makes a verdict impossible; empty: none.
 func flawOf(pairs []Pair, independent bool) string {
 	seen := map[int]bool{}
@@ -95,7 +98,7 @@ func flawOf(pairs []Pair, independent bool) string {
 				continue
 			}
 			if !(v > 0) || math.IsInf(v, 0) {
-				return fmt.Sprintf("block %d holds the value %v, which has no logarithm", p.Block, v)
+				return fmt.Sprintf("block %d holds the value %v%s", p.Block, v, NoLogarithm)
 			}
 		}
 		if seen[p.Block] && !independent {

@@ -52,6 +52,9 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		P      *float64 `json:"p"`
 		// how many times better: 1 + effect
 		Speedup *float64 `json:"speedup"`
+		// absent: no figures; 0 is a figure
+		Value        *float64 `json:"value,omitempty"`
+		AgainstValue *float64 `json:"against_value,omitempty"`
 		// null where it is not known
 		Detectable *float64 `json:"detectable"`
 	}{plain: plain(c)}
@@ -59,6 +62,9 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 	row.Effect, row.Speedup, row.Low, row.High = ratio.Effect, ratio.Speedup, ratio.Low, ratio.High
 	if c.Blocks >= 2 {
 		row.P = &c.P
+	}
+	if c.Blocks >= 1 || c.Value != 0 || c.AgainstValue != 0 {
+		row.Value, row.AgainstValue = &c.Value, &c.AgainstValue
 	}
 	if c.Detectable > 0 {
 		row.Detectable = &c.Detectable

@@ -1,6 +1,10 @@
 package stats
 
-import "testing"
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
 
 func TestZerosAreNumbers(t *testing.T) {
 	blocks := func(values ...float64) []Pair {
@@ -40,5 +44,20 @@ func TestZerosAreNumbers(t *testing.T) {
 	if v := Judge(blocks(0, 0, 0, 0, 0, 0, 0, 0), Rule{Better: Lower}); v.Value != 0 || v.AgainstValue != 0 ||
 		v.Effect != 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A zero that was measured is in the JSON. What was not measured is not.
+func TestZerosAreWritten(t *testing.T) {
+	for want, v := range map[string]Verdict{
+		`"value":0,"against_value":17`: {Blocks: 4, AgainstValue: 17, NoRatio: true},
+		`"value":0,"against_value":0`:  {Blocks: 4},
+		"":                             {},
+	} {
+		text, err := json.Marshal(Comparison{Verdict: v})
+		known := strings.Contains(string(text), `value":`)
+		if err != nil || !strings.Contains(string(text), want) || known != (want != "") {
+			t.Errorf("%s: %s: %v", want, text, err)
+		}
 	}
 }

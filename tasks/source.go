@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -101,11 +102,13 @@ func (b *builder) lacksPatch(c *hclspec.Candidate) (Absence, bool) {
 	if c.Patch == "" || c.Out != nil {
 		return Absence{}, false
 	}
-	_, err := b.patchText(c.Patch)
+	text, err := b.patchText(c.Patch)
 	optional := slices.ContainsFunc(b.Spec.Variants, func(v hclspec.Variant) bool {
 		return v.Name == c.Variant && v.Optional
 	})
 	switch {
+	case err == nil && optional && errors.Is(patch.RefuseEmpty(text), patch.ErrEmpty):
+		return Absence{stats.NoPatch, "patch " + c.Patch + " is empty"}, true
 	case err == nil:
 		return Absence{}, false
 	case errors.Is(err, os.ErrNotExist) && optional:

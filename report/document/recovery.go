@@ -17,7 +17,9 @@ const (
 	byGPUs    = "more GPUs"
 	byRun     = "apply"
 	byBlocks  = "more blocks"
+	byMetric  = "another metric"
 	byNothing = "none: the candidate's own"
+	byBase    = "none: the baseline's own"
 	byIntent  = "none: declared"
 )
 
@@ -63,7 +65,7 @@ func Recoveries(p *Counted) []Recovery {
 		case way == byBlocks:
 			took = p.Cost.PerBlock * time.Duration(max(0, c.Needed-c.Blocks))
 		}
-		if way != byNothing && way != byIntent {
+		if !slices.Contains([]string{byMetric, byNothing, byBase, byIntent}, way) {
 			shared := group{way, c.Benchmark, c.Commit}
 			needed[shared] = max(needed[shared], took)
 		}
@@ -72,7 +74,8 @@ func Recoveries(p *Counted) []Recovery {
 		at[g.way].took += took
 	}
 	var list []Recovery
-	for _, way := range []string{byFix, byRebuild, byRetry, byGPUs, byRun, byBlocks, byNothing, byIntent} {
+	for _, way := range []string{byFix, byRebuild, byRetry, byGPUs, byRun, byBlocks, byMetric, byNothing, byBase,
+		byIntent} {
 		if r := at[way]; r != nil {
 			r.Of, r.Cost, r.Estimated = open, Seconds(r.took), r.took > 0
 			list = append(list, *r)
@@ -104,15 +107,18 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 	case stats.Infeasible:
 		return byGPUs, ""
 	case stats.Inconclusive:
+		if strings.HasSuffix(c.Reason, stats.NoLogarithm) {
+			return byMetric, "judge by a metric whose values are above 0"
+		}
 		return byBlocks, ""
 	case stats.NotComparable:
 		return byRun, "measure both under the same conditions"
 	case stats.Wrong:
 		return byNothing, ""
 	}
-	who := c.Candidate
+	who, own := c.Candidate, byNothing
 	if c.Outcome == stats.NoBaseline {
-		who = c.Against
+		who, own = c.Against, byBase
 	}
 	i := slices.IndexFunc(failures, func(f Failed) bool { return f.Candidate == who && f.Commit == c.Commit })
 	switch {
@@ -120,7 +126,7 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 	case c.Outcome == stats.Infra:
 		return byRetry, ""
 	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran: its patch does not apply, say
-		return byNothing, ""
+		return own, ""
 	default:
 		return byRun, ""
 	}
@@ -135,5 +141,5 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 	case f.Stage != "checkout" && c.Outcome == stats.BuildFailed, f.Stage == "build", f.Stage == "fetch":
 		return byRebuild, f.Remedy
 	}
-	return byNothing, f.Remedy
+	return own, f.Remedy
 }

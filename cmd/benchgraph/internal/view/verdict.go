@@ -92,7 +92,7 @@ func (s Style) fit(table [][]string, notes []string) {
 
 // Values are the values of both sides of a row: 105 → 115 items/s.
 func Values(row stats.Comparison) string {
-	if row.Blocks == 0 || row.AgainstValue == 0 && row.Value == 0 {
+	if row.Blocks == 0 {
 		return "-"
 	}
 	return strings.TrimSpace(Amount(row.AgainstValue) + " → " + Amount(row.Value) + " " + row.Unit)
