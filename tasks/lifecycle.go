@@ -42,8 +42,11 @@ type lifecycle struct {
 	ran     []sample.Artefact    // what was proven to run
 	caches  []laidCache          // that the start was given
 	instead bool                 // the check takes the place of the measured command
+	seeds   *sample.Seeds        // of the block
+	runs    int                  // that had one so far
 
 	took     time.Duration     // by the measured command, in all passes
+	ready    time.Duration     // after which the server was
 	counters counters.Counters // what the server counted meanwhile
 }
 
@@ -155,10 +158,12 @@ func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.S
 	if err := l.layCaches(own); err != nil {
 		return err
 	}
+	begun := time.Now()
 	server, err := own.Serve(ctx, l.m.Bench.Server, filepath.Join(l.out, serverFile))
 	if err != nil {
 		return err
 	}
+	l.ready = time.Since(begun)
 	if l.contained() {
 		l.progress("prove")
 		err = l.proven(server.Prove(ctx))
@@ -276,10 +281,17 @@ func counted(ctx context.Context, server *shell.Server) counters.Counters {
 // client runs the measured command.
 func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.Writer) error {
 	b := l.m.Bench
+	l.seed(l.sh)
 	if server == nil {
 		return l.sh.Run(ctx, "run", b.Command, b.Timeout, stdout)
 	}
 	return server.Client(ctx, l.sh.Shell, b.Command, b.Timeout, stdout)
+}
+
+// seed gives the next run its seed. A server that runs by now does not see it.
+func (l *lifecycle) seed(sh *fix.Shell) {
+	sh.SetEnv(map[string]hclspec.Text{sample.SeedVariable: {{Literal: l.seeds.At(l.runs)}}})
+	l.runs++
 }
 
 // silent says that a run left no output at all: then it is not the definition of the metric that is wrong.

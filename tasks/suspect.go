@@ -66,7 +66,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 		if err := fs.RemoveTree(filepath.Join(env.Out, s.member.Name)); err != nil {
 			return r, diagnosis.Charged(s.member.Candidate, err)
 		}
-		r, err = t.sample(ctx, env, s.member)
+		r, err = t.sample(ctx, env, s.member, &rec.Seeds)
 		switch {
 		case err == nil && r.Failure != nil:
 			return r, nil

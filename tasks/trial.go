@@ -192,7 +192,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		if err := c.before(ctx, name); err != nil {
 			return err
 		}
-		r, err := t.sample(ctx, env, m)
+		r, err := t.sample(ctx, env, m, &rec.Seeds)
 		if f := t.suspected(env, m, err); f != nil && ctx.Err() == nil {
 			suspects = append(suspects, suspect{m, r, f})
 			continue
@@ -270,7 +270,8 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 
 // sample runs one lifecycle of a member. A failure of its own is part of the record; one that may pass, or that a
 // registered fix would cure, is returned.
-func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (sample.Member, error) {
+func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds *sample.Seeds) (sample.Member,
+	error) {
 	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
 	env, end, err := workdir.Apart(env, m.Name)
 	if err != nil {
@@ -294,12 +295,12 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 		return text
 	})
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.Name)
-	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name)}
+	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name), seeds: seeds}
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error {
 		return diagnosis.Charged(m.Candidate, l.run(ctx))
 	})
 	r.Duration = time.Since(r.Start)
-	r.Took, r.Counters, r.Artefacts = l.took, l.counters, append(r.Artefacts, l.ran...)
+	r.Took, r.Ready, r.Counters, r.Artefacts = l.took, l.ready, l.counters, append(r.Artefacts, l.ran...)
 	var f *engine.Failure
 	switch {
 	case err == nil:
