@@ -205,10 +205,10 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 			return err
 		}
 	}
-	before := counted(ctx, server)
+	before := server.Counted(ctx)
 	if l.instead {
 		err := l.check(ctx, server)
-		_ = counted(ctx, server) // as after each measured command
+		_ = server.Counted(ctx) // as after each measured command
 		return err
 	}
 	l.printed = map[string]hash.Hash{}
@@ -223,7 +223,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 		}
 	}
 	if len(before) > 0 {
-		l.counters = counted(ctx, server).Since(before)
+		l.counters = server.Counted(ctx).Since(before)
 	}
 	if l.apart() {
 		return nil
@@ -270,14 +270,6 @@ func (l *lifecycle) putAside(number int) error {
 	return os.Mkdir(filepath.Join(l.out, sample.OutDir), 0o755)
 }
 
-// counted are what a server counts of itself; none: it has no such page, or counts nothing that is known.
-func counted(ctx context.Context, server *shell.Server) counters.Counters {
-	if server == nil {
-		return nil
-	}
-	return counters.Read(server.Page(ctx, "/metrics"))
-}
-
 // client runs the measured command.
 func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.Writer) error {
 	b := l.m.Bench
@@ -292,15 +284,6 @@ func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.
 func (l *lifecycle) seed(sh *fix.Shell) {
 	sh.SetEnv(map[string]hclspec.Text{sample.SeedVariable: {{Literal: l.seeds.At(l.runs)}}})
 	l.runs++
-}
-
-// silent says that a run left no output at all: then it is not the definition of the metric that is wrong.
-func (l *lifecycle) silent() bool {
-	if info, err := os.Stat(filepath.Join(l.out, sample.StdoutFile)); err != nil || info.Size() > 0 {
-		return false
-	}
-	files, err := os.ReadDir(filepath.Join(l.out, sample.OutDir))
-	return err == nil && len(files) == 0
 }
 
 func (l *lifecycle) tell(s metrics.Sample) {

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
@@ -53,7 +54,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 	if srv := b.Server; srv != nil {
 		add("server", expandCommand(srv.Command, neutral))
 		addEnv("server env ", srv.Env)
-		for _, l := range serverLimits(srv) {
+		for _, l := range shell.LimitsOf(srv) {
 			add("server "+l[0], l[1])
 		}
 	}

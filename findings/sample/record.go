@@ -31,6 +31,16 @@ const (
 // followed. Passes count from 1. The output of the last one lies where that of a single pass does.
 func PassDir(number int) string { return fmt.Sprintf("pass-%d", number) }
 
+// Silent says that a run left no output at all in the directory of its member: then it is not the definition of the
+// metric that is wrong.
+func Silent(dir string) bool {
+	if info, err := os.Stat(filepath.Join(dir, StdoutFile)); err != nil || info.Size() > 0 {
+		return false
+	}
+	files, err := os.ReadDir(filepath.Join(dir, OutDir))
+	return err == nil && len(files) == 0
+}
+
 // Record is what a block says of itself, beside the raw output of its members.
 type Record struct {
 	Block    int                 `json:"block"`

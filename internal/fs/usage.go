@@ -6,7 +6,18 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// Free returns how many bytes of the disk on which a directory lies anybody may still take; 0: that is not known.
+func Free(dir string) int64 {
+	var f unix.Statfs_t
+	if err := unix.Statfs(dir, &f); err != nil {
+		return 0
+	}
+	return int64(f.Bavail) * int64(f.Bsize)
+}
 
 // Usage returns how many bytes of the disk the files below the directories take. A file with several names counts
 // once, and so does a directory that lies in one that is listed before it. Usage enters no other file system, and
