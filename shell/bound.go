@@ -35,7 +35,8 @@ func (s *Shell) bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
-	used, free, next := int64(0), fs.Free(s.env.Scratch), time.Now()
+	used, next := int64(0), time.Now()
+	free, _ := fs.Free(s.env.Scratch)
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,7 +44,7 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-time.After(diskPause):
 		}
 		begun := time.Now()
-		now := fs.Free(s.env.Scratch)
+		now, _ := fs.Free(s.env.Scratch)
 		if begun.Before(next) && free-now < (s.limits.Disk-used)/2 {
 			continue
 		}

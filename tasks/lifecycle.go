@@ -62,7 +62,7 @@ func (l *lifecycle) run(ctx context.Context) error {
 	if ran == nil {
 		ran = l.checkApart(ctx)
 	}
-	if err := l.admit(ctx); err != nil {
+	if err := l.admit(ctx); err != nil && !workdir.LacksRoom(ran) { // which may have cut the output short
 		return l.sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(l.out)))
 	}
 	if ran != nil {

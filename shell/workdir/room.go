@@ -14,18 +14,24 @@ import (
 
 // Room is what the members of a block have of the disk, where nothing bounds what each may write.
 type Room struct {
-	dir  string // in which each member has a directory with what it left
-	free int64  // bytes at the beginning
+	dir          string // in which each member has a directory with what it left
+	bytes, files int64  // that were free at the beginning
 }
 
 // shortBelow is the share of the room below which what is left of it is too little to go on with.
 const shortBelow = 0.05
 
 // RoomIn is the room of those who leave something in a directory from now on.
-func RoomIn(dir string) Room { return Room{dir, fs.Free(dir)} }
+func RoomIn(dir string) Room {
+	bytes, files := fs.Free(dir)
+	return Room{dir, bytes, files}
+}
 
 // Short reports whether nearly nothing is left of the room that there was.
-func (r Room) Short() bool { return float64(fs.Free(r.dir)) < shortBelow*float64(r.free) }
+func (r Room) Short() bool {
+	bytes, files := fs.Free(r.dir)
+	return float64(bytes) < shortBelow*float64(r.bytes) || float64(files) < shortBelow*float64(r.files)
+}
 
 // LacksRoom reports whether an error is that of a full disk, or what a command said of one.
 func LacksRoom(err error) bool {
@@ -42,22 +48,39 @@ func GiveUp(dir string, err error) error {
 	return err
 }
 
-// Taken finds the member that has left more than half of all that members have left and that is free, and more than
-// twice as much as the trusted one, and returns its failure; nil: there is none.
+// Taken finds the member that has left more than half of all that members have left and that is free, in bytes or in
+// files, and more than twice as much as the trusted one. It returns the failure of that member; nil: there is none.
 func (r Room) Taken(members []string, trusted string) (who string, f *engine.Failure) {
-	held := map[string]int64{}
-	all := fs.Free(r.dir)
+	bytes, files := fs.Free(r.dir)
+	who, text := r.most(members, trusted, bytes, func(dir string) int64 {
+		n, _ := fs.Usage(dir) // 0 of a member that has left nothing
+		return n
+	}, func(n int64) string { return units.BytesSize(float64(n)) })
+	if who == "" {
+		who, text = r.most(members, trusted, files, fs.Count, func(n int64) string {
+			return fmt.Sprintf("%d files", n)
+		})
+	}
+	if who == "" {
+		return "", nil
+	}
+	return who, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "disk_exceeded", Stage: "run",
+		Message: "what it left takes " + text + " that its block has of the disk",
+		Remedy:  "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
+}
+
+// most is Taken for one amount.
+func (r Room) most(members []string, trusted string, free int64, of func(dir string) int64, text func(int64) string) (
+	who, share string) {
+	held, all := map[string]int64{}, free
 	for _, m := range members {
-		held[m], _ = fs.Usage(filepath.Join(r.dir, m)) // 0 of one that has left nothing
+		held[m] = of(filepath.Join(r.dir, m))
 		all += held[m]
 	}
 	for _, m := range members {
-		if m != trusted && 2*held[m] > all && held[m] > 2*held[trusted] {
-			return m, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "disk_exceeded",
-				Stage: "run", Message: fmt.Sprintf("what it left takes %s of the %s that its block has of the disk",
-					units.BytesSize(float64(held[m])), units.BytesSize(float64(all))),
-				Remedy: "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
+		if m != trusted && held[m] > all/2 && held[m]/2 > held[trusted] {
+			return m, text(held[m]) + " of the " + text(all)
 		}
 	}
-	return "", nil
+	return "", ""
 }
