@@ -107,6 +107,7 @@ func (c *Case) qualify(
 			row.Caveats = append(row.Caveats, doubt.Clock(row, s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Streams(row, s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Spread(row, s, base)...)
+			row.Caveats = append(row.Caveats, doubt.Ready(row, s, base)...)
 			row.Caveats = append(row.Caveats, doubt.Servers(s, base)...)
 		}
 	}

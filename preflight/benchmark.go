@@ -200,8 +200,9 @@ func (c *checker) fileScript(b *Benchmark, p *program) *argParser {
 		why := cmp.Or(c.files.unreadable(tree), "it is made when the command runs")
 		c.add(Script, Unverified, p.script+": "+why, "")
 		return nil
-	case s == unknown:
-		c.add(Script, Unverified, p.script+" is changed by the patch", "")
+	case s == unknown: // the command may be what measures
+		c.add(Script, map[side]Status{server: Unverified, client: Warn, offline: Warn}[p.side], p.script+
+			" is changed by the patch", "let the variant protect what measures")
 		return &argParser{unread: p.script + " is changed by the patch", file: in}
 	case s == isDir:
 		c.add(Script, Fail, p.script+" is a directory at "+short(tree.Rev), "name a file")
@@ -219,7 +220,10 @@ func (c *checker) fileScript(b *Benchmark, p *program) *argParser {
 
 // missing tells that a script does not exist where the command would look for it.
 func (c *checker) missing(b *Benchmark, p *program, name string) {
-	tree := b.working(p)
+	tree, status := b.working(p), Fail
+	if p.Maybe || p.mended {
+		status = Warn
+	}
 	if tree.IsZero() {
 		if s, _ := c.files.stat(b.Engine, name); s == isFile {
 			c.add(Script, Warn,
@@ -231,10 +235,6 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 		if b.Engine.IsZero() {
 			return // a project without code: what the command finds there is its own matter
 		}
-		status := Fail
-		if p.Maybe || p.mended {
-			status = Warn
-		}
 		c.add(Script, status, fmt.Sprintf("%s: the command runs in a directory that has no such file", p.script),
 			"name it in data, or say client = each.commit.parent")
 		return
@@ -242,10 +242,6 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 	remedy := "name a script of that revision"
 	if near := c.namesake(tree, name); near != "" {
 		remedy = "did you mean " + near + "?"
-	}
-	status := Fail
-	if p.Maybe || p.mended {
-		status = Warn
 	}
 	c.add(Script, status, fmt.Sprintf("%s does not exist at %s", p.script, short(tree.Rev)), remedy)
 }

@@ -7,13 +7,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/docker/go-units"
-	"golang.org/x/sys/unix"
-
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/output"
+	"github.com/docker/go-units"
 )
 
 // errDisk is the cause with which the context of a command ends when the attempt has written more than its node may.
@@ -37,7 +35,8 @@ func (s *Shell) bounded(ctx context.Context) (context.Context, context.CancelFun
 }
 
 func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
-	used, free, next := int64(0), s.freeDisk(), time.Now()
+	used, next := int64(0), time.Now()
+	free, _ := fs.Free(s.env.Scratch)
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,7 +44,7 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-time.After(diskPause):
 		}
 		begun := time.Now()
-		now := s.freeDisk()
+		now, _ := fs.Free(s.env.Scratch)
 		if begun.Before(next) && free-now < (s.limits.Disk-used)/2 {
 			continue
 		}
@@ -65,14 +64,6 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 // or that of one of its members, and what lies beside $OUT, where a member's further output is.
 func (s *Shell) written() (int64, error) {
 	return fs.Usage(s.env.Work, s.env.Scratch, filepath.Dir(s.out))
-}
-
-func (s *Shell) freeDisk() int64 {
-	var f unix.Statfs_t
-	if err := unix.Statfs(s.env.Scratch, &f); err != nil {
-		return 0
-	}
-	return int64(f.Bavail) * int64(f.Bsize)
 }
 
 // overDisk reports whether a command was ended because of what the attempt has written, or should have been: a command

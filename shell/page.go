@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/internal/head"
+	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
 // Bounds on a page of a server: the server may be hostile, and the page is nothing that a measurement needs.
@@ -29,9 +30,18 @@ has curl && curl -sf -m 2 "http://127.0.0.1:$1$2" && exit
 has wget && wget -q -T 2 -O - "http://127.0.0.1:$1$2" && exit
 has nc && has sed && printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" | nc -w 2 127.0.0.1 "$1" | sed '1,/^.\{0,1\}$/d'`
 
-// Page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page,
+// Counted is what a server counts of itself; none: there is no server, it has no such page, or it counts nothing that
+// is known.
+func (s *Server) Counted(ctx context.Context) counters.Counters {
+	if s == nil {
+		return nil
+	}
+	return counters.Read(s.page(ctx, "/metrics"))
+}
+
+// page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page,
 // or does not give it in time, or the page is longer than 4 MiB. A redirection is not followed.
-func (s *Server) Page(ctx context.Context, path string) []byte {
+func (s *Server) page(ctx context.Context, path string) []byte {
 	if s.spec.HTTP == "" {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/benchgraph/benchgraph/container/trial"
@@ -76,6 +77,14 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 // GrantsOf are what the container of a server asks for beyond what all have.
 func GrantsOf(spec *hclspec.Server) trial.Grants {
 	return trial.Grants{Ulimits: spec.Ulimits, Devices: spec.Devices, Caps: spec.Capabilities}
+}
+
+// LimitsOf are the limits of a server's container, a name and a number each: none of those that the file leaves to us.
+func LimitsOf(spec *hclspec.Server) (limits [][]string) {
+	if spec.ShmSize > 0 {
+		limits = append(limits, []string{"shm_size", strconv.FormatInt(spec.ShmSize, 10)})
+	}
+	return append(limits, GrantsOf(spec).List()...)
 }
 
 // waitReady polls until the server answers, its log says so, it dies, or time is up.

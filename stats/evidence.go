@@ -27,7 +27,7 @@ const (
 	CaveatRuns          = "runs"               // the blocks come from several applies
 	CaveatVoided        = "voided"             // blocks were voided and measured again
 	CaveatArtefact      = "artefact"           // the artefact differs between two runs
-	CaveatProtected     = "protected"          // protected files are the baseline's copies
+	CaveatProtected     = "protected"          // files that measure are the baseline's copies, or the candidate's own
 	CaveatMachine       = "machine"            // settings of the machine differ between blocks
 	CaveatReplica       = "replica"            // what another class of machine measured
 	CaveatOrder         = "order"              // the differences depend on when they were measured

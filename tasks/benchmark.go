@@ -132,19 +132,9 @@ func (b *builder) groupBenchmarks() {
 			byName[g.Name] = g
 			b.Groups = append(b.Groups, g)
 		}
-		g.Design = Together(g.Design, s.Design)
+		g.Design = group.Together(g.Design, s.Design)
 		g.Members = append(g.Members, m)
 	}
-}
-
-// Together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
-func Together(d, own hclspec.Design) hclspec.Design {
-	most, spread := max(d.BurnIn, own.BurnIn), d.Spread || own.Spread
-	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
-		d = own
-	}
-	d.BurnIn, d.Spread = most, spread
-	return d
 }
 
 // addGroup adds the blocks of a group and the benchmark nodes that gather from them. A member that cannot take part

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -163,7 +164,7 @@ func (p *Drawing) Told(g *Group) *group.Group {
 		gap := g.Absent[m.Name]
 		t.Members[i] = group.Member{
 			Name: m.Name, Baseline: m.Baseline, Bench: m.Bench, Absent: gap.Outcome, Why: gap.Why,
-			Methodology: p.methodology(m), Fixes: p.fixesOf(m), Caveats: p.copiesOf(m), Tries: p.triesAt(g, m),
+			Methodology: p.methodology(m), Fixes: p.fixesOf(m), Caveats: p.measuring(m), Tries: p.triesAt(g, m),
 		}
 		if c := p.candidates[m.Candidate]; c != nil {
 			t.Members[i].Patched = c.Patch != ""
@@ -211,14 +212,31 @@ func (p *Drawing) uncovered(c *hclspec.Compare, groups []*Group) []stats.Compari
 	return rows
 }
 
-// copiesOf says of a member that it was measured with files of the baseline.
-func (p *Drawing) copiesOf(m Member) []stats.Caveat {
-	patterns := p.copies[m.Candidate]
-	if len(patterns) == 0 {
+// measuring says which files measure a member: the baseline's copies, or its own.
+func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
+	add := func(text string) { list = append(list, stats.Caveat{Kind: stats.CaveatProtected, Text: text}) }
+	if patterns := p.copies[m.Candidate]; len(patterns) > 0 {
+		add("the files that match " + strings.Join(patterns, ", ") + " in the tree of " + m.Candidate +
+			" are those of the baseline")
+	}
+	if brings := p.brings(m); len(brings) > 0 {
+		add("the patch of " + m.Candidate + " changes " + strings.Join(brings, ", ") + ", which the measured command " +
+			"names: it brings with it what measures it")
+	}
+	return list
+}
+
+// brings are the files that a member's patch changes and its command names, where no protect says which files measure.
+func (p *Drawing) brings(m Member) []string {
+	c := p.candidates[m.Candidate]
+	if c == nil || c.Patch == "" || m.Baseline || slices.ContainsFunc(p.Spec.Sources, func(s hclspec.Source) bool {
+		return s.Candidate == c.Key && len(s.Protect) > 0
+	}) {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatProtected, Text: "the files that match " + strings.Join(patterns, ", ") +
-		" in the tree of " + m.Candidate + " are those of the baseline"}}
+	text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere
+	changed, _ := git.TouchedPaths(text)
+	return sample.Brings(m.Bench, changed, p.ownArtefact)
 }
 
 // fixesOf are the fixes that a member ran with, and that its artefacts were made with.

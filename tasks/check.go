@@ -75,7 +75,7 @@ func (l *lifecycle) checkApart(ctx context.Context) error {
 	if err := errors.Join(workdir.Renew(l.env), os.Rename(l.out, measured)); err != nil {
 		return err
 	}
-	own := &lifecycle{t: l.t, env: l.env, m: l.m, out: l.out, instead: true}
+	own := &lifecycle{t: l.t, env: l.env, m: l.m, out: l.out, instead: true, seeds: l.seeds}
 	dir, err := own.open(ctx)
 	if err == nil {
 		err = own.live(ctx, dir, own.measure)
@@ -120,6 +120,7 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 			return err
 		}
 	}
+	l.seed(sh)
 	return l.wrong(l.runCheck(ctx, server, sh))
 }
 

@@ -50,6 +50,9 @@ func (t *compareTask) Describe(d *cache.Description) {
 			if patterns := t.p.copies[m.Candidate]; len(patterns) > 0 {
 				d.Add("copies", patterns...)
 			}
+			if brings := t.p.brings(m); len(brings) > 0 {
+				d.Add("brings", brings...)
+			}
 			for _, f := range m.allFixes() {
 				d.Add("fix", f.Fix.Address.Name, f.Fix.Effect, f.Fix.Caveat, f.Recipe(hclspec.Address.String))
 			}

@@ -122,7 +122,7 @@ func (p *Drawing) declared(m Member) []methodology.Field {
 			}
 			return a.String()
 		}
-		add("check", fmt.Sprint(expandCommand(c.Command, name), " in ", c.Source, ": ", c.Same))
+		add("check", fmt.Sprint(sample.Expand(c.Command, name), " in ", c.Source, ": ", c.Same))
 	}
 	for _, r := range b.Metrics.Require {
 		add("require "+r.Metric, float(r.Value))

@@ -42,8 +42,11 @@ type lifecycle struct {
 	ran     []sample.Artefact    // what was proven to run
 	caches  []laidCache          // that the start was given
 	instead bool                 // the check takes the place of the measured command
+	seeds   *sample.Seeds        // of the block
+	runs    int                  // that had one so far
 
 	took     time.Duration     // by the measured command, in all passes
+	ready    time.Duration     // after which the server was
 	counters counters.Counters // what the server counted meanwhile
 }
 
@@ -59,7 +62,7 @@ func (l *lifecycle) run(ctx context.Context) error {
 	if ran == nil {
 		ran = l.checkApart(ctx)
 	}
-	if err := l.admit(ctx); err != nil {
+	if err := l.admit(ctx); err != nil && !workdir.LacksRoom(ran) { // which may have cut the output short
 		return l.sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(l.out)))
 	}
 	if ran != nil {
@@ -155,10 +158,12 @@ func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.S
 	if err := l.layCaches(own); err != nil {
 		return err
 	}
+	begun := time.Now()
 	server, err := own.Serve(ctx, l.m.Bench.Server, filepath.Join(l.out, serverFile))
 	if err != nil {
 		return err
 	}
+	l.ready = time.Since(begun)
 	if l.contained() {
 		l.progress("prove")
 		err = l.proven(server.Prove(ctx))
@@ -200,10 +205,10 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 			return err
 		}
 	}
-	before := counted(ctx, server)
+	before := server.Counted(ctx)
 	if l.instead {
 		err := l.check(ctx, server)
-		_ = counted(ctx, server) // as after each measured command
+		_ = server.Counted(ctx) // as after each measured command
 		return err
 	}
 	l.printed = map[string]hash.Hash{}
@@ -218,7 +223,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 		}
 	}
 	if len(before) > 0 {
-		l.counters = counted(ctx, server).Since(before)
+		l.counters = server.Counted(ctx).Since(before)
 	}
 	if l.apart() {
 		return nil
@@ -265,30 +270,20 @@ func (l *lifecycle) putAside(number int) error {
 	return os.Mkdir(filepath.Join(l.out, sample.OutDir), 0o755)
 }
 
-// counted are what a server counts of itself; none: it has no such page, or counts nothing that is known.
-func counted(ctx context.Context, server *shell.Server) counters.Counters {
-	if server == nil {
-		return nil
-	}
-	return counters.Read(server.Page(ctx, "/metrics"))
-}
-
 // client runs the measured command.
 func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.Writer) error {
 	b := l.m.Bench
+	l.seed(l.sh)
 	if server == nil {
 		return l.sh.Run(ctx, "run", b.Command, b.Timeout, stdout)
 	}
 	return server.Client(ctx, l.sh.Shell, b.Command, b.Timeout, stdout)
 }
 
-// silent says that a run left no output at all: then it is not the definition of the metric that is wrong.
-func (l *lifecycle) silent() bool {
-	if info, err := os.Stat(filepath.Join(l.out, sample.StdoutFile)); err != nil || info.Size() > 0 {
-		return false
-	}
-	files, err := os.ReadDir(filepath.Join(l.out, sample.OutDir))
-	return err == nil && len(files) == 0
+// seed gives the next run its seed. A server that runs by now does not see it.
+func (l *lifecycle) seed(sh *fix.Shell) {
+	sh.SetEnv(map[string]hclspec.Text{sample.SeedVariable: {{Literal: l.seeds.At(l.runs)}}})
+	l.runs++
 }
 
 func (l *lifecycle) tell(s metrics.Sample) {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/shell"
 )
 
 // methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
@@ -37,7 +39,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
 	neutral := p.sameFor(content)
 	add("benchmark", b.Address.Name)
-	add("command", expandCommand(b.Command, neutral))
+	add("command", sample.Expand(b.Command, neutral))
 	if b.Client != (hclspec.Address{}) {
 		add("client", content(b.Client))
 	}
@@ -51,9 +53,9 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 	}
 	addEnv("env ", b.Env)
 	if srv := b.Server; srv != nil {
-		add("server", expandCommand(srv.Command, neutral))
+		add("server", sample.Expand(srv.Command, neutral))
 		addEnv("server env ", srv.Env)
-		for _, l := range serverLimits(srv) {
+		for _, l := range shell.LimitsOf(srv) {
 			add("server "+l[0], l[1])
 		}
 	}
@@ -63,7 +65,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 	for _, c := range cachesAt(p.Spec, b.Caches) {
 		add("cache "+c.Path, "filled by a run that is not measured")
 	}
-	if fill := expandCommand(b.Fill, neutral); len(b.Caches) > 0 && fill != expandCommand(b.Command, neutral) {
+	if fill := sample.Expand(b.Fill, neutral); len(b.Caches) > 0 && fill != sample.Expand(b.Command, neutral) {
 		add("fill", fill)
 	}
 	if b.Image != (hclspec.Address{}) {
@@ -86,7 +88,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 		add("limits", fmt.Sprintf("%d cores", b.CPUs))
 	}
 	if c := b.Canary; c != nil {
-		add("canary", expandCommand(c.Command, neutral))
+		add("canary", sample.Expand(c.Command, neutral))
 	}
 	add("warmup", strconv.Itoa(b.Design.Warmup))
 	if n := b.Design.Passes(); n > 1 { // blocks of earlier versions, which knew none, do not say so
@@ -120,17 +122,6 @@ func (p *Drawing) sameFor(content func(hclspec.Address) string) func(hclspec.Add
 		}
 		return content(a)
 	}
-}
-
-func expandCommand(c hclspec.Command, refer func(hclspec.Address) string) string {
-	if c.Argv == nil {
-		return c.Shell.Expand(refer)
-	}
-	words := make([]string, len(c.Argv))
-	for i, w := range c.Argv {
-		words[i] = w.Expand(refer)
-	}
-	return strings.Join(words, " ")
 }
 
 // tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a signal or by a connection
@@ -27,11 +28,30 @@ type suspect struct {
 // or a port that another process took, is none. The baseline is no suspect: without it nothing is known of the others.
 func (t *trialTask) suspected(env *engine.Env, m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
+	if !ok && failure.NoRoom(err) { // by now it has given up its room
+		f, ok = diagnosis.NoRoom(m.Candidate, err), true
+	}
 	if ok && !m.Baseline && t.trusted().Baseline && f.Class.Retried() && diagnosis.Own(f) &&
 		ports.Free(env.Lease.Ports) {
 		return f
 	}
 	return nil
+}
+
+// evict removes what a candidate left that took most of the room of the block on the disk, and charges the candidate:
+// the others do not pay for it. It reports whether there was one.
+func (t *trialTask) evict(env *engine.Env, rec *sample.Record, room workdir.Room) bool {
+	name, f := room.Taken(sortedKeys(rec.Members), t.trusted().Name)
+	if f == nil || fs.RemoveTree(filepath.Join(env.Out, name)) != nil {
+		return false
+	}
+	own := rec.Members[name]
+	if f.Subject = own.Candidate; own.Failure == nil {
+		own.Failure = &f.Failure
+		rec.Members[name] = own
+		t.tellInvalid(env, Member{Candidate: own.Candidate, Bench: t.members[0].Bench}, f)
+	}
+	return true
 }
 
 // A suspect fails three times before that is its own failure, whatever its log says. The pause between its samples is
@@ -66,7 +86,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 		if err := fs.RemoveTree(filepath.Join(env.Out, s.member.Name)); err != nil {
 			return r, diagnosis.Charged(s.member.Candidate, err)
 		}
-		r, err = t.sample(ctx, env, s.member)
+		r, err = t.sample(ctx, env, s.member, &rec.Seeds)
 		switch {
 		case err == nil && r.Failure != nil:
 			return r, nil

@@ -120,7 +120,7 @@ func (t *trialTask) describeRun(d *cache.Description, m Member) {
 		t.refs.DescribeCommand(d, "server", s.Command)
 		t.refs.DescribeEnv(d, s.Env)
 		d.Add("ready", s.HTTP, s.Log, strconv.FormatBool(s.TCP))
-		for _, l := range serverLimits(s) {
+		for _, l := range shell.LimitsOf(s) {
 			d.Add("server limit", l...)
 		}
 	}
@@ -180,6 +180,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
 	}
 	var suspects []suspect
+	room := workdir.RoomIn(env.Out)
 	for _, name := range rec.Order {
 		m := t.members[slices.IndexFunc(t.members, func(m Member) bool { return m.Name == name })]
 		if rec.Members[name].Same {
@@ -192,7 +193,10 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		if err := c.before(ctx, name); err != nil {
 			return err
 		}
-		r, err := t.sample(ctx, env, m)
+		r, err := t.sample(ctx, env, m, &rec.Seeds)
+		for workdir.LacksRoom(err) && t.evict(env, rec, room) {
+			r, err = t.sample(ctx, env, m, &rec.Seeds)
+		}
 		if f := t.suspected(env, m, err); f != nil && ctx.Err() == nil {
 			suspects = append(suspects, suspect{m, r, f})
 			continue
@@ -200,7 +204,9 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		if err != nil {
 			return err
 		}
-		rec.Members[name] = r
+		if rec.Members[name] = r; room.Short() {
+			t.evict(env, rec, room)
+		}
 	}
 	if err := c.after(ctx); err != nil {
 		return err
@@ -216,15 +222,6 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		rec.Canary = &c.record
 	}
 	return t.agree(env, rec)
-}
-
-// serverLimits are the limits of a server's container, a name and a number each: none of those that the file leaves to
-// us.
-func serverLimits(s *hclspec.Server) (limits [][]string) {
-	if s.ShmSize > 0 {
-		limits = append(limits, []string{"shm_size", strconv.FormatInt(s.ShmSize, 10)})
-	}
-	return append(limits, shell.GrantsOf(s).List()...)
 }
 
 // order draws the order of the members. Of as many blocks in a row as there are members, each member is at each
@@ -270,7 +267,8 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 
 // sample runs one lifecycle of a member. A failure of its own is part of the record; one that may pass, or that a
 // registered fix would cure, is returned.
-func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (sample.Member, error) {
+func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds *sample.Seeds) (sample.Member,
+	error) {
 	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
 	env, end, err := workdir.Apart(env, m.Name)
 	if err != nil {
@@ -294,12 +292,12 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 		return text
 	})
 	fmt.Fprintf(env.Log, "== block %d: %s ==\n", t.block, m.Name)
-	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name)}
+	l := &lifecycle{t: t, env: env, m: m, out: filepath.Join(env.Out, m.Name), seeds: seeds}
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error {
 		return diagnosis.Charged(m.Candidate, l.run(ctx))
 	})
-	r.Duration = time.Since(r.Start)
-	r.Took, r.Counters, r.Artefacts = l.took, l.counters, append(r.Artefacts, l.ran...)
+	r.Duration, err = time.Since(r.Start), workdir.GiveUp(l.out, err)
+	r.Took, r.Ready, r.Counters, r.Artefacts = l.took, l.ready, l.counters, append(r.Artefacts, l.ran...)
 	var f *engine.Failure
 	switch {
 	case err == nil:
@@ -311,7 +309,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member) (samp
 	if _, fixable := fix.Wanted(f.Rule); fixable || f.Class.Retried() {
 		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
 	}
-	if !sample.ByReading(f.Rule) || l.silent() {
+	if !sample.ByReading(f.Rule) || sample.Silent(l.out) {
 		// else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
 		r.Failure = &f.Failure
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/stats"
-	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // Known is what a plan and the journal know, and what judging needs beside the file and the results of blocks. It is
@@ -278,7 +277,7 @@ func (j *judging) group(known *KnownGroup) (*group.Group, error) {
 		if i == 0 {
 			g.Design = bench.Design
 		}
-		g.Design = tasks.Together(g.Design, bench.Design)
+		g.Design = group.Together(g.Design, bench.Design)
 		g.Members = append(g.Members, group.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
 			Bench: bench, Absent: m.Absent, Why: m.Why,
 			Methodology: m.Methodology, Fixes: m.Fixes, Caveats: m.Caveats, Tries: m.Tries})

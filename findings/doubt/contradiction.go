@@ -109,9 +109,14 @@ func unlikeItsAmount(s *group.Standing, metric string, other *group.Standing) (b
 		s.Series[metric][b], s.Series[metric][b]/own[b], b)
 }
 
-// Unbelievable says why a rate cannot carry a verdict: one side's is far from the amount by the duration, and the other
-// side's is not as far; empty: it can.
+// Unbelievable says why a metric cannot carry a verdict: one side's rate is far from the amount by the duration, and
+// the other side's is not as far, or one side has far less text for each token; empty: it can.
 func Unbelievable(metric string, s, base *group.Standing) string {
+	own, theirs := textOfToken(s), textOfToken(base)
+	a, b := group.Mean(own), group.Mean(theirs)
+	if len(own) > 0 && len(theirs) > 0 && max(a, b) > mostTimes*min(a, b) {
+		return lessText(s, base, a, b) + ": the tokens that were counted are not the same work"
+	}
 	for _, sides := range [][2]*group.Standing{{s, base}, {base, s}} {
 		own, theirs := group.Mean(overAmount(sides[0], metric)), group.Mean(overAmount(sides[1], metric))
 		if own > 0 && theirs > 0 && max(own/theirs, theirs/own) > mostTimes &&

@@ -11,8 +11,44 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
+// A server may work out its answers while it starts, which is not measured, where it can foresee what it is asked. So a
+// start is long if it took readyTimes as long as that of the other side, and longer by a share of the time that the
+// command takes there: then half of the answers, say, can be had. The share is mostReady at most, since whoever has all
+// requests at once answers faster than a client asks, and leastReady at least, since the start of processes varies.
+const (
+	readyTimes            = 1.5
+	readyShare            = 0.5
+	leastReady, mostReady = 1.0, 30.0 // seconds
+)
+
 // hitsApart is how far the hit rates of two prefix caches may be from each other.
 const hitsApart = 0.01
+
+// Ready doubts a gain of a server that took far longer than the other one until it was ready.
+func Ready(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
+	own, theirs := ready(s), ready(base)
+	maps.DeleteFunc(own, func(block int, _ float64) bool { return theirs[block] == 0 })
+	maps.DeleteFunc(theirs, func(block int, _ float64) bool { return own[block] == 0 })
+	mine, other := group.Mean(own), group.Mean(theirs)
+	more := min(mostReady, max(leastReady, readyShare*group.Mean(took(base))))
+	if row.Outcome != stats.Win || len(own) < stats.FewestBlocks || mine < readyTimes*other || mine < other+more {
+		return nil
+	}
+	return []stats.Caveat{{Kind: stats.CaveatServer, Text: fmt.Sprintf("the server of %s was ready after %s on "+
+		"average, and that of %s after %s: if it foresees what it is asked, it may have worked out the answers by then",
+		s.Title(), seconds(mine), base.Title(), seconds(other))}}
+}
+
+// ready is how long the server took until it was ready, in seconds by block.
+func ready(s *group.Standing) map[int]float64 {
+	times := map[int]float64{}
+	for _, e := range s.Evidence {
+		if e.Ready > 0 {
+			times[e.Block] = e.Ready.Seconds()
+		}
+	}
+	return times
+}
 
 // Servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
 // the prompts on one side, or requests that a client reports and its server did not finish. A client may send requests

@@ -45,9 +45,15 @@ func Streams(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	}
 	own, theirs = group.Mean(textOfToken(s)), group.Mean(textOfToken(base))
 	if len(textOfToken(s)) > 0 && own < leastText*theirs {
-		add("a token of %s has %.3g characters of text, and one of %s %.3g", s.Title(), own, base.Title(), theirs)
+		add("%s", lessText(s, base, own, theirs))
 	}
 	return list
+}
+
+// lessText says how many characters each token of both sides has.
+func lessText(s, base *group.Standing, own, theirs float64) string {
+	return fmt.Sprintf("a token of %s has %.3g characters of text, and one of %s %.3g", s.Title(), own, base.Title(),
+		theirs)
 }
 
 // family is the part of a stream that a metric is about: ttft, tpot or itl; empty: none.

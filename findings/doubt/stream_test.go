@@ -65,11 +65,16 @@ func TestTokensWithoutText(t *testing.T) {
 	for _, tt := range []struct {
 		own, base float64
 		want      bool
-	}{{0, 2880, true}, {120, 2880, true}, {2700, 2880, false}, {2880, 0, false}} {
+		refused   bool // no verdict can rest on it
+	}{{0, 2880, true, true}, {120, 2880, true, true}, {1500, 2880, true, false}, {2700, 2880, false, false},
+		{2880, 0, false, true}, {0, 0, false, false}} {
 		own.Counts = map[string]map[int]float64{sample.Characters: {1: tt.own, 2: tt.own}}
 		base.Counts = map[string]map[int]float64{sample.Characters: {1: tt.base, 2: tt.base}}
 		if all := Streams(row, own, base); (len(all) > 0) != tt.want {
 			t.Errorf("%v: %+v", tt, all)
+		}
+		if why := Unbelievable("output_token_throughput", own, base); (why != "") != tt.refused {
+			t.Errorf("%v: %q", tt, why)
 		}
 	}
 	own.Counts = nil

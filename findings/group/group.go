@@ -47,3 +47,13 @@ type Fix struct {
 
 // Candidate is the name of the candidate that the member is.
 func (m *Member) Candidate() string { return m.Bench.Candidate }
+
+// Together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
+func Together(d, own hclspec.Design) hclspec.Design {
+	most, spread := max(d.BurnIn, own.BurnIn), d.Spread || own.Spread
+	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {
+		d = own
+	}
+	d.BurnIn, d.Spread = most, spread
+	return d
+}

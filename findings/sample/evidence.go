@@ -28,9 +28,10 @@ import (
 // artefacts.
 type Evidence struct {
 	Block     int                 `json:"block"`
-	Run       string              `json:"run,omitempty"`  // the apply that measured the block
-	Start     time.Time           `json:"start"`          // of the member's lifecycle
-	Took      time.Duration       `json:"took,omitempty"` // by the measured command; 0: an earlier version measured it
+	Run       string              `json:"run,omitempty"`   // the apply that measured the block
+	Start     time.Time           `json:"start"`           // of the member's lifecycle
+	Took      time.Duration       `json:"took,omitempty"`  // by the measured command; 0: an earlier version measured it
+	Ready     time.Duration       `json:"ready,omitempty"` // the server was, so long after its start; 0: not known
 	Rule      []methodology.Field `json:"rule,omitempty"`
 	Tries     []Try               `json:"tries,omitempty"`
 	Warnings  []metrics.Warning   `json:"warnings,omitempty"`
@@ -87,7 +88,7 @@ func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	own := r.Members[member]
 	e := Evidence{Block: r.Block, Run: r.Run, Start: own.Start, Took: own.Took, Rule: r.Rule, Tries: r.Tries,
 		Warnings: read.Warnings, Artefacts: own.Artefacts, Machine: r.Instance.Names(), Canary: r.Canary.Ahead(member),
-		Counts: read.Stated.Counts, Counters: own.Counters, Settings: own.named(read.Stated.Settings),
+		Counts: read.Stated.Counts, Counters: own.Counters, Ready: own.Ready, Settings: own.named(read.Stated.Settings),
 		Complaints: read.Stated.Complaints}
 	for _, s := range read.Samples {
 		if len(s.Over) > 0 {

@@ -31,11 +31,22 @@ const (
 // followed. Passes count from 1. The output of the last one lies where that of a single pass does.
 func PassDir(number int) string { return fmt.Sprintf("pass-%d", number) }
 
+// Silent says that a run left no output at all in the directory of its member: then it is not the definition of the
+// metric that is wrong.
+func Silent(dir string) bool {
+	if info, err := os.Stat(filepath.Join(dir, StdoutFile)); err != nil || info.Size() > 0 {
+		return false
+	}
+	files, err := os.ReadDir(filepath.Join(dir, OutDir))
+	return err == nil && len(files) == 0
+}
+
 // Record is what a block says of itself, beside the raw output of its members.
 type Record struct {
 	Block    int                 `json:"block"`
 	Seed     uint64              `json:"seed"`
-	Order    []string            `json:"order"` // members in the order in which they ran
+	Seeds    Seeds               `json:"seeds,omitempty"` // of the runs of each member, in turn
+	Order    []string            `json:"order"`           // members in the order in which they ran
 	Class    machine.Class       `json:"hardware_class"`
 	Instance machine.Instance    `json:"hardware_instance"`
 	Canary   *Canary             `json:"canary,omitempty"`
@@ -49,8 +60,9 @@ type Record struct {
 type Member struct {
 	Candidate string              `json:"candidate,omitempty"`
 	Start     time.Time           `json:"start"`
-	Duration  time.Duration       `json:"duration"`       // of the whole lifecycle
-	Took      time.Duration       `json:"took,omitempty"` // by the measured command alone
+	Duration  time.Duration       `json:"duration"`        // of the whole lifecycle
+	Took      time.Duration       `json:"took,omitempty"`  // by the measured command alone
+	Ready     time.Duration       `json:"ready,omitempty"` // its server was, so long after its start; 0: not known
 	Failure   *failure.Failure    `json:"failure,omitempty"`
 	Skipped   string              `json:"skipped,omitempty"` // why it was not run
 	Same      bool                `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
@@ -157,6 +169,15 @@ func Summary(record json.RawMessage) (lines [][2]string) {
 	}
 	if rec.Canary != nil {
 		lines = append(lines, [2]string{"canary", rec.Canary.String()})
+	}
+	var ready []string
+	for _, name := range slices.Sorted(maps.Keys(rec.Members)) {
+		if after := rec.Members[name].Ready; after > 0 {
+			ready = append(ready, fmt.Sprintf("%s after %.3g s", name, after.Seconds()))
+		}
+	}
+	if len(ready) > 0 {
+		lines = append(lines, [2]string{"ready", strings.Join(ready, ", ")})
 	}
 	return lines
 }

@@ -113,13 +113,17 @@ func read(parser metrics.Parser, file string, command hclspec.Command, dir strin
 
 // CommandLine is a command as text, for what its options say. References stand in it as a dollar sign.
 func CommandLine(c hclspec.Command) string {
-	plain := func(hclspec.Address) string { return "$" }
+	return Expand(c, func(hclspec.Address) string { return "$" })
+}
+
+// Expand is a command as text, with references as refer names them.
+func Expand(c hclspec.Command, refer func(hclspec.Address) string) string {
 	if c.Argv == nil {
-		return c.Shell.Expand(plain)
+		return c.Shell.Expand(refer)
 	}
 	words := make([]string, len(c.Argv))
 	for i, word := range c.Argv {
-		words[i] = word.Expand(plain)
+		words[i] = word.Expand(refer)
 	}
 	return strings.Join(words, " ")
 }

@@ -3,10 +3,35 @@ package fs
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// Free returns how many bytes of the disk on which a directory lies anybody may still take, and how many files may be
+// made there; 0: that is not known.
+func Free(dir string) (bytes, files int64) {
+	var f unix.Statfs_t
+	if err := unix.Statfs(dir, &f); err != nil {
+		return 0, 0
+	}
+	if files = int64(f.Ffree); f.Files == 0 { // as many as there is room for
+		files = math.MaxInt64 / 2
+	}
+	return int64(f.Bavail) * int64(f.Bsize), files
+}
+
+// Count returns how many files and directories lie below a directory, which counts as well, as far as they can be read.
+func Count(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(string, fs.DirEntry, error) error {
+		n++
+		return nil
+	})
+	return n
+}
 
 // Usage returns how many bytes of the disk the files below the directories take. A file with several names counts
 // once, and so does a directory that lies in one that is listed before it. Usage enters no other file system, and

@@ -9,8 +9,8 @@ import (
 // runtimeVars are set by benchgraph or the shell when a command runs.
 var runtimeVars = map[string]bool{
 	"OUT": true, "PORT": true, "CUDA_VISIBLE_DEVICES": true, "PATH": true, "HOME": true, "LANG": true,
-	"BENCHGRAPH_PROC": true, "PWD": true, "OLDPWD": true, "IFS": true, "PPID": true, "OPTARG": true, "OPTIND": true,
-	"PS1": true, "PS2": true, "PS4": true, "SHLVL": true, "_": true,
+	"BENCHGRAPH_PROC": true, "BENCHGRAPH_SEED": true, "PWD": true, "OLDPWD": true, "IFS": true, "PPID": true,
+	"OPTARG": true, "OPTIND": true, "PS1": true, "PS2": true, "PS4": true, "SHLVL": true, "_": true,
 }
 
 // variables are what is known of the variables of a text, by name.

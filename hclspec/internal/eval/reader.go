@@ -314,4 +314,4 @@ func (r Reader) EnvName(attr, name string) {
 }
 
 // Granted are the variables that benchgraph gives to commands, so that no block can.
-var Granted = []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC"}
+var Granted = []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC", "BENCHGRAPH_SEED"}

@@ -1,0 +1,86 @@
+package workdir
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/docker/go-units"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// Room is what the members of a block have of the disk, where nothing bounds what each may write.
+type Room struct {
+	dir          string // in which each member has a directory with what it left
+	bytes, files int64  // that were free at the beginning
+}
+
+// shortBelow is the share of the room below which what is left of it is too little to go on with.
+const shortBelow = 0.05
+
+// RoomIn is the room of those who leave something in a directory from now on.
+func RoomIn(dir string) Room {
+	bytes, files := fs.Free(dir)
+	return Room{dir, bytes, files}
+}
+
+// Short reports whether nearly nothing is left of the room that there was.
+func (r Room) Short() bool {
+	bytes, files := fs.Free(r.dir)
+	return float64(bytes) < shortBelow*float64(r.bytes) || float64(files) < shortBelow*float64(r.files)
+}
+
+// LacksRoom reports whether an error is that of a full disk, or what a command said of one.
+func LacksRoom(err error) bool {
+	f, ok := errors.AsType[*engine.Failure](err)
+	return failure.NoRoom(err) || ok && f.Rule == engine.DiskFull
+}
+
+// GiveUp removes what a member left whose error is that of a full disk: nothing of it counts, and the others need the
+// room. It returns the error.
+func GiveUp(dir string, err error) error {
+	if LacksRoom(err) {
+		err = errors.Join(err, fs.RemoveTree(dir))
+	}
+	return err
+}
+
+// Taken finds the member that has left more than half of all that members have left and that is free, in bytes or in
+// files, and more than twice as much as the trusted one. It returns the failure of that member; nil: there is none.
+func (r Room) Taken(members []string, trusted string) (who string, f *engine.Failure) {
+	bytes, files := fs.Free(r.dir)
+	who, text := r.most(members, trusted, bytes, func(dir string) int64 {
+		n, _ := fs.Usage(dir) // 0 of a member that has left nothing
+		return n
+	}, func(n int64) string { return units.BytesSize(float64(n)) })
+	if who == "" {
+		who, text = r.most(members, trusted, files, fs.Count, func(n int64) string {
+			return fmt.Sprintf("%d files", n)
+		})
+	}
+	if who == "" {
+		return "", nil
+	}
+	return who, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "disk_exceeded", Stage: "run",
+		Message: "what it left takes " + text + " that its block has of the disk",
+		Remedy:  "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
+}
+
+// most is Taken for one amount.
+func (r Room) most(members []string, trusted string, free int64, of func(dir string) int64, text func(int64) string) (
+	who, share string) {
+	held, all := map[string]int64{}, free
+	for _, m := range members {
+		held[m] = of(filepath.Join(r.dir, m))
+		all += held[m]
+	}
+	for _, m := range members {
+		if m != trusted && held[m] > all/2 && held[m]/2 > held[trusted] {
+			return m, text(held[m]) + " of the " + text(all)
+		}
+	}
+	return "", ""
+}
