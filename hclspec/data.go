@@ -17,7 +17,7 @@ func (d Data) Label() string {
 	return d.Name
 }
 
-// laid is one element of a data attribute, and the place of the attribute.
+// laid is one element of a data attribute that is to be one of the files that a block chooses, and its place.
 type laid struct {
 	Data
 	of Address // the node that has the attribute
@@ -26,6 +26,9 @@ type laid struct {
 
 // checkData finds the results that are laid out as one file although their outputs say that there are several.
 func (l *loader) checkData() {
+	if len(l.laid) == 0 {
+		return
+	}
 	outputs := map[Address][]string{}
 	for _, t := range l.spec.Tasks {
 		outputs[t.Address] = t.Outputs
@@ -34,9 +37,6 @@ func (l *loader) checkData() {
 		outputs[w.Address] = w.Outputs
 	}
 	for _, d := range l.laid {
-		if d.Tree {
-			continue
-		}
 		if files := project.FixedNames(outputs[d.Ref]); len(files) > 1 {
 			l.scope.Diags.Error(d.of.Key, d.at, "Not one file",
 				fmt.Sprintf("%s has several files, such as %s and %s. Write the name with a slash at its end to get "+

@@ -363,39 +363,35 @@ func (l *loader) decode() {
 func (l *loader) decodeAll(k kind, d *declaration, left int) {
 	instances, _ := l.instancesOf(d)
 	if d.address.Kind == "task" { // there may be many, and to move them is what it costs when a list grows
-		more := min(len(instances)*left, 1<<14)
-		l.spec.Tasks, l.laid = slices.Grow(l.spec.Tasks, more), slices.Grow(l.laid, more)
+		l.spec.Tasks = slices.Grow(l.spec.Tasks, min(len(instances)*left, 1<<14))
 	}
 	keyed := d.Attrs["for_each"] != nil
 	var names eval.Each
 	if keyed {
 		names = eachNames()
 	}
-	block := reader{Reader: l.scope.Reader(d.Block, d.Expressions("for_each"), names), l: l}
-	decode := func(i instance, each cty.Value) {
-		b, r := Block{Address: d.address, Range: d.Range}, block
+	block := l.scope.Reader(d.Block, d.Expressions("for_each"), names)
+	decode := func(i instance, r eval.Reader) {
+		b := Block{Address: d.address, Range: d.Range}
 		if keyed {
 			b.Address.Key, b.Address.Keyed = i.key, true
-			r = block.with(i.key, each)
 			if _, ok := l.candidates().byKey[i.key]; ok {
 				b.Candidate = i.key
 			}
 		}
-		r.owner = b.Address
-		l.decodeInstance(k, r, b)
+		l.decodeInstance(k, reader{Reader: r, l: l, owner: b.Address}, b)
 	}
 	if len(instances) == 0 {
 		real := l.spec
 		l.spec, l.shadow = &Spec{}, true
-		decode(instance{}, cty.DynamicVal)
+		decode(instance{}, block.With("", cty.DynamicVal))
 		l.spec, l.shadow = real, false
 		return
 	}
-	for _, i := range l.withFaulty(d, instances) {
-		if keyed {
-			decode(i, l.each(i))
-		} else {
-			decode(i, cty.NilVal)
+	for some := range slices.Chunk(l.withFaulty(d, instances), 1<<10) {
+		each := func(i int) (string, cty.Value) { return some[i].key, l.each(some[i]) }
+		for i, r := range block.Instances(len(some), each) {
+			decode(some[i], r)
 		}
 	}
 }

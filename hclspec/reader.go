@@ -247,7 +247,8 @@ func (r reader) data() []Data {
 			r.Fail(r.At("data"), "Not one file",
 				"%s is a tree of files. Write the name with a slash at its end: { %q = … }.", a, name+"/")
 		}
-		if !r.l.shadow {
+		of := r.l.byName[Address{Kind: a.Kind, Name: a.Name}]
+		if bare == name && !r.l.shadow && of != nil && of.Attrs["outputs"] != nil {
 			r.l.laid = append(r.l.laid, laid{out[len(out)-1], r.owner, r.At("data")})
 		}
 	}

@@ -64,7 +64,9 @@ func Graph(ctx context.Context, f *Facts, c Choice) (*engine.Graph, *Drawing, er
 	}
 	b := &builder{
 		Drawing: d,
-		nodes:   map[hclspec.Address]*engine.Node{},
+		nodes:   make(map[hclspec.Address]*engine.Node, len(f.Spec.Tasks)),
+		list:    make([]*engine.Node, 0, len(f.Spec.Tasks)),
+		links:   make([]link, 0, len(f.Spec.Tasks)),
 		stands:  map[string]*engine.Node{},
 		sources: map[hclspec.Address]*hclspec.Source{},
 		images:  map[hclspec.Address]*hclspec.Image{},

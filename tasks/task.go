@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/cores"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -108,12 +109,9 @@ func (f File) lay(env *engine.Env, root, dir string) error {
 	return nil
 }
 
-// addTasks adds the nodes of all task blocks. Their inputs are hashed together, on all cores.
+// addTasks adds the nodes of all task blocks. Their inputs are looked for and hashed together, on all cores.
 func (b *builder) addTasks(ctx context.Context) error {
-	inputs := make([][]string, len(b.Spec.Tasks))
-	for i := range b.Spec.Tasks {
-		inputs[i] = b.inputs(&b.Spec.Tasks[i])
-	}
+	inputs := b.inputs()
 	if err := b.hashInputs(ctx, inputs); err != nil {
 		return err
 	}
@@ -186,27 +184,55 @@ func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []st
 	return files, nil
 }
 
-// inputs are the files that a task declares and those that its command names: a script that a command runs is an input
-// although no pattern matches it.
-func (b *builder) inputs(s *hclspec.Task) []string {
-	names := map[string]bool{}
-	for _, name := range s.Inputs {
-		names[name] = true
+// inputs are, by task, the files that it declares and those that its command names: a script that a command runs is an
+// input although no pattern matches it.
+func (b *builder) inputs() [][]string {
+	const stride = 128
+	all, known := make([][]string, len(b.Spec.Tasks)), b.Seen.Words
+	looked := make([]map[string]bool, len(all)/stride+1)
+	cores.Share(len(all), stride, func(from, to int) {
+		words := map[string]bool{} // that are not known yet
+		for i := from; i < to; i++ {
+			all[i] = inputsOf(&b.Spec.Tasks[i], func(name string) bool {
+				is, ok := known[name]
+				if !ok {
+					is, ok = words[name]
+				}
+				if !ok {
+					info, err := os.Lstat(filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
+					is = err == nil && info.Mode().IsRegular()
+					words[name] = is
+				}
+				return is
+			})
+		}
+		looked[from/stride] = words
+	})
+	for _, words := range looked {
+		maps.Copy(known, words) // the answers are kept: many commands share words
 	}
-	texts := slices.Concat(s.Command.Argv, []hclspec.Text{s.Command.Shell})
+	return all
+}
+
+// inputsOf are the sorted inputs of a task, for which isFile says what is a file of the project.
+func inputsOf(s *hclspec.Task, isFile func(name string) bool) []string {
+	names := slices.Clone(s.Inputs)
+	texts := append(slices.Clip(s.Command.Argv), s.Command.Shell)
 	for _, t := range texts {
 		for _, part := range t {
 			for word := range shell.Words(part.Literal) {
 				if strings.Contains(word, "$") {
 					continue // what a variable leads to is not known, and is no file of the project
 				}
-				if name := path.Clean(word); filepath.IsLocal(name) && !names[name] && b.isFile(name) {
-					names[name] = true
+				name := path.Clean(word)
+				if filepath.IsLocal(name) && !slices.Contains(s.Inputs, name) && isFile(name) {
+					names = append(names, name)
 				}
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // inputFile is an input as it was when this project was first planned: a command that changes its own inputs would
@@ -222,17 +248,6 @@ func (b *builder) inputFile(ctx context.Context, name string) (File, error) {
 	f := File{name, h}
 	b.Seen.Known[name] = f
 	return f, nil
-}
-
-// isFile says whether the project has a regular file of that name. The answer is kept: many commands share words.
-func (b *builder) isFile(name string) bool {
-	known, ok := b.Seen.Words[name]
-	if !ok {
-		info, err := os.Lstat(filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
-		known = err == nil && info.Mode().IsRegular()
-		b.Seen.Words[name] = known
-	}
-	return known
 }
 
 // FilesOf are the files of the project that a node reads, each as it was when the first graph was made.

@@ -57,16 +57,16 @@ func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close f
 	}, close
 }
 
-// write makes a file hold the memo, whole or not at all.
+// write makes a file hold the memo. Nobody waits for the disk: checksums tell what a loss of power has left.
 func (m *memo) write(path string) error {
 	if m.blocks != nil {
 		m.identity = crc32.Checksum(m.blocks, table)
-		if err := fs.Replace(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity),
+		if err := fs.ReplaceSoon(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity),
 			m.blocks); err != nil {
 			return err
 		}
 	}
-	return fs.Replace(path, m.encode())
+	return fs.ReplaceSoon(path, m.encode())
 }
 
 func (m *memo) encode() []byte {

@@ -74,7 +74,8 @@ func (p *Planned) pinned() bool {
 
 // world is all that the plan as a whole depends on; false when something of it has changed since it was looked at.
 func (p *Planned) world(ctx context.Context) ([]thing, bool) {
-	w := &worldly{Facts: p.Facts, ctx: ctx, seen: map[string]bool{}}
+	most := len(p.Spec.Reads.Content) + len(p.Spec.Reads.Regular) + len(p.Seen.Words)
+	w := &worldly{Facts: p.Facts, ctx: ctx, things: make([]thing, 0, most), seen: make(map[string]bool, most)}
 	for name, sum := range p.Spec.Reads.Content {
 		w.content(name, hex.EncodeToString(sum[:]))
 	}

@@ -50,11 +50,12 @@ func (r Resolution) String() string {
 func (s *Stored) Resolutions(ctx context.Context) (list []Resolution, err error) {
 	due, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
 	for i := range s.Plan.Steps {
-		step := &s.Plan.Steps[i]
-		switch a, err := hclspec.ParseAddress(step.Node.Address); {
-		case err != nil:
-		case step.Node.Kind == "trial" && step.Action == engine.Run && due[a.Name] == nil:
-			due[a.Name] = step.Node
+		switch step := &s.Plan.Steps[i]; {
+		case step.Node.Kind == "trial" && step.Action == engine.Run:
+			a, err := hclspec.ParseAddress(step.Node.Address)
+			if err == nil && due[a.Name] == nil {
+				due[a.Name] = step.Node
+			}
 		case step.Node.Kind == "compare":
 			compares = append(compares, step.Node.Address)
 		}

@@ -8,7 +8,13 @@ import (
 )
 
 // Replace writes a file that holds the parts, one after the other. See Draft.
-func Replace(path string, parts ...[]byte) error {
+func Replace(path string, parts ...[]byte) error { return replace(path, true, parts) }
+
+// ReplaceSoon is Replace for a file whose reader recognises a damaged one and does without it: nobody waits for the
+// disk, and a loss of power may leave anything in the file.
+func ReplaceSoon(path string, parts ...[]byte) error { return replace(path, false, parts) }
+
+func replace(path string, durably bool, parts [][]byte) error {
 	d, err := Begin(path)
 	if err != nil {
 		return err
@@ -19,7 +25,7 @@ func Replace(path string, parts ...[]byte) error {
 			return err
 		}
 	}
-	return d.Publish()
+	return d.publish(durably)
 }
 
 // Draft is a temporary file that is to become the file of a path. A reader of the path finds the old content or the new
@@ -74,7 +80,9 @@ func target(path string) (file string, special *os.File, err error) {
 
 // Publish gives the path the content of the draft, durably and, as a file, with the mode 0644. After an error a regular
 // file has its old content.
-func (d *Draft) Publish() error {
+func (d *Draft) Publish() error { return d.publish(true) }
+
+func (d *Draft) publish(durably bool) error {
 	if d.special != nil {
 		_, err := d.Seek(0, io.SeekStart)
 		if err == nil {
@@ -82,10 +90,14 @@ func (d *Draft) Publish() error {
 		}
 		return err
 	}
-	if err := errors.Join(d.Chmod(0o644), d.Sync(), d.Close()); err != nil {
+	err := d.Chmod(0o644)
+	if durably {
+		err = errors.Join(err, d.Sync())
+	}
+	if err := errors.Join(err, d.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(d.Name(), d.path); err != nil {
+	if err := os.Rename(d.Name(), d.path); err != nil || !durably {
 		return err
 	}
 	return Sync(filepath.Dir(d.path))

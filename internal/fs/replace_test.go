@@ -22,7 +22,11 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 		part := bytes.Repeat([]byte{byte('a' + i)}, 10_000)
 		writers.Go(func() {
 			for range 20 {
-				if err := fs.Replace(path, part, part); err != nil {
+				replace := fs.Replace
+				if i%2 == 1 {
+					replace = fs.ReplaceSoon
+				}
+				if err := replace(path, part, part); err != nil {
 					t.Error(err)
 				}
 			}

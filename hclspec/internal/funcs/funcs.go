@@ -42,6 +42,12 @@ func Add(table map[string]function.Function, name string, f function.Function) {
 	table[name] = callable(name, f, false)
 }
 
+// Pure says whether a function looks at nothing but its arguments.
+func Pure(name string) bool {
+	_, ok := common()[name]
+	return ok
+}
+
 // common are the functions that are the same for every project.
 var common = sync.OnceValue(func() map[string]function.Function {
 	table := map[string]function.Function{

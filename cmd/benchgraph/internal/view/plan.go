@@ -79,7 +79,7 @@ type Planned struct {
 
 // PlanOutline is what a plan says; verbose, with the sources that were passed over.
 func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
-	o := Outline{Sum: Sum(p, f), Critical: critical(f, p)}
+	o := Outline{Sum: Sum(p, f), Critical: critical(f, p), Nodes: slices.Grow([]Planned(nil), len(p.Steps))}
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		o.Nodes = append(o.Nodes, Planned{Address: st.Node.Address, Action: st.Action, Key: st.Key,

@@ -1,0 +1,44 @@
+package hclspec_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/benchgraph/benchgraph/hclspec"
+)
+
+// TestInstancesAreEvaluatedAtOnce has instances that call what looks at files beside what is evaluated on all cores:
+// with -race, two goroutines that look are an error. Mistakes are told as if instances were read one after the other.
+func TestInstancesAreEvaluatedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 300 {
+		write(t, filepath.Join(dir, fmt.Sprint(i)), fmt.Sprint("text of ", i))
+	}
+	read := func(command string) (*hclspec.Spec, string) {
+		write(t, filepath.Join(dir, "benchmarks.hcl"), `
+task "read" {
+  for_each = toset([for i in range(300) : tostring(i)])
+  env      = { TEXT = file(each.key) }
+  command  = `+command+`
+}
+`)
+		spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir})
+		return spec, told(t, files, diags)
+	}
+	spec, said := read(`"echo ${each.key}"`)
+	if spec == nil || len(spec.Tasks) != 300 {
+		t.Fatal(said)
+	}
+	for _, s := range spec.Tasks {
+		want := fmt.Sprintf("echo %s, text of %s", s.Address.Key, s.Address.Key)
+		if got := s.Command.Shell[0].Literal + ", " + s.Env["TEXT"][0].Literal; got != want {
+			t.Errorf("%s: %q", s.Address, got)
+		}
+	}
+	if spec, said = read(`tonumber(each.key) % 100 == 7 ? "${1 / 0}" : "true"`); spec != nil ||
+		strings.Count(said, "Error") != 1 || !strings.Contains(said, `(for each.key = "107" and 2 more)`) {
+		t.Error(said)
+	}
+}

@@ -1,0 +1,58 @@
+package eval
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+	"github.com/benchgraph/benchgraph/internal/cores"
+)
+
+// Instances are the readers of n instances, each with its key and value of each, which are asked for at once. What the
+// attributes say is evaluated on all cores, as far as that looks at nothing but values.
+func (r Reader) Instances(n int, of func(i int) (key string, each cty.Value)) []Reader {
+	var pure []*hcl.Attribute
+	for _, attr := range r.Block.Attrs {
+		if !r.Bad[attr.Expr] && attr.Name != "for_each" && isPure(attr.Expr) {
+			pure = append(pure, attr)
+		}
+	}
+	readers := make([]Reader, n)
+	cores.Share(n, 16, func(from, to int) {
+		for i := from; i < to; i++ {
+			key, each := of(i)
+			readers[i] = r.With(key, each)
+			readers[i].ahead(pure)
+		}
+	})
+	r.Scope.checkpoint() // an evaluation that was stopped leaves readers out
+	return readers
+}
+
+// ahead evaluates attributes before they are read. What has a mistake is evaluated again when it is read: mistakes are
+// told by one goroutine, in the order of the instances.
+func (r Reader) ahead(attrs []*hcl.Attribute) {
+	*r.values = make([]evaluated, 0, len(r.Block.Attrs))
+	for _, attr := range attrs {
+		r.Scope.evaluating(attr.Expr, r.Instance)
+		if v, diags := attr.Expr.Value(r.Ctx); len(diags) == 0 {
+			r.Scope.weigh(v)
+			*r.values = append(*r.values, evaluated{attr, v})
+		}
+	}
+}
+
+// isPure says whether an expression calls no function that looks at files or histories, which one goroutine does.
+func isPure(expr hcl.Expression) bool {
+	native, pure := expr.(hclsyntax.Expression)
+	if pure {
+		// The callback returns no diagnostics, so neither does VisitAll.
+		_ = hclsyntax.VisitAll(native, func(node hclsyntax.Node) hcl.Diagnostics {
+			call, ok := node.(*hclsyntax.FunctionCallExpr)
+			pure = pure && (!ok || funcs.Pure(call.Name))
+			return nil
+		})
+	}
+	return pure
+}
