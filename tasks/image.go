@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/input"
 )
@@ -152,4 +153,41 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 		}
 	}
 	return unknown, nil
+}
+
+// shareImages finds out which images are used together and what they are made from. What can never fit is blocked,
+// with all that uses it.
+func (b *builder) shareImages(ctx context.Context) {
+	if len(b.Spec.Images) == 0 {
+		return
+	}
+	parts := map[string][]room.Part{}
+	for i := range b.Spec.Images {
+		s := &b.Spec.Images[i]
+		parts[s.Address.String()] = b.partsOf(s)
+	}
+	b.Parts, b.Spans = parts, room.Spans(b.list)
+	for _, n := range b.list {
+		if images := room.Used(n); len(images) > 0 {
+			alsoLacks(n, func() string { return b.Room.TooSmall(ctx, images) })
+		}
+	}
+}
+
+// partsOf is all that an image is made from.
+func (b *builder) partsOf(s *hclspec.Image) []room.Part {
+	parts := []room.Part{b.Room.Own(s.Address.String())}
+	if base := b.images[s.Base]; base != nil {
+		parts = append(parts, b.partsOf(base)...)
+	}
+	if t, ok := b.nodes[s.Address].Task.(*image.Task); ok {
+		bases := t.Bases
+		if t.From.Digest != "" {
+			bases = append(slices.Clip(bases), t.From)
+		}
+		for _, base := range bases {
+			parts = append(parts, b.Room.Base(base.Ref(), base.Size))
+		}
+	}
+	return parts
 }

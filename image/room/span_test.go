@@ -1,4 +1,4 @@
-package tasks
+package room
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func TestSpansAreTheImagesUsedTogether(t *testing.T) {
 		"task.plain: wheel.w",
 		"compare.all: trial.1 trial.2",
 	)
-	sets := spansOf(nodes)
+	sets := Spans(nodes)
 	want := map[string]string{
 		"image.base":   "image.a, image.b, image.base | image.base, image.c",
 		"image.a":      "image.a, image.b, image.base",
@@ -115,7 +115,7 @@ func BenchmarkSpansOf(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if len(spansOf(nodes)) != 1000 {
+		if len(Spans(nodes)) != 1000 {
 			b.Fatal("wrong")
 		}
 	}

@@ -1,22 +1,18 @@
-package tasks
+package room
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/image"
-	"github.com/benchgraph/benchgraph/image/room"
 )
 
-// spansOf gives all nodes that use images the spans under which they run, and returns the addresses of each span's
+// Spans gives all nodes that use images the spans under which they run, and returns the addresses of each span's
 // images. A span is a set of images that something uses together, with those that they are made from. What uses fewer
 // of them shares it: once it is held, they are there. An image is made under any span that holds it.
-func spansOf(nodes []*engine.Node) map[*engine.Span][]string {
+func Spans(nodes []*engine.Node) map[*engine.Span][]string {
 	users := map[string][]*engine.Node{} // by the set of images that they use
 	var last []*engine.Node              // images that the node before needs, and
 	var key string                       // its set
@@ -76,6 +72,19 @@ func imagesAmong(nodes []*engine.Node) []*engine.Node {
 	return images
 }
 
+// Used are the addresses of the images that a node uses, itself included if it is one, with those that they are made
+// from, in order.
+func Used(n *engine.Node) []string {
+	images := imagesAmong(n.Needs)
+	if n.Kind == "image" {
+		images = []*engine.Node{n}
+	}
+	if len(images) == 0 {
+		return nil
+	}
+	return strings.Split(setOf(images), "\n")
+}
+
 // setOf names a set of images, with those that they are made from, by their addresses in order.
 func setOf(images []*engine.Node) string {
 	var names []string
@@ -101,46 +110,4 @@ func holds(set, images []string) bool {
 		}
 	}
 	return true
-}
-
-// shareImages finds out which images are used together and what they are made from. What can never fit is blocked,
-// with all that uses it.
-func (b *builder) shareImages(ctx context.Context) {
-	if len(b.Spec.Images) == 0 {
-		return
-	}
-	parts := map[string][]room.Part{}
-	for i := range b.Spec.Images {
-		s := &b.Spec.Images[i]
-		parts[s.Address.String()] = b.partsOf(s)
-	}
-	b.Parts, b.Spans = parts, spansOf(b.list)
-	for _, n := range b.list {
-		images := imagesAmong(n.Needs)
-		if n.Kind == "image" {
-			images = []*engine.Node{n}
-		}
-		if len(images) == 0 {
-			continue
-		}
-		alsoLacks(n, func() string { return b.Room.TooSmall(ctx, strings.Split(setOf(images), "\n")) })
-	}
-}
-
-// partsOf is all that an image is made from.
-func (b *builder) partsOf(s *hclspec.Image) []room.Part {
-	parts := []room.Part{b.Room.Own(s.Address.String())}
-	if base := b.images[s.Base]; base != nil {
-		parts = append(parts, b.partsOf(base)...)
-	}
-	if t, ok := b.nodes[s.Address].Task.(*image.Task); ok {
-		bases := t.Bases
-		if t.From.Digest != "" {
-			bases = append(slices.Clip(bases), t.From)
-		}
-		for _, base := range bases {
-			parts = append(parts, b.Room.Base(base.Ref(), base.Size))
-		}
-	}
-	return parts
 }
