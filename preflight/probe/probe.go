@@ -1,4 +1,5 @@
-package preflight
+// Package probe answers the probe of a known issue from the files of a revision, where it only looks at files.
+package probe
 
 import (
 	"path"
@@ -6,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/sh"
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// probe tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||. Known is
-// false for every other probe, and where a file cannot be read.
-func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
+// Passes tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||; in an
+// image, it finds the tree only by $SRC. Known is false for every other probe, and where a file cannot be read.
+func Passes(t program.Text, image bool, tree revision.Tree, f *revision.Files) (passes, known bool) {
 	if tree.IsZero() {
 		return false, false
 	}
-	t := is.Probe
 	list := sh.ParseArgv(t.Argv, nil)
 	if t.Argv == nil {
 		var ok bool
@@ -29,7 +31,7 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 			len(s.Writes) > 1 {
 			return false, false
 		}
-		if is.Image && s.Dir == "" {
+		if image && s.Dir == "" {
 			s.Dir = "/" // only what is named by $SRC is the tree's
 		}
 		before := ""
@@ -45,7 +47,7 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 		if before == ";" && !passes {
 			return false, true // sh -e ended there
 		}
-		if passes, known = c.look(&s, tree); !known {
+		if passes, known = look(&s, tree, f); !known {
 			return false, false
 		}
 		if passes = passes != s.Not; s.Not && !passes && !final {
@@ -56,7 +58,7 @@ func (c *checker) probe(is *Issue, tree Tree) (passes, known bool) {
 }
 
 // look tells how one grep or test ends.
-func (c *checker) look(s *sh.Command, tree Tree) (passes, known bool) {
+func look(s *sh.Command, tree revision.Tree, f *revision.Files) (passes, known bool) {
 	args := make([]string, 0, len(s.Words))
 	for _, w := range s.Words[1:] {
 		if w.Partial {
@@ -71,14 +73,14 @@ func (c *checker) look(s *sh.Command, tree Tree) (passes, known bool) {
 		if len(args) != 1 {
 			return false, false
 		}
-		p := program{Command: *s}
-		name, ok := p.resolve(args[0])
-		st, _ := c.files.stat(tree, name)
-		return true, ok && st == isDir
+		p := program.Program{Command: *s}
+		name, ok := p.Resolve(args[0])
+		st, _ := f.Stat(tree, name)
+		return true, ok && st == revision.IsDir
 	case "false":
 		return false, true
 	case "grep", "egrep", "fgrep":
-		return c.grep(s, args, tree)
+		return grep(s, args, tree, f)
 	case "test", "[":
 		if n := len(args); n > 0 && args[n-1] == "]" {
 			args = args[:n-1]
@@ -90,13 +92,14 @@ func (c *checker) look(s *sh.Command, tree Tree) (passes, known bool) {
 		if len(args) != 2 {
 			return false, false
 		}
-		p := program{Command: *s}
-		name, ok := p.resolve(args[1])
-		st, _ := c.files.stat(tree, name)
-		if !ok || st == unknown {
+		p := program.Program{Command: *s}
+		name, ok := p.Resolve(args[1])
+		st, _ := f.Stat(tree, name)
+		if !ok || st == revision.Unknown {
 			return false, false
 		}
-		is := map[string]bool{"-e": st != absent, "-f": st == isFile, "-d": st == isDir, "-s": st == isFile}
+		is := map[string]bool{"-e": st != revision.Absent, "-f": st == revision.IsFile, "-d": st == revision.IsDir,
+			"-s": st == revision.IsFile}
 		result, understood := is[args[0]]
 		return result != not, understood
 	}
@@ -104,7 +107,7 @@ func (c *checker) look(s *sh.Command, tree Tree) (passes, known bool) {
 }
 
 // grep tells whether a pattern is in files of a tree.
-func (c *checker) grep(s *sh.Command, args []string, tree Tree) (passes, known bool) {
+func grep(s *sh.Command, args []string, tree revision.Tree, f *revision.Files) (passes, known bool) {
 	fixed, fold, wordwise, extended, pattern, given := path.Base(s.Words[0].Text) == "fgrep", false, false,
 		path.Base(s.Words[0].Text) == "egrep", "", false
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
@@ -158,14 +161,14 @@ func (c *checker) grep(s *sh.Command, args []string, tree Tree) (passes, known b
 	}
 	missing := false
 	for _, name := range args {
-		p := program{Command: *s}
-		at, ok := p.resolve(name)
-		content, _, read := c.files.read(tree, at)
-		st, _ := c.files.stat(tree, at)
+		p := program.Program{Command: *s}
+		at, ok := p.Resolve(name)
+		content, _, read := f.Read(tree, at)
+		st, _ := f.Stat(tree, at)
 		switch {
-		case !ok || st == unknown || st == isDir || st == isFile && !read:
+		case !ok || st == revision.Unknown || st == revision.IsDir || st == revision.IsFile && !read:
 			return false, false
-		case st == absent:
+		case st == revision.Absent:
 			missing = true
 		case re.Match(content):
 			return true, !missing

@@ -1,61 +1,78 @@
-package preflight
+package python
 
 import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// argParser is what is known of the options of a program.
-type argParser struct {
-	options   []option
-	flexible  bool   // hyphens and underscores are the same
-	tolerates bool   // unknown arguments are no error
-	unread    string // why it may know more than the options; empty: it was read as a whole
+// Parser is what is known of the options of a program.
+type Parser struct {
+	Options   []Option
+	Flexible  bool   // hyphens and underscores are the same
+	Tolerates bool   // unknown arguments are no error
+	Unread    string // why it may know more than the options; empty: it was read as a whole
 	single    bool   // one parser is made, so that what is required is required
-	file      string // where it begins
-	program   *module
+	Program   *Module
 }
 
-// source is a file of a tree.
-type source struct {
-	tree Tree
-	path string
+// File is a file of a tree.
+type File struct {
+	Tree revision.Tree
+	Path string
+}
+
+// Reader reads the Python files of revisions, each once.
+type Reader struct {
+	files   *revision.Files
+	modules map[string]*Module // by ID of the file
+}
+
+func NewReader(f *revision.Files) *Reader { return &Reader{f, map[string]*Module{}} }
+
+// Module is a Python file, scanned; nil when there is none or it is not known.
+func (f *Reader) Module(t revision.Tree, name string) *Module {
+	content, id, ok := f.files.Read(t, name)
+	if !ok {
+		return nil
+	}
+	m := f.modules[id]
+	if m == nil {
+		m = scan(string(content))
+		f.modules[id] = m
+	}
+	return m
 }
 
 // resolver gathers the options of a program from its file and from all that its parser is handed to.
 type resolver struct {
-	f      *files
-	engine Tree // where packages are installed from
-	script source
-	out    *argParser
+	f      *Reader
+	engine revision.Tree // where packages are installed from
+	script File
+	out    *Parser
 	seen   map[string]bool
 }
 
 const mostHandovers = 200
 
-// parserOf reads the parser of a program that begins in a file. Names limit it to some functions and classes of the
-// file.
-func (f *files) parserOf(at source, engine Tree, names ...string) *argParser {
-	r := &resolver{f: f, engine: engine, script: at, out: &argParser{file: at.path}, seen: map[string]bool{}}
-	m := f.module(at.tree, at.path)
+// Parser reads the parser of a program that begins in a file.
+func (f *Reader) Parser(at File, engine revision.Tree) *Parser {
+	r := &resolver{f: f, engine: engine, script: at, out: &Parser{}, seen: map[string]bool{}}
+	m := f.Module(at.Tree, at.Path)
 	if m == nil {
-		r.out.unread = at.path + " cannot be read"
+		r.out.Unread = at.Path + " cannot be read"
 		return r.out
 	}
-	r.out.program, r.out.single = m, m.parsers == 1
-	if len(names) == 0 {
-		r.take(m, at, "")
-	}
-	for _, name := range names {
-		r.take(m, at, name)
-	}
+	r.out.Program, r.out.single = m, m.parsers == 1
+	r.take(m, at, "")
 	return r.out
 }
 
 // take takes over what a function, a class or (with the empty name) a whole file does with its parser.
-func (r *resolver) take(m *module, at source, name string) {
-	id := at.tree.Rev + ":" + at.path + ":" + name
+func (r *resolver) take(m *Module, at File, name string) {
+	id := at.Tree.Rev + ":" + at.Path + ":" + name
 	if r.seen[id] {
 		return
 	}
@@ -64,16 +81,16 @@ func (r *resolver) take(m *module, at source, name string) {
 		return
 	}
 	r.seen[id] = true
-	if at.tree.touches(at.path) {
-		r.miss(at.path + " is changed by the patch")
+	if at.Tree.Touches(at.Path) {
+		r.miss(at.Path + " is changed by the patch")
 	}
 	if m.opaque != "" && name == "" {
 		r.miss(m.opaque)
 	}
 	if name == "" || at == r.script {
-		r.out.tolerates = r.out.tolerates || m.tolerates
+		r.out.Tolerates = r.out.Tolerates || m.tolerates
 	}
-	r.out.flexible = r.out.flexible || m.flexible
+	r.out.Flexible = r.out.Flexible || m.flexible
 	within := func(i int) bool {
 		n := m.regions[i].name
 		return name == "" || n == name || strings.HasPrefix(n, name+".")
@@ -82,14 +99,14 @@ func (r *resolver) take(m *module, at source, name string) {
 		if !within(o.region) {
 			continue
 		}
-		if o.dynamic || len(o.names) == 0 && !o.splat {
+		if o.dynamic || len(o.Names) == 0 && !o.splat {
 			r.fields(m, m.regions[o.region].name)
-			r.miss(at.path + " makes options whose names are not literal")
+			r.miss(at.Path + " makes options whose names are not literal")
 		}
 		if name != "" || at != r.script {
-			o.must = false
+			o.required = false
 		}
-		r.out.options = append(r.out.options, o)
+		r.out.Options = append(r.out.Options, o)
 	}
 	for _, p := range m.passes {
 		if within(p.region) {
@@ -99,22 +116,22 @@ func (r *resolver) take(m *module, at source, name string) {
 }
 
 func (r *resolver) miss(why string) {
-	if r.out.unread == "" {
-		r.out.unread = why
+	if r.out.Unread == "" {
+		r.out.Unread = why
 	}
 }
 
 // fields adds the annotated names of the class around a method: options are often made from them.
-func (r *resolver) fields(m *module, method string) {
+func (r *resolver) fields(m *Module, method string) {
 	class, _, _ := strings.Cut(method, ".")
 	for _, name := range m.fields[class] {
-		r.out.options = append(r.out.options, option{names: []string{"--" + strings.ReplaceAll(name, "_", "-")},
+		r.out.Options = append(r.out.Options, Option{Names: []string{"--" + strings.ReplaceAll(name, "_", "-")},
 			splat: true})
 	}
 }
 
 // handOver follows a parser into the function that it is given to.
-func (r *resolver) handOver(m *module, at source, from string, callee []string) {
+func (r *resolver) handOver(m *Module, at File, from string, callee []string) {
 	name := strings.Join(callee, ".")
 	switch first := callee[0]; {
 	case len(callee) == 1 && m.has(first):
@@ -124,11 +141,11 @@ func (r *resolver) handOver(m *module, at source, from string, callee []string) 
 	case first == "self" || first == "cls":
 		class, _, _ := strings.Cut(from, ".")
 		if len(callee) != 2 || !r.method(m, at, class, callee[1], 0) {
-			r.miss(name + " is not found in " + at.path)
+			r.miss(name + " is not found in " + at.Path)
 		}
 	case len(callee) == 2 && m.has(first):
 		if !r.method(m, at, first, callee[1], 0) {
-			r.miss(name + " is not found in " + at.path)
+			r.miss(name + " is not found in " + at.Path)
 		}
 	case first == "":
 		r.miss("its parser is handed to something without a name")
@@ -137,12 +154,12 @@ func (r *resolver) handOver(m *module, at source, from string, callee []string) 
 	}
 }
 
-func (m *module) has(name string) bool {
+func (m *Module) has(name string) bool {
 	return slices.ContainsFunc(m.regions[1:], func(r region) bool { return r.name == name })
 }
 
 // method takes a method of a class, or of one that it extends.
-func (r *resolver) method(m *module, at source, class, method string, depth int) bool {
+func (r *resolver) method(m *Module, at File, class, method string, depth int) bool {
 	if m.has(class + "." + method) {
 		r.take(m, at, class+"."+method)
 		return true
@@ -165,10 +182,10 @@ func (r *resolver) method(m *module, at source, class, method string, depth int)
 }
 
 // follow applies the effect that an imported name has on a parser.
-func (r *resolver) follow(m *module, at source, name, method string) {
+func (r *resolver) follow(m *Module, at File, name, method string) {
 	all := m.imports[name]
 	if len(all) == 0 {
-		r.miss(name + " is not found in " + at.path)
+		r.miss(name + " is not found in " + at.Path)
 		return
 	}
 	found := false
@@ -190,22 +207,22 @@ func (r *resolver) follow(m *module, at source, name, method string) {
 		found = r.object(all, at, method)
 	}
 	if !found {
-		r.miss(strings.TrimSuffix(name+"."+method, ".") + " of " + at.path + " is not found in the tree")
+		r.miss(strings.TrimSuffix(name+"."+method, ".") + " of " + at.Path + " is not found in the tree")
 	}
 }
 
 // object resolves a method of an object that a package exports under a name, such as the current platform: the method
 // of its interface, and the method for the planned devices.
-func (r *resolver) object(all []imported, at source, method string) bool {
+func (r *resolver) object(all []imported, at File, method string) bool {
 	found := false
 	for _, i := range all {
 		where, _, ok := r.locate(i.module, at)
-		if !ok || path.Base(where.path) != "__init__.py" {
+		if !ok || path.Base(where.Path) != "__init__.py" {
 			continue
 		}
 		for _, name := range []string{"interface.py", "cuda.py"} {
-			file := source{where.tree, path.Join(path.Dir(where.path), name)}
-			m := r.f.module(file.tree, file.path)
+			file := File{where.Tree, path.Join(path.Dir(where.Path), name)}
+			m := r.f.Module(file.Tree, file.Path)
 			if m == nil {
 				continue
 			}
@@ -221,9 +238,9 @@ func (r *resolver) object(all []imported, at source, method string) bool {
 }
 
 // find finds the file in which an imported name is defined, and the name there; the empty name is the file itself.
-func (r *resolver) find(i imported, at source, depth int) (*module, source, string, bool) {
+func (r *resolver) find(i imported, at File, depth int) (*Module, File, string, bool) {
 	if depth > 8 {
-		return nil, source{}, "", false
+		return nil, File{}, "", false
 	}
 	where, m, ok := r.locate(i.module, at)
 	if ok && m != nil {
@@ -240,7 +257,7 @@ func (r *resolver) find(i imported, at source, depth int) (*module, source, stri
 		}
 	}
 	if i.name == "" {
-		return nil, source{}, "", false
+		return nil, File{}, "", false
 	}
 	separator := "."
 	if strings.HasSuffix(i.module, ".") {
@@ -249,58 +266,58 @@ func (r *resolver) find(i imported, at source, depth int) (*module, source, stri
 	if where, m, ok := r.locate(i.module+separator+i.name, at); ok && m != nil {
 		return m, where, "", true
 	}
-	return nil, source{}, "", false
+	return nil, File{}, "", false
 }
 
-// roots are where packages lie in a tree.
-var roots = []string{"", "python", "src"}
+// Roots are where packages lie in a tree.
+var Roots = []string{"", "python", "src"}
 
 // locate finds the file of a module, as Python would: beside the script, then among what is installed.
-func (r *resolver) locate(dotted string, at source) (source, *module, bool) {
+func (r *resolver) locate(dotted string, at File) (File, *Module, bool) {
 	if strings.HasPrefix(dotted, ".") {
-		dir := path.Dir(at.path)
+		dir := path.Dir(at.Path)
 		rest := strings.TrimLeft(dotted, ".")
 		for range len(dotted) - len(rest) - 1 {
 			dir = path.Dir(dir)
 		}
-		return r.f.python(at.tree, path.Join(dir, strings.ReplaceAll(rest, ".", "/")))
+		return r.f.python(at.Tree, path.Join(dir, strings.ReplaceAll(rest, ".", "/")))
 	}
 	name := strings.ReplaceAll(dotted, ".", "/")
 	if at == r.script {
-		if where, m, ok := r.f.python(at.tree, path.Join(path.Dir(at.path), name)); ok {
+		if where, m, ok := r.f.python(at.Tree, path.Join(path.Dir(at.Path), name)); ok {
 			return where, m, true
 		}
 	}
-	for _, t := range []Tree{r.engine, at.tree} {
+	for _, t := range []revision.Tree{r.engine, at.Tree} {
 		if where, m, ok := r.f.installed(t, name); ok {
 			return where, m, true
 		}
 	}
-	return source{}, nil, false
+	return File{}, nil, false
 }
 
 // installed finds a module below the places where a tree keeps its packages.
-func (f *files) installed(t Tree, name string) (source, *module, bool) {
+func (f *Reader) installed(t revision.Tree, name string) (File, *Module, bool) {
 	if t.IsZero() {
-		return source{}, nil, false
+		return File{}, nil, false
 	}
-	for _, root := range roots {
+	for _, root := range Roots {
 		if where, m, ok := f.python(t, path.Join(root, name)); ok {
 			return where, m, true
 		}
 	}
-	return source{}, nil, false
+	return File{}, nil, false
 }
 
 // python finds the file of a module: NAME.py, or that of a package. The module is nil where the file cannot be read.
-func (f *files) python(t Tree, name string) (source, *module, bool) {
+func (f *Reader) python(t revision.Tree, name string) (File, *Module, bool) {
 	for _, file := range []string{name + ".py", path.Join(name, "__init__.py")} {
-		switch s, _ := f.stat(t, file); s {
-		case isFile:
-			return source{t, file}, f.module(t, file), true
-		case unknown:
-			return source{t, file}, f.module(Tree{Repo: t.Repo, Rev: t.Rev}, file), true // a patch may change it
+		switch s, _ := f.files.Stat(t, file); s {
+		case revision.IsFile:
+			return File{t, file}, f.Module(t, file), true
+		case revision.Unknown:
+			return File{t, file}, f.Module(revision.Tree{Repo: t.Repo, Rev: t.Rev}, file), true // a patch may change it
 		}
 	}
-	return source{}, nil, false
+	return File{}, nil, false
 }

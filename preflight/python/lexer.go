@@ -1,9 +1,11 @@
-package preflight
+// Package python finds out which options a Python program knows, from its source and without running it: the calls of
+// argparse in its file, and in all functions that its parser is handed to.
+//
+// A file is read as far as this needs: words, strings and brackets, in logical lines with their indentation. Other
+// syntax is skipped, and nothing fails: a Parser says why it may know more options than were found.
+package python
 
 import "strings"
-
-// A Python file is read as far as argument parsers need: words, strings and brackets, in logical lines with their
-// indentation. Other syntax is skipped; nothing here fails.
 
 type kind uint8
 
@@ -203,4 +205,38 @@ func (t token) is(op string) bool { return t.kind == pyOp && t.text == op }
 // isPyName reports whether a byte of ASCII may stand in a name: digits too, unless the byte is the first one.
 func isPyName(c byte, digits bool) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || digits && '0' <= c && c <= '9'
+}
+
+// split divides arguments at commas that stand in no brackets.
+func split(args []token) [][]token {
+	var parts [][]token
+	depth, begin := 0, 0
+	for i, t := range args {
+		switch {
+		case t.is("("), t.is("["), t.is("{"):
+			depth++
+		case t.is(")"), t.is("]"), t.is("}"):
+			depth--
+		case t.is(",") && depth == 0:
+			parts = append(parts, args[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(parts, args[begin:])
+}
+
+// closing is the index of the bracket that closes the one at an index; the end when nothing does.
+func closing(t []token, open int) int {
+	depth := 0
+	for i := open; i < len(t); i++ {
+		switch {
+		case t[i].is("("), t[i].is("["), t[i].is("{"):
+			depth++
+		case t[i].is(")"), t[i].is("]"), t[i].is("}"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(t)
 }

@@ -1,4 +1,4 @@
-package preflight
+package program
 
 import (
 	"slices"
@@ -48,18 +48,18 @@ func TestCommandsAreReadAsAShellDoes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			list, ok := programs(Text{Shell: tt.text}, offline, vars)
+			list, ok := Read(Text{Shell: tt.text}, Offline, vars)
 			if !ok {
 				t.Error("not understood")
 			}
 			var got []string
 			for _, p := range list {
-				title := p.title()
-				if at, ok := p.resolve(p.script); ok && p.script != "" && p.Dir != "" {
+				title := p.Title()
+				if at, ok := p.Resolve(p.Script); ok && p.Script != "" && p.Dir != "" {
 					title = at
 				}
 				var args []string
-				for _, a := range p.args {
+				for _, a := range p.Args {
 					mark := ""
 					if a.Partial {
 						mark = "|"
@@ -92,7 +92,7 @@ func TestUnsetVariablesAreKnown(t *testing.T) {
 		"run price$ and 5$":                   "",
 		"while read line; do run $line; done": "",
 	} {
-		list, _ := programs(Text{Shell: text}, offline, nil)
+		list, _ := Read(Text{Shell: text}, Offline, nil)
 		var got []string
 		for _, p := range list {
 			for _, w := range p.Words {
@@ -108,7 +108,7 @@ func TestUnsetVariablesAreKnown(t *testing.T) {
 func TestWhatIsNotUnderstoodIsSaid(t *testing.T) {
 	for _, text := range []string{"f() { python b.py; }; f", "python <(cat x)",
 		"echo 'never closed", "if true; then python b.py"} {
-		if _, ok := programs(Text{Shell: text}, offline, nil); ok {
+		if _, ok := Read(Text{Shell: text}, Offline, nil); ok {
 			t.Errorf("%s: understood", text)
 		}
 	}
@@ -119,11 +119,11 @@ func FuzzCommand(f *testing.F) {
 	f.Add("bash -c 'bash -c \"bash -c x\"'; (cd b) & | ${ $( ` ")
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzing.Frugal(t, len(text), func() {
-			list, _ := programs(Text{Shell: text}, offline, map[string]sh.Word{"M": {Text: "x"}})
+			list, _ := Read(Text{Shell: text}, Offline, map[string]sh.Word{"M": {Text: "x"}})
 			for _, p := range list {
-				flags(p.args)
-				p.ranks()
-				p.resolve(p.script)
+				Flags(p.Args)
+				p.Ranks()
+				p.Resolve(p.Script)
 			}
 		})
 	})

@@ -1,4 +1,4 @@
-package preflight
+package python
 
 import (
 	"regexp"
@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// module is what one Python file says of argument parsers.
-type module struct {
+// Module is what one Python file says of argument parsers.
+type Module struct {
 	imports map[string][]imported // by local name; several for alternatives (try: … except ImportError: …)
 	regions []region              // functions, methods and classes; the first is the file itself
-	options []option
+	options []Option
 	passes  []pass
 	fields  map[string][]string // annotated names by class
 	bases   map[string][]string // by class
@@ -19,9 +19,9 @@ type module struct {
 	flexible  bool            // one of them takes hyphens for underscores
 	tolerates bool            // unknown arguments are kept: parse_known_args, REMAINDER
 	opaque    string          // something of the parser cannot be read; why
-	prints    string          // texts that the file prints
-	stub      bool            // it only prints and ends
-	downloads bool            // it can fetch files by itself
+	Prints    string          // texts that the file prints
+	Stub      bool            // it only prints and ends
+	Downloads bool            // it can fetch files by itself
 	named     map[string]bool // variables that hold parsers
 }
 
@@ -37,19 +37,19 @@ type region struct {
 	indent int
 }
 
-// option is one call of add_argument.
-type option struct {
-	region  int
-	names   []string // --x, -x; for a positional argument, its name
-	action  string
-	nargs   string
-	choices []string // of texts; nil: not declared, or not readable
-	def     string   // default, when it is a literal text
-	hasDef  bool     // there is a default other than None
-	must    bool     // required
-	dynamic bool     // names or behaviour are not literal: the names are not known
-	splat   bool     // some of its keywords come from elsewhere
-	typed   bool     // it has a type other than str
+// Option is one call of add_argument.
+type Option struct {
+	region     int
+	Names      []string // --x, -x; for a positional argument, its name
+	action     string
+	nargs      string
+	choices    []string // of texts; nil: not declared, or not readable
+	Default    string   // default, when it is a literal text
+	HasDefault bool     // there is a default other than None
+	required   bool     // required
+	dynamic    bool     // names or behaviour are not literal: the names are not known
+	splat      bool     // some of its keywords come from elsewhere
+	typed      bool     // it has a type other than str
 }
 
 // pass is a call that is given a parser.
@@ -61,8 +61,8 @@ type pass struct {
 var parserName = regexp.MustCompile(`(?i)(parser|subparsers|group|args_parser|argparser)[0-9]*$`)
 
 // scan reads a Python file.
-func scan(src string) *module {
-	m := &module{
+func scan(src string) *Module {
+	m := &Module{
 		imports: map[string][]imported{}, fields: map[string][]string{}, bases: map[string][]string{},
 		named:   map[string]bool{},
 		regions: []region{{indent: -1}},
@@ -101,12 +101,12 @@ func scan(src string) *module {
 			m.statement(t, around)
 		}
 	}
-	m.stub = quiet && m.prints != ""
+	m.Stub = quiet && m.Prints != ""
 	return m
 }
 
 // nameParsers notes the variables of a line that hold parsers: p = ArgumentParser(…), p.add_argument(…).
-func (m *module) nameParsers(t []token) {
+func (m *Module) nameParsers(t []token) {
 	for i := 2; i < len(t); i++ {
 		switch {
 		case t[i].kind != pyName || !t[i-1].is(".") || t[i-2].kind != pyName:
@@ -140,7 +140,7 @@ func signature(t []token) int {
 }
 
 // quiet reports whether a line could stand in a file that only says that it has moved.
-func (m *module) quiet(t []token) bool {
+func (m *Module) quiet(t []token) bool {
 	if t[0].kind == pyString {
 		return true
 	}
@@ -149,8 +149,8 @@ func (m *module) quiet(t []token) bool {
 		return true
 	case "print":
 		for _, x := range t {
-			if x.kind == pyString && len(m.prints) < longestLiteral {
-				m.prints += x.text + "\n"
+			if x.kind == pyString && len(m.Prints) < longestLiteral {
+				m.Prints += x.text + "\n"
 			}
 		}
 		return true
@@ -164,7 +164,7 @@ func (m *module) quiet(t []token) bool {
 	return false
 }
 
-func (m *module) define(t []token, around, indent int) int {
+func (m *Module) define(t []token, around, indent int) int {
 	name := t[1].text
 	if outer := m.regions[around].name; outer != "" && m.regions[around].indent >= 0 {
 		name = outer + "." + name
@@ -181,7 +181,7 @@ func (m *module) define(t []token, around, indent int) int {
 }
 
 // imported reads "import a.b as c" and "from a import (b, c as d)".
-func (m *module) imported(t []token) {
+func (m *Module) imported(t []token) {
 	var from strings.Builder
 	i := 1
 	if t[0].text == "from" {
@@ -225,7 +225,7 @@ var fetchers = []string{"download_and_cache_file", "urlretrieve", "hf_hub_downlo
 	"download_file"}
 
 // statement looks for calls in a logical line that is no definition.
-func (m *module) statement(t []token, around int) {
+func (m *Module) statement(t []token, around int) {
 	if r := m.regions[around]; len(t) > 2 && t[0].kind == pyName && t[1].is(":") && m.isClass(r.name) {
 		m.fields[r.name] = append(m.fields[r.name], t[0].text)
 	}
@@ -241,7 +241,7 @@ func (m *module) statement(t []token, around int) {
 			continue
 		}
 		if slices.Contains(fetchers, t[i].text) {
-			m.downloads = true
+			m.Downloads = true
 		}
 		if i+1 >= len(t) || !t[i+1].is("(") {
 			if t[i].text == "REMAINDER" {
@@ -254,16 +254,16 @@ func (m *module) statement(t []token, around int) {
 	}
 }
 
-func (m *module) isClass(name string) bool { _, ok := m.bases[name]; return ok || m.classNamed(name) }
+func (m *Module) isClass(name string) bool { _, ok := m.bases[name]; return ok || m.classNamed(name) }
 
 // classNamed reports whether a region is a class without bases: its name begins with a capital letter.
-func (m *module) classNamed(name string) bool {
+func (m *Module) classNamed(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
 }
 
 // call reads one call: the tokens before its name, and the tokens between its brackets.
-func (m *module) call(before, args []token, around int) {
+func (m *Module) call(before, args []token, around int) {
 	name := before[len(before)-1].text
 	method := len(before) > 2 && before[len(before)-2].is(".")
 	switch {
@@ -294,7 +294,7 @@ func (m *module) call(before, args []token, around int) {
 }
 
 // given reports whether a parser is among the arguments of a call.
-func (m *module) given(args []token) bool {
+func (m *Module) given(args []token) bool {
 	return slices.ContainsFunc(split(args), func(a []token) bool {
 		if keyword(a) != "" {
 			a = a[2:]
@@ -327,8 +327,8 @@ func dotted(before []token) []string {
 }
 
 // readOption reads the arguments of add_argument.
-func readOption(args []token, around int) option {
-	o := option{region: around}
+func readOption(args []token, around int) Option {
+	o := Option{region: around}
 	for _, a := range split(args) {
 		if len(a) == 0 {
 			continue
@@ -342,7 +342,7 @@ func readOption(args []token, around int) option {
 		case key != "":
 			o.keyword(key, a[2:])
 		case len(a) == 1 && a[0].kind == pyString && !a[0].dynamic:
-			o.names = append(o.names, a[0].text)
+			o.Names = append(o.Names, a[0].text)
 		default:
 			o.dynamic = true
 		}
@@ -350,7 +350,7 @@ func readOption(args []token, around int) option {
 	return o
 }
 
-func (o *option) keyword(key string, v []token) {
+func (o *Option) keyword(key string, v []token) {
 	if len(v) == 0 {
 		return
 	}
@@ -361,11 +361,11 @@ func (o *option) keyword(key string, v []token) {
 	case "nargs":
 		o.nargs = last.text
 	case "required":
-		o.must = len(v) == 1 && v[0].text == "True"
+		o.required = len(v) == 1 && v[0].text == "True"
 	case "default":
-		o.hasDef = v[0].text != "None" && v[0].text != "argparse"
+		o.HasDefault = v[0].text != "None" && v[0].text != "argparse"
 		if len(v) == 1 && v[0].kind == pyString && !v[0].dynamic {
-			o.def = v[0].text
+			o.Default = v[0].text
 		}
 	case "type":
 		o.typed = last.text != "str"
@@ -398,38 +398,4 @@ func keyword(a []token) string {
 		return a[0].text
 	}
 	return ""
-}
-
-// split divides arguments at commas that stand in no brackets.
-func split(args []token) [][]token {
-	var parts [][]token
-	depth, begin := 0, 0
-	for i, t := range args {
-		switch {
-		case t.is("("), t.is("["), t.is("{"):
-			depth++
-		case t.is(")"), t.is("]"), t.is("}"):
-			depth--
-		case t.is(",") && depth == 0:
-			parts = append(parts, args[begin:i])
-			begin = i + 1
-		}
-	}
-	return append(parts, args[begin:])
-}
-
-// closing is the index of the bracket that closes the one at an index; the end when nothing does.
-func closing(t []token, open int) int {
-	depth := 0
-	for i := open; i < len(t); i++ {
-		switch {
-		case t[i].is("("), t[i].is("["), t[i].is("{"):
-			depth++
-		case t[i].is(")"), t[i].is("]"), t[i].is("}"):
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return len(t)
 }
