@@ -75,7 +75,9 @@ func remedyFor(p *program.Program, name string, a, other *python.Parser) string 
 }
 
 // engineFlags are options that every serving engine takes, for benchmarks whose server cannot be read.
-const engineFlags = " --tensor-parallel-size -tp --tp --dtype --quantization -q --max-model-len " +
-	"--gpu-memory-utilization --enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens --max-num-seqs --kv-cache-dtype " +
-	"--enforce-eager --load-format --use-v2-block-manager --speculative-model --num-speculative-tokens " +
-	"--pipeline-parallel-size --guided-decoding-backend --multi-step --num-scheduler-steps --trust-remote-code "
+const engineFlags = " " +
+	"--tensor-parallel-size -tp --tp --dtype --quantization -q --max-model-len --gpu-memory-utilization " +
+	"--enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens --max-num-seqs " +
+	"--kv-cache-dtype --enforce-eager --load-format --use-v2-block-manager --speculative-model " +
+	"--num-speculative-tokens --pipeline-parallel-size --guided-decoding-backend --multi-step " +
+	"--num-scheduler-steps --trust-remote-code "

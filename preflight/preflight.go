@@ -146,7 +146,6 @@ type Benchmark struct {
 
 // WheelState says where a wheel comes from.
 type WheelState struct {
-	Address   string
 	Candidate string
 	Place     string
 	Serves    string   // URL; empty: none does
@@ -159,7 +158,6 @@ type WheelState struct {
 
 // ImageState says whether a base image can be had.
 type ImageState struct {
-	Address   string
 	Candidate string
 	Place     string
 	Name      string

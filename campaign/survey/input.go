@@ -142,7 +142,7 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 			continue
 		}
 		by := p.ServedBy(w)
-		state := preflight.WheelState{Address: w.Address.String(), Candidate: w.Candidate, Place: rangeText(w.Range),
+		state := preflight.WheelState{Candidate: w.Candidate, Place: rangeText(w.Range),
 			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
 		if by.URL != "" {
 			state.Serves, state.From = tasks.WithoutPassword(by.URL), by.Near.Commit
@@ -159,7 +159,7 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 			continue
 		}
 		told[from] = true
-		state := preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
+		state := preflight.ImageState{Candidate: m.Candidate,
 			Place: rangeText(m.Range), Name: from, Unknown: p.Unresolved[from].Why,
 			Machines: slices.Sorted(maps.Keys(machines[from]))}
 		if len(in.Devices) > 0 {

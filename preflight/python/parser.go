@@ -132,20 +132,18 @@ func (r *resolver) fields(m *Module, method string) {
 
 // handOver follows a parser into the function that it is given to.
 func (r *resolver) handOver(m *Module, at File, from string, callee []string) {
-	name := strings.Join(callee, ".")
 	switch first := callee[0]; {
 	case len(callee) == 1 && m.has(first):
 		r.take(m, at, first)
 	case len(callee) == 1:
 		r.follow(m, at, first, "")
-	case first == "self" || first == "cls":
-		class, _, _ := strings.Cut(from, ".")
-		if len(callee) != 2 || !r.method(m, at, class, callee[1], 0) {
-			r.miss(name + " is not found in " + at.Path)
+	case first == "self", first == "cls", len(callee) == 2 && m.has(first):
+		class := first
+		if first == "self" || first == "cls" {
+			class, _, _ = strings.Cut(from, ".")
 		}
-	case len(callee) == 2 && m.has(first):
-		if !r.method(m, at, first, callee[1], 0) {
-			r.miss(name + " is not found in " + at.Path)
+		if len(callee) != 2 || !r.method(m, at, class, callee[1], 0) {
+			r.miss(strings.Join(callee, ".") + " is not found in " + at.Path)
 		}
 	case first == "":
 		r.miss("its parser is handed to something without a name")
