@@ -1,4 +1,4 @@
-package git
+package mirror
 
 import (
 	"context"
@@ -51,7 +51,7 @@ const fetchAttempts = 4
 
 // Fetch updates the mirror from its location: all branches and tags, and the names in revs.
 func (m *Mirror) Fetch(ctx context.Context, revs ...string) error {
-	return m.fetchNamed(ctx, revs, true)
+	return m.FetchNamed(ctx, revs, true)
 }
 
 // fetchRefs fetches all branches and tags and the extra refspecs. Without again, it does so once in the Mirror's life.
@@ -75,8 +75,11 @@ func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) erro
 	return err
 }
 
-// fetchObjects fetches single objects by their hashes.
-func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
+// Lacks reports whether contents may be missing that a fetch brings.
+func (m *Mirror) Lacks() bool { return m.kind == remote }
+
+// FetchObjects fetches single objects by their hashes.
+func (m *Mirror) FetchObjects(ctx context.Context, ids []string) error {
 	if m.kind != remote {
 		remedy := "the bundle needs to hold the whole history"
 		if m.kind == repository {
@@ -87,7 +90,7 @@ func (m *Mirror) fetchObjects(ctx context.Context, ids []string) error {
 					"came from"
 			}
 		}
-		return &MissingObjects{Location: m.shown, Object: ids[0], Count: len(ids), Remedy: remedy}
+		return &MissingObjects{Location: m.Shown, Object: ids[0], Count: len(ids), Remedy: remedy}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,12 +123,12 @@ type want struct {
 
 // fetch runs git fetch until it succeeds, fails for good, or has failed too often.
 func (m *Mirror) fetch(ctx context.Context, w want) error {
-	if m.offline && m.kind == remote {
-		return &FetchError{Location: m.shown, Class: failure.Permanent, Evidence: errOffline.Error(),
+	if m.Offline && m.kind == remote {
+		return &FetchError{Location: m.Shown, Class: failure.Permanent, Evidence: errOffline.Error(),
 			Remedy: "run without -offline once", Err: errOffline}
 	}
 	filter := m.kind == remote && !m.entire
-	pause, begun := m.backoff, time.Now()
+	pause, begun := m.Backoff, time.Now()
 	for attempt := 1; ; attempt++ {
 		err := m.reach(ctx)
 		if err == nil {
@@ -147,11 +150,11 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 			time.Since(begun) > retryTime {
 			return fe
 		}
-		fmt.Fprintf(m.git.Log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.shown, fe.Evidence,
+		fmt.Fprintf(m.Git.Log, "fetch of %s: %s; attempt %d of %d follows in about %v\n", m.Shown, fe.Evidence,
 			attempt+1, fetchAttempts, pause)
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("fetch of %s: %w", m.shown, context.Cause(ctx))
+			return fmt.Errorf("fetch of %s: %w", m.Shown, context.Cause(ctx))
 		case <-time.After(pause + rand.N(pause/4+1)):
 		}
 		pause *= 2
@@ -188,7 +191,7 @@ func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 		args = append(args, "--filter=blob:none")
 		config = append(config, "remote.origin.promisor", "true", "remote.origin.partialclonefilter", "blob:none")
 	}
-	_, err := m.git.Output(ctx, command.Call{
+	_, err := m.Git.Output(ctx, command.Call{
 		Args:  append(args, "--stdin", "origin"),
 		Stdin: strings.Join(w.specs, "\n") + "\n",
 		Env:   m.remoteEnv(config...),
@@ -247,7 +250,7 @@ func DiskFull(err error) bool {
 
 // classify says what a failed fetch means.
 func (m *Mirror) classify(e *command.ExitError) *FetchError {
-	fe := &FetchError{Location: m.shown, Class: failure.Permanent, Evidence: e.Error(), Err: e}
+	fe := &FetchError{Location: m.Shown, Class: failure.Permanent, Evidence: e.Error(), Err: e}
 	for _, s := range signatures {
 		if line := s.match().FindString(e.Stderr); line != "" {
 			fe.Class, fe.Evidence, fe.Remedy = s.class, strings.TrimSpace(line), s.remedy

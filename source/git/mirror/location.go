@@ -1,11 +1,10 @@
-package git
+package mirror
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-
 	"net/url"
 	"os"
 	"path/filepath"
@@ -106,13 +105,13 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 		return local{}, err
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return local{}, fmt.Errorf("repository %s: %w", m.shown, err)
+		return local{}, fmt.Errorf("repository %s: %w", m.Shown, err)
 	}
 	gitDir := filepath.Join(path, ".git")
 	if _, err := os.Lstat(gitDir); err != nil {
 		gitDir = path // bare
 	}
-	out, err := m.git.Output(ctx, command.Call{
+	out, err := m.Git.Output(ctx, command.Call{
 		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects",
 			"--show-object-format"},
 		Env: foreign(gitDir),
@@ -120,7 +119,7 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
 		return local{},
 			fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a "+
-				"bundle): %w", m.shown, err)
+				"bundle): %w", m.Shown, err)
 	}
 	if err != nil {
 		return local{}, err
@@ -128,12 +127,12 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	out, isSHA1 := strings.CutSuffix(out, "\nsha1\n")
 	if !isSHA1 {
 		return local{}, fmt.Errorf("repository %s: its commits are named by SHA-256, and benchgraph knows those of "+
-			"SHA-1 alone", m.shown)
+			"SHA-1 alone", m.Shown)
 	}
 	common, objects, _ := strings.Cut(out, "\n")
 	l := local{dir: gitDir, objects: objects}
 	if control().MatchString(l.objects) {
-		return local{}, fmt.Errorf("repository %s: its path holds control characters", m.shown)
+		return local{}, fmt.Errorf("repository %s: its path holds control characters", m.Shown)
 	}
 	if _, err := os.Stat(filepath.Join(common, "shallow")); err == nil {
 		l.shallow = true
@@ -150,19 +149,19 @@ func foreign(dir string) []string {
 // followLocal takes over the refs of the repository on this machine as they are now. Its objects are there already.
 func (m *Mirror) followLocal(ctx context.Context) error {
 	env := foreign(m.local.dir)
-	refs, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"},
+	refs, err := m.Git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"},
 		Env: env})
 	if err != nil {
-		return fmt.Errorf("repository %s: %w", m.shown, err)
+		return fmt.Errorf("repository %s: %w", m.Shown, err)
 	}
 	// A repository without a commit has no HEAD; then there is none to take over.
-	head, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"},
+	head, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"},
 		Env: env, OK: []int{1, 128}})
 	if err != nil {
-		return fmt.Errorf("repository %s: %w", m.shown, err)
+		return fmt.Errorf("repository %s: %w", m.Shown, err)
 	}
 	text := strings.Builder{}
-	if h := strings.TrimSpace(head); fullHash().MatchString(h) {
+	if h := strings.TrimSpace(head); IsHash(h) {
 		fmt.Fprintf(&text, "%s %s\n", h, headRef)
 	}
 	for line := range strings.Lines(refs) {
@@ -172,6 +171,6 @@ func (m *Mirror) followLocal(ctx context.Context) error {
 	}
 	// Written in one piece: thousands of refs through update-ref would be thousands of files.
 	return m.exclusively(ctx, func() error {
-		return fs.Replace(filepath.Join(m.dir, "packed-refs"), []byte(text.String()))
+		return fs.Replace(filepath.Join(m.Dir, "packed-refs"), []byte(text.String()))
 	})
 }

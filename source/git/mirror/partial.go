@@ -1,4 +1,4 @@
-package git
+package mirror
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 		return *m.offers, nil
 	}
 	trace := &head.Buffer{Most: 64 << 10}
-	_, err := m.git.Output(ctx, command.Call{
+	_, err := m.Git.Output(ctx, command.Call{
 		Args: []string{"ls-remote", "--quiet", "origin", "HEAD"}, Env: append(m.remoteEnv(), "GIT_TRACE_PACKET=1"),
 		Stderr: trace,
 	})
@@ -51,11 +51,11 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 // startOver empties a partial mirror, since git would take its objects as complete in the full fetches that follow. The
 // caller holds the lock of the mirror.
 func (m *Mirror) startOver(ctx context.Context) error {
-	promised, err := filepath.Glob(filepath.Join(m.dir, "objects", "pack", "*.promisor"))
+	promised, err := filepath.Glob(filepath.Join(m.Dir, "objects", "pack", "*.promisor"))
 	if err != nil || len(promised) == 0 {
 		return err
 	}
-	if err := os.Remove(filepath.Join(m.dir, readyName)); err != nil {
+	if err := os.Remove(filepath.Join(m.Dir, readyName)); err != nil {
 		return err
 	}
 	clear(m.fetched)

@@ -1,4 +1,4 @@
-package git
+package mirror
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 		return nil
 	}
 	err := m.exclusively(ctx, func() error {
-		text, err := os.ReadFile(filepath.Join(m.dir, keptName))
+		text, err := os.ReadFile(filepath.Join(m.Dir, keptName))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -42,19 +42,19 @@ func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = m.git.Output(ctx, command.Call{
+		_, err = m.Git.Output(ctx, command.Call{
 			// Looking for more differences than those that the repository has takes twice as long, to save a fifth.
 			Args: []string{"-c", "core.fsync=all", "pack-objects", "--quiet", "--non-empty", "--window=0",
-				filepath.Join(m.dir, "objects", "pack", "pack")},
+				filepath.Join(m.Dir, "objects", "pack", "pack")},
 			Stdin: objects + strings.Join(added, "\n") + "\n",
 		})
 		if err != nil {
 			return err
 		}
-		return fs.Replace(filepath.Join(m.dir, keptName), []byte(strings.Join(append(kept, added...), "\n")+"\n"))
+		return fs.Replace(filepath.Join(m.Dir, keptName), []byte(strings.Join(append(kept, added...), "\n")+"\n"))
 	})
 	if err != nil {
-		return fmt.Errorf("mirror of %s: %w", m.shown, err)
+		return fmt.Errorf("mirror of %s: %w", m.Shown, err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (m *Mirror) treeObjects(ctx context.Context, commits, others []string) (str
 		fmt.Fprintf(&in, "^%s^{tree}\n", c)
 	}
 	call := command.Call{Args: []string{"rev-list", "--objects", "--no-object-names", "--stdin"}, Stdin: in.String()}
-	err := m.git.Stream(ctx, call, func(r *bufio.Reader) error {
+	err := m.Git.Stream(ctx, call, func(r *bufio.Reader) error {
 		_, err := io.Copy(&ids, r)
 		return err
 	})

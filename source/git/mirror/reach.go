@@ -1,4 +1,4 @@
-package git
+package mirror
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ func (m *Mirror) reach(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &FetchError{Location: m.shown, Class: failure.Transient, Evidence: err.Error(), Remedy: "check the network",
+	return &FetchError{Location: m.Shown, Class: failure.Transient, Evidence: err.Error(), Remedy: "check the network",
 		Err: err}
 }
 
@@ -43,7 +43,7 @@ func (m *Mirror) address() string {
 		return ""
 	}
 	port := map[string]string{"http": "80", "https": "443", "git": "9418"}[u.Scheme]
-	if port == "" || u.Hostname() == "" || slices.ContainsFunc(m.git.Env, proxy) {
+	if port == "" || u.Hostname() == "" || slices.ContainsFunc(m.Git.Env, proxy) {
 		return ""
 	}
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))

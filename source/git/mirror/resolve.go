@@ -1,4 +1,4 @@
-package git
+package mirror
 
 import (
 	"cmp"
@@ -41,6 +41,9 @@ var revision = lazyregexp.New(`^(@|[^-@\x00-\x20\x7f~^:?*\[\\][^\x00-\x20\x7f~^:
 
 const maxRev = 250
 
+// Spelled reports whether a text can be a revision.
+func Spelled(rev string) bool { return len(rev) <= maxRev && revision().MatchString(rev) }
+
 // Resolve returns the commit of each revision: a hash or its beginning, a branch, a tag or HEAD, each with any suffix
 // such as ^, ^2 or ~3. Revisions that the mirror lacks are fetched once. Each unknown revision is an *UnknownRev in the
 // joined error; the other revisions are returned nevertheless.
@@ -49,15 +52,14 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	var wrong []error
 	var wanted []string
 	for _, rev := range revs {
-		if !revision().MatchString(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") ||
-			len(rev) > maxRev {
-			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.shown,
+		if !Spelled(rev) || strings.Contains(rev, "..") || strings.Contains(rev, "@{") {
+			wrong = append(wrong, &UnknownRev{Rev: rev, Location: m.Shown,
 				Reason: "is not the spelling of a revision of"})
 		} else if !slices.Contains(wanted, rev) {
 			wanted = append(wanted, rev)
 		}
 	}
-	named := func(ctx context.Context, revs []string) error { return m.fetchNamed(ctx, revs, false) }
+	named := func(ctx context.Context, revs []string) error { return m.FetchNamed(ctx, revs, false) }
 	steps := []func(context.Context, []string) error{nil, named, m.fetchHashes}
 	if m.kind != remote {
 		// following its refs costs a few milliseconds, and they move: a bundle may have been written anew
@@ -96,7 +98,7 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	for _, rev := range revs {
 		fmt.Fprintf(&in, "%s^{commit}\n%s^{tree}\n", rev, rev)
 	}
-	out, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"},
+	out, err := m.Git.Output(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"},
 		Stdin: in.String()})
 	if err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	for i, rev := range revs {
 		commit, isCommit := strings.CutSuffix(lines[2*i], " commit")
 		tree, isTree := strings.CutSuffix(lines[2*i+1], " tree")
-		if isCommit && isTree && fullHash().MatchString(commit) && fullHash().MatchString(tree) {
+		if isCommit && isTree && IsHash(commit) && IsHash(tree) {
 			found[rev] = Resolved{Commit: commit, Tree: tree}
 			continue
 		}
@@ -118,8 +120,8 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	return missing, nil
 }
 
-// fetchNamed fetches what the revisions may be named after: branches, tags, HEAD, and refs that are spelled out.
-func (m *Mirror) fetchNamed(ctx context.Context, revs []string, again bool) error {
+// FetchNamed fetches what the revisions may be named after: branches, tags, HEAD, and refs that are spelled out.
+func (m *Mirror) FetchNamed(ctx context.Context, revs []string, again bool) error {
 	var extra []string
 	for _, rev := range revs {
 		name := base(rev)
@@ -149,7 +151,7 @@ func (m *Mirror) fetchHashes(ctx context.Context, revs []string) error {
 	}
 	for _, rev := range revs {
 		id := base(rev)
-		if !fullHash().MatchString(id) {
+		if !IsHash(id) {
 			continue
 		}
 		err := m.fetchHash(ctx, id)
@@ -189,10 +191,10 @@ var abbreviated = lazyregexp.New(`^[0-9a-f]{4,39}$`)
 
 // unknown says as much as can be found out about a revision that stands for no commit.
 func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
-	u := &UnknownRev{Rev: rev, Location: m.shown, Reason: "is not in", Shallow: m.local.shallow}
+	u := &UnknownRev{Rev: rev, Location: m.Shown, Reason: "is not in", Shallow: m.local.shallow}
 	name := base(rev)
 	if abbreviated().MatchString(name) {
-		out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--disambiguate=" + name}})
+		out, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-parse", "--disambiguate=" + name}})
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +221,7 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 			return u, nil
 		}
 	}
-	out, err := m.git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(refname)", "refs/heads",
+	out, err := m.Git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(refname)", "refs/heads",
 		"refs/tags", "refs/remotes"}})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,6 @@
-package git
+// Package worktree reads the checkout of a repository in which a user works: its changes as a patch, its commits as a
+// list. It changes nothing there.
+package worktree
 
 import (
 	"context"
@@ -12,18 +14,19 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/source/git/command"
+	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// WorkTree is a checkout in which a user works. The configuration of the repository and of the user counts, since it
+// Tree is a checkout in which a user works. The configuration of the repository and of the user counts, since it
 // tells which files git ignores and how it stores the others.
-type WorkTree struct {
+type Tree struct {
 	Top  string // directory, absolute
 	Head string // commit, 40 digits
 	git  command.Git
 }
 
-// ErrNoWorkTree is the error for a directory that lies in no work tree, or in one without a commit.
-var ErrNoWorkTree = errors.New("no work tree of a git repository with a commit")
+// ErrNone is the error for a directory that lies in no work tree, or in one without a commit.
+var ErrNone = errors.New("no work tree of a git repository with a commit")
 
 // elsewhere are the variables that would lead git to another repository than the directory's, or change what it prints.
 var elsewhere = []string{
@@ -32,32 +35,32 @@ var elsewhere = []string{
 	"GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
 }
 
-// OpenWorkTree finds the work tree in which a directory lies. Env is the caller's whole environment.
-func OpenWorkTree(ctx context.Context, exec executor.Executor, dir string, env []string) (*WorkTree, error) {
+// Open finds the work tree in which a directory lies. Env is the caller's whole environment.
+func Open(ctx context.Context, exec executor.Executor, dir string, env []string) (*Tree, error) {
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(elsewhere, name)
 	})
 	env = append(env, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")
-	w := &WorkTree{git: command.Git{Exec: exec, Dir: dir, Env: env, Log: io.Discard}}
+	w := &Tree{git: command.Git{Exec: exec, Dir: dir, Env: env, Log: io.Discard}}
 	out, err := w.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--show-toplevel", "--verify",
 		"HEAD^{commit}"}})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoWorkTree)
+		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 	}
 	if err != nil {
 		return nil, err
 	}
 	top, head, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
-	if w.Top, w.Head = top, head; top == "" || !fullHash().MatchString(head) {
-		return nil, fmt.Errorf("%s: %w", dir, ErrNoWorkTree)
+	if w.Top, w.Head = top, head; top == "" || !mirror.IsHash(head) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNone)
 	}
 	w.git.Dir = top
 	return w, nil
 }
 
 // Has says whether the repository has a commit, of 40 digits.
-func (w *WorkTree) Has(ctx context.Context, commit string) (bool, error) {
+func (w *Tree) Has(ctx context.Context, commit string) (bool, error) {
 	_, err := w.git.Output(ctx, command.Call{Args: []string{"cat-file", "-e", commit + "^{commit}"}})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
 		return false, nil
@@ -66,22 +69,22 @@ func (w *WorkTree) Has(ctx context.Context, commit string) (bool, error) {
 }
 
 // Resolve is the commit that a revision stands for there.
-func (w *WorkTree) Resolve(ctx context.Context, rev string) (string, error) {
-	if !revision().MatchString(rev) || len(rev) > maxRev {
-		return "", &UnknownRev{Rev: rev, Location: w.Top, Reason: "is not the spelling of a revision of"}
+func (w *Tree) Resolve(ctx context.Context, rev string) (string, error) {
+	if !mirror.Spelled(rev) {
+		return "", &mirror.UnknownRev{Rev: rev, Location: w.Top, Reason: "is not the spelling of a revision of"}
 	}
 	out, err := w.git.Output(ctx, command.Call{
 		Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"},
 	})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
-		return "", &UnknownRev{Rev: rev, Location: w.Top, Reason: "is no commit of"}
+		return "", &mirror.UnknownRev{Rev: rev, Location: w.Top, Reason: "is no commit of"}
 	}
 	return strings.TrimSpace(out), err
 }
 
 // Changes lists the files that differ from the last commit, including untracked files. Ignored files and the absolute
 // paths in except are left out. Nothing is written.
-func (w *WorkTree) Changes(ctx context.Context, except []string) (files []string, err error) {
+func (w *Tree) Changes(ctx context.Context, except []string) (files []string, err error) {
 	left, err := w.tracked(ctx, except)
 	if err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func (w *WorkTree) Changes(ctx context.Context, except []string) (files []string
 
 // Patch makes the tree of a commit into the work tree as it stands, with the files of Changes. It is empty when both
 // are the same. Nothing in the repository is changed.
-func (w *WorkTree) Patch(ctx context.Context, commit string, except []string) (patch []byte, err error) {
+func (w *Tree) Patch(ctx context.Context, commit string, except []string) (patch []byte, err error) {
 	scratch, err := os.MkdirTemp("", "benchgraph-index-")
 	if err != nil {
 		return nil, err
@@ -126,14 +129,14 @@ func (w *WorkTree) Patch(ctx context.Context, commit string, except []string) (p
 
 // run runs git with nothing of the repository's configuration that would run other programs or change how names are
 // written.
-func (w *WorkTree) run(ctx context.Context, env []string, args ...string) (string, error) {
+func (w *Tree) run(ctx context.Context, env []string, args ...string) (string, error) {
 	safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"}
 	return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
 }
 
 // tracked returns pathspecs that exclude the given paths, without those that git ignores: git refuses to exclude
 // ignored paths.
-func (w *WorkTree) tracked(ctx context.Context, paths []string) (specs []string, err error) {
+func (w *Tree) tracked(ctx context.Context, paths []string) (specs []string, err error) {
 	var names []string
 	for _, path := range paths {
 		if rel, err := filepath.Rel(w.Top, path); err == nil && filepath.IsLocal(rel) && rel != "." {
@@ -156,7 +159,7 @@ func (w *WorkTree) tracked(ctx context.Context, paths []string) (specs []string,
 }
 
 // beside is the environment in which git writes an index and objects into scratch, and reads those of the repository.
-func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error) {
+func (w *Tree) beside(ctx context.Context, scratch string) ([]string, error) {
 	out, err := w.git.Output(ctx, command.Call{
 		Args: []string{"rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "objects"},
 	})
@@ -181,7 +184,7 @@ func (w *WorkTree) beside(ctx context.Context, scratch string) ([]string, error)
 	}
 	return []string{
 		"GIT_INDEX_FILE=" + own, "GIT_OBJECT_DIRECTORY=" + filepath.Join(scratch, "objects"),
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteAlternate(objects),
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + command.Alternate(objects),
 	}, nil
 }
 
@@ -190,7 +193,7 @@ type Titled struct{ Commit, Title string }
 
 // Range are the commits of a range such as v1.0..HEAD, the oldest first: those that have one parent, at most as many as
 // most, and whether there are more.
-func (w *WorkTree) Range(ctx context.Context, spelling string, most int) (list []Titled, more bool, err error) {
+func (w *Tree) Range(ctx context.Context, spelling string, most int) (list []Titled, more bool, err error) {
 	from, to, ok := strings.Cut(spelling, "..")
 	if !ok || strings.HasPrefix(to, ".") {
 		return nil, false, fmt.Errorf("%q is no range: write A..B", spelling)
@@ -208,7 +211,7 @@ func (w *WorkTree) Range(ctx context.Context, spelling string, most int) (list [
 		fmt.Sprintf("--max-count=%d", most+1), from + ".." + to,
 	}})
 	for line := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		if commit, title, ok := strings.Cut(line, " "); ok && fullHash().MatchString(commit) {
+		if commit, title, ok := strings.Cut(line, " "); ok && mirror.IsHash(commit) {
 			list = append(list, Titled{commit, strings.ToValidUTF8(title, "�")})
 		}
 	}
