@@ -24,7 +24,6 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cache":          3091,
 	"cmd/benchgraph": 8950,
 	"container":      2540,
 	"engine":         3265,

@@ -1,4 +1,4 @@
-package cache_test
+package disk_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
@@ -18,7 +19,7 @@ func TestPutRefusesMounts(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	store, err := cache.OpenDisk(filepath.Join(dir, "store"))
+	store, err := disk.Open(filepath.Join(dir, "store"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package cache
+package disk
 
 import (
 	"errors"
@@ -7,43 +7,24 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Outline is what the directory of an entry tells of it: as much as Get looks at without verify, kept by whoever has
-// looked before. Of its Files only the paths, the sizes and whether they are links count.
-type Outline struct {
-	Key  Key
-	Meta int64 // bytes of the meta file
-	// of the first of Files its inode and time, by which another result under the same key is told; 0: there is none
-	First uint64
-	Files []File
-}
-
-// look is what the directory of an entry told beside names and sizes. The zero value is of no look.
-type look struct {
-	meta  int64  // Outline.Meta
-	first uint64 // Outline.First
-}
-
 // Outline returns the outline of an entry: as Get found it, or of a new entry as it is now, zero if that is gone.
-func (d *Disk) Outline(m *Meta) Outline {
-	if m.looked != (look{}) {
-		return Outline{Key: m.Key, Meta: m.looked.meta, First: m.looked.first, Files: m.Files}
+func (d *Disk) Outline(m *cache.Meta) cache.Outline {
+	if m.Looked != (cache.Look{}) {
+		return cache.Outline{Key: m.Key, Look: m.Looked, Files: m.Files}
 	}
 	var st unix.Stat_t
-	if d.lstat(entryPath(m.Key)+sep+metaFile, &st) != nil {
-		return Outline{}
+	if d.lstat(entryPath(m.Key)+sep+cache.MetaFile, &st) != nil {
+		return cache.Outline{}
 	}
-	o := Outline{Key: m.Key, Meta: st.Size, Files: m.Files}
+	o := cache.Outline{Key: m.Key, Look: cache.Look{Meta: st.Size}, Files: m.Files}
 	if len(m.Files) > 0 && d.checkSize(entryPath(m.Key), &m.Files[0], &st) == nil {
 		o.First = mark(&st)
 	}
 	return o
-}
-
-// Result is as much of a result as its outline and its digest tell.
-func (o *Outline) Result(digest string) Meta {
-	return Meta{Key: o.Key, Digest: digest, Files: o.Files, looked: look{o.Meta, o.First}}
 }
 
 // mark tells files of one length apart, also where a new one was given the inode of one that was removed.
@@ -51,11 +32,11 @@ func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 
 // Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry,
 // it says whether Get without verify would find all of it so.
-func (d *Disk) Intact(o *Outline, used bool) bool {
+func (d *Disk) Intact(o *cache.Outline, used bool) bool {
 	dir := entryPath(o.Key)
 	var st unix.Stat_t
 	if used {
-		meta := dir + sep + metaFile
+		meta := dir + sep + cache.MetaFile
 		if d.lstat(meta, &st) != nil || st.Size != o.Meta || st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return false
 		}
@@ -70,10 +51,10 @@ func (d *Disk) Intact(o *Outline, used bool) bool {
 }
 
 // Absent says whether there is no entry under any of the keys, and none under any of the content keys.
-func (d *Disk) Absent(keys, contents []Key) bool {
+func (d *Disk) Absent(keys, contents []cache.Key) bool {
 	var st unix.Stat_t
-	there := func(key Key) bool { return !errors.Is(d.lstat(entryPath(key), &st), fs.ErrNotExist) }
-	linked := func(content Key) bool {
+	there := func(key cache.Key) bool { return !errors.Is(d.lstat(entryPath(key), &st), fs.ErrNotExist) }
+	linked := func(content cache.Key) bool {
 		return !errors.Is(unix.Lstat(d.contentLink(content), &st), fs.ErrNotExist)
 	}
 	return !slices.ContainsFunc(keys, there) && !slices.ContainsFunc(contents, linked)

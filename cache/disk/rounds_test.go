@@ -1,4 +1,4 @@
-package cache
+package disk
 
 import (
 	"errors"
@@ -9,12 +9,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk/rounds"
 )
 
 // slow makes the rounds of a store those of a disk that takes a second for each sync, and counts them.
 func slow(t *testing.T, d *Disk) (count *int) {
 	count = new(int)
-	d.rounds = newRounds(d.entries, 0, func(*os.File) error {
+	d.rounds = rounds.New(d.entries, 0, func(*os.File) error {
 		time.Sleep(time.Second)
 		*count++
 		return nil
@@ -24,7 +27,7 @@ func slow(t *testing.T, d *Disk) (count *int) {
 }
 
 func newDisk(t *testing.T) *Disk {
-	d, err := OpenDisk(filepath.Join(t.TempDir(), "store"))
+	d, err := Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,20 +40,20 @@ func newDisk(t *testing.T) *Disk {
 }
 
 // makeDraft makes a result with one file.
-func makeDraft(t *testing.T, d *Disk, name string) Draft {
+func makeDraft(t *testing.T, d *Disk, name string) cache.Draft {
 	dir, err := d.Scratch()
 	if err == nil {
-		err = os.Mkdir(filepath.Join(dir, FilesDir), 0o755)
+		err = os.Mkdir(filepath.Join(dir, cache.FilesDir), 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, FilesDir, "f"), []byte(name), 0o644)
+		err = os.WriteFile(filepath.Join(dir, cache.FilesDir, "f"), []byte(name), 0o644)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := Describe("test")
+	text := cache.Describe("test")
 	text.Add("name", name)
-	return Draft{Dir: dir, Meta: Meta{Key: text.Key(), Text: text.Text(), Content: text.Key()}}
+	return cache.Draft{Dir: dir, Meta: cache.Meta{Key: text.Key(), Text: text.Text(), Content: text.Key()}}
 }
 
 // A result is seen by others after the first sync that began when it was whole, and told of after the next one.
@@ -64,7 +67,7 @@ func TestPutIsVisibleAfterOneSyncAndOverAfterTwo(t *testing.T) {
 		draft.Waits = func() { waited = time.Since(begin) }
 		visible := func() bool {
 			_, err := d.Get(t.Context(), draft.Key, true)
-			if err != nil && !errors.Is(err, ErrMiss) {
+			if err != nil && !errors.Is(err, cache.ErrMiss) {
 				t.Error(err)
 			}
 			return err == nil
@@ -125,7 +128,7 @@ func TestPutsGatherWhileMoreAreExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t)
 		count := 0
-		d.rounds = newRounds(d.entries, 0, func(*os.File) error { count++; return nil })
+		d.rounds = rounds.New(d.entries, 0, func(*os.File) error { count++; return nil })
 		defer func() { d.rounds = nil }()
 		put := func(name string) {
 			if _, err := d.Put(t.Context(), makeDraft(t, d, name)); err != nil {
@@ -142,16 +145,16 @@ func TestPutsGatherWhileMoreAreExpected(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 10 {
 			all.Go(func() { put(strconv.Itoa(i)) })
-			time.Sleep(gather / 10)
+			time.Sleep(rounds.Gather / 10)
 		}
 		all.Wait()
-		if took := time.Since(begin); count != 2 || took != 2*gather {
+		if took := time.Since(begin); count != 2 || took != 2*rounds.Gather {
 			t.Errorf("ten results took %d syncs and %s", count, took)
 		}
 		begin = time.Now()
-		time.AfterFunc(gather/2, func() { d.Expect(false) })
+		time.AfterFunc(rounds.Gather/2, func() { d.Expect(false) })
 		put("last")
-		if took := time.Since(begin); took != gather/2 {
+		if took := time.Since(begin); took != rounds.Gather/2 {
 			t.Errorf("the last one took %s", took)
 		}
 	})
@@ -160,13 +163,13 @@ func TestPutsGatherWhileMoreAreExpected(t *testing.T) {
 func TestPutFailsWithItsSync(t *testing.T) {
 	d := newDisk(t)
 	broken := errors.New("input/output error")
-	d.rounds = newRounds(d.entries, 0, func(*os.File) error { return broken })
+	d.rounds = rounds.New(d.entries, 0, func(*os.File) error { return broken })
 	defer func() { d.rounds = nil }()
 	draft := makeDraft(t, d, "a")
 	if _, err := d.Put(t.Context(), draft); !errors.Is(err, broken) {
 		t.Errorf("Put: %v", err)
 	}
-	if _, err := d.Get(t.Context(), draft.Key, false); !errors.Is(err, ErrMiss) {
+	if _, err := d.Get(t.Context(), draft.Key, false); !errors.Is(err, cache.ErrMiss) {
 		t.Errorf("Get: %v, want a miss", err)
 	}
 }
@@ -201,10 +204,10 @@ func TestPutSyncsALogElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.rounds == nil || !d.rounds.covers(log) {
+	if d.rounds == nil || !d.rounds.Covers(log) {
 		t.Skip("the store does not lie on a file system that is synced as a whole")
 	}
-	d.rounds.device++
+	d.rounds.Device++
 	log.Close()
 	draft := makeDraft(t, d, "a")
 	draft.Log = log

@@ -1,4 +1,4 @@
-package cache_test
+package disk_test
 
 import (
 	"bytes"
@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // putTree stores a result of these files under a key of that name.
-func putTree(t *testing.T, d *cache.Disk, name string, files map[string]string) cache.Entry {
+func putTree(t *testing.T, d *disk.Disk, name string, files map[string]string) cache.Entry {
 	t.Helper()
 	dir, err := d.Scratch()
 	if err != nil {
@@ -54,10 +55,10 @@ func inodeOf(t *testing.T, e cache.Entry, path string) (ino, names uint64) {
 	return st.Ino, uint64(st.Nlink)
 }
 
-func openStore(t *testing.T) *cache.Disk {
+func openStore(t *testing.T) *disk.Disk {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
-	d, err := cache.OpenDisk(dir)
+	d, err := disk.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestEntriesShareEqualFiles(t *testing.T) {
 func first(ino, _ uint64) uint64 { return ino }
 
 // blobs is the number of files that the store finds by their content.
-func blobs(t *testing.T, _ *cache.Disk, e cache.Entry) int {
+func blobs(t *testing.T, _ *disk.Disk, e cache.Entry) int {
 	t.Helper()
 	store := filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(e.Dir))))
 	names, err := filepath.Glob(filepath.Join(store, "blobs", "??", "*"))

@@ -1,10 +1,12 @@
-package cache
+// Package disk is the store of one machine: entries in a directory, written once, shared by any number of processes.
+package disk
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk/rounds"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -40,7 +44,7 @@ type Disk struct {
 
 	entries *os.File // the directory of that name
 
-	rounds *rounds // nil: files are synced one by one
+	rounds *rounds.Rounds // nil: files are synced one by one
 
 	mu      sync.Mutex
 	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
@@ -49,11 +53,11 @@ type Disk struct {
 	claims  fs.Claims
 }
 
-var _ Store = (*Disk)(nil)
+var _ cache.Store = (*Disk)(nil)
 
-// OpenDisk opens the store in dir, and makes it if it is not there. It refuses a directory that others can write to,
+// Open opens the store in dir, and makes it if it is not there. It refuses a directory that others can write to,
 // that is something else, or that a newer version made. What dead processes were preparing is removed.
-func OpenDisk(dir string) (*Disk, error) {
+func Open(dir string) (*Disk, error) {
 	d, err := openDisk(dir)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
@@ -72,7 +76,7 @@ func openDisk(dir string) (*Disk, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	if err := CheckOwner(dir); err != nil {
+	if err := fs.CheckOwner(dir); err != nil {
 		return nil, err
 	}
 	mended, err := checkFormat(dir)
@@ -100,7 +104,7 @@ func openDisk(dir string) (*Disk, error) {
 		d.entries.Close()
 		return nil, fmt.Errorf("another process is collecting garbage in it: %w", err)
 	}
-	if d.rounds, err = openRounds(d.entries); err != nil {
+	if d.rounds, err = rounds.Open(d.entries); err != nil {
 		d.lock.Close()
 		d.entries.Close()
 		return nil, err
@@ -109,29 +113,10 @@ func openDisk(dir string) (*Disk, error) {
 	return d, nil
 }
 
-// CheckOwner makes sure that only this user can have put anything into a directory, which is no link: what lies there
-// is run and believed. The error says what to do about it.
-func CheckOwner(dir string) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory, but something (%s) in its place: move it away", strconv.Quote(dir),
-			info.Mode().Type())
-	}
-	if err := fs.Owned(info); err != nil {
-		name := strconv.Quote(dir)
-		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d "+
-			"%[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
-	}
-	return nil
-}
-
 // checkShelves makes sure that a directory of the store, and those below it where keys are, are this store's own. Who
 // owns the entries is seen when they are read.
 func (d *Disk) checkShelves(sub string) error {
-	if err := CheckOwner(d.path(sub)); err != nil {
+	if err := fs.CheckOwner(d.path(sub)); err != nil {
 		return err
 	}
 	if sub != "entries" && sub != "content" && sub != "blobs" {
@@ -143,7 +128,7 @@ func (d *Disk) checkShelves(sub string) error {
 	}
 	for _, shelf := range shelves {
 		if len(shelf.Name()) == 2 && !shelf.IsDir() {
-			return CheckOwner(d.path(sub, shelf.Name()))
+			return fs.CheckOwner(d.path(sub, shelf.Name()))
 		}
 	}
 	return nil
@@ -202,12 +187,10 @@ func checkFormat(dir string) (mended string, err error) {
 
 // isStore says whether a directory has what every store has, whatever its format file says.
 func isStore(dir string) bool {
-	for _, sub := range []string{"entries", "content", "blobs"} {
-		if info, err := os.Lstat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"entries", "content", "blobs"}, func(sub string) bool {
+		info, err := os.Lstat(filepath.Join(dir, sub))
+		return err != nil || !info.IsDir()
+	})
 }
 
 // checkEmpty makes sure that a directory holds nothing that a store could be taken for.
@@ -240,7 +223,7 @@ func (d *Disk) Close() error {
 
 // Claim says that the caller makes the entry of a key, until release is called; ok is false while another one does. See
 // fs.Claims.
-func (d *Disk) Claim(key Key) (release func(), ok bool) { return d.claims.Claim(key) }
+func (d *Disk) Claim(key cache.Key) (release func(), ok bool) { return d.claims.Claim(key) }
 
 func (d *Disk) path(parts ...string) string {
 	return filepath.Join(append([]string{d.dir}, parts...)...)

@@ -1,4 +1,4 @@
-package cache_test
+package disk_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
+	"github.com/benchgraph/benchgraph/cache/disk"
 )
 
 // Whatever takes its place, a result that was superseded is found by the attempt that made it, whole, until it is
@@ -79,7 +80,7 @@ func TestWhatIsDamagedIsNotKept(t *testing.T) {
 // copies has gone.
 func TestTwoMakeWayAtTheSameTime(t *testing.T) {
 	dir := storeDir(t)
-	disks := []*cache.Disk{openDisk(t, dir), openDisk(t, dir)}
+	disks := []*disk.Disk{openDisk(t, dir), openDisk(t, dir)}
 	files := map[string]string{}
 	for i := range 50 {
 		files[fmt.Sprintf("d%d/f", i)] = "x"

@@ -1,4 +1,4 @@
-package cache
+package disk
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk/tree"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -24,12 +26,12 @@ const (
 )
 
 // shares says whether a file of an entry with so many files is shared.
-func (f *File) shares(files int) bool {
+func shares(f *cache.File, files int) bool {
 	return f.Link == "" && f.Size > 0 && (f.Size >= sharedFrom || files >= sharedFiles)
 }
 
 // blob is the name in the store that finds a file by its content.
-func (d *Disk) blob(f *File) string {
+func (d *Disk) blob(f *cache.File) string {
 	name := f.SHA256
 	if f.Mode&0o100 != 0 {
 		name += "x"
@@ -39,12 +41,12 @@ func (d *Disk) blob(f *File) string {
 
 // adopt replaces files of a tree that is becoming an entry by equal files that the store has. It returns the files that
 // are new to the store. A file system without hard links shares nothing.
-func (d *Disk) adopt(t *tree) (fresh []*File, err error) {
-	at := &directory{root: t.root}
+func (d *Disk) adopt(t *tree.Tree) (fresh []*cache.File, err error) {
+	at := &directory{root: t.Root}
 	defer at.close()
-	for i := range t.files {
-		f := &t.files[i]
-		if !f.shares(len(t.files)) {
+	for i := range t.Files {
+		f := &t.Files[i]
+		if !shares(f, len(t.Files)) {
 			continue
 		}
 		var st unix.Stat_t
@@ -64,15 +66,15 @@ func (d *Disk) adopt(t *tree) (fresh []*File, err error) {
 }
 
 // whole says whether the store has a file, as far as its directory tells. What that is is left in st.
-func (d *Disk) whole(f *File, st *unix.Stat_t) bool {
+func (d *Disk) whole(f *cache.File, st *unix.Stat_t) bool {
 	return unix.Lstat(d.blob(f), st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == f.Size &&
 		int(st.Uid) == os.Geteuid() && uint32(st.Mode)&0o777 == uint32(f.Mode)&^0o222
 }
 
 // keep gives files of an entry names by which later entries find them. The files are durable already: after a crash, no
 // name leads to a file that was not written. What cannot be named is not shared.
-func (d *Disk) keep(t *tree, fresh []*File) {
-	at := &directory{root: t.root}
+func (d *Disk) keep(t *tree.Tree, fresh []*cache.File) {
+	at := &directory{root: t.Root}
 	defer at.close()
 	for _, f := range fresh {
 		if at.open(path.Dir(f.Path)) != nil {
@@ -89,21 +91,12 @@ func (d *Disk) keep(t *tree, fresh []*File) {
 	}
 }
 
-// release takes away the names of files that no entry has any more. If another process makes one of them a file of its
-// entry meanwhile, that is one file more, and no harm.
-func (d *Disk) release(files []File) {
+// release takes away the names of files that no entry has any more, and of all files of a damaged entry, so that no new
+// entry takes one of them over. If another process makes one a file of its entry meanwhile, that is no harm.
+func (d *Disk) release(files []cache.File, damaged bool) {
 	var st unix.Stat_t
 	for i := range files {
-		if f := &files[i]; f.shares(len(files)) && unix.Lstat(d.blob(f), &st) == nil && st.Nlink == 1 {
-			_ = os.Remove(d.blob(f))
-		}
-	}
-}
-
-// forget takes away the names of the files of a damaged entry, so that no new entry takes one of them over.
-func (d *Disk) forget(files []File) {
-	for i := range files {
-		if f := &files[i]; f.shares(len(files)) {
+		if f := &files[i]; shares(f, len(files)) && unix.Lstat(d.blob(f), &st) == nil && (damaged || st.Nlink == 1) {
 			_ = os.Remove(d.blob(f))
 		}
 	}

@@ -1,4 +1,4 @@
-package cache_test
+package disk_test
 
 import (
 	"testing"

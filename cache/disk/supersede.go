@@ -1,4 +1,4 @@
-package cache
+package disk
 
 import (
 	"context"
@@ -6,29 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
-
-// Superseded is the key of the result of an attempt after another one took its place under the key that both have.
-func Superseded(key Key, attempt string) Key { return superseded(key, attempt).Key() }
-
-// IsSuperseded reports whether the text of an entry is that of one whose place another one has taken.
-func IsSuperseded(text string) bool { return strings.HasPrefix(text, Describe("superseded").Text()) }
-
-func superseded(key Key, attempt string) *Description {
-	d := Describe("superseded")
-	d.Add("key", key.String())
-	d.Add("attempt", attempt)
-	return d
-}
 
 // Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own,
 // which nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at
 // least one of the two places. Processes that share the store do it one after the other: what one of them is copying,
 // another one does not take away.
-func (d *Disk) Supersede(ctx context.Context, key Key) error {
+func (d *Disk) Supersede(ctx context.Context, key cache.Key) error {
 	alone, err := fs.MakeOwn(d.path("supersede.lock"), 0)
 	if err != nil {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
@@ -37,13 +24,13 @@ func (d *Disk) Supersede(ctx context.Context, key Key) error {
 	if err := fs.Lock(alone, fs.Exclusive); err != nil {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}
-	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, ErrMiss) {
+	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, cache.ErrMiss) {
 		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
 	}
 	return d.Remove(key)
 }
 
-func (d *Disk) keepAside(ctx context.Context, key Key) error {
+func (d *Disk) keepAside(ctx context.Context, key cache.Key) error {
 	entry, err := d.Get(ctx, key, true)
 	if err != nil {
 		return err
@@ -52,13 +39,13 @@ func (d *Disk) keepAside(ctx context.Context, key Key) error {
 	if err != nil {
 		return err
 	}
-	if err := os.CopyFS(filepath.Join(dir, FilesDir), os.DirFS(entry.Dir)); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, cache.FilesDir), os.DirFS(entry.Dir)); err != nil {
 		return errors.Join(err, fs.RemoveTree(dir))
 	}
-	text := superseded(key, entry.Log)
-	meta := Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
+	text := cache.SupersededText(key, entry.Log)
+	meta := cache.Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
 		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript,
 		Signature: entry.Signature} // over the former key: with trust, the copy does not count
-	_, err = d.Put(ctx, Draft{Meta: meta, Dir: dir})
+	_, err = d.Put(ctx, cache.Draft{Meta: meta, Dir: dir})
 	return err
 }

@@ -1,4 +1,4 @@
-package cache_test
+package disk_test
 
 import (
 	"context"
@@ -18,13 +18,14 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // openDisk opens a store and has it closed at the end of the test.
-func openDisk(t testing.TB, dir string) *cache.Disk {
+func openDisk(t testing.TB, dir string) *disk.Disk {
 	t.Helper()
-	d, err := cache.OpenDisk(dir)
+	d, err := disk.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestOpenDiskRefuses(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := cache.OpenDisk(dir); err == nil || !strings.Contains(err.Error(), story.says) {
+			if _, err := disk.Open(dir); err == nil || !strings.Contains(err.Error(), story.says) {
 				t.Errorf("OpenDisk: %v, want an error that says %q", err, story.says)
 			}
 		})
@@ -237,7 +238,7 @@ func TestHelperProcess(t *testing.T) {
 	if dir == "" {
 		t.Skip("not a helper")
 	}
-	d, err := cache.OpenDisk(dir)
+	d, err := disk.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestScratchOfDeadProcesses(t *testing.T) {
 }
 
 func TestCloseRemovesScratch(t *testing.T) {
-	d, err := cache.OpenDisk(storeDir(t))
+	d, err := disk.Open(storeDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,7 @@
-package cache
+package disk
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
 )
 
 // benchmarkLines are what a benchmark of a server says of itself: some forty lines.
@@ -38,8 +39,8 @@ func benchmarkLines(i int) [][]string {
 	return lines
 }
 
-func describeBenchmark(lines [][]string) *Description {
-	d := Describe("benchmark")
+func describeBenchmark(lines [][]string) *cache.Description {
+	d := cache.Describe("benchmark")
 	for _, line := range lines {
 		d.Add(line[0], line[1:]...)
 	}
@@ -57,26 +58,26 @@ func BenchmarkKey(b *testing.B) {
 }
 
 // fillStore makes count entries without syncing them, as no Put would: a benchmark of reading needs no durable entries.
-func fillStore(tb testing.TB, d *Disk, count int) []Key {
+func fillStore(tb testing.TB, d *Disk, count int) []cache.Key {
 	tb.Helper()
-	keys := make([]Key, count)
+	keys := make([]cache.Key, count)
 	for i := range keys {
 		description := describeBenchmark(benchmarkLines(i))
 		content := fmt.Appendf(nil, "result %d\n", i)
-		files := []File{
-			{Path: "result.json", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
-			{Path: "server.log", Mode: modePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
+		files := []cache.File{
+			{Path: "result.json", Mode: cache.ModePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
+			{Path: "server.log", Mode: cache.ModePlain, Size: int64(len(content)), SHA256: fmt.Sprintf("%064x", i)},
 		}
-		meta := Meta{Key: description.Key(), Text: description.Text(), Files: files, Digest: digest(files),
+		meta := cache.Meta{Key: description.Key(), Text: description.Text(), Files: files, Digest: cache.Digest(files),
 			Bytes:   files[0].Size * 2,
 			Address: fmt.Sprintf(`benchmark.serving["%d/human"]`, i), Created: time.Now(), Duration: time.Minute,
 			Log: fmt.Sprint("attempt-", i)}
-		text, err := EncodeMeta(meta)
+		text, err := cache.EncodeMeta(meta)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		dir := d.entryDir(meta.Key)
-		if err := os.MkdirAll(filepath.Join(dir, FilesDir), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, cache.FilesDir), 0o755); err != nil {
 			tb.Fatal(err)
 		}
 		for name, bytes := range map[string][]byte{"meta": text, "out/result.json": content,
@@ -96,7 +97,7 @@ func BenchmarkGet10k(b *testing.B) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		b.Fatal(err)
 	}
-	d, err := OpenDisk(dir)
+	d, err := Open(dir)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func BenchmarkCollect(b *testing.B) {
 		remove func(d *Disk) error
 	}{
 		{"gc", func(d *Disk) error {
-			_, err := d.GC(context.Background(), GCOptions{Keep: func(Key) bool { return false }})
+			_, err := d.GC(context.Background(), cache.GCOptions{Keep: func(cache.Key) bool { return false }})
 			return err
 		}},
 		{"rm", func(d *Disk) error { return exec.Command("rm", "-rf", d.path("entries")).Run() }},
@@ -129,7 +130,7 @@ func BenchmarkCollect(b *testing.B) {
 		b.Run(way.name, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				d, err := OpenDisk(filepath.Join(b.TempDir(), "store"))
+				d, err := Open(filepath.Join(b.TempDir(), "store"))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -141,32 +142,5 @@ func BenchmarkCollect(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// BenchmarkStatCacheLoad reads the digests of 100,000 files.
-func BenchmarkStatCacheLoad(b *testing.B) {
-	files := map[string]stat{}
-	for i := range 100_000 {
-		name := fmt.Sprintf("/home/somebody/project/sources/package%d/module%d/file%d.py", i%97, i%1013, i)
-		files[name] = stat{Stamp: Stamp{Size: int64(i), Changed: 1700000000000000000 + int64(i),
-			Touched: 1700000000500000000 + int64(i),
-			Device:  66305, Inode: uint64(1<<20 + i)}, SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)),
-			Used: 1700000000}
-	}
-	text, err := encodeStats(files)
-	if err != nil {
-		b.Fatal(err)
-	}
-	path := filepath.Join(b.TempDir(), "stats")
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		c := OpenStatCache(path)
-		if c.load(); c.Damage() != "" || len(c.files) != len(files) {
-			b.Fatal(c.Damage(), len(c.files))
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package cache
+package disk
 
 import (
 	"context"
@@ -8,35 +8,39 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk/tree"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Put stores a draft. See Store.
-func (d *Disk) Put(ctx context.Context, draft Draft) (Entry, error) {
+func (d *Disk) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
 	return d.putAs(ctx, draft, (*stage).hash)
 }
 
 // Import is Put for a result that was made elsewhere: its Files are known, and their bytes were hashed as they were
 // written. The error wraps ErrDamaged if the directory holds anything else.
-func (d *Disk) Import(ctx context.Context, draft Draft) (Entry, error) {
+func (d *Disk) Import(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
 	return d.putAs(ctx, draft, (*stage).compare)
 }
 
 // putAs is Put with a way to find out the digests of the files.
-func (d *Disk) putAs(ctx context.Context, draft Draft, digests func(*stage, context.Context) error) (Entry, error) {
+func (d *Disk) putAs(ctx context.Context, draft cache.Draft, digests func(*stage, context.Context) error) (cache.Entry,
+	error) {
 	if draft.Key.IsZero() {
-		return Entry{}, errors.New("store an entry: its key is zero")
+		return cache.Entry{}, errors.New("store an entry: its key is zero")
 	}
 	entry, err := d.put(ctx, draft, digests)
 	if err != nil {
-		return Entry{}, fmt.Errorf("store entry %s: %w", draft.Key.Short(), err)
+		return cache.Entry{}, fmt.Errorf("store entry %s: %w", draft.Key.Short(), err)
 	}
 	return entry, nil
 }
 
-func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, context.Context) error) (Entry, error) {
+func (d *Disk) put(ctx context.Context, draft cache.Draft, digests func(*stage, context.Context) error) (cache.Entry,
+	error) {
 	if _, err := os.Lstat(d.entryDir(draft.Key)); err == nil { // mostly there is nothing, which a lookup tells cheapest
-		if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, ErrMiss) {
+		if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, cache.ErrMiss) {
 			if err == nil {
 				err = errors.Join(d.durable(draft.Log, nil), fs.RemoveTree(draft.Dir))
 			}
@@ -44,10 +48,10 @@ func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, contex
 		}
 	}
 	if !d.isScratch(draft.Dir) {
-		return Entry{}, fmt.Errorf("%s is no scratch directory of this store", draft.Dir)
+		return cache.Entry{}, fmt.Errorf("%s is no scratch directory of this store", draft.Dir)
 	}
 	s := &stage{dir: draft.Dir, meta: draft.Meta}
-	s.meta.looked = look{} // of an entry of another store
+	s.meta.Looked = cache.Look{} // of an entry of another store
 	visible := false
 	defer func() {
 		if !visible { // else it is no scratch directory any more
@@ -57,24 +61,25 @@ func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, contex
 	if s.clear() != nil { // what cannot be removed stays behind
 		var err error
 		if s.dir, err = d.Scratch(); err != nil {
-			return Entry{}, err
+			return cache.Entry{}, err
 		}
-		if err := os.Rename(filepath.Join(draft.Dir, FilesDir), filepath.Join(s.dir, FilesDir)); err != nil {
-			return Entry{}, err
+		const out = sep + cache.FilesDir
+		if err := os.Rename(draft.Dir+out, s.dir+out); err != nil {
+			return cache.Entry{}, err
 		}
 	}
 	if err := s.open(); err != nil {
-		return Entry{}, err
+		return cache.Entry{}, err
 	}
-	defer s.tree.close()
+	defer s.tree.Close()
 	if err := s.complete(ctx, d, digests); err != nil {
-		return Entry{}, err
+		return cache.Entry{}, err
 	}
 	if draft.Waits != nil {
 		draft.Waits()
 	}
 	if err := d.durable(draft.Log, s.sync); err != nil {
-		return Entry{}, err
+		return cache.Entry{}, err
 	}
 	d.keep(s.tree, s.fresh)
 	entry, err := d.publish(ctx, s)
@@ -85,14 +90,14 @@ func (d *Disk) put(ctx context.Context, draft Draft, digests func(*stage, contex
 // stage is a directory that is becoming an entry.
 type stage struct {
 	dir   string
-	tree  *tree   // its files
-	fresh []*File // those that the store did not have
-	meta  Meta
+	tree  *tree.Tree    // its files
+	fresh []*cache.File // those that the store did not have
+	meta  cache.Meta
 }
 
 // open opens the directory of the files.
 func (s *stage) open() (err error) {
-	out := filepath.Join(s.dir, FilesDir)
+	out := filepath.Join(s.dir, cache.FilesDir)
 	if err := openUp(out); err != nil {
 		return err
 	}
@@ -103,7 +108,7 @@ func (s *stage) open() (err error) {
 	if len(mounts) > 0 {
 		return fmt.Errorf("%s is a mount point, so its files are not the store's", mounts[0])
 	}
-	s.tree, err = openTree(out)
+	s.tree, err = tree.Open(out)
 	return err
 }
 
@@ -114,7 +119,7 @@ func (s *stage) clear() error {
 	}
 	names, err := os.ReadDir(s.dir)
 	for _, name := range names {
-		if name.Name() != FilesDir {
+		if name.Name() != cache.FilesDir {
 			err = errors.Join(err, fs.RemoveTree(filepath.Join(s.dir, name.Name())))
 		}
 	}
@@ -135,24 +140,24 @@ func openUp(dir string) error {
 }
 
 // hash reads the files.
-func (s *stage) hash(ctx context.Context) error { return s.tree.hash(ctx) }
+func (s *stage) hash(ctx context.Context) error { return s.tree.Hash(ctx) }
 
 // compare takes the digests of the files from the meta, which must list exactly the files of the tree.
 func (s *stage) compare(context.Context) error {
-	if len(s.tree.files) == len(s.meta.Files) {
-		for i := range s.tree.files {
-			s.tree.files[i].SHA256 = s.meta.Files[i].SHA256
+	if len(s.tree.Files) == len(s.meta.Files) {
+		for i := range s.tree.Files {
+			s.tree.Files[i].SHA256 = s.meta.Files[i].SHA256
 		}
 	}
-	if diff := difference(s.tree.files, s.meta.Files); diff != "" {
-		return damage(diff)
+	if diff := cache.Difference(s.tree.Files, s.meta.Files); diff != "" {
+		return cache.Damage(diff)
 	}
 	return nil
 }
 
 // complete completes and writes the meta file.
 func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, context.Context) error) (err error) {
-	if err := s.tree.walk(ctx, true); err != nil {
+	if err := s.tree.Walk(ctx, true); err != nil {
 		return err
 	}
 	if err := digests(s, ctx); err != nil {
@@ -161,11 +166,11 @@ func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, cont
 	if s.fresh, err = d.adopt(s.tree); err != nil {
 		return err
 	}
-	if err := s.tree.freeze(); err != nil {
+	if err := s.tree.Freeze(); err != nil {
 		return err
 	}
-	files := s.tree.files
-	s.meta.Files, s.meta.Bytes, s.meta.Digest = files, 0, digest(files)
+	files := s.tree.Files
+	s.meta.Files, s.meta.Bytes, s.meta.Digest = files, 0, cache.Digest(files)
 	for _, file := range files {
 		s.meta.Bytes += file.Size
 	}
@@ -173,11 +178,11 @@ func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, cont
 		s.meta.Created = time.Now()
 	}
 	s.meta.Created = s.meta.Created.Round(0).UTC() // as it will be read back
-	data, err := EncodeMeta(s.meta)
+	data, err := cache.EncodeMeta(s.meta)
 	if err != nil {
 		return err
 	}
-	return writeNew(filepath.Join(s.dir, metaFile), data, 0o444)
+	return writeNew(filepath.Join(s.dir, cache.MetaFile), data, 0o444)
 }
 
 // writeNew writes a file that must not be there yet: nothing that a task left is followed.
@@ -192,15 +197,15 @@ func writeNew(path string, data []byte, mode os.FileMode) error {
 
 // sync makes the entry durable, file by file.
 func (s *stage) sync() error {
-	return errors.Join(s.tree.sync(), fs.Sync(filepath.Join(s.dir, metaFile)), fs.Sync(s.dir))
+	return errors.Join(s.tree.Sync(), fs.Sync(filepath.Join(s.dir, cache.MetaFile)), fs.Sync(s.dir))
 }
 
 // publish makes a durable entry visible in one step, and that durable, too. Of two processes that store the same key
 // the first wins.
-func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
+func (d *Disk) publish(ctx context.Context, s *stage) (cache.Entry, error) {
 	final := d.entryDir(s.meta.Key)
 	if err := makeDir(filepath.Dir(final)); err != nil {
-		return Entry{}, err
+		return cache.Entry{}, err
 	}
 	for {
 		err := os.Rename(s.dir, final)
@@ -208,21 +213,21 @@ func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
 			break
 		}
 		if !errors.Is(err, os.ErrExist) {
-			return Entry{}, err
+			return cache.Entry{}, err
 		}
 		// Another process was faster. If its entry is damaged, Get moves it away, and the place is free.
-		if entry, err := d.Get(context.WithoutCancel(ctx), s.meta.Key, false); !errors.Is(err, ErrMiss) {
+		if entry, err := d.Get(context.WithoutCancel(ctx), s.meta.Key, false); !errors.Is(err, cache.ErrMiss) {
 			return entry, err
 		}
 	}
 	if err := os.Chmod(final, 0o555); err != nil {
-		return Entry{}, err
+		return cache.Entry{}, err
 	}
 	changed := []string{filepath.Dir(final), d.path("entries")}
 	if !s.meta.Content.IsZero() {
 		place := d.contentLink(s.meta.Content)
 		if err := link(place, s); err != nil {
-			return Entry{}, err
+			return cache.Entry{}, err
 		}
 		changed = append(changed, filepath.Dir(place), d.path("content"))
 	}
@@ -234,9 +239,9 @@ func (d *Disk) publish(ctx context.Context, s *stage) (Entry, error) {
 		return errors.Join(errs...)
 	})
 	if err != nil {
-		return Entry{}, err
+		return cache.Entry{}, err
 	}
-	return Entry{Meta: s.meta, Dir: filepath.Join(final, FilesDir)}, nil
+	return cache.Entry{Meta: s.meta, Dir: filepath.Join(final, cache.FilesDir)}, nil
 }
 
 // link makes the entry the one that its content key finds at place.
@@ -262,4 +267,28 @@ func makeDir(dir string) error {
 		return err
 	}
 	return nil
+}
+
+// durable makes a log durable, and all else that was written to the store so far: together with all who wait for the
+// same, or, where the file system cannot do that, by syncing each of the files.
+func (d *Disk) durable(log *os.File, each func() error) error {
+	var err error
+	if log != nil && (d.rounds == nil || !d.rounds.Covers(log)) {
+		err = log.Sync()
+	}
+	switch {
+	case d.rounds != nil:
+		err = errors.Join(err, d.rounds.Wait())
+	case each != nil:
+		err = errors.Join(err, each())
+	}
+	return err
+}
+
+// Expect says whether more results are on their way. If so, those who wait for the disk wait a moment longer, for
+// others to share their sync.
+func (d *Disk) Expect(more bool) {
+	if d.rounds != nil {
+		d.rounds.Expect(more)
+	}
 }
