@@ -1,141 +1,15 @@
 package cache
 
 import (
-	"bytes"
-	"cmp"
-	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
-
-	"github.com/benchgraph/benchgraph/internal/fs"
 )
-
-// ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
-var ErrBusy = errors.New("the store is in use by another process")
-
-// List calls f for every entry of an address that is wanted (nil: of any), in the order of the keys, until it returns
-// an error. Entries whose meta file cannot be read are left out: Verify finds them.
-func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f func(Meta) error) error {
-	head := make([]byte, headOfMeta)
-	return d.each(ctx, func(key Key) error {
-		dir := d.entryDir(key)
-		if wanted != nil {
-			if address, known := addressIn(dir+sep+metaFile, head); known && !wanted(address) {
-				return nil
-			}
-		}
-		meta, _, err := d.readMeta(entryPath(key))
-		if err != nil {
-			return nil
-		}
-		return f(meta)
-	})
-}
-
-// headOfMeta is how much of a meta file is read for its address alone: a store has tens of thousands.
-const headOfMeta = 1024
-
-// addressIn reads the address out of the first bytes of a meta file. false: it does not stand there, and the file is to
-// be read.
-func addressIn(path string, head []byte) (address string, known bool) {
-	f, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", false
-	}
-	defer unix.Close(f)
-	n, err := unix.Read(f, head)
-	if err != nil {
-		return "", false
-	}
-	_, rest, found := bytes.Cut(head[:max(n, 0)], []byte("\naddress "))
-	line, _, whole := bytes.Cut(rest, []byte("\n"))
-	if !found || !whole {
-		return "", false
-	}
-	address, err = strconv.Unquote(string(line))
-	return address, err == nil
-}
-
-// each calls f for the key of every entry. Names that are no key are passed over.
-func (d *Disk) each(ctx context.Context, f func(Key) error) error {
-	shelves, err := os.ReadDir(d.path("entries"))
-	if err != nil {
-		return fmt.Errorf("store %s: %w", d.dir, err)
-	}
-	for _, shelf := range shelves {
-		entries, err := os.ReadDir(d.path("entries", shelf.Name()))
-		if err != nil {
-			return fmt.Errorf("store %s: %w", d.dir, err)
-		}
-		for _, e := range entries {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			key, err := ParseKey(e.Name())
-			if err != nil {
-				continue
-			}
-			if err := f(key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// Verify reads every byte of every entry and calls report for each, with nil for one that is whole. Damaged entries are
-// moved to the quarantine, and their error wraps ErrMiss.
-func (d *Disk) Verify(ctx context.Context, report func(Key, error)) error {
-	return d.each(ctx, func(key Key) error {
-		_, err := d.Get(ctx, key, true)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		report(key, err)
-		return nil
-	})
-}
-
-// Remove removes an entry. That there is none is no error.
-func (d *Disk) Remove(key Key) error {
-	dir := d.entryDir(key)
-	meta, _, err := d.readMeta(entryPath(key))
-	if err == nil {
-		d.unlink(meta.Content, key)
-	}
-	trash, err := d.scratchName()
-	if err != nil {
-		return fmt.Errorf("remove entry %s: scratch directory: %w", key.Short(), err)
-	}
-	if err = moveAway(dir, trash); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove entry %s: %w", key.Short(), err)
-	}
-	err = fs.RemoveTree(trash)
-	d.release(meta.Files)
-	return err
-}
-
-// unlink takes back what link did, unless the content key finds another entry by now.
-func (d *Disk) unlink(content, key Key) {
-	place := d.contentLink(content)
-	if target, err := os.Readlink(place); err == nil && target == key.String() {
-		_ = os.Remove(place) // a link to nothing is a miss, no harm
-	}
-}
 
 // GCOptions say what a collection of garbage may remove. Without limits, everything goes that Keep does not hold; with
 // neither limits nor Keep, nothing.
 type GCOptions struct {
-	MaxBytes int64          // the least recently used entries go until the rest has so many bytes at most; 0: no limit
+	MaxBytes int64          // the least recently used go until the rest has so many bytes at most; 0: no limit
 	MaxAge   time.Duration  // entries that were not used for so long go; 0: no limit
 	Keep     func(Key) bool // these stay, whatever the limits; nil: none
 	DryRun   bool           // remove nothing, only say what would go
@@ -150,69 +24,6 @@ type GCResult struct {
 	Quarantined  int   // damaged entries whose remains were removed
 }
 
-// resident is an entry, with the time of its last use.
-type resident struct {
-	meta Meta
-	used time.Time
-}
-
-// GC removes entries that are not wanted any more, and what lies in quarantine. It needs the store for itself: while
-// another process has it open, which may be working with any entry, the error wraps ErrBusy. When an entry was last
-// used is known to the hour. An error tells nothing of what was removed before it.
-func (d *Disk) GC(ctx context.Context, o GCOptions) (GCResult, error) {
-	if !o.DryRun {
-		if err := d.exclusive(); err != nil {
-			return GCResult{}, fmt.Errorf("collect garbage in %s: %w", d.dir, err)
-		}
-		defer d.share()
-	}
-	residents, err := d.residents(ctx)
-	if err != nil {
-		return GCResult{}, err
-	}
-	var result GCResult
-	for _, r := range residents {
-		result.KeptBytes += r.meta.Bytes
-	}
-	result.Kept = len(residents)
-	for _, r := range residents {
-		if !o.Takes(r.meta.Key, r.used, result.KeptBytes) {
-			continue
-		}
-		result.Removed = append(result.Removed, r.meta)
-		result.RemovedBytes += r.meta.Bytes
-		result.Kept--
-		result.KeptBytes -= r.meta.Bytes
-	}
-	if !o.DryRun {
-		if err := d.removeAll(ctx, result.Removed); err != nil {
-			return GCResult{}, err
-		}
-	}
-	if result.Quarantined, err = d.clearQuarantine(o.DryRun); err == nil && !o.DryRun {
-		d.releaseAll()
-	}
-	return result, err
-}
-
-// removers is how many entries are removed at a time: a removal waits for the disk most of the time.
-const removers = 8
-
-// removeAll removes entries, all of them or until the first error.
-func (d *Disk) removeAll(ctx context.Context, entries []Meta) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(removers)
-	for i := range entries {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return d.Remove(entries[i].Key)
-		})
-	}
-	return g.Wait()
-}
-
 // Takes reports whether an entry goes, when those that stay so far have so many bytes.
 func (o GCOptions) Takes(key Key, used time.Time, bytes int64) bool {
 	if o.Keep != nil && o.Keep(key) {
@@ -224,49 +35,22 @@ func (o GCOptions) Takes(key Key, used time.Time, bytes int64) bool {
 	return o.MaxAge > 0 && time.Since(used) > o.MaxAge || o.MaxBytes > 0 && bytes > o.MaxBytes
 }
 
-// residents lists the entries, the least recently used first.
-func (d *Disk) residents(ctx context.Context) ([]resident, error) {
-	var all []resident
-	err := d.List(ctx, nil, func(m Meta) error {
-		info, err := os.Stat(filepath.Join(d.entryDir(m.Key), metaFile))
-		if err != nil {
-			return nil
-		}
-		m = Meta{Key: m.Key, Content: m.Content, Digest: m.Digest, Address: strings.Clone(m.Address), Bytes: m.Bytes,
-			Created: m.Created, Duration: m.Duration, Log: strings.Clone(m.Log)}
-		all = append(all, resident{meta: m, used: info.ModTime()})
-		return nil
-	})
-	slices.SortStableFunc(all, func(a, b resident) int {
-		return cmp.Or(a.used.Compare(b.used), a.meta.Created.Compare(b.meta.Created))
-	})
-	return all, err
-}
+// ErrBusy is wrapped by the error of a GC that other processes keep from collecting.
+var ErrBusy = errors.New("the store is in use by another process")
 
-func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
-	places, err := os.ReadDir(d.path("quarantine"))
-	if err != nil || dryRun {
-		return len(places), err
-	}
-	for _, place := range places {
-		if err := fs.RemoveTree(d.path("quarantine", place.Name())); err != nil {
-			return 0, err
-		}
-	}
-	return len(places), nil
-}
+// UseGrain is how exactly the time of an entry's last use is known. Writing it at every use would wear disks.
+const UseGrain = time.Hour
 
-// exclusive waits a moment for other processes to close the store.
-func (d *Disk) exclusive() error {
-	err := fs.LockWithin(d.lock, fs.Exclusive, time.Second)
-	if err == nil {
-		return nil
-	}
-	d.share() // a lock that could not be converted may have been given up
-	if fs.Held(err) {
-		return ErrBusy
-	}
-	return err
-}
+// Superseded is the key of the result of an attempt after another one took its place under the key that both have.
+func Superseded(key Key, attempt string) Key { return SupersededText(key, attempt).Key() }
 
-func (d *Disk) share() { _ = fs.Lock(d.lock, fs.Shared) }
+// IsSuperseded reports whether the text of an entry is that of one whose place another one has taken.
+func IsSuperseded(text string) bool { return strings.HasPrefix(text, Describe("superseded").Text()) }
+
+// SupersededText describes that result.
+func SupersededText(key Key, attempt string) *Description {
+	d := Describe("superseded")
+	d.Add("key", key.String())
+	d.Add("attempt", attempt)
+	return d
+}

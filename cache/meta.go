@@ -1,17 +1,20 @@
 package cache
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // metaFile is the file of an entry that holds its Meta, sealed: one labelled line a field, the text of the key, the
 // list of files. A plan reads one for every node, which in JSON would be most of its work.
 const (
-	metaFile    = "meta"
+	MetaFile    = "meta"
 	metaMagic   = "benchgraph entry 3 "
 	LongestMeta = 1 << 28 // bytes; a longer one is neither written nor read
 )
@@ -119,4 +122,28 @@ func (r *metaReader) time(label string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, r.line(label))
 	r.note(err)
 	return t
+}
+
+// HeadOfMeta is how much of a meta file is read for its address alone: a store has tens of thousands.
+const HeadOfMeta = 1024
+
+// AddressIn reads the address out of the first bytes of a meta file. false: it does not stand there, and the file is to
+// be read.
+func AddressIn(path string, head []byte) (address string, known bool) {
+	f, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer unix.Close(f)
+	n, err := unix.Read(f, head)
+	if err != nil {
+		return "", false
+	}
+	_, rest, found := bytes.Cut(head[:max(n, 0)], []byte("\naddress "))
+	line, _, whole := bytes.Cut(rest, []byte("\n"))
+	if !found || !whole {
+		return "", false
+	}
+	address, err = strconv.Unquote(string(line))
+	return address, err == nil
 }

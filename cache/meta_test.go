@@ -37,9 +37,9 @@ func FuzzMeta(f *testing.F) {
 	meta := Meta{Key: Describe("a").Key(), Text: Describe("a").Text(), Address: "a",
 		Log: "l", Transcript: `{"steps":[]}`, Created: time.Unix(1, 0).UTC(),
 		Files: []File{
-			{Path: "a\xff", Mode: modePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)},
-			{Path: "b", Mode: modeExecutable, SHA256: fmt.Sprintf("%064x", 2)},
-			{Path: "c/d", Mode: modePlain, Link: "../b"}}}
+			{Path: "a\xff", Mode: ModePlain, Size: 1, SHA256: fmt.Sprintf("%064x", 1)},
+			{Path: "b", Mode: ModeExecutable, SHA256: fmt.Sprintf("%064x", 2)},
+			{Path: "c/d", Mode: ModePlain, Link: "../b"}}}
 	text, err := EncodeMeta(meta)
 	if err != nil {
 		f.Fatal(err)

@@ -56,7 +56,7 @@ func StampOf(st *unix.Stat_t) Stamp {
 
 func modeOf(st *unix.Stat_t) uint32 {
 	if Executable(uint32(st.Mode)) {
-		return modeExecutable
+		return ModeExecutable
 	}
-	return modePlain
+	return ModePlain
 }

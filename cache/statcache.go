@@ -268,7 +268,7 @@ func readFile(ctx context.Context, name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	sum, _, err := hashReader(ctx, f)
+	sum, _, err := HashReader(ctx, f)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -395,4 +396,31 @@ func FuzzStatCache(f *testing.F) {
 			}
 		}
 	})
+}
+
+// BenchmarkStatCacheLoad reads the digests of 100,000 files.
+func BenchmarkStatCacheLoad(b *testing.B) {
+	files := map[string]stat{}
+	for i := range 100_000 {
+		name := fmt.Sprintf("/home/somebody/project/sources/package%d/module%d/file%d.py", i%97, i%1013, i)
+		files[name] = stat{Stamp: Stamp{Size: int64(i), Changed: 1700000000000000000 + int64(i),
+			Touched: 1700000000500000000 + int64(i),
+			Device:  66305, Inode: uint64(1<<20 + i)}, SHA256: hex.EncodeToString(fmt.Appendf(nil, "%032d", i)),
+			Used: 1700000000}
+	}
+	text, err := encodeStats(files)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "stats")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := OpenStatCache(path)
+		if c.load(); c.Damage() != "" || len(c.files) != len(files) {
+			b.Fatal(c.Damage(), len(c.files))
+		}
+	}
 }

@@ -36,7 +36,7 @@ type Meta struct {
 	Transcript string        `json:"-"`             // what that attempt ran, as one line of JSON; empty: not known
 	Signature  string        `json:"-"`             // with which it came from a shared store; empty: it was made here
 
-	looked look // at the directory of the entry, when Get returned this
+	Looked Look `json:"-"` // at the directory of the entry, when Get returned this
 }
 
 // Entry is one stored result.
@@ -58,6 +58,36 @@ var ErrMiss = errors.New("not in the store")
 
 // ErrDamaged is wrapped, beside ErrMiss, by the error for an entry that was there and cannot be served.
 var ErrDamaged = errors.New("damaged")
+
+// Damage is why an entry cannot be served, now or ever. Other errors (no file descriptor left, say) condemn no entry.
+type Damage string
+
+func (d Damage) Error() string { return string(d) }
+
+// Is makes a damage an ErrDamaged.
+func (d Damage) Is(target error) bool { return target == ErrDamaged }
+
+// Look is what the directory of an entry told beside names and sizes. The zero value is of no look.
+type Look struct {
+	Meta  int64  // bytes of the meta file
+	First uint64 // of the first file its inode and time, which tell another result of the same key; 0: there is none
+}
+
+// FilesDir is the directory of an entry that holds its files.
+const FilesDir = "out"
+
+// Outline is what the directory of an entry tells of it: as much as Get looks at without verify, kept by whoever has
+// looked before. Of its Files only the paths, the sizes and whether they are links count.
+type Outline struct {
+	Key Key
+	Look
+	Files []File
+}
+
+// Result is as much of a result as its outline and its digest tell.
+func (o *Outline) Result(digest string) Meta {
+	return Meta{Key: o.Key, Digest: digest, Files: o.Files, Looked: o.Look}
+}
 
 // Store keeps entries.
 //

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/container"
@@ -125,7 +126,7 @@ func (s *story) openAs(use func(context.Context, *campaign.Project),
 	must(t, os.MkdirAll(state, 0o755))
 	store := s.store
 	if store == nil {
-		disk, err := cache.OpenDisk(filepath.Join(state, "store"))
+		disk, err := disk.Open(filepath.Join(state, "store"))
 		must(t, err)
 		defer disk.Close()
 		store = disk

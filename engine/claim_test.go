@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -28,7 +28,7 @@ func sharing(t *testing.T, n int) []*world {
 		if err := worlds[i].disk.Close(); err != nil {
 			t.Fatal(err)
 		}
-		disk, err := cache.OpenDisk(filepath.Join(worlds[0].dir, "store"))
+		disk, err := disk.Open(filepath.Join(worlds[0].dir, "store"))
 		if err != nil {
 			t.Fatal(err)
 		}

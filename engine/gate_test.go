@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/failure"
@@ -76,7 +77,7 @@ func (l licensed) Run(_ context.Context, env *Env) error {
 // machine has room for all nodes.
 func TestSomethingScarceIsAGate(t *testing.T) {
 	dir := t.TempDir()
-	store, err := cache.OpenDisk(filepath.Join(dir, "store"))
+	store, err := disk.Open(filepath.Join(dir, "store"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
@@ -87,13 +88,13 @@ type verifiedInputs struct {
 // verified is an entry whose bytes were checked.
 type verified struct {
 	cache.Entry
-	seal cache.Seal
+	seal disk.Seal
 }
 
 // sealer is a store that reports whether the files of an entry may have changed since they were checked.
 type sealer interface {
-	GetSealed(context.Context, cache.Key) (cache.Entry, cache.Seal, error)
-	Untouched(*cache.Meta, cache.Seal) bool
+	GetSealed(context.Context, cache.Key) (cache.Entry, disk.Seal, error)
+	Untouched(*cache.Meta, disk.Seal) bool
 }
 
 // get returns an entry, or an error if its bytes do not have the digest of m.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
@@ -20,7 +21,7 @@ import (
 
 // diary is a store and a pool that note when bytes are checked, and devices are granted and given back.
 type diary struct {
-	*cache.Disk
+	*disk.Disk
 	device.Pool
 	mu    sync.Mutex
 	notes []string
@@ -32,7 +33,7 @@ func (d *diary) note(what string) {
 	d.notes = append(d.notes, what)
 }
 
-func (d *diary) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
+func (d *diary) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, disk.Seal, error) {
 	d.note("checked")
 	return d.Disk.GetSealed(ctx, key)
 }
@@ -163,13 +164,13 @@ func TestACheckEndsWithTheApply(t *testing.T) {
 
 // stoppedStore checks bytes until it is told to stop.
 type stoppedStore struct {
-	*cache.Disk
+	*disk.Disk
 	once  sync.Once
 	begun chan struct{}
 }
 
-func (s *stoppedStore) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
+func (s *stoppedStore) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, disk.Seal, error) {
 	s.once.Do(func() { close(s.begun) })
 	<-ctx.Done()
-	return cache.Entry{}, cache.Seal{}, context.Cause(ctx)
+	return cache.Entry{}, disk.Seal{}, context.Cause(ctx)
 }

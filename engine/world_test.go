@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
@@ -42,7 +43,7 @@ type world struct {
 	t       tb
 	dir     string
 	store   cache.Store
-	disk    *cache.Disk
+	disk    *disk.Disk
 	journal *journal.Journal
 	pool    device.Pool
 	plans   engine.PlanOptions  // beside the store, the journal and the pool
@@ -82,7 +83,7 @@ func newWorld(t tb) *world {
 	t.Helper()
 	w := &world{t: t, dir: tempDir(t)}
 	var err error
-	if w.disk, err = cache.OpenDisk(filepath.Join(w.dir, "store")); err != nil {
+	if w.disk, err = disk.Open(filepath.Join(w.dir, "store")); err != nil {
 		t.Fatal(err)
 	}
 	w.store = w.disk

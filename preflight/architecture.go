@@ -5,6 +5,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
 // registries are where engines list the architectures that they have.
@@ -14,7 +18,7 @@ var registries = []string{
 }
 
 // architecture checks that the engine of a candidate has the model's architecture.
-func (c *checker) architecture(b *Benchmark, p *program, m *ModelSpec) {
+func (c *checker) architecture(b *Benchmark, p *program.Program, m *requirement.Model) {
 	t := b.installed(p)
 	if t.IsZero() || m.Architecture == "" {
 		return
@@ -23,12 +27,12 @@ func (c *checker) architecture(b *Benchmark, p *program, m *ModelSpec) {
 	found, where, sure := false, "", true
 	generic := false
 	for _, file := range registries {
-		s, _ := c.files.stat(t, file)
-		sure = sure && s != unknown
-		if s != isFile {
+		s, _ := c.files.Stat(t, file)
+		sure = sure && s != revision.Unknown
+		if s != revision.IsFile {
 			continue
 		}
-		content, _, ok := c.files.read(t, file)
+		content, _, ok := c.files.Read(t, file)
 		sure = sure && ok
 		text := string(content)
 		listed := strings.Contains(text, "ForCausalLM\"") || strings.Contains(text, "ForCausalLM'") ||
@@ -64,9 +68,9 @@ func (c *checker) architecture(b *Benchmark, p *program, m *ModelSpec) {
 }
 
 // sglang looks for an architecture among SGLang's files, each of which names what it has.
-func (c *checker) sglang(t Tree, m *ModelSpec, names []string) {
+func (c *checker) sglang(t revision.Tree, m *requirement.Model, names []string) {
 	const dir = "python/sglang/srt/models"
-	entries, known := c.files.list(t, dir)
+	entries, known := c.files.List(t, dir)
 	if !known || entries == nil {
 		return
 	}
@@ -74,7 +78,7 @@ func (c *checker) sglang(t Tree, m *ModelSpec, names []string) {
 		if e.Dir || !strings.HasSuffix(name, ".py") {
 			continue
 		}
-		content, _, ok := c.files.read(t, path.Join(dir, name))
+		content, _, ok := c.files.Read(t, path.Join(dir, name))
 		if !ok {
 			continue
 		}
@@ -90,12 +94,12 @@ func (c *checker) sglang(t Tree, m *ModelSpec, names []string) {
 }
 
 // rope checks that an engine knows how a model scales its positions.
-func (c *checker) rope(t Tree, m *ModelSpec) {
+func (c *checker) rope(t revision.Tree, m *requirement.Model) {
 	const file = "vllm/model_executor/layers/rotary_embedding.py"
 	if m.Rope == "" {
 		return
 	}
-	if content, _, ok := c.files.read(t, file); ok && !strings.Contains(string(content), `"`+m.Rope+`"`) {
+	if content, _, ok := c.files.Read(t, file); ok && !strings.Contains(string(content), `"`+m.Rope+`"`) {
 		c.add(Architecture, Warn, fmt.Sprintf("%s at %s does not know the position scaling %q of %s", file,
 			short(t.Rev), m.Rope, m.Name), "measure a revision that knows it, or another model")
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/internal/sh"
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/python"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
 // benchmark checks the commands of one benchmark.
@@ -28,66 +31,48 @@ func (c *checker) benchmark(b *Benchmark) {
 		}
 		return all
 	}
-	var all []program
-	understood := true
+	of := program.Offline
 	if !b.Server.Empty() {
-		list, ok := programs(b.Server, server, vars(b.Env, b.ServerEnv))
-		all, understood = append(all, list...), ok
-		c.placeholders(b, b.Server, list)
+		of = program.Client
 	}
-	of := offline
-	if !b.Server.Empty() {
-		of = client
-	}
-	list, ok := programs(b.Command, of, vars(b.Env))
-	all, understood = append(all, list...), understood && ok
-	c.placeholders(b, b.Command, list)
-	if !b.Fill.Empty() {
-		list, ok := programs(b.Fill, of, vars(b.Env))
-		for i := range list {
-			list[i].fill = true
-		}
+	var all []program.Program
+	understood, fill := true, 0
+	for _, command := range []struct {
+		program.Text
+		side program.Side
+		vars map[string]sh.Word
+	}{{b.Server, program.Server, vars(b.Env, b.ServerEnv)}, {b.Command, of, vars(b.Env)}, {b.Fill, of, vars(b.Env)}} {
+		fill = len(all) // the last one
+		list, ok := program.Read(command.Text, command.side, command.vars)
 		all, understood = append(all, list...), understood && ok
-		c.placeholders(b, b.Fill, list)
+		c.placeholders(b, command.Text, list)
 	}
 	if !understood {
 		c.add(Script, Unverified, "the command is more than a sequence of simple commands, and was not read as a whole",
 			"")
 	}
-	parsers := make([]*argParser, len(all))
+	parsers := make([]*python.Parser, len(all))
 	for i := range all {
-		all[i].mended = b.Mended
-		c.at(b, &all[i])
+		all[i].Mended = b.Mended
+		c.place = cmp.Or(all[i].Place, b.Place)
 		parsers[i] = c.script(b, &all[i])
 	}
 	for i := range all {
-		if c.at(b, &all[i]); parsers[i] != nil {
-			c.flags(&all[i], parsers[i], otherSide(all, parsers, all[i].side))
+		if c.place = cmp.Or(all[i].Place, b.Place); parsers[i] != nil {
+			c.flags(&all[i], parsers[i], otherSide(all, parsers, all[i].Side))
 		}
-		c.paths(b, &all[i], parsers[i])
+		c.paths(b, &all[i])
 		c.dataset(b, &all[i], parsers[i])
 	}
 	c.place = b.Place
-	c.model(b, all)
-}
-
-// at lets findings point at the command of a program.
-func (c *checker) at(b *Benchmark, p *program) {
-	switch c.place = b.Command.Place; {
-	case p.side == server:
-		c.place = b.Server.Place
-	case p.fill:
-		c.place = b.Fill.Place
-	}
-	if c.place == "" {
-		c.place = b.Place
-	}
+	c.model(b, all[:fill])
+	c.model(b, all[fill:])
 }
 
 // otherSide is the parser that was read for the other side of a benchmark.
-func otherSide(all []program, parsers []*argParser, of side) *argParser {
+func otherSide(all []program.Program, parsers []*python.Parser, of program.Side) *python.Parser {
 	for i := range all {
-		if parsers[i] != nil && all[i].side != of {
+		if parsers[i] != nil && all[i].Side != of {
 			return parsers[i]
 		}
 	}
@@ -95,12 +80,9 @@ func otherSide(all []program, parsers []*argParser, of side) *argParser {
 }
 
 // placeholders checks that a command was filled in.
-func (c *checker) placeholders(b *Benchmark, t Text, list []program) {
-	before := c.place
-	defer func() { c.place = before }()
-	if t.Place != "" {
-		c.place = t.Place
-	}
+func (c *checker) placeholders(b *Benchmark, t program.Text, list []program.Program) {
+	defer func(before string) { c.place = before }(c.place)
+	c.place = cmp.Or(t.Place, c.place)
 	unset := map[string]bool{}
 	for _, p := range list {
 		for _, w := range p.Words {
@@ -120,122 +102,111 @@ func (c *checker) placeholders(b *Benchmark, t Text, list []program) {
 }
 
 // script returns the argument parser of the file that a program starts with; nil if there is no readable file.
-func (c *checker) script(b *Benchmark, p *program) *argParser {
+func (c *checker) script(b *Benchmark, p *program.Program) *python.Parser {
 	switch {
-	case p.module != "":
+	case p.Module != "":
 		return c.moduleScript(b, p)
-	case p.name == "vllm" && len(p.sub) > 0:
+	case p.Name == "vllm" && len(p.Sub) > 0:
 		return c.vllm(b, p)
-	case p.script != "" && !strings.Contains(p.script, sh.Ref):
+	case p.Script != "" && !strings.Contains(p.Script, sh.Ref):
 		return c.fileScript(b, p)
 	}
 	return nil
 }
 
 // installed is the tree that is installed where a program runs.
-func (b *Benchmark) installed(p *program) Tree {
-	if p.side == client && b.Image {
+func (b *Benchmark) installed(p *program.Program) revision.Tree {
+	if p.Side == program.Client && b.Image {
 		return b.Installed
 	}
 	return b.Engine
 }
 
 // working is the tree that the program's directory has; the zero Tree for none.
-func (b *Benchmark) working(p *program) Tree {
-	if p.side == server && b.Image {
-		return Tree{}
+func (b *Benchmark) working(p *program.Program) revision.Tree {
+	if p.Side == program.Server && b.Image {
+		return revision.Tree{}
 	}
 	return b.Client
 }
 
-// resolve is a path of a command below the working directory. False: it is not known where it leads, or not below it.
-func (p *program) resolve(name string) (string, bool) {
-	switch {
-	case strings.HasPrefix(name, sh.WorkDir):
-		return path.Clean("./" + strings.TrimPrefix(name, sh.WorkDir)), true
-	case path.IsAbs(name), strings.HasPrefix(name, "~"), p.Lost, path.IsAbs(p.Dir):
-		return "", false
-	}
-	return path.Join(p.Dir, name), true
-}
-
-// place says what a path below the working directory is, by the tree and by what is laid into it.
-func (c *checker) lies(b *Benchmark, p *program, name string) (state, Tree, string) {
+// lies says what a path below the working directory is, by the tree and by what is laid into it.
+func (c *checker) lies(b *Benchmark, p *program.Program, name string) (revision.State, revision.Tree, string) {
 	for at, tree := range b.Data {
 		at = path.Clean(at)
 		switch {
 		case name == at:
-			return isFile, Tree{}, ""
+			return revision.IsFile, revision.Tree{}, ""
 		case strings.HasPrefix(name, at+"/") && tree.IsZero():
-			return unknown, Tree{}, ""
+			return revision.Unknown, revision.Tree{}, ""
 		case strings.HasPrefix(name, at+"/"):
 			rest := strings.TrimPrefix(name, at+"/")
-			s, _ := c.files.stat(tree, rest)
+			s, _ := c.files.Stat(tree, rest)
 			return s, tree, rest
 		}
 	}
 	tree := b.working(p)
 	if tree.IsZero() {
-		return absent, Tree{}, ""
+		return revision.Absent, revision.Tree{}, ""
 	}
-	s, _ := c.files.stat(tree, name)
+	s, _ := c.files.Stat(tree, name)
 	return s, tree, name
 }
 
 // fileScript checks a script that is named by its path.
-func (c *checker) fileScript(b *Benchmark, p *program) *argParser {
-	name, ok := p.resolve(p.script)
+func (c *checker) fileScript(b *Benchmark, p *program.Program) *python.Parser {
+	name, ok := p.Resolve(p.Script)
 	if !ok {
-		c.outside(b, p, p.script, Script)
+		c.outside(b, p, p.Script, Script)
 		return nil
 	}
 	s, tree, in := c.lies(b, p, name)
-	if s == absent && made(p, name) {
-		s = unknown
+	if s == revision.Absent && program.Made(p, name) {
+		s = revision.Unknown
 	}
 	switch {
-	case s == isFile && tree.IsZero():
+	case s == revision.IsFile && tree.IsZero():
 		return nil
-	case s == unknown && tree.IsZero(), s == unknown && c.files.unreadable(tree) != "":
-		why := cmp.Or(c.files.unreadable(tree), "it is made when the command runs")
-		c.add(Script, Unverified, p.script+": "+why, "")
+	case s == revision.Unknown && tree.IsZero(), s == revision.Unknown && c.files.Unreadable(tree) != "":
+		why := cmp.Or(c.files.Unreadable(tree), "it is made when the command runs")
+		c.add(Script, Unverified, p.Script+": "+why, "")
 		return nil
-	case s == unknown: // the command may be what measures
-		c.add(Script, map[side]Status{server: Unverified, client: Warn, offline: Warn}[p.side], p.script+
-			" is changed by the patch", "let the variant protect what measures")
-		return &argParser{unread: p.script + " is changed by the patch", file: in}
-	case s == isDir:
-		c.add(Script, Fail, p.script+" is a directory at "+short(tree.Rev), "name a file")
+	case s == revision.Unknown: // the command may be what measures
+		status := Warn
+		if p.Side == program.Server {
+			status = Unverified
+		}
+		c.add(Script, status, p.Script+" is changed by the patch", "let the variant protect what measures")
+		return &python.Parser{Unread: p.Script + " is changed by the patch"}
+	case s == revision.IsDir:
+		c.add(Script, Fail, p.Script+" is a directory at "+short(tree.Rev), "name a file")
 		return nil
-	case s == absent:
+	case s == revision.Absent:
 		c.missing(b, p, name)
 		return nil
 	}
-	if !p.python && !strings.HasSuffix(in, ".py") {
-		c.add(Script, OK, fmt.Sprintf("%s is there at %s", p.script, short(tree.Rev)), "")
+	if !p.Python && !strings.HasSuffix(in, ".py") {
+		c.add(Script, OK, fmt.Sprintf("%s is there at %s", p.Script, short(tree.Rev)), "")
 		return nil
 	}
-	return c.begins(p, source{tree, in}, b.installed(p))
+	return c.begins(p, python.File{Tree: tree, Path: in}, b.installed(p))
 }
 
 // missing tells that a script does not exist where the command would look for it.
-func (c *checker) missing(b *Benchmark, p *program, name string) {
-	tree, status := b.working(p), Fail
-	if p.Maybe || p.mended {
-		status = Warn
-	}
+func (c *checker) missing(b *Benchmark, p *program.Program, name string) {
+	tree := b.working(p)
 	if tree.IsZero() {
-		if s, _ := c.files.stat(b.Engine, name); s == isFile {
+		if s, _ := c.files.Stat(b.Engine, name); s == revision.IsFile {
 			c.add(Script, Warn,
 				fmt.Sprintf("%s is in the tree of the candidate, and the command runs in a directory without it",
-					p.script),
+					p.Script),
 				"say which revision the command runs in: client = each.commit.parent")
 			return
 		}
 		if b.Engine.IsZero() {
 			return // a project without code: what the command finds there is its own matter
 		}
-		c.add(Script, status, fmt.Sprintf("%s: the command runs in a directory that has no such file", p.script),
+		c.add(Script, failing(p), fmt.Sprintf("%s: the command runs in a directory that has no such file", p.Script),
 			"name it in data, or say client = each.commit.parent")
 		return
 	}
@@ -243,13 +214,21 @@ func (c *checker) missing(b *Benchmark, p *program, name string) {
 	if near := c.namesake(tree, name); near != "" {
 		remedy = "did you mean " + near + "?"
 	}
-	c.add(Script, status, fmt.Sprintf("%s does not exist at %s", p.script, short(tree.Rev)), remedy)
+	c.add(Script, failing(p), fmt.Sprintf("%s does not exist at %s", p.Script, short(tree.Rev)), remedy)
+}
+
+// failing is the status of a certain mistake of a program: a warning if the program may not run, or be another one.
+func failing(p *program.Program) Status {
+	if p.Maybe || p.Mended {
+		return Warn
+	}
+	return Fail
 }
 
 // namesake finds a file of the same name in the places where scripts lie.
-func (c *checker) namesake(t Tree, name string) string {
+func (c *checker) namesake(t revision.Tree, name string) string {
 	for _, dir := range []string{"benchmarks", "benchmark", "scripts", "tools", ""} {
-		entries, _ := c.files.list(t, dir)
+		entries, _ := c.files.List(t, dir)
 		if e, ok := entries[path.Base(name)]; ok && !e.Dir && path.Join(dir, path.Base(name)) != name {
 			return path.Join(dir, path.Base(name))
 		}
@@ -258,48 +237,48 @@ func (c *checker) namesake(t Tree, name string) string {
 }
 
 // begins checks the file that a program begins with.
-func (c *checker) begins(p *program, at source, engine Tree, names ...string) *argParser {
-	m := c.files.module(at.tree, at.path)
+func (c *checker) begins(p *program.Program, at python.File, engine revision.Tree) *python.Parser {
+	m := c.python.Module(at.Tree, at.Path)
 	if m == nil {
-		c.add(Script, Unverified, at.path+" cannot be read at "+short(at.tree.Rev), "")
+		c.add(Script, Unverified, at.Path+" cannot be read at "+short(at.Tree.Rev), "")
 		return nil
 	}
-	if m.stub {
-		c.add(Script, Fail, fmt.Sprintf("%s at %s only prints %q and ends", at.path, short(at.tree.Rev),
-			firstLine(m.prints)), "use the program that it names, or the client of an earlier revision")
+	if m.Stub {
+		c.add(Script, Fail, fmt.Sprintf("%s at %s only prints %q and ends", at.Path, short(at.Tree.Rev),
+			firstLine(m.Prints)), "use the program that it names, or the client of an earlier revision")
 		return nil
 	}
-	c.add(Script, OK, fmt.Sprintf("%s is there at %s", at.path, short(at.tree.Rev)), "")
-	a := c.files.parserOf(at, engine, names...)
-	if len(a.options) == 0 && a.unread == "" {
+	c.add(Script, OK, fmt.Sprintf("%s is there at %s", at.Path, short(at.Tree.Rev)), "")
+	a := c.python.Parser(at, engine)
+	if len(a.Options) == 0 && a.Unread == "" {
 		return nil // it has no parser of this kind
 	}
 	return a
 }
 
 // moduleScript checks python -m: a module of the directory, or one that is installed.
-func (c *checker) moduleScript(b *Benchmark, p *program) *argParser {
-	name := strings.ReplaceAll(p.module, ".", "/")
+func (c *checker) moduleScript(b *Benchmark, p *program.Program) *python.Parser {
+	name := strings.ReplaceAll(p.Module, ".", "/")
 	top, _, _ := strings.Cut(name, "/")
 	here := false
-	for _, t := range []Tree{b.working(p), b.installed(p)} {
+	for _, t := range []revision.Tree{b.working(p), b.installed(p)} {
 		if t.IsZero() {
 			continue
 		}
-		for _, root := range roots {
+		for _, root := range python.Roots {
 			for _, file := range []string{name + ".py", path.Join(name, "__main__.py")} {
-				switch s, _ := c.files.stat(t, path.Join(root, file)); s {
-				case isFile:
-					return c.begins(p, source{t, path.Join(root, file)}, b.installed(p))
-				case unknown:
+				switch s, _ := c.files.Stat(t, path.Join(root, file)); s {
+				case revision.IsFile:
+					return c.begins(p, python.File{Tree: t, Path: path.Join(root, file)}, b.installed(p))
+				case revision.Unknown:
 					here = true
 				}
 			}
-			if s, _ := c.files.stat(t, path.Join(root, top)); s == isDir && top != name {
-				if in, _ := c.files.stat(t, path.Join(root, top, "__init__.py")); in == isFile {
+			if s, _ := c.files.Stat(t, path.Join(root, top)); s == revision.IsDir && top != name {
+				if in, _ := c.files.Stat(t, path.Join(root, top, "__init__.py")); in == revision.IsFile {
 					here = true
-					if c.files.unreadable(t) == "" && c.certain(t, path.Join(root, name)) {
-						c.add(Script, Fail, fmt.Sprintf("the module %s does not exist at %s", p.module, short(t.Rev)),
+					if c.files.Unreadable(t) == "" && c.certain(t, path.Join(root, name)) {
+						c.add(Script, Fail, fmt.Sprintf("the module %s does not exist at %s", p.Module, short(t.Rev)),
 							"name a module of that revision")
 						return nil
 					}
@@ -308,15 +287,15 @@ func (c *checker) moduleScript(b *Benchmark, p *program) *argParser {
 		}
 	}
 	if here {
-		c.add(Script, Unverified, "the module "+p.module+" is not known as it will be", "")
+		c.add(Script, Unverified, "the module "+p.Module+" is not known as it will be", "")
 	}
 	return nil
 }
 
 // certain reports whether a module is known not to be in a tree.
-func (c *checker) certain(t Tree, name string) bool {
+func (c *checker) certain(t revision.Tree, name string) bool {
 	for _, file := range []string{name + ".py", path.Join(name, "__main__.py")} {
-		if s, _ := c.files.stat(t, file); s != absent {
+		if s, _ := c.files.Stat(t, file); s != revision.Absent {
 			return false
 		}
 	}
@@ -324,48 +303,34 @@ func (c *checker) certain(t Tree, name string) bool {
 }
 
 // vllm checks a subcommand of the program vllm.
-func (c *checker) vllm(b *Benchmark, p *program) *argParser {
+func (c *checker) vllm(b *Benchmark, p *program.Program) *python.Parser {
 	t := b.installed(p)
-	if s, _ := c.files.stat(t, "vllm"); s != isDir {
+	if s, _ := c.files.Stat(t, "vllm"); s != revision.IsDir {
 		return nil
 	}
 	var at []string
 	switch {
-	case len(p.sub) == 2:
-		at = []string{"vllm/entrypoints/cli/benchmark/" + p.sub[1] + ".py", "vllm/benchmarks/" + p.sub[1] + ".py"}
-	case p.sub[0] == "serve":
+	case len(p.Sub) == 2:
+		at = []string{"vllm/entrypoints/cli/benchmark/" + p.Sub[1] + ".py", "vllm/benchmarks/" + p.Sub[1] + ".py"}
+	case p.Sub[0] == "serve":
 		at = []string{"vllm/entrypoints/cli/serve.py", "vllm/scripts.py"}
 	default:
 		return nil
 	}
 	sure := true
 	for _, file := range at {
-		switch s, _ := c.files.stat(t, file); s {
-		case isFile:
-			return c.begins(p, source{t, file}, t)
-		case unknown:
+		switch s, _ := c.files.Stat(t, file); s {
+		case revision.IsFile:
+			return c.begins(p, python.File{Tree: t, Path: file}, t)
+		case revision.Unknown:
 			sure = false
 		}
 	}
 	if sure {
-		c.add(Script, Fail, fmt.Sprintf("%s does not exist at %s", p.title(), short(t.Rev)),
+		c.add(Script, Fail, fmt.Sprintf("%s does not exist at %s", p.Title(), short(t.Rev)),
 			"use the script of that revision: benchmarks/*.py, or python -m vllm.entrypoints.openai.api_server")
 	}
 	return nil
-}
-
-// made reports whether something that ran before could have made a file.
-func made(p *program, name string) bool {
-	for _, before := range p.After {
-		if before == ">"+name {
-			return true
-		}
-		if !strings.HasPrefix(before, ">") && !slices.Contains([]string{"cd", "export", "echo", "true", ":", "test",
-			"[", "set", "unset", "mkdir", "sleep", "ulimit"}, path.Base(before)) {
-			return true
-		}
-	}
-	return false
 }
 
 func short(rev string) string { return rev[:min(len(rev), 12)] }

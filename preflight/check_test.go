@@ -10,14 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
 // trees are files by revision and path. They stand in for a repository, which the tests of package git read for real.
 type trees map[string]map[string]string
 
-func (t trees) Dirs(_ context.Context, at []Place) (map[Place][]Entry, error) {
-	found := map[Place][]Entry{}
+func (t trees) Dirs(_ context.Context, at []revision.Place) (map[revision.Place][]revision.Entry, error) {
+	found := map[revision.Place][]revision.Entry{}
 	for _, p := range at {
 		seen := map[string]bool{}
 		for name := range t[p.Rev] {
@@ -28,7 +30,8 @@ func (t trees) Dirs(_ context.Context, at []Place) (map[Place][]Entry, error) {
 			first, _, dir := strings.Cut(rest, "/")
 			if below && !seen[first] {
 				seen[first] = true
-				found[p] = append(found[p], Entry{Name: first, Dir: dir, ID: p.Rev + ":" + path.Join(p.Path, first)})
+				found[p] = append(found[p], revision.Entry{Name: first, Dir: dir, ID: p.Rev + ":" +
+					path.Join(p.Path, first)})
 			}
 		}
 	}
@@ -152,7 +155,7 @@ def make_arg_parser(parser):
 		`"OPTForCausalLM": ("opt", "OPTForCausalLM")}`,
 }
 
-var models = []ModelSpec{
+var models = []requirement.Model{
 	{Name: "org/small", Parameters: 8e9, Bytes: 16e9, Architecture: "LlamaForCausalLM", MaxLen: 8192,
 		TokenBytes: 131072},
 	{Name: "org/large", Parameters: 70e9, Bytes: 140e9, Architecture: "LlamaForCausalLM", MaxLen: 8192,
@@ -165,16 +168,16 @@ var models = []ModelSpec{
 // said is what the checks find of one benchmark, without what is fine: "check status evidence".
 func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 	t.Helper()
-	old := Tree{Repo: "r", Rev: parent}
+	old := revision.Tree{Repo: "r", Rev: parent}
 	b.Address, b.Commit, b.Candidate, b.Place = `benchmark.b["c/base"]`, "c", "c/base", "f.hcl:1"
-	b.Client, b.Engine, b.Installed = old, Tree{"r", commit, b.Engine.Patched}, old
+	b.Client, b.Engine, b.Installed = old, revision.Tree{Repo: "r", Rev: commit, Patched: b.Engine.Patched}, old
 	in := &Input{
 		Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent, Known: true, Parents: []string{parent},
 			Changed: []string{"vllm/utils.py"}, Place: "f.hcl:2"}},
 		Candidates: []Candidate{{Key: "c/base", Commit: "c", Baseline: true, Tree: old, Place: "f.hcl:2"}},
-		Benchmarks: []Benchmark{b}, Models: func() []ModelSpec { return models },
-		Devices: map[string][]Device{
-			"": slices.Repeat([]Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
+		Benchmarks: []Benchmark{b}, Models: func() []requirement.Model { return models },
+		Devices: map[string][]requirement.Device{
+			"": slices.Repeat([]requirement.Device{{Name: "NVIDIA H100 80GB HBM3", Memory: 85520809984}}, 4),
 		},
 	}
 	if change != nil {
@@ -288,8 +291,8 @@ func TestCommandsAreHeldAgainstTheirPrograms(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			b := Benchmark{Command: Text{Shell: tt.command}, Server: Text{Shell: tt.server}, GPUs: 4,
-				Data: map[string]Tree{"laid.json": {}}}
+			b := Benchmark{Command: program.Text{Shell: tt.command}, Server: program.Text{Shell: tt.server}, GPUs: 4,
+				Data: map[string]revision.Tree{"laid.json": {}}}
 			got := said(t, b, nil)
 			ok := len(got) == len(tt.want)
 			for i := range min(len(got), len(tt.want)) {
@@ -320,8 +323,9 @@ func TestTheCommandOfAFillIsHeldAgainstItsProgram(t *testing.T) {
 		{"", alone, "python benchmarks/bench_latency.py --model org/none", "model fail there is no model org/none"},
 		{"", alone, alone + " -tp 8", "memory fail benchmarks/bench_latency.py spreads the model over 8 devices"},
 	} {
-		b := Benchmark{Command: Text{Shell: tt.command, Place: "f.hcl:3"}, Server: Text{Shell: tt.server}, GPUs: 4,
-			Fill: Text{Shell: tt.fill, Place: "f.hcl:4"}}
+		b := Benchmark{Command: program.Text{Shell: tt.command, Place: "f.hcl:3"},
+			Server: program.Text{Shell: tt.server}, GPUs: 4,
+			Fill: program.Text{Shell: tt.fill, Place: "f.hcl:4"}}
 		got := said(t, b, nil)
 		if tt.want == "" && len(got) > 0 || tt.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tt.want)) {
 			t.Errorf("%s: got %q, want %q", tt.fill, got, tt.want)
@@ -330,16 +334,18 @@ func TestTheCommandOfAFillIsHeldAgainstItsProgram(t *testing.T) {
 }
 
 func TestWhatAPatchTouchesIsNotCertain(t *testing.T) {
-	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model org/small --new-option"}, GPUs: 1,
-		Engine: Tree{Patched: "vllm/engine/arg_utils.py"}}
+	b := Benchmark{Command: program.Text{
+		Shell: "python benchmarks/bench_latency.py --model org/small --new-option"},
+		GPUs:   1,
+		Engine: revision.Tree{Patched: "vllm/engine/arg_utils.py"}}
 	if got := said(t, b, nil); len(got) != 1 || !strings.HasPrefix(got[0], "flag unverified") {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestWhatCannotBeReadIsUnverified(t *testing.T) {
-	in := &Input{Benchmarks: []Benchmark{{Address: "b", Commit: "c", Client: Tree{Repo: "r", Rev: parent},
-		Command: Text{Shell: "python benchmarks/no.py --x"}}}}
+	in := &Input{Benchmarks: []Benchmark{{Address: "b", Commit: "c", Client: revision.Tree{Repo: "r", Rev: parent},
+		Command: program.Text{Shell: "python benchmarks/no.py --x"}}}}
 	found, err := Run(t.Context(), in, unreadable{})
 	if err == nil || slices.ContainsFunc(found, func(f Finding) bool { return f.Status == Fail }) || len(found) == 0 {
 		t.Errorf("%v, %v", found, err)
@@ -352,8 +358,8 @@ func TestWhatIsLostIsNotVerified(t *testing.T) {
 		in := &Input{
 			Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent}},
 			Lost:    map[string]Refusal{commit: {Why: "repo.r lost it", Remedy: remedy}},
-			Benchmarks: []Benchmark{{Commit: "c", Candidate: "c/a", Client: Tree{Repo: "r", Rev: commit},
-				Command: Text{Shell: "python benchmarks/no.py --in x.json"}}}}
+			Benchmarks: []Benchmark{{Commit: "c", Candidate: "c/a", Client: revision.Tree{Repo: "r", Rev: commit},
+				Command: program.Text{Shell: "python benchmarks/no.py --in x.json"}}}}
 		found, err := Run(t.Context(), in, trees{})
 		told := slices.ContainsFunc(found, func(f Finding) bool {
 			return f.Check == Script && f.Status == Unverified && strings.Contains(f.Evidence, "repo.r lost it")
@@ -368,7 +374,7 @@ func TestWhatIsLostIsNotVerified(t *testing.T) {
 
 type unreadable struct{}
 
-func (unreadable) Dirs(context.Context, []Place) (map[Place][]Entry, error) {
+func (unreadable) Dirs(context.Context, []revision.Place) (map[revision.Place][]revision.Entry, error) {
 	return nil, errors.New("no network")
 }
 
@@ -377,7 +383,7 @@ func (unreadable) Files(context.Context, string, []string) (map[string][]byte, e
 }
 
 func TestHistoriesAreLookedAt(t *testing.T) {
-	b := Benchmark{Command: Text{Shell: "true"}, GPUs: 1}
+	b := Benchmark{Command: program.Text{Shell: "true"}, GPUs: 1}
 	tests := []struct {
 		name   string
 		change func(*Commit)
@@ -441,8 +447,8 @@ func TestProbesThatLookAtFilesAreAnsweredByTheTree(t *testing.T) {
 		"grep -q class vllm/utils.py; test -e gone.py; grep -q x vllm/util.py": "version fail",
 	}
 	for _, text := range slices.Sorted(maps.Keys(tests)) {
-		got := said(t, Benchmark{Command: Text{Shell: "true"}}, func(in *Input) {
-			in.Issues = []Issue{{Name: "k", Candidate: "c/base", Probe: Text{Shell: text}}}
+		got := said(t, Benchmark{Command: program.Text{Shell: "true"}}, func(in *Input) {
+			in.Issues = []Issue{{Name: "k", Candidate: "c/base", Probe: program.Text{Shell: text}}}
 		})
 		if want := tests[text]; want == "" && len(got) > 0 || want != "" &&
 			(len(got) != 1 || !strings.HasPrefix(got[0], want)) {
@@ -451,27 +457,9 @@ func TestProbesThatLookAtFilesAreAnsweredByTheTree(t *testing.T) {
 	}
 }
 
-func FuzzPython(f *testing.F) {
-	for _, name := range slices.Sorted(maps.Keys(engine)) {
-		f.Add(engine[name], "--model")
-	}
-	f.Add("class A(B):\n x: int = 1\n def m(self, p): p.add_argument(*a, **k)\n def n(self): self.m(p); add(p)\n", "-x")
-	f.Fuzz(func(t *testing.T, src, name string) {
-		fuzzing.Frugal(t, len(src)+len(name), func() {
-			files := newFiles(trees{parent: {"s.py": src}}, nil)
-			for range 4 {
-				a := files.parserOf(source{Tree{Repo: "r", Rev: parent}, "s.py"}, Tree{})
-				a.match(name)
-				if more, _ := files.load(t.Context()); !more {
-					break
-				}
-			}
-		})
-	})
-}
-
 func TestVariablesThatFixesSetAreNoPlaceholders(t *testing.T) {
-	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model $MODEL --input-len $LENGTH"},
+	b := Benchmark{Command: program.Text{
+		Shell: "python benchmarks/bench_latency.py --model $MODEL --input-len $LENGTH"},
 		GPUs: 1, FixEnv: []string{"MODEL"}}
 	got := said(t, b, nil)
 	if len(got) != 1 || got[0] != "placeholder fail nothing sets the variable LENGTH that the command uses" {
@@ -482,7 +470,7 @@ func TestVariablesThatFixesSetAreNoPlaceholders(t *testing.T) {
 func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
 	for _, command := range []string{"python benchmarks/gone.py",
 		"python benchmarks/bench_latency.py --model org/small --new-option"} {
-		b := Benchmark{Command: Text{Shell: command}, GPUs: 1, Mended: true}
+		b := Benchmark{Command: program.Text{Shell: command}, GPUs: 1, Mended: true}
 		if got := said(t, b, nil); len(got) != 1 || strings.Contains(got[0], " fail ") {
 			t.Errorf("%s: got %q", command, got)
 		}
@@ -491,7 +479,8 @@ func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
 
 // A machine with too few devices is told; the builds for another machine go on.
 func TestMoreDevicesThanTheMachineHas(t *testing.T) {
-	b := Benchmark{Command: Text{Shell: "python benchmarks/bench_latency.py --model org/small"}, GPUs: 16}
+	b := Benchmark{Command: program.Text{
+		Shell: "python benchmarks/bench_latency.py --model org/small"}, GPUs: 16}
 	if got := said(t, b, nil); len(got) != 1 || !strings.HasPrefix(got[0],
 		"memory warn gpus.count is 16, and the machine has 4 such devices") {
 		t.Errorf("got %q", got)

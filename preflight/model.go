@@ -1,35 +1,23 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agext/levenshtein"
 
 	"github.com/benchgraph/benchgraph/internal/sh"
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
 )
 
-// ModelSpec is what is known of a model as its author publishes it.
-type ModelSpec struct {
-	Name         string // org/name
-	Missing      bool   // there is no model of this name
-	Parameters   float64
-	Bytes        float64 // of the weights as published
-	Architecture string
-	Gated        bool
-	MaxLen       int
-	TokenBytes   float64 // of the key-value cache for one token, at 16 bits; 0: not known
-	Rope         string  // kind of position scaling that an engine must know; empty: none
-	Weights      string  // kind: "fp8", "int4"; empty: 16 bits
-}
-
 // named is the last model of a name, in any case; nil: it is not known.
-func (c *checker) named(name string) *ModelSpec {
+func (c *checker) named(name string) *requirement.Model {
 	for _, m := range slices.Backward(c.in.Models()) {
 		if strings.EqualFold(m.Name, name) {
 			return &m
@@ -40,59 +28,24 @@ func (c *checker) named(name string) *ModelSpec {
 
 var modelID = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
 
-// model checks the models that the server, or the commands without one, load: the first one of each.
-func (c *checker) model(b *Benchmark, all []program) {
-	fill := slices.IndexFunc(all, func(p program) bool { return p.fill }) // those of the fill come last
-	if fill < 0 {
-		fill = len(all)
-	}
-	c.firstModel(b, all[:fill])
-	c.firstModel(b, all[fill:])
-}
-
-func (c *checker) firstModel(b *Benchmark, all []program) {
+// model checks the first model that programs load: the server, or commands without one.
+func (c *checker) model(b *Benchmark, all []program.Program) {
 	for i := range all {
 		p := &all[i]
-		if p.side == client || p.side == offline && !p.loads() {
+		if p.Side == program.Client || p.Side == program.Offline && !p.Loads() {
 			continue
 		}
-		w, ok := p.modelName()
+		w, ok := p.ModelName()
 		if !ok || w.Partial || w.Text == "" {
 			continue
 		}
-		c.at(b, p)
+		c.place = cmp.Or(p.Place, b.Place)
 		c.loads(b, p, w.Text)
 		return
 	}
 }
 
-// loads reports whether a program without a server loads a model: a benchmark of an engine's own.
-func (p *program) loads() bool {
-	if p.name == "vllm" {
-		return len(p.sub) == 2 && p.sub[1] != "serve" || len(p.sub) == 1 && p.sub[0] == "serve"
-	}
-	return p.python && (p.script != "" || p.module != "")
-}
-
-// modelName is the model that a program is given.
-func (p *program) modelName() (sh.Word, bool) {
-	if w, ok := p.value("--model", "--model-path", "-m"); ok {
-		return w, true
-	}
-	if p.name == "vllm" && len(p.sub) == 1 && p.sub[0] == "serve" {
-		for i, w := range p.args {
-			if isFlag(w) {
-				continue
-			}
-			if i == 0 || !isFlag(p.args[i-1]) || strings.Contains(p.args[i-1].Text, "=") {
-				return w, true
-			}
-		}
-	}
-	return sh.Word{}, false
-}
-
-func (c *checker) loads(b *Benchmark, p *program, name string) {
+func (c *checker) loads(b *Benchmark, p *program.Program, name string) {
 	if strings.Contains(name, sh.Ref) || path.IsAbs(name) || strings.HasPrefix(name, sh.WorkDir) ||
 		strings.HasPrefix(name, ".") {
 		return // a path, which is checked as one
@@ -139,7 +92,7 @@ func (c *checker) nearModel(name string) string {
 }
 
 // gated checks that weights that need a token can be had.
-func (c *checker) gated(b *Benchmark, p *program, m *ModelSpec) {
+func (c *checker) gated(b *Benchmark, p *program.Program, m *requirement.Model) {
 	if !m.Gated {
 		return
 	}
@@ -163,129 +116,31 @@ func (c *checker) gated(b *Benchmark, p *program, m *ModelSpec) {
 	}
 }
 
-// number is the value of an option; 0 where there is none, or it is not known.
-func (p *program) number(names ...string) float64 {
-	w, ok := p.value(names...)
-	if !ok || w.Partial {
-		return 0
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(w.Text), 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	return n
-}
-
-// ranks is over how many devices the weights are spread.
-func (p *program) ranks() int {
-	tp := max(p.number("--tensor-parallel-size", "-tp", "--tp", "--tp-size"), 1)
-	pp := max(p.number("--pipeline-parallel-size", "-pp", "--pp", "--pp-size"), 1)
-	return int(min(tp*pp, 1<<20))
-}
-
 // asked checks that a program asks for no more devices than its benchmark. It returns whether the count is right.
-func (c *checker) asked(b *Benchmark, p *program) bool {
-	if have := c.serving(b); len(c.in.Devices[b.Machine]) > 0 && have < b.GPUs {
+func (c *checker) asked(b *Benchmark, p *program.Program) bool {
+	if have := len(requirement.Serving(c.in.Devices[b.Machine], b.Model,
+		b.Memory)); len(c.in.Devices[b.Machine]) > 0 && have < b.GPUs {
 		c.add(Memory, Warn, fmt.Sprintf("gpus.count is %d, and the machine has %d such devices", b.GPUs, have),
 			"plan for a machine that has them: -machine=FILE")
 	}
-	n := p.ranks()
-	if b.GPUs == 0 || n <= b.GPUs || p.has("--nnodes", "--nodes") {
+	n := p.Ranks()
+	if b.GPUs == 0 || n <= b.GPUs || p.Has("--nnodes", "--nodes") {
 		return true
 	}
-	c.add(Memory, Fail, fmt.Sprintf("%s spreads the model over %d devices, and gpus.count is %d", p.title(), n, b.GPUs),
+	c.add(Memory, Fail, fmt.Sprintf("%s spreads the model over %d devices, and gpus.count is %d", p.Title(), n, b.GPUs),
 		fmt.Sprintf("gpus { count = %d }", n))
 	return false
 }
 
 // devices are those of all machines.
-func (c *checker) devices() []Device {
+func (c *checker) devices() []requirement.Device {
 	return slices.Concat(slices.Collect(maps.Values(c.in.Devices))...)
 }
 
-// serving counts the devices of the machine that a benchmark may have.
-func (c *checker) serving(b *Benchmark) int {
-	like, err := regexp.Compile(b.Model)
-	if err != nil {
-		return len(c.in.Devices[b.Machine])
-	}
-	n := 0
-	for _, d := range c.in.Devices[b.Machine] {
-		if like.MatchString(d.Name) && float64(d.Memory) >= 0.92*float64(b.Memory) {
-			n++
-		}
-	}
-	return n
-}
-
-// published are the sizes of devices as they are sold, in GiB: the usual one, and the largest one of the name.
-var published = []struct {
-	name        string
-	usual, most float64
-}{
-	{"GB300", 288, 288}, {"B300", 288, 288}, {"GB200", 192, 192}, {"B200", 180, 192}, {"B100", 192, 192},
-	{"GH200", 96, 144}, {"H200", 141, 144},
-	{"H100", 80, 94}, {"H800", 80, 80}, {"H20", 96, 141}, {"A100", 80, 80}, {"A800", 80, 80}, {"A40", 48, 48},
-	{"A6000", 48, 48},
-	{"RTX PRO 6000", 96, 96}, {"RTX 6000", 48, 96}, {"L40", 48, 48}, {"L20", 48, 48}, {"L4", 24, 24}, {"A30", 24, 24},
-	{"A10", 24, 24}, {"V100", 32, 32},
-	{"T4", 16, 16}, {"RTX 5090", 32, 32}, {"RTX 4090", 24, 48}, {"RTX 3090", 24, 24},
-}
-
-// deviceMemory returns the usual and the greatest memory of one device of a benchmark, in bytes, and the name of the
-// device; 0: unknown.
-func (c *checker) deviceMemory(b *Benchmark) (usual, most float64, name string) {
-	like, err := regexp.Compile(b.Model)
-	if err != nil {
-		return 0, 0, ""
-	}
-	for _, d := range c.in.Devices[b.Machine] {
-		if like.MatchString(d.Name) && float64(d.Memory) > most && float64(d.Memory) >= 0.92*float64(b.Memory) {
-			most, name = float64(d.Memory), d.Name
-		}
-	}
-	if most > 0 || b.Model == "" || len(c.in.Devices[b.Machine]) > 0 {
-		return most, most, name
-	}
-	for _, d := range published {
-		if like.MatchString("NVIDIA " + d.name) {
-			most = max(most, d.most*(1<<30))
-			if d.usual*(1<<30) > usual {
-				usual, name = d.usual*(1<<30), d.name
-			}
-		}
-	}
-	if float64(b.Memory) >= 0.9*usual {
-		most = usual // the file describes the usual one
-	}
-	return usual, most, name
-}
-
-// weights are the bytes of a model as a program loads it, and how they came about.
-func (p *program) weights(m *ModelSpec) (float64, string) {
-	quantization, _ := p.value("--quantization", "-q")
-	dtype, _ := p.value("--dtype")
-	switch q := strings.ToLower(quantization.Text); {
-	case quantization.Partial:
-		return 0, ""
-	case m.Weights != "":
-		return m.Bytes, m.Weights
-	case strings.Contains(q, "bitsandbytes") || strings.Contains(q, "int4") || strings.Contains(q, "awq") ||
-		strings.Contains(q, "gptq") || strings.Contains(q, "fp4") || strings.Contains(q, "gguf"):
-		return 0.5 * m.Parameters, q
-	case q != "" && q != "none":
-		return m.Parameters, q
-	}
-	if d := strings.ToLower(dtype.Text); d == "float32" || d == "float" {
-		return 4 * m.Parameters, d
-	}
-	return m.Bytes, "16 bits"
-}
-
 // memory checks that weights fit the devices that they are spread over.
-func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
-	need, as := p.weights(m)
-	each, most, device := c.deviceMemory(b)
+func (c *checker) memory(b *Benchmark, p *program.Program, m *requirement.Model) {
+	need, as := m.LoadedBy(p)
+	each, most, device := requirement.DeviceMemory(c.in.Devices[b.Machine], b.Model, b.Memory)
 	if need == 0 || b.GPUs == 0 {
 		return
 	}
@@ -295,12 +150,12 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 			"plan with -machine, or say gpus { model }")
 		return
 	}
-	use := p.number("--gpu-memory-utilization", "--mem-fraction-static")
+	use := p.Number("--gpu-memory-utilization", "--mem-fraction-static")
 	if use == 0 || use > 1 {
-		use = p.usual()
+		use = p.Usual()
 	}
-	n := float64(p.ranks())
-	offload := n * p.number("--cpu-offload-gb") * (1 << 30)
+	n := float64(p.Ranks())
+	offload := n * p.Number("--cpu-offload-gb") * (1 << 30)
 	room := n*each*use + offload
 	has := fmt.Sprintf("%d × %s with %.0f GiB at %.0f %% have room for %.0f GB", int(n), device, each/(1<<30), 100*use,
 		room/gb)
@@ -309,17 +164,17 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 		c.add(Memory, Fail, size+"; "+has, remedy)
 		return
 	}
-	length := p.number("--max-model-len", "--context-length")
+	length := p.Number("--max-model-len", "--context-length")
 	if length < 1 {
 		length = float64(m.MaxLen)
 	}
 	kv := m.TokenBytes * length
-	if t, _ := p.value("--kv-cache-dtype"); strings.Contains(t.Text, "fp8") {
+	if t, _ := p.Value("--kv-cache-dtype"); strings.Contains(t.Text, "fp8") {
 		kv /= 2
 	}
 	if need+kv > room {
 		shorten := "lower --max-model-len"
-		if p.isSGLang() {
+		if p.IsSGLang() {
 			shorten = "lower --context-length"
 		}
 		c.add(Memory, Warn, fmt.Sprintf("%s and %.0f GB of cache for one sequence of %.0f tokens; %s", size, kv/gb,
@@ -332,19 +187,6 @@ func (c *checker) memory(b *Benchmark, p *program, m *ModelSpec) {
 }
 
 const gb = 1e9
-
-// usual is the part of a device that an engine takes when nothing is said: what is known of vLLM, and nearly all for
-// others.
-func (p *program) usual() float64 {
-	if p.name == "vllm" || strings.HasPrefix(p.module, "vllm.") ||
-		strings.HasPrefix(path.Base(p.script), "benchmark_") {
-		return 0.9
-	}
-	return 0.97
-}
-
-// isSGLang reports whether a program is a part of SGLang.
-func (p *program) isSGLang() bool { return strings.HasPrefix(p.module, "sglang.") }
 
 // disk compares the weights of all models with the room on the disk.
 func (c *checker) disk() {

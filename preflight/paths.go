@@ -8,6 +8,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/internal/sh"
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/python"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
 var (
@@ -23,30 +26,19 @@ var (
 )
 
 // paths checks the files that a program is given.
-func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
-	options := flags(p.args)
-	after := map[int]*flag{} // words that are values of options
-	for i := range options {
-		if f := &options[i]; f.given && !f.joined {
-			after[f.at+1] = f
+func (c *checker) paths(b *Benchmark, p *program.Program) {
+	options := map[int]string{} // names of options without dashes, by the index of their value
+	for _, f := range program.Flags(p.Args) {
+		switch name := strings.TrimLeft(program.Canonical(f.Name), "-"); {
+		case f.Joined:
+			c.path(b, p, f.Value, name)
+		case f.Given:
+			options[f.At+1] = name
 		}
 	}
-	look := func(w sh.Word, f *flag) {
-		name := ""
-		if f != nil {
-			name = strings.TrimLeft(canonical(f.name), "-")
-		}
-		c.path(b, p, w, name)
-	}
-	for i, w := range p.args {
-		if isFlag(w) {
-			continue
-		}
-		look(w, after[i])
-	}
-	for i := range options {
-		if f := &options[i]; f.joined {
-			look(f.value, f)
+	for i, w := range p.Args {
+		if !program.IsFlag(w) {
+			c.path(b, p, w, options[i])
 		}
 	}
 	for _, env := range []map[string]string{b.Env, b.ServerEnv} {
@@ -60,7 +52,7 @@ func (c *checker) paths(b *Benchmark, p *program, a *argParser) {
 }
 
 // path checks one word; option is the name of the option that it is the value of, without dashes.
-func (c *checker) path(b *Benchmark, p *program, w sh.Word, option string) {
+func (c *checker) path(b *Benchmark, p *program.Program, w sh.Word, option string) {
 	text := w.Text
 	if w.Partial || text == "" || strings.Contains(text, sh.Ref) || strings.Contains(text, "://") ||
 		strings.ContainsAny(text, "\n{}*") {
@@ -81,30 +73,28 @@ func (c *checker) path(b *Benchmark, p *program, w sh.Word, option string) {
 			"name a file of the tree, or lay it there with data")
 		return
 	}
-	name, ok := p.resolve(text)
+	name, ok := p.Resolve(text)
 	if !ok {
 		return
 	}
 	switch s, tree, _ := c.lies(b, p, name); {
-	case s == isFile || s == isDir:
+	case s == revision.IsFile || s == revision.IsDir:
 		c.add(kindOf(option), OK, text+" is there", "")
-	case s == unknown && c.files.unreadable(tree) != "":
-		c.add(kindOf(option), Unverified, text+": "+c.files.unreadable(tree), "")
-	case s == unknown || made(p, name):
+	case s == revision.Unknown && c.files.Unreadable(tree) != "":
+		c.add(kindOf(option), Unverified, text+": "+c.files.Unreadable(tree), "")
+	case s == revision.Unknown || program.Made(p, name):
 		c.add(kindOf(option), Unverified, text+" is made when the command runs, or changed by the patch", "")
 	case !reading:
 		c.add(Path, Warn, fmt.Sprintf("%s is not in %s", text, treeName(tree)),
 			"name a file of the tree, or lay it there with data")
-	case p.Maybe || p.mended:
-		c.add(kindOf(option), Warn, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)),
-			"name it in data, with a fetch")
 	default:
-		c.add(kindOf(option), Fail, fmt.Sprintf("%s is neither in %s nor laid there by data", text, treeName(tree)),
+		c.add(kindOf(option), failing(p), fmt.Sprintf("%s is neither in %s nor laid there by data", text,
+			treeName(tree)),
 			"name it in data, with a fetch")
 	}
 }
 
-func treeName(t Tree) string {
+func treeName(t revision.Tree) string {
 	if t.IsZero() {
 		return "the directory that the command runs in"
 	}
@@ -127,7 +117,7 @@ func (b *Benchmark) mounted(name string) bool {
 }
 
 // outside checks a path that leads out of the working directory.
-func (c *checker) outside(b *Benchmark, p *program, name string, k Check) {
+func (c *checker) outside(b *Benchmark, p *program.Program, name string, k Check) {
 	switch {
 	case p.Lost && !path.IsAbs(name), b.mounted(name), strings.HasPrefix(name, sh.WorkDir):
 	case path.IsAbs(p.Dir) && !path.IsAbs(name) && b.mounted(p.Dir):
@@ -143,49 +133,46 @@ func (c *checker) outside(b *Benchmark, p *program, name string, k Check) {
 var needPath = []string{"sharegpt", "burstgpt", "custom"}
 
 // dataset checks that a client has the data that it asks for.
-func (c *checker) dataset(b *Benchmark, p *program, a *argParser) {
-	if a == nil || a.program == nil {
+func (c *checker) dataset(b *Benchmark, p *program.Program, a *python.Parser) {
+	if a == nil || a.Program == nil {
 		return
 	}
-	named, k := a.match("--dataset-name")
-	if k != knownFlag || len(named) == 0 {
+	named, k := a.Match("--dataset-name")
+	if k != python.Known || len(named) == 0 {
 		return
 	}
-	name, given := p.value("--dataset-name")
+	name, given := p.Value("--dataset-name")
 	which, how := name.Text, "asks for the data set "+name.Text
 	if !given {
 		// A serving client without a choice takes its default; offline programs make prompts of --input-len then.
-		if _, serving := a.match("--request-rate"); serving != knownFlag || named[0].def == "" {
+		if _, serving := a.Match("--request-rate"); serving != python.Known || named[0].Default == "" {
 			return
 		}
-		which, how = named[0].def, "names no data set, and the default is "+named[0].def
+		which, how = named[0].Default, "names no data set, and the default is "+named[0].Default
 	}
 	if !slices.Contains(needPath, which) || name.Partial {
-		c.add(Dataset, OK, p.title()+" "+how, "")
+		c.add(Dataset, OK, p.Title()+" "+how, "")
 		return
 	}
-	for _, f := range flags(p.args) {
-		if o := canonical(f.name); o == "--dataset-path" || o == "--dataset" ||
+	for _, f := range program.Flags(p.Args) {
+		if o := program.Canonical(f.Name); o == "--dataset-path" || o == "--dataset" ||
 			strings.HasPrefix(o, "--sharegpt-path") || strings.HasPrefix("--dataset-path", o) && len(o) > 10 &&
-			f.given {
+			f.Given {
 			return // what it names is checked as a path
 		}
 	}
-	paths, k := a.match("--dataset-path")
+	paths, k := a.Match("--dataset-path")
 	switch {
-	case k != knownFlag || len(paths) == 0:
-		c.add(Dataset, Unverified, p.title()+" "+how, "")
-	case paths[0].hasDef || c.fetches(a):
-		c.add(Dataset, Unverified, p.title()+" "+how+"; it may fetch the file by itself",
+	case k != python.Known || len(paths) == 0:
+		c.add(Dataset, Unverified, p.Title()+" "+how, "")
+	case paths[0].HasDefault || a.Program.Downloads:
+		c.add(Dataset, Unverified, p.Title()+" "+how+"; it may fetch the file by itself",
 			"lay the file there with data and name it with --dataset-path")
-	case p.Maybe || a.unread != "":
-		c.add(Dataset, Warn, p.title()+" "+how+", which needs --dataset-path",
+	case p.Maybe || a.Unread != "":
+		c.add(Dataset, Warn, p.Title()+" "+how+", which needs --dataset-path",
 			"lay the file there with data and name it with --dataset-path")
 	default:
-		c.add(Dataset, Fail, p.title()+" "+how+", which needs --dataset-path",
+		c.add(Dataset, Fail, p.Title()+" "+how+", which needs --dataset-path",
 			"lay the file there with data and name it with --dataset-path, or choose --dataset-name random")
 	}
 }
-
-// fetches reports whether a program, or something that it imports from its own tree, can fetch files.
-func (c *checker) fetches(a *argParser) bool { return a.program.downloads }

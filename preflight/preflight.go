@@ -9,6 +9,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/python"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
 // Check names what was looked at.
@@ -72,14 +77,14 @@ type Input struct {
 	Wheels     []WheelState
 	Images     []ImageState
 	Issues     []Issue
-	Patches    map[string]string   // by candidate: why its patch is refused; empty: it applies
-	Trespasses map[string]Refusal  // by candidate: its revision or its patch changes protected files
-	Escapes    map[string]string   // by revision: which link leads out of its tree
-	Pointers   map[string]string   // by revision: which of its files are pointers of Git LFS
-	Lost       map[string]Refusal  // by revision: why its tree cannot be read
-	Devices    map[string][]Device // by machine on which something is measured; none: not known
-	FreeDisk   int64               // bytes where results are kept; 0: not known
-	Models     func() []ModelSpec  `json:"-"` // the project's last; read for a command that names one
+	Patches    map[string]string               // by candidate: why its patch is refused; empty: it applies
+	Trespasses map[string]Refusal              // by candidate: its revision or its patch changes protected files
+	Escapes    map[string]string               // by revision: which link leads out of its tree
+	Pointers   map[string]string               // by revision: which of its files are pointers of Git LFS
+	Lost       map[string]Refusal              // by revision: why its tree cannot be read
+	Devices    map[string][]requirement.Device // by machine on which something is measured; none: not known
+	FreeDisk   int64                           // bytes where results are kept; 0: not known
+	Models     func() []requirement.Model      `json:"-"` // the project's last; read for a command that names one
 }
 
 // Commit is a commit under study.
@@ -107,21 +112,11 @@ type Candidate struct {
 	Key      string
 	Commit   string
 	Baseline bool
-	Tree     Tree
+	Tree     revision.Tree
 	Place    string
 	Excluded bool   // declared so: nothing of it is checked
 	Reason   string // of a declared skip; empty: none is declared
 }
-
-// Tree is a revision, perhaps with a patch on top. The zero Tree is none.
-type Tree struct {
-	Repo    string
-	Rev     string // 40 digits
-	Patched string // paths that the patch touches, one a line
-}
-
-// IsZero reports whether there is no tree.
-func (t Tree) IsZero() bool { return t.Rev == "" }
 
 // Benchmark is one instance of a benchmark block.
 type Benchmark struct {
@@ -129,49 +124,28 @@ type Benchmark struct {
 	Commit    string
 	Candidate string
 	Place     string
-	Image     bool            // its commands run in containers
-	Network   bool            // they may reach beyond the machine
-	Client    Tree            // that the commands run in
-	Engine    Tree            // that is installed where the server and offline commands run
-	Installed Tree            // that is installed where the client of a server runs
-	Data      map[string]Tree // names laid into the directory; the zero Tree for other results than trees
-	Mounts    []string        // targets, and paths of caches
+	Image     bool                     // its commands run in containers
+	Client    revision.Tree            // that the commands run in
+	Engine    revision.Tree            // that is installed where the server and offline commands run
+	Installed revision.Tree            // that is installed where the client of a server runs
+	Data      map[string]revision.Tree // names laid into the directory; the zero Tree for other results than trees
+	Mounts    []string                 // targets, and paths of caches
 	Env       map[string]string
 	ServerEnv map[string]string
 	Secrets   []string
-	Command   Text
-	Fill      Text   // run in the place of Command to fill caches; empty: Command itself is, or there are none
-	Server    Text   // empty: none
-	Machine   string // on which it is measured, as in Devices
-	GPUs      int    // devices of a sample; 0: none asked for
+	Command   program.Text
+	Fill      program.Text // run in the place of Command to fill caches; empty: Command itself is, or there are none
+	Server    program.Text // empty: none
+	Machine   string       // on which it is measured, as in Devices
+	GPUs      int          // devices of a sample; 0: none asked for
 	Memory    int64
 	Model     string   // RE2 on the name of devices
 	Mended    bool     // recipes may change the files that the commands find
 	FixEnv    []string // variables that fixes may set
 }
 
-// Text is a command: for sh, or words that are run without one.
-type Text struct {
-	Shell string
-	Argv  []string
-	Place string
-}
-
-// Empty reports whether there is no command.
-func (t Text) Empty() bool { return t.Shell == "" && len(t.Argv) == 0 }
-
-// Device is one GPU.
-type Device struct {
-	Name   string
-	Memory int64  // bytes
-	Driver string // version; empty: not known
-	CUDA   string // the newest that the driver serves; empty: not known
-	Brand  string // as requirements of images name it; empty: not known
-}
-
 // WheelState says where a wheel comes from.
 type WheelState struct {
-	Address   string
 	Candidate string
 	Place     string
 	Serves    string   // URL; empty: none does
@@ -184,7 +158,6 @@ type WheelState struct {
 
 // ImageState says whether a base image can be had.
 type ImageState struct {
-	Address   string
 	Candidate string
 	Place     string
 	Name      string
@@ -200,66 +173,39 @@ type Issue struct {
 	Candidate string
 	Place     string
 	Reason    string
-	Image     bool // the probe runs in a container, beside the tree and not in it
-	Probe     Text // empty: the declared scope decides alone
-}
-
-// Reader reads files of revisions. It is asked for everything of one round at once.
-type Reader interface {
-	// Dirs lists directories; one that does not exist is missing from the result.
-	Dirs(ctx context.Context, at []Place) (map[Place][]Entry, error)
-	// Files returns contents by ID; nil for what is too large.
-	Files(ctx context.Context, repo string, ids []string) (map[string][]byte, error)
-}
-
-// Place is a path of a revision of a repo.
-type Place struct{ Repo, Rev, Path string }
-
-// Entry is one name of a directory.
-type Entry struct {
-	Name string
-	Dir  bool
-	ID   string
+	Image     bool         // the probe runs in a container, beside the tree and not in it
+	Probe     program.Text // empty: the declared scope decides alone
 }
 
 // Run makes all checks. An error means that the files of revisions could not be read; the findings that need none are
 // returned nevertheless.
-func Run(ctx context.Context, in *Input, r Reader) ([]Finding, error) {
-	files := newFiles(r, in.Lost)
+func Run(ctx context.Context, in *Input, r revision.Reader) ([]Finding, error) {
+	files := revision.New(r, func(rev string) string { return in.Lost[rev].Why })
+	scripts := python.NewReader(files)
 	for {
-		c := newChecker(in, files)
+		c := &checker{in: in, files: files, python: scripts}
 		c.all()
-		more, err := files.load(ctx)
-		if err != nil {
-			files.broken = err.Error()
-			c = newChecker(in, files)
+		more, err := files.Load(ctx)
+		if err != nil { // it was noted: the next checks do without
+			c = &checker{in: in, files: files, python: scripts}
 			c.all()
-			return c.sorted(), err
 		}
-		if !more {
-			return c.sorted(), nil
+		if err != nil || !more {
+			return c.sorted(), err
 		}
 	}
 }
 
 // checker makes the checks of one round.
 type checker struct {
-	in       *Input
-	files    *files
-	found    []Finding
-	place    string // of what is being checked
-	commit   string
-	of       string           // candidate
-	bench    string           // address
-	measures map[string][]int // benchmarks by commit
-}
-
-func newChecker(in *Input, f *files) *checker {
-	c := &checker{in: in, files: f, measures: map[string][]int{}}
-	for i := range in.Benchmarks {
-		c.measures[in.Benchmarks[i].Commit] = append(c.measures[in.Benchmarks[i].Commit], i)
-	}
-	return c
+	in     *Input
+	files  *revision.Files
+	python *python.Reader
+	found  []Finding
+	place  string // of what is being checked
+	commit string
+	of     string // candidate
+	bench  string // address
 }
 
 func (c *checker) all() {

@@ -6,6 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/preflight/probe"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
 // commits checks what is known of a commit itself.
@@ -76,9 +80,10 @@ var (
 
 // hardware checks that a commit changes something for the devices that there are.
 func (c *checker) hardware(commit *Commit) {
-	if len(commit.Changed) == 0 || !c.usesGPUs(commit.Name) || slices.ContainsFunc(c.devices(), func(d Device) bool {
-		return amdDevice.MatchString(d.Name)
-	}) {
+	if len(commit.Changed) == 0 || !c.measured(commit.Name, func(b *Benchmark) bool { return b.GPUs > 0 }) ||
+		slices.ContainsFunc(c.devices(), func(d requirement.Device) bool {
+			return amdDevice.MatchString(d.Name)
+		}) {
 		return
 	}
 	var code, amd []string
@@ -94,7 +99,9 @@ func (c *checker) hardware(commit *Commit) {
 	switch {
 	case len(code) > 0 && len(amd) == len(code):
 		status := Fail
-		if len(c.devices()) == 0 && !c.wantsNVIDIA(commit.Name) {
+		if len(c.devices()) == 0 && !c.measured(commit.Name, func(b *Benchmark) bool {
+			return nvidia.MatchString(b.Model) && !amdDevice.MatchString(b.Model)
+		}) {
 			status = Warn
 		}
 		c.add(Architecture, status, fmt.Sprintf("all %d changed files are for AMD devices, such as %s", len(code),
@@ -105,20 +112,12 @@ func (c *checker) hardware(commit *Commit) {
 	}
 }
 
-// usesGPUs reports whether a benchmark of a commit asks for devices.
-func (c *checker) usesGPUs(commit string) bool {
-	return slices.ContainsFunc(c.measures[commit], func(i int) bool { return c.in.Benchmarks[i].GPUs > 0 })
+// measured reports whether a benchmark of a commit is one that is asked for.
+func (c *checker) measured(commit string, is func(*Benchmark) bool) bool {
+	return slices.ContainsFunc(c.in.Benchmarks, func(b Benchmark) bool { return b.Commit == commit && is(&b) })
 }
 
 var nvidia = regexp.MustCompile(`(?i)nvidia|[abhlv]\d{2,3}|rtx|tesla|geforce|gb200|gh200`)
-
-// wantsNVIDIA reports whether the benchmarks of a commit ask for NVIDIA devices by name.
-func (c *checker) wantsNVIDIA(commit string) bool {
-	return slices.ContainsFunc(c.measures[commit], func(i int) bool {
-		model := c.in.Benchmarks[i].Model
-		return nvidia.MatchString(model) && !amdDevice.MatchString(model)
-	})
-}
 
 // patches tells which patches apply, and which candidates change protected files.
 func (c *checker) patches() {
@@ -157,7 +156,8 @@ func (c *checker) supplies() {
 		w := &c.in.Wheels[i]
 		c.commit, c.of, c.place = commitOf(w.Candidate), w.Candidate, w.Place
 		const remedy = "apply builds it, before anything asks for a device"
-		asked := fmt.Sprintf("none of %d prebuilt sources has it, the last is %s", len(w.Asked), last(w.Asked))
+		asked := fmt.Sprintf("none of %d prebuilt sources has it, the last is %s", len(w.Asked),
+			strings.Join(w.Asked[max(0, len(w.Asked)-1):], ""))
 		switch {
 		case w.Serves != "" && w.Changed && w.Builds:
 			c.add(Wheel, Warn, "the patch changes what a prebuilt wheel holds; it has to be built here", remedy)
@@ -197,13 +197,6 @@ func (c *checker) supplies() {
 	}
 }
 
-func last(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[len(list)-1]
-}
-
 func commitOf(candidate string) string {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return commit
@@ -235,7 +228,7 @@ func (c *checker) uncovered() {
 
 // issues tells which known issues hold, as far as the tree tells.
 func (c *checker) issues() {
-	trees := map[string]Tree{}
+	trees := map[string]revision.Tree{}
 	for _, cand := range c.in.Candidates {
 		trees[cand.Key] = cand.Tree
 	}
@@ -247,7 +240,7 @@ func (c *checker) issues() {
 			c.found[len(c.found)-1].Skip = true
 			continue
 		}
-		switch passes, known := c.probe(is, trees[is.Candidate]); {
+		switch passes, known := probe.Passes(is.Probe, is.Image, trees[is.Candidate], c.files); {
 		case !known:
 			c.add(Version, Warn, is.Name+": the declared scope holds, and apply asks its probe: "+is.Reason, "")
 		case passes:

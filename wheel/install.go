@@ -76,12 +76,6 @@ func Open(name string) (w *Wheel, err error) {
 // Close closes the wheel.
 func (w *Wheel) Close() error { return w.file.Close() }
 
-// Record is the SHA-256 of the wheel's own RECORD: of all that is in it.
-func (w *Wheel) Record() string {
-	i := slices.IndexFunc(w.Files, func(f File) bool { return f.Name == w.Info+"/RECORD" })
-	return w.Files[i].SHA256
-}
-
 // identify finds out what the wheel says that it is.
 func (w *Wheel) identify(a *archive) error {
 	metadata, err := a.headers(w.Info + "/METADATA")
@@ -210,25 +204,6 @@ func scheme(name string) (string, string) {
 		}
 	}
 	return "lib", name
-}
-
-// Tops are the top-level packages and modules that the wheel brings, sorted.
-func (w *Wheel) Tops() []string {
-	var all []string
-	for _, f := range w.Files {
-		top, _, inside := strings.Cut(f.Path, "/")
-		switch {
-		case !strings.HasSuffix(f.Scheme, "lib") || strings.HasSuffix(top, ".dist-info"):
-			continue
-		case !inside && path.Ext(top) != ".py" && path.Ext(top) != ".so":
-			continue
-		}
-		if top, _, _ = strings.Cut(top, "."); !slices.Contains(all, top) {
-			all = append(all, top)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // NormalName is the name of a distribution in the one way in which names are compared.

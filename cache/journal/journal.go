@@ -117,19 +117,6 @@ func (j *Journal) Close() error {
 	return errors.Join(j.err, sync, j.file.Close(), j.lock.Close())
 }
 
-// Sync makes what was recorded durable, and takes in what other processes recorded.
-func (j *Journal) Sync() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !j.asks {
-		return nil // nothing was asked or recorded
-	}
-	if err := errors.Join(j.file.Sync(), j.catchUp()); err != nil {
-		return fmt.Errorf("journal %s: %w", j.path, err)
-	}
-	return nil
-}
-
 // Damaged counts the lines that were passed over, so far, because they were torn or damaged.
 func (j *Journal) Damaged() int {
 	j.mu.Lock()
@@ -137,7 +124,7 @@ func (j *Journal) Damaged() int {
 	return j.damaged
 }
 
-// Record appends an attempt. It survives the end of this process at once, and a loss of power after the next Sync.
+// Record appends an attempt. It survives the end of this process at once, and a loss of power after Close.
 // Texts of a failure that are longer than 4 KiB are cut.
 func (j *Journal) Record(a Attempt) error {
 	if a.Failure != nil {

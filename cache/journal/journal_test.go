@@ -172,7 +172,7 @@ func TestTwoProcessesWriteOneJournal(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(a.Sync(), b.Sync()); err != nil {
+	if err := errors.Join(a.catchUp(), b.catchUp()); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range []*Journal{a, b, openJournal(t, path)} {
@@ -253,7 +253,7 @@ func TestAJournalDoesNotGrowForEver(t *testing.T) {
 		t.Errorf("%d bytes, %v", info.Size(), err)
 	}
 	record1(t, other, attempt("late", "busy", "late", failure.Permanent, 1)) // it has the file from before open
-	if err := j.Sync(); err != nil {
+	if err := j.catchUp(); err != nil {
 		t.Fatal(err)
 	}
 	for name, j := range map[string]*Journal{"the writer": j, "the other": other, "a reader": openJournal(t, path)} {

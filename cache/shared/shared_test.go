@@ -23,6 +23,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/cachetest"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
@@ -126,7 +127,7 @@ type machine struct {
 
 func open(t testing.TB, b bucket.Bucket, change ...func(*Options)) *machine {
 	t.Helper()
-	d, err := cache.OpenDisk(filepath.Join(t.TempDir(), "store"))
+	d, err := disk.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +456,7 @@ func forge(t *testing.T, object []byte, change func(*cache.Meta)) []byte {
 	files := len(m.Files)
 	change(&m)
 	if len(m.Files) != files && m.Bytes == 0 {
-		m.Digest = m.ListDigest()
+		m.Digest = cache.Digest(m.Files)
 	}
 	meta, err := cache.EncodeMeta(m)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cache/shared/index"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
@@ -51,13 +52,13 @@ func (l *Look) Away() error {
 
 // Store is the store of a machine, and the shared one behind it. Without Share, it is the machine's alone.
 type Store struct {
-	*cache.Disk
+	*disk.Disk
 	belief *belief // nil: everything in the machine's store counts
 	remote *remote // nil: nothing is shared
 }
 
 // New returns a store that shares nothing yet.
-func New(d *cache.Disk) *Store { return &Store{Disk: d} }
+func New(d *disk.Disk) *Store { return &Store{Disk: d} }
 
 // Share puts a shared store behind that of the machine, and is Believe. It sends no request.
 func (s *Store) Share(o Options) {
@@ -278,14 +279,14 @@ func (s *Store) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entr
 }
 
 // GetSealed is Get with verify, and returns the state in which the files were when they were checked.
-func (s *Store) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, cache.Seal, error) {
+func (s *Store) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, disk.Seal, error) {
 	e, seal, err := s.Disk.GetSealed(ctx, key)
 	err = s.doubted(&e.Meta, err)
 	if s.remote == nil || !errors.Is(err, cache.ErrMiss) {
 		return e, seal, err
 	}
 	if _, err := s.remote.get(ctx, key, err); err != nil {
-		return cache.Entry{}, cache.Seal{}, err
+		return cache.Entry{}, disk.Seal{}, err
 	}
 	return s.Disk.GetSealed(ctx, key)
 }

@@ -62,7 +62,7 @@ func drawMemo(t *rapid.T) *memo {
 	if rapid.Bool().Draw(t, "still") {
 		m.Still = &still{Keys: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "keys"),
 			Contents: rapid.SliceOfN(rapid.Custom(drawKey), 0, 2).Draw(t, "contents"), Gone: []gone{
-				{cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "gone"),
+				{cache.Outline{Key: drawKey(t), Look: cache.Look{Meta: rapid.Int64().Draw(t, "gone")},
 					Files: []cache.File{{Path: "image.json", Size: 7}}}, rapid.String().Draw(t, "was")},
 			}}
 	}
@@ -91,11 +91,11 @@ func drawMemo(t *rapid.T) *memo {
 			n.Action = engine.Action(rapid.SampledFrom([]string{"", "blocked"}).Draw(t, "action"))
 		} else {
 			n.Outside = rapid.String().Draw(t, "outside")
-			n.Entry = cache.Outline{Key: drawKey(t), Meta: rapid.Int64().Draw(t, "meta"),
-				First: rapid.Uint64().Draw(t, "first"), Files: []cache.File{
-					{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")},
-					{Path: "link", Link: linked},
-				}}
+			n.Entry = cache.Outline{Key: drawKey(t), Look: cache.Look{Meta: rapid.Int64().Draw(t, "meta"),
+				First: rapid.Uint64().Draw(t, "first")}, Files: []cache.File{
+				{Path: rapid.String().Draw(t, "file"), Size: rapid.Int64().Draw(t, "size")},
+				{Path: "link", Link: linked},
+			}}
 		}
 		if text := rapid.SliceOf(rapid.Byte()).Draw(t, "block"); len(text) > 0 {
 			n.Block = m.add(text)
@@ -211,7 +211,8 @@ func TestResultsAreUsed(t *testing.T) {
 		{"long ago, and its meta file has changed", time.Now().Add(-2 * cache.UseGrain), 2, true, true},
 		{"tomorrow, by a clock that was set back", time.Now().Add(24 * time.Hour), 1, false, true},
 	} {
-		m := &memo{Used: test.used, Nodes: []node{{Digest: "d", Entry: cache.Outline{Key: key, Meta: test.meta}}}}
+		m := &memo{Used: test.used, Nodes: []node{{Digest: "d",
+			Entry: cache.Outline{Key: key, Look: cache.Look{Meta: test.meta}}}}}
 		c, err := newChecker(t.TempDir(), nil, intact{key: true})
 		if err != nil {
 			t.Fatal(err)
@@ -252,7 +253,8 @@ func BenchmarkRead10k(b *testing.B) {
 			Stamp:  cache.Stamp{Size: 1024, Changed: 1700000000000000000, Inode: 1 << 20}}
 		m.Nodes[i] = node{Address: `task.t["some"]`, Kind: "task", Place: "benchmarks.hcl:1", Reason: "up to date",
 			Files:  []int32{int32(i)},
-			Digest: m.Files[i].SHA256, Entry: cache.Outline{Meta: 648, Files: []cache.File{{Path: "o", Size: 1024}}}}
+			Digest: m.Files[i].SHA256, Entry: cache.Outline{Look: cache.Look{Meta: 648},
+				Files: []cache.File{{Path: "o", Size: 1024}}}}
 	}
 	path := filepath.Join(b.TempDir(), "memo")
 	if err := m.write(path); err != nil {

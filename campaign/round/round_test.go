@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/campaign/round"
@@ -83,7 +84,7 @@ func open(t *testing.T, file string) *project {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	store, err := cache.OpenDisk(filepath.Join(dir, "store"))
+	store, err := disk.Open(filepath.Join(dir, "store"))
 	must(t, err)
 	journal, err := journal.Open(filepath.Join(dir, "journal"))
 	must(t, err)

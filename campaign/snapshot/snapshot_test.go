@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
@@ -71,7 +72,7 @@ type machine struct {
 
 func newMachine(t *testing.T, place string) *machine {
 	t.Helper()
-	disk, err := cache.OpenDisk(filepath.Join(t.TempDir(), "store"))
+	disk, err := disk.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}

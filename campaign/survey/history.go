@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -220,12 +221,12 @@ func (r treeReader) mirror(ctx context.Context, repo string) (*git.Mirror, error
 }
 
 // Dirs implements preflight.Reader.
-func (r treeReader) Dirs(ctx context.Context, at []preflight.Place) (map[preflight.Place][]preflight.Entry, error) {
+func (r treeReader) Dirs(ctx context.Context, at []revision.Place) (map[revision.Place][]revision.Entry, error) {
 	byRepo := map[string][]git.Place{}
 	for _, p := range at {
 		byRepo[p.Repo] = append(byRepo[p.Repo], git.Place{Commit: p.Rev, Path: p.Path})
 	}
-	found := map[preflight.Place][]preflight.Entry{}
+	found := map[revision.Place][]revision.Entry{}
 	for repo, places := range byRepo {
 		mirror, err := r.mirror(ctx, repo)
 		if err != nil {
@@ -236,11 +237,11 @@ func (r treeReader) Dirs(ctx context.Context, at []preflight.Place) (map[preflig
 			return nil, err
 		}
 		for place, list := range dirs {
-			entries := make([]preflight.Entry, len(list))
+			entries := make([]revision.Entry, len(list))
 			for i, e := range list {
-				entries[i] = preflight.Entry{Name: e.Name, Dir: e.IsDir(), ID: e.ID}
+				entries[i] = revision.Entry{Name: e.Name, Dir: e.IsDir(), ID: e.ID}
 			}
-			found[preflight.Place{Repo: repo, Rev: place.Commit, Path: place.Path}] = entries
+			found[revision.Place{Repo: repo, Rev: place.Commit, Path: place.Path}] = entries
 		}
 	}
 	return found, nil

@@ -13,16 +13,19 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/preflight/program"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
+	"github.com/benchgraph/benchgraph/preflight/revision"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
 // input gathers what the file says, and the patches that are to be tried, by candidate.
 func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Patching) {
-	in := &preflight.Input{Devices: map[string][]preflight.Device{}, Patches: map[string]string{},
+	in := &preflight.Input{Devices: map[string][]requirement.Device{}, Patches: map[string]string{},
 		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
 	patches := map[string]git.Patching{}
-	trees := map[hclspec.Address]preflight.Tree{}
+	trees := map[hclspec.Address]revision.Tree{}
 	for i := range p.Spec.Sources {
 		if s := &p.Spec.Sources[i]; s.Out == nil {
 			trees[s.Address] = p.treeOf(s, patches)
@@ -53,8 +56,8 @@ func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Pa
 		}
 	}
 	p.supplied(ctx, in, trees)
-	k := commandsOf{p: p.Facts, trees: trees, engine: map[string]preflight.Tree{},
-		baseline: map[string]preflight.Tree{}}
+	k := commandsOf{p: p.Facts, trees: trees, engine: map[string]revision.Tree{},
+		baseline: map[string]revision.Tree{}}
 	for _, c := range in.Candidates {
 		if k.engine[c.Key] = c.Tree; c.Baseline {
 			k.baseline[c.Commit] = c.Tree
@@ -115,8 +118,8 @@ func (p *survey) declaredOut() (out map[string]bool, skips map[string]string) {
 }
 
 // treeOf is the tree of a source. Its patch is noted under the source's key.
-func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) preflight.Tree {
-	t := preflight.Tree{Repo: s.Repo.Name, Rev: s.Rev}
+func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) revision.Tree {
+	t := revision.Tree{Repo: s.Repo.Name, Rev: s.Rev}
 	if s.Patch == "" {
 		return t
 	}
@@ -132,14 +135,14 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) pref
 }
 
 // supplied adds where wheels and images come from, and which known issues are asked about.
-func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hclspec.Address]preflight.Tree) {
+func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hclspec.Address]revision.Tree) {
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
 		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
 			continue
 		}
 		by := p.ServedBy(w)
-		state := preflight.WheelState{Address: w.Address.String(), Candidate: w.Candidate, Place: rangeText(w.Range),
+		state := preflight.WheelState{Candidate: w.Candidate, Place: rangeText(w.Range),
 			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
 		if by.URL != "" {
 			state.Serves, state.From = tasks.WithoutPassword(by.URL), by.Near.Commit
@@ -156,7 +159,7 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 			continue
 		}
 		told[from] = true
-		state := preflight.ImageState{Address: m.Address.String(), Candidate: m.Candidate,
+		state := preflight.ImageState{Candidate: m.Candidate,
 			Place: rangeText(m.Range), Name: from, Unknown: p.Unresolved[from].Why,
 			Machines: slices.Sorted(maps.Keys(machines[from]))}
 		if len(in.Devices) > 0 {
@@ -245,10 +248,10 @@ func (p *survey) usedElsewhere() map[string]bool {
 // commandsOf is what the commands of benchmarks are looked at with.
 type commandsOf struct {
 	p        *tasks.Facts
-	trees    map[hclspec.Address]preflight.Tree
-	engine   map[string]preflight.Tree // by candidate: what is installed for it
-	baseline map[string]preflight.Tree // by commit
-	fixEnv   []string                  // variables that some fix sets
+	trees    map[hclspec.Address]revision.Tree
+	engine   map[string]revision.Tree // by candidate: what is installed for it
+	baseline map[string]revision.Tree // by commit
+	fixEnv   []string                 // variables that some fix sets
 	mending  []*hclspec.Fix
 }
 
@@ -270,9 +273,9 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 	one := preflight.Benchmark{
 		Address: b.Address.String(), Commit: tasks.CommitOf(b.Candidate), Candidate: b.Candidate,
 		Place: rangeText(b.Range), Image: b.Image != (hclspec.Address{}),
-		Network: b.Network, Client: k.trees[b.Client], Command: commandText(b.Command), Env: envTexts(b.Env),
+		Client: k.trees[b.Client], Command: commandText(b.Command), Env: envTexts(b.Env),
 		Secrets: b.Secrets,
-		Data:    map[string]preflight.Tree{}, FixEnv: k.fixEnv, Engine: k.engine[b.Candidate],
+		Data:    map[string]revision.Tree{}, FixEnv: k.fixEnv, Engine: k.engine[b.Candidate],
 		Installed: k.engine[b.Candidate],
 	}
 	one.Mended = !one.Image && slices.ContainsFunc(k.mending, func(f *hclspec.Fix) bool {
@@ -335,8 +338,8 @@ func envTexts(env map[string]hclspec.Text) map[string]string {
 }
 
 // commandText is a command with marks where the paths of results will be.
-func commandText(c hclspec.Command) preflight.Text {
-	t := preflight.Text{Place: rangeText(c.Range)}
+func commandText(c hclspec.Command) program.Text {
+	t := program.Text{Place: rangeText(c.Range)}
 	if c.Shell != nil {
 		t.Shell = plainText(c.Shell)
 	}
@@ -364,7 +367,7 @@ func plainText(t hclspec.Text) string {
 }
 
 // ownModels are the models of the project.
-func (p *survey) ownModels() (own []preflight.ModelSpec) {
+func (p *survey) ownModels() (own []requirement.Model) {
 	for i := range p.Spec.Models {
 		m := &p.Spec.Models[i]
 		exists := !m.Missing
@@ -377,8 +380,8 @@ func (p *survey) ownModels() (own []preflight.ModelSpec) {
 	return own
 }
 
-func modelOf(m packs.Model) preflight.ModelSpec {
-	spec := preflight.ModelSpec{
+func modelOf(m packs.Model) requirement.Model {
+	spec := requirement.Model{
 		Name: m.Name, Missing: m.Exists != nil && !*m.Exists, Parameters: m.Parameters,
 		Bytes: cmp.Or(m.Weights, 2*m.Parameters), Architecture: m.Architecture,
 		Gated: m.Gated, MaxLen: m.MaxLength, TokenBytes: m.Cache, Rope: m.Rope, Weights: m.Quantization,

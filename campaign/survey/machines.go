@@ -5,6 +5,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -39,9 +40,9 @@ func (p *survey) addMachine(in *preflight.Input, b *hclspec.Benchmark) string {
 	if _, known := in.Devices[name]; known {
 		return name
 	}
-	in.Devices[name] = []preflight.Device{}
+	in.Devices[name] = []requirement.Device{}
 	for _, d := range p.DevicesFor(b) {
-		in.Devices[name] = append(in.Devices[name], preflight.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver,
+		in.Devices[name] = append(in.Devices[name], requirement.Device{Name: d.Name, Memory: d.Memory, Driver: d.Driver,
 			CUDA: d.CUDA, Brand: d.Brand})
 	}
 	return name

@@ -21,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
+	"github.com/benchgraph/benchgraph/preflight/requirement"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -53,7 +54,7 @@ func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding
 		whole := p.historyOf(ctx, in, patches)
 		in.FreeDisk = device.DiskOf(p.StateDir)().Free
 		var broken, mistake error
-		in.Models = sync.OnceValue(func() (all []preflight.ModelSpec) {
+		in.Models = sync.OnceValue(func() (all []requirement.Model) {
 			var published []packs.Model
 			published, mistake = packs.Models()
 			for _, m := range published {

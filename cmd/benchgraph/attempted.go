@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/source/git/patch"
+	"github.com/benchgraph/benchgraph/source/git/worktree"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -140,7 +140,7 @@ func several(names []string) string { return pick.First(names, 8) }
 
 // workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {
-	if w, err := git.OpenWorkTree(ctx, s.host, s.below(dir), s.gitEnviron()); err == nil {
+	if w, err := worktree.Open(ctx, s.host, s.below(dir), s.gitEnviron()); err == nil {
 		return w.Top
 	}
 	return ""
@@ -215,7 +215,7 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 	if dir == "" {
 		return "", hint(remedy, "repo.%s has no work tree here whose changes could be measured", base.Source.Name)
 	}
-	w, err := git.OpenWorkTree(ctx, s.host, dir, s.gitEnviron())
+	w, err := worktree.Open(ctx, s.host, dir, s.gitEnviron())
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -95,7 +96,7 @@ func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) e
 	if err := p.prepare(); err != nil {
 		return err
 	}
-	d, err := cache.OpenDisk(p.store)
+	d, err := disk.Open(p.store)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -326,7 +327,7 @@ func (c *checkup) health(ctx context.Context) {
 		c.ok("store", "none yet: %s", c.store)
 		return
 	}
-	d, err := cache.OpenDisk(c.store)
+	d, err := disk.Open(c.store)
 	if err != nil {
 		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
 		return
@@ -382,8 +383,7 @@ func (c *checkup) network(ctx context.Context) {
 	}
 }
 
-// reach says why a URL cannot be reached. Any answer of the server but "not there" counts: a repository's URL alone is
-// no page.
+// reach says why a URL cannot be reached. Any answer but "not there" counts: a repository's URL alone is no page.
 func reach(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
 	if err != nil {

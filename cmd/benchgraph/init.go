@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
 type initFlags struct {
@@ -95,7 +95,7 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 // repository finds the repository on this machine; nil: it is somewhere else.
 func (a *app) repository(
 	ctx context.Context, host *executor.Host, o *initFlags, at place, p *draft.Project, elsewhere bool,
-) (*git.WorkTree, error) {
+) (*worktree.Tree, error) {
 	if elsewhere && strings.Contains(o.repo, "://") {
 		return nil, nil
 	}
@@ -103,8 +103,8 @@ func (a *app) repository(
 	if err != nil {
 		return nil, err
 	}
-	w, err := git.OpenWorkTree(ctx, host, dir, a.gitEnviron())
-	if errors.Is(err, git.ErrNoWorkTree) {
+	w, err := worktree.Open(ctx, host, dir, a.gitEnviron())
+	if errors.Is(err, worktree.ErrNone) {
 		return nil, hint("Clone it, and say where with -repo=PATH.", "init: %w", err)
 	}
 	if err != nil {
@@ -148,7 +148,7 @@ func (a *app) fromTable(p *draft.Project, name string) error {
 }
 
 // command is what measures: what the flags say, or what the repository shows.
-func (o *initFlags) command(w *git.WorkTree) (b draft.Bench, err error) {
+func (o *initFlags) command(w *worktree.Tree) (b draft.Bench, err error) {
 	found := o.bench != ""
 	if found {
 		b = draft.Known(o.bench)

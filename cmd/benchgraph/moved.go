@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/campaign/pin"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
 // moved warns of names that now stand for other commits than the measured ones, and of uncommitted changes.
@@ -44,7 +44,7 @@ func (s *session) uncommittedIn(ctx context.Context, repo hclspec.Address) {
 	if i < 0 || spec.Repos[i].Path == "" {
 		return
 	}
-	w, err := git.OpenWorkTree(ctx, s.host, spec.Path(spec.Repos[i].Path), s.gitEnviron())
+	w, err := worktree.Open(ctx, s.host, spec.Path(spec.Repos[i].Path), s.gitEnviron())
 	if err != nil {
 		return // a bare repository or a bundle
 	}

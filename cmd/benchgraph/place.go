@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,10 +10,10 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // place says where a project's files are.
@@ -46,7 +45,7 @@ func (a *app) place() (place, error) {
 		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
 			err = errors.New("it is a file")
 		}
-	} else if errors.Is(err, fs.ErrNotExist) {
+	} else if errors.Is(err, os.ErrNotExist) {
 		err = errors.New("it is not there")
 	}
 	if err != nil {
@@ -94,19 +93,19 @@ func (p place) prepare() error {
 	}
 	dir, err := filepath.EvalSymlinks(p.state)
 	if err == nil {
-		err = cache.CheckOwner(dir)
+		err = fs.CheckOwner(dir)
 	}
 	if err != nil {
 		return hint(remedy, "state directory: %w", err)
 	}
 	// Trees are checked out from mirrors, and downloads go on from what is there.
 	for _, name := range []string{"mirrors", "downloads"} {
-		if err := cache.CheckOwner(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := fs.CheckOwner(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return hint("It may be removed: it is then made anew.", "state directory: %w", err)
 		}
 	}
 	ignore := filepath.Join(p.state, ".gitignore")
-	if _, err := os.Stat(ignore); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(ignore); errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil {
 			return hint(remedy, "state directory: %w", err)
 		}
@@ -133,7 +132,7 @@ func (p place) readLock() ([]byte, error) {
 			"lock file %s: it has %d bytes", p.lock, info.Size())
 	}
 	src, err := os.ReadFile(p.lock)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
 	return src, nil
@@ -164,7 +163,7 @@ func (p place) hostOptions() executor.HostOptions {
 
 // elsewhereStored adds to an error of the store, where nothing can be written, how another one is named.
 func (p place) elsewhereStored(err error) error {
-	if errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission) {
 		return hint("Nothing can be written to "+p.store+". BENCHGRAPH_CACHE_DIR=DIR names another store.", "%w", err)
 	}
 	return err

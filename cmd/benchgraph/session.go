@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
@@ -282,8 +283,7 @@ func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) 
 	}
 }
 
-// basis is a digest of all that a plan depends on beside the project's files. Values of variables may be nobody's
-// business.
+// basis is a digest of all that a plan depends on beside the project's files. Values of variables may be secret.
 func (s *session) basis(ctx context.Context, o access) string {
 	h := sha256.New()
 	add := func(parts ...string) {
@@ -319,7 +319,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	disk, err := cache.OpenDisk(s.place.store)
+	disk, err := disk.Open(s.place.store)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
-	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
 // benchFlags say how a try measures that has no file.
@@ -65,8 +65,8 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 		return err
 	}
 	host := executor.NewHost(executor.HostOptions{Owner: here})
-	w, err := git.OpenWorkTree(ctx, host, here, a.gitEnviron())
-	if errors.Is(err, git.ErrNoWorkTree) {
+	w, err := worktree.Open(ctx, host, here, a.gitEnviron())
+	if errors.Is(err, worktree.ErrNone) {
 		return hint("Start it there, or say where with -chdir=DIR.", "try -bench measures a repository: %w", err)
 	}
 	if err != nil {

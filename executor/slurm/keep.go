@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -52,7 +51,7 @@ func (k *kept) environ() []string {
 func (k *kept) write() error {
 	err := os.MkdirAll(k.dir, 0o700)
 	if err == nil {
-		err = cache.CheckOwner(k.dir)
+		err = fs.CheckOwner(k.dir)
 	}
 	if err == nil {
 		err = os.Chmod(k.dir, 0o700)
@@ -106,7 +105,7 @@ func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time
 	for _, e := range entries {
 		key, ours := strings.CutSuffix(e.Name(), ofJob)
 		dir := filepath.Join(c.o.WorkDir, e.Name())
-		if !ours || !e.IsDir() || !job.IsKey(key) || cache.CheckOwner(dir) != nil {
+		if !ours || !e.IsDir() || !job.IsKey(key) || fs.CheckOwner(dir) != nil {
 			continue
 		}
 		info, err := os.Lstat(dir)

@@ -26,16 +26,6 @@ type Description struct {
 	Fields []Field `json:"fields"`
 }
 
-// Of describes by some of the fields: those that named gives a name.
-func Of(fields []Field, named func(name string) (string, bool)) (d Description) {
-	for _, f := range fields {
-		if name, ok := named(f.Name); ok {
-			d.Fields = append(d.Fields, Field{name, f.Value})
-		}
-	}
-	return d
-}
-
 // Digest is the SHA-256, in hexadecimal digits, of the fields by name. Both name and value are quoted, so that no two
 // lists of fields give the same text.
 func (m Description) Digest() string {

@@ -24,7 +24,6 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cache":          3091,
 	"cmd/benchgraph": 8950,
 	"container":      2540,
 	"engine":         3265,
@@ -32,16 +31,13 @@ var overBudget = map[string]int{
 
 	"hclspec": 6041,
 
-	"image":      2036,
-	"preflight":  3612,
-	"source/git": 2766,
-	"tasks":      6381,
+	"image": 2036,
+	"tasks": 6381,
 
 	"hclspec/benchmark.go":      403,
 	"campaign/memo/file.go":     421,
 	"cmd/benchgraph/session.go": 483,
 	"hclspec/spec.go":           469,
-	"preflight/module.go":       434,
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -112,6 +113,25 @@ func OwnedBy(uid int, perm os.FileMode) error {
 	}
 	if perm&0o022 != 0 {
 		return fmt.Errorf("others can write to it (mode %04o)", perm)
+	}
+	return nil
+}
+
+// CheckOwner makes sure that only this user can have put anything into a directory, which is no link: what lies there
+// is run and believed. The error says what to do about it.
+func CheckOwner(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no directory, but something (%s) in its place: move it away", strconv.Quote(dir),
+			info.Mode().Type())
+	}
+	if err := Owned(info); err != nil {
+		name := strconv.Quote(dir)
+		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d "+
+			"%[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
 	}
 	return nil
 }

@@ -27,8 +27,6 @@ type PatchError = patch.Error
 // where no patch may is a *PatchError.
 func TouchedPaths(text []byte) ([]string, error) { return patch.Touched(text) }
 
-const scratchPrefix = "benchgraph-scratch-"
-
 // Apply lays out the tree of a commit (40 digits) with a patch on top in dir, as Checkout does, and returns the hash of
 // the patched tree. The patch applies whole, with all its context (lines may have moved), or is refused with a
 // *PatchError; then dir is as it was.
@@ -52,7 +50,7 @@ func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Re
 	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(m.dir, scratchPrefix)
+	scratch, err := m.Scratch()
 	if err != nil {
 		return err
 	}
@@ -64,7 +62,7 @@ func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Re
 	env := []string{
 		"GIT_INDEX_FILE=" + filepath.Join(scratch, "index"),
 		"GIT_OBJECT_DIRECTORY=" + objects,
-		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + quoteAlternate(filepath.Join(m.dir, "objects")),
+		"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + command.Alternate(filepath.Join(m.Dir, "objects")),
 	}
 	var first error
 	for _, r := range readings {
@@ -89,23 +87,15 @@ func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Re
 	return first
 }
 
-// quoteAlternate writes a path so that git takes a colon in it for a part of it.
-func quoteAlternate(path string) string {
-	if !strings.ContainsAny(path, `:"\`) {
-		return path
-	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
-}
-
 // patchedTree applies a patch to a commit in a scratch index and writes the tree.
 func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading, env []string) (string, error) {
 	if err := m.haveTouched(ctx, commit, r.Parts); err != nil {
 		return "", err
 	}
-	if _, err := m.git.Output(ctx, command.Call{Args: []string{"read-tree", commit}, Env: env}); err != nil {
+	if _, err := m.Git.Output(ctx, command.Call{Args: []string{"read-tree", commit}, Env: env}); err != nil {
 		return "", err
 	}
-	_, err := m.git.Output(ctx, command.Call{Args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"},
+	_, err := m.Git.Output(ctx, command.Call{Args: []string{"apply", "--cached", "--whitespace=nowarn", "-p1", "-"},
 		Stdin: string(r.Text), Env: env})
 	if exit, ok := errors.AsType[*command.ExitError](err); ok && exit.Status.Signal == "" {
 		return "", m.refusal(ctx, commit, r.Parts, exit.Stderr)
@@ -116,7 +106,7 @@ func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading
 	if err := m.checkChanges(ctx, commit, r.Parts, env); err != nil {
 		return "", err
 	}
-	id, err := m.git.Output(ctx, command.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env})
+	id, err := m.Git.Output(ctx, command.Call{Args: []string{"write-tree", "--missing-ok"}, Env: env})
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +115,7 @@ func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading
 
 // haveTouched fetches, in one go, what the patch changes and a partial mirror lacks.
 func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.Part) error {
-	if m.kind != remote {
+	if !m.Lacks() {
 		return nil
 	}
 	trees, err := m.treesOf(ctx, []string{commit})
@@ -136,9 +126,9 @@ func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.P
 	for _, p := range parts {
 		wanted[p.File.OldName], wanted[p.File.NewName] = true, true
 	}
-	var entries []entry
-	err = m.list(ctx, trees, nil, func(_ int, e entry) error {
-		if wanted[e.path] && e.mode != modeSubmodule {
+	var entries []Entry
+	err = m.list(ctx, trees, nil, func(_ int, e Entry) error {
+		if wanted[e.Name] && e.Mode != modeSubmodule {
 			entries = append(entries, e)
 		}
 		return nil
@@ -146,7 +136,7 @@ func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.P
 	if err != nil {
 		return err
 	}
-	return m.read(ctx, entries, nil, func(entry, int64, io.Reader) error { return nil })
+	return m.read(ctx, entries, nil, func(Entry, int64, io.Reader) error { return nil })
 }
 
 // checkChanges compares the changes that git made with the parsed patch. The two parsers must agree: otherwise
@@ -161,7 +151,7 @@ func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.
 	args := []string{"diff-index", "--cached", "--raw", "-z", "--no-renames", "--abbrev=40", "--ignore-submodules=none",
 		commit}
 	var refused error
-	err := m.git.Stream(ctx, command.Call{Args: args, Env: env}, func(r *bufio.Reader) error {
+	err := m.Git.Stream(ctx, command.Call{Args: args, Env: env}, func(r *bufio.Reader) error {
 		for {
 			if _, err := r.Peek(1); errors.Is(err, io.EOF) {
 				return nil
@@ -172,12 +162,12 @@ func (m *Mirror) checkChanges(ctx context.Context, commit string, parts []patch.
 			}
 			switch {
 			case refused != nil:
-			case !touched[c.path]:
-				refused = &PatchError{File: c.path, Reason: "changed by an ambiguous header"}
-			case c.mode == modeSubmodule || c.oldMode == modeSubmodule:
-				refused = &PatchError{File: c.path, Reason: "changes a submodule"}
-			case !tree.Inside(c.path):
-				refused = &PatchError{File: c.path, Reason: "leads out of the tree, or into .git"}
+			case !touched[c.Name]:
+				refused = &PatchError{File: c.Name, Reason: "changed by an ambiguous header"}
+			case c.Mode == modeSubmodule || c.oldMode == modeSubmodule:
+				refused = &PatchError{File: c.Name, Reason: "changes a submodule"}
+			case !tree.Inside(c.Name):
+				refused = &PatchError{File: c.Name, Reason: "leads out of the tree, or into .git"}
 			}
 		}
 	})
@@ -235,7 +225,7 @@ func (m *Mirror) refusal(ctx context.Context, commit string, parts []patch.Part,
 
 // differs says where a file first is not what a hunk expects.
 func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.TextFragment) (string, error) {
-	text, err := m.git.Output(ctx, command.Call{Args: []string{"cat-file", "blob", commit + ":" + path}})
+	text, err := m.Git.Output(ctx, command.Call{Args: []string{"cat-file", "blob", commit + ":" + path}})
 	if err != nil {
 		return "", err
 	}

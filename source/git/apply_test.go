@@ -91,7 +91,7 @@ func TestApplyGivesTheTreeThatGitWouldHaveMade(t *testing.T) {
 			if diff := cmp.Diff(want, layout(t, dir)); diff != "" {
 				t.Error(diff)
 			}
-			left, _ := filepath.Glob(filepath.Join(m.dir, scratchPrefix+"*"))
+			left, _ := filepath.Glob(filepath.Join(m.Dir, "benchgraph-scratch-*"))
 			if len(left) > 0 {
 				t.Errorf("left behind: %v", left)
 			}

@@ -51,9 +51,9 @@ func (m *Mirror) Files(ctx context.Context, commit string) (map[string]string, e
 		return nil, err
 	}
 	files := map[string]string{}
-	err = m.list(ctx, trees, nil, func(_ int, e entry) error {
-		if _, regular := permission(e.mode); regular {
-			files[e.path] = e.id
+	err = m.list(ctx, trees, nil, func(_ int, e Entry) error {
+		if _, regular := permission(e.Mode); regular {
+			files[e.Name] = e.ID
 		}
 		return nil
 	})
@@ -62,22 +62,22 @@ func (m *Mirror) Files(ctx context.Context, commit string) (map[string]string, e
 
 // listing is what a tree holds.
 type listing struct {
-	files, links []entry
+	files, links []Entry
 	submodules   []string
 	targets      map[string]string // of the links
 }
 
 // listing lists a tree. One with something that leads out of it is an *Escapes.
 func (m *Mirror) listing(ctx context.Context, id string, env []string) (l listing, err error) {
-	err = m.list(ctx, []string{id}, env, func(_ int, e entry) error {
-		if !tree.Inside(e.path) {
-			return &Escapes{Path: e.path}
+	err = m.list(ctx, []string{id}, env, func(_ int, e Entry) error {
+		if !tree.Inside(e.Name) {
+			return &Escapes{Path: e.Name}
 		}
-		switch e.mode {
+		switch e.Mode {
 		case modeLink:
 			l.links = append(l.links, e)
 		case modeSubmodule:
-			l.submodules = append(l.submodules, e.path)
+			l.submodules = append(l.submodules, e.Name)
 		default:
 			l.files = append(l.files, e)
 		}
@@ -99,12 +99,12 @@ func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string
 		return err
 	}
 	defer w.Close()
-	err = m.read(ctx, l.files, env, func(e entry, size int64, r io.Reader) error {
-		perm, ok := permission(e.mode)
+	err = m.read(ctx, l.files, env, func(e Entry, size int64, r io.Reader) error {
+		perm, ok := permission(e.Mode)
 		if !ok {
-			return fmt.Errorf("path %q: mode %s is not one of git's", e.path, e.mode)
+			return fmt.Errorf("path %q: mode %s is not one of git's", e.Name, e.Mode)
 		}
-		return w.File(e.path, perm, size, r)
+		return w.File(e.Name, perm, size, r)
 	})
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string
 	}
 	// Last, so that nothing can be written through one.
 	for _, e := range l.links {
-		if err := w.Link(e.path, l.targets[e.path]); err != nil {
+		if err := w.Link(e.Name, l.targets[e.Name]); err != nil {
 			return err
 		}
 	}
@@ -124,14 +124,14 @@ func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string
 }
 
 // linkTargets reads where the links lead and refuses those that lead out of the tree.
-func (m *Mirror) linkTargets(ctx context.Context, links []entry, env []string) (map[string]string, error) {
+func (m *Mirror) linkTargets(ctx context.Context, links []Entry, env []string) (map[string]string, error) {
 	targets := map[string]string{}
-	err := m.read(ctx, links, env, func(e entry, size int64, r io.Reader) error {
+	err := m.read(ctx, links, env, func(e Entry, size int64, r io.Reader) error {
 		if size == 0 || size > maxLinkTarget {
-			return fmt.Errorf("link %q: a target of %d bytes", e.path, size)
+			return fmt.Errorf("link %q: a target of %d bytes", e.Name, size)
 		}
 		target, err := io.ReadAll(r)
-		targets[e.path] = string(target)
+		targets[e.Name] = string(target)
 		return err
 	})
 	if err != nil {
@@ -139,8 +139,8 @@ func (m *Mirror) linkTargets(ctx context.Context, links []entry, env []string) (
 	}
 	known := tree.NewLinks(targets)
 	for _, l := range links {
-		if !known.StaysInside(l.path) {
-			return nil, &Escapes{Path: l.path, Target: targets[l.path]}
+		if !known.StaysInside(l.Name) {
+			return nil, &Escapes{Path: l.Name, Target: targets[l.Name]}
 		}
 	}
 	return targets, nil

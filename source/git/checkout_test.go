@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/source/git/command"
+	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
 func TestCheckoutLaysOutExactlyWhatIsStored(t *testing.T) {
@@ -119,7 +120,7 @@ func TestAPartialMirrorFetchesWhatACheckoutNeedsInOneGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	blob := o.git("rev-parse", old+":a")
-	if out, err := m.git.Output(t.Context(), command.Call{Args: []string{"cat-file", "--batch-check"}, Stdin: blob +
+	if out, err := m.Git.Output(t.Context(), command.Call{Args: []string{"cat-file", "--batch-check"}, Stdin: blob +
 		"\n"}); err != nil || !strings.HasSuffix(out, "missing\n") {
 		t.Fatalf("the mirror is not partial: %q, %v", out, err)
 	}
@@ -182,7 +183,7 @@ func TestAnIncompleteLocalRepositoryIsToldApart(t *testing.T) {
 	}
 	m, _ = open(t, partial)
 	err = m.Checkout(t.Context(), second, filepath.Join(t.TempDir(), "d"))
-	mo, ok := errors.AsType[*MissingObjects](err)
+	mo, ok := errors.AsType[*mirror.MissingObjects](err)
 	if !ok || mo.Count != 1 || !strings.Contains(err.Error(), "partial") {
 		t.Errorf("partial: %v", err)
 	}
@@ -220,15 +221,15 @@ func TestOutsideIsWhatTheOverlayDoesNotCover(t *testing.T) {
 	if got[base] != got[python] || got[base] == got[native] || got[native] == got[mode] {
 		t.Errorf("%v", got)
 	}
-	one, err := m.Outside(t.Context(), native, overlay)
-	if err != nil || one != got[native] {
-		t.Errorf("alone: %s, %v", one, err)
+	one, err := m.OutsideAll(t.Context(), []string{native}, overlay)
+	if err != nil || one[native] != got[native] {
+		t.Errorf("alone: %v, %v", one, err)
 	}
 	all, _ := m.OutsideAll(t.Context(), []string{base, python}, nil)
 	if all[base] == all[python] {
 		t.Error("without an overlay everything is outside")
 	}
-	if _, err := m.Outside(t.Context(), base, []string{"a[", "b"}); err == nil {
+	if _, err := m.OutsideAll(t.Context(), []string{base}, []string{"a[", "b"}); err == nil {
 		t.Error("a malformed pattern was accepted")
 	}
 	inPatch := "--- a/vllm/a.py\n+++ b/vllm/a.py\n@@ -1 +1 @@\n-a\n+b\n"

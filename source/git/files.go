@@ -11,9 +11,10 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/source/git/command"
+	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// Entry is one name of a directory. The zero Entry is nothing.
+// Entry is one name of a directory, or one path of a tree. The zero Entry is nothing.
 type Entry struct {
 	Name string
 	Mode string // as git stores it: 100644, 100755, 120000, 40000 or 160000
@@ -32,7 +33,7 @@ const modeDir = "40000"
 func (m *Mirror) Dirs(ctx context.Context, places []Place) (map[Place][]Entry, error) {
 	var in strings.Builder
 	for _, p := range places {
-		if !fullHash().MatchString(p.Commit) || strings.ContainsAny(p.Path, "\n\x00") {
+		if !mirror.IsHash(p.Commit) || strings.ContainsAny(p.Path, "\n\x00") {
 			return nil, fmt.Errorf("directory %q of commit %q: not the spelling of one", p.Path, p.Commit)
 		}
 		fmt.Fprintf(&in, "%s:%s\n", p.Commit, p.Path)
@@ -42,7 +43,7 @@ func (m *Mirror) Dirs(ctx context.Context, places []Place) (map[Place][]Entry, e
 		return found, nil
 	}
 	call := command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String()}
-	return found, m.git.Stream(ctx, call, func(r *bufio.Reader) error {
+	return found, m.Git.Stream(ctx, call, func(r *bufio.Reader) error {
 		for _, p := range places {
 			content, err := readTree(r)
 			if err != nil {
@@ -77,22 +78,22 @@ func parseTree(content []byte) ([]Entry, error) {
 // Blobs returns the contents of files by their IDs, by one process. A partial mirror fetches missing contents in one
 // go. A file with more than most bytes is returned as nil.
 func (m *Mirror) Blobs(ctx context.Context, ids []string, most int64) (map[string][]byte, error) {
-	entries := make([]entry, len(ids))
+	entries := make([]Entry, len(ids))
 	for i, id := range ids {
-		if !fullHash().MatchString(id) {
+		if !mirror.IsHash(id) {
 			return nil, fmt.Errorf("object %q: not 40 hexadecimal digits", id)
 		}
-		entries[i] = entry{id: id}
+		entries[i] = Entry{ID: id}
 	}
 	found := make(map[string][]byte, len(ids))
-	err := m.read(ctx, entries, nil, func(e entry, size int64, r io.Reader) error {
+	err := m.read(ctx, entries, nil, func(e Entry, size int64, r io.Reader) error {
 		if size > most {
-			found[e.id] = nil
+			found[e.ID] = nil
 			return nil
 		}
 		content := make([]byte, size)
 		_, err := io.ReadFull(r, content)
-		found[e.id] = content
+		found[e.ID] = content
 		return err
 	})
 	return found, err
@@ -108,7 +109,7 @@ func (m *Mirror) Parents(ctx context.Context, commits []string) (map[string][]st
 		return nil, err
 	}
 	in := strings.Join(commits, "\n") + "\n"
-	out, err := m.git.Output(ctx, command.Call{Args: []string{"rev-list", "--no-walk=unsorted", "--parents", "--stdin"},
+	out, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-list", "--no-walk=unsorted", "--parents", "--stdin"},
 		Stdin: in})
 	for line := range strings.Lines(out) {
 		if f := strings.Fields(line); len(f) > 0 {
@@ -120,7 +121,7 @@ func (m *Mirror) Parents(ctx context.Context, commits []string) (map[string][]st
 
 // IsAncestor reports whether a commit is reachable from another one.
 func (m *Mirror) IsAncestor(ctx context.Context, commit, of string) (bool, error) {
-	_, err := m.git.Output(ctx, command.Call{Args: []string{"merge-base", "--is-ancestor", commit, of}})
+	_, err := m.Git.Output(ctx, command.Call{Args: []string{"merge-base", "--is-ancestor", commit, of}})
 	if exit, ok := errors.AsType[*command.ExitError](err); ok && exit.Status.Code == 1 {
 		return false, nil
 	}

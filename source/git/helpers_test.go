@@ -133,7 +133,7 @@ func openWith(t *testing.T, o Options) *Mirror {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.backoff = time.Millisecond
+	m.Backoff = time.Millisecond
 	return m
 }
 

@@ -42,7 +42,7 @@ func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) 
 		if len(all[i]) == maxChanged {
 			return fmt.Errorf("commit %s changes more than %d paths", steps[i].To, maxChanged)
 		}
-		all[i] = append(all[i], c.path)
+		all[i] = append(all[i], c.Name)
 		return nil
 	})
 	return all, err
@@ -50,7 +50,11 @@ func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) 
 
 // onlyRoots returns the error, or nil if it only reports that known commits have no parent.
 func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
-	for _, e := range joined(err) {
+	many, joined := err.(interface{ Unwrap() []error })
+	if !joined {
+		return err
+	}
+	for _, e := range many.Unwrap() {
 		var unknown *UnknownRev
 		if !errors.As(e, &unknown) {
 			return err
@@ -61,16 +65,6 @@ func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
 		}
 	}
 	return nil
-}
-
-func joined(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return many.Unwrap()
-	}
-	if err == nil {
-		return nil
-	}
-	return []error{err}
 }
 
 // Place is a path in the tree of a commit, which has 40 digits. The path has no control characters.
@@ -147,7 +141,7 @@ func readTree(r *bufio.Reader) ([]byte, error) {
 func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64,
 	each func(i int, text []byte, err error)) error {
 	index := map[string][]int{}
-	var files []entry
+	var files []Entry
 	for i, f := range found {
 		switch {
 		case !f.Exists():
@@ -156,7 +150,7 @@ func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64,
 			each(i, nil, errors.New("it is no regular file"))
 		default:
 			if index[f.ID] == nil {
-				files = append(files, entry{mode: f.Mode, id: f.ID})
+				files = append(files, f)
 			}
 			index[f.ID] = append(index[f.ID], i)
 		}
@@ -164,12 +158,12 @@ func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64,
 	if len(files) == 0 {
 		return nil
 	}
-	return m.read(ctx, files, nil, func(e entry, _ int64, r io.Reader) error {
+	return m.read(ctx, files, nil, func(e Entry, _ int64, r io.Reader) error {
 		text, err := io.ReadAll(io.LimitReader(r, limit+1))
 		if err != nil {
 			return err
 		}
-		for _, i := range index[e.id] {
+		for _, i := range index[e.ID] {
 			each(i, text, nil)
 		}
 		return nil
@@ -183,7 +177,7 @@ func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]str
 		return nil, err
 	}
 	// tags are refs, and a commit can be there without them
-	if err := m.fetchNamed(ctx, nil, false); err != nil && !m.offline {
+	if err := m.FetchNamed(ctx, nil, false); err != nil && !m.Offline {
 		return nil, err
 	}
 	return m.DescribeHeld(ctx, commits)
@@ -196,7 +190,7 @@ func (m *Mirror) DescribeHeld(ctx context.Context, commits []string) (map[string
 		batch := commits[:min(len(commits), 500)]
 		commits = commits[len(batch):]
 		args := append([]string{"describe", "--tags", "--long", "--always", "--match", "*[0-9]*"}, batch...)
-		out, err := m.git.Output(ctx, command.Call{Args: args})
+		out, err := m.Git.Output(ctx, command.Call{Args: args})
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func TestKeptCommitsOutliveTheirRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	packs, err := filepath.Glob(filepath.Join(m.dir, "objects", "pack", "*.pack"))
+	packs, err := filepath.Glob(filepath.Join(m.Dir, "objects", "pack", "*.pack"))
 	if err != nil || len(packs) != 2 { // one for each time that something was new
 		t.Errorf("%q, %v", packs, err)
 	}

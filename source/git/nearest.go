@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/source/git/command"
+	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
 // Ancestor is a commit on the line of first parents of another one.
@@ -53,7 +54,7 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 		}
 	}
 	lines := make([][]Resolved, len(commits))
-	err := m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname)"},
+	err := m.Git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch-check=%(objectname)"},
 		Stdin: in.String()}, func(r *bufio.Reader) error {
 		for i := range commits {
 			whole := true
@@ -66,7 +67,7 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 					}
 					ids[k] = strings.TrimSuffix(line, "\n")
 				}
-				whole = whole && fullHash().MatchString(ids[0]) && fullHash().MatchString(ids[1]) // else "… missing"
+				whole = whole && mirror.IsHash(ids[0]) && mirror.IsHash(ids[1]) // else "… missing"
 				if whole {
 					lines[i] = append(lines[i], Resolved{Commit: ids[0], Tree: ids[1]})
 				}
@@ -105,13 +106,13 @@ func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) 
 	}
 	known := map[string]bool{} // neighbouring commits touch the same files
 	err := m.differences(ctx, ordered, nil, func(i int, c change) error {
-		matched, ok := known[c.path]
+		matched, ok := known[c.Name]
 		if !ok {
-			matched = in(c.path)
-			known[c.path] = matched
+			matched = in(c.Name)
+			known[c.Name] = matched
 		}
 		if !matched {
-			all[ordered[i]] = append(all[ordered[i]], outside{c.path, c.oldMode + " " + c.oldID, c.mode + " " + c.id})
+			all[ordered[i]] = append(all[ordered[i]], outside{c.Name, c.oldMode + " " + c.oldID, c.Mode + " " + c.ID})
 		}
 		return nil
 	})

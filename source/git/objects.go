@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/source/git/command"
+	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
 // The modes that git stores.
@@ -23,21 +24,14 @@ const (
 // emptyTree is the tree without entries; every git knows it without storing it.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// entry is one file, link or submodule of a tree.
-type entry struct {
-	mode string
-	id   string
-	path string
-}
-
 // list names everything in the trees, in git's order, by one process: it is what differs from nothing.
-func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree int, e entry) error) error {
+func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree int, e Entry) error) error {
 	pairs := make([][2]string, len(trees))
 	for i, tree := range trees {
 		pairs[i] = [2]string{emptyTree, tree}
 	}
 	return m.differences(ctx, pairs, env, func(i int, c change) error {
-		return each(i, entry{mode: c.mode, id: c.id, path: c.path})
+		return each(i, c.Entry)
 	})
 }
 
@@ -50,7 +44,7 @@ func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []strin
 		fmt.Fprintf(&in, "%s %s\n", pair[0], pair[1])
 	}
 	args := []string{"diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--abbrev=40", "--no-ext-diff"}
-	return m.git.Stream(ctx, command.Call{Args: args, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
+	return m.Git.Stream(ctx, command.Call{Args: args, Stdin: in.String(), Env: env}, func(r *bufio.Reader) error {
 		tree := -1
 		for {
 			first, err := r.Peek(1)
@@ -87,7 +81,7 @@ func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []strin
 
 // change is one line of git's raw diff: a path with its mode and object before and after.
 type change struct {
-	entry
+	Entry
 	oldMode string
 	oldID   string
 }
@@ -105,59 +99,53 @@ func readChange(r *bufio.Reader) (change, error) {
 		return change{}, fmt.Errorf("raw difference %q: not understood", meta)
 	}
 	c := change{oldMode: string(meta[1:7]), oldID: string(meta[15:55]),
-		entry: entry{mode: string(meta[8:14]), id: string(meta[56:96])}}
+		Entry: Entry{Mode: string(meta[8:14]), ID: string(meta[56:96])}}
 	path, err := r.ReadString(0)
-	c.path = strings.TrimSuffix(path, "\x00")
+	c.Name = strings.TrimSuffix(path, "\x00")
 	return c, err
 }
 
 // read hands the content of each entry to each, in order, by one process. Entries that are not in the mirror are
 // fetched in one go and handed over after the others.
-func (m *Mirror) read(ctx context.Context, entries []entry, env []string,
-	each func(e entry, size int64, r io.Reader) error) error {
+func (m *Mirror) read(ctx context.Context, entries []Entry, env []string,
+	each func(e Entry, size int64, r io.Reader) error) error {
 	missing, err := m.readPresent(ctx, entries, env, each)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	if err := m.fetchMissing(ctx, missing); err != nil {
+	var ids []string
+	seen := map[string]bool{}
+	for _, e := range missing {
+		if !seen[e.ID] {
+			seen[e.ID], ids = true, append(ids, e.ID)
+		}
+	}
+	if err := m.FetchObjects(ctx, ids); err != nil {
 		return err
 	}
 	missing, err = m.readPresent(ctx, missing, env, each)
 	if err == nil && len(missing) > 0 {
-		err = &MissingObjects{Location: m.shown, Object: missing[0].id, Count: len(missing),
+		err = &mirror.MissingObjects{Location: m.Shown, Object: missing[0].ID, Count: len(missing),
 			Remedy: "the server did not send them"}
 	}
 	return err
 }
 
-// fetchMissing fetches the content of entries in one go.
-func (m *Mirror) fetchMissing(ctx context.Context, missing []entry) error {
-	seen := map[string]bool{}
-	var ids []string
-	for _, e := range missing {
-		if !seen[e.id] {
-			seen[e.id] = true
-			ids = append(ids, e.id)
-		}
-	}
-	return m.fetchObjects(ctx, ids)
-}
-
 // readPresent is read for what the mirror holds; it returns the rest.
-func (m *Mirror) readPresent(ctx context.Context, entries []entry, env []string,
-	each func(entry, int64, io.Reader) error) (missing []entry, err error) {
+func (m *Mirror) readPresent(ctx context.Context, entries []Entry, env []string,
+	each func(Entry, int64, io.Reader) error) (missing []Entry, err error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	var in strings.Builder
 	for _, e := range entries {
-		in.WriteString(e.id)
+		in.WriteString(e.ID)
 		in.WriteByte('\n')
 	}
-	err = m.git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String(),
+	err = m.Git.Stream(ctx, command.Call{Args: []string{"cat-file", "--batch", "--buffer"}, Stdin: in.String(),
 		Env: env}, func(r *bufio.Reader) error {
 		for _, e := range entries {
-			size, err := readHeader(r, e.id)
+			size, err := readHeader(r, e.ID)
 			if err != nil {
 				return err
 			}
@@ -200,7 +188,7 @@ func readHeader(r *bufio.Reader, id string) (int64, error) {
 // treesOf gives the tree of each commit. A commit that is not in the mirror is fetched.
 func (m *Mirror) treesOf(ctx context.Context, commits []string) ([]string, error) {
 	for _, c := range commits {
-		if !fullHash().MatchString(c) {
+		if !mirror.IsHash(c) {
 			return nil, fmt.Errorf("commit %q: not 40 hexadecimal digits", c)
 		}
 	}

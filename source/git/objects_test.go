@@ -22,8 +22,8 @@ func FuzzObjects(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		fuzzing.Frugal(t, len(text), func() {
 			c, err := readChange(bufio.NewReader(strings.NewReader(text)))
-			if err == nil && (len(c.id) != 40 || len(c.mode) != 6 || len(c.oldMode) != 6 ||
-				strings.ContainsRune(c.path, 0)) {
+			if err == nil && (len(c.ID) != 40 || len(c.Mode) != 6 || len(c.oldMode) != 6 ||
+				strings.ContainsRune(c.Name, 0)) {
 				t.Fatalf("%+v", c)
 			}
 			if n, err := readHeader(bufio.NewReader(strings.NewReader(text)), id); err == nil && n < -1 {

@@ -15,14 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/patch"
 )
 
-// Outside is the digest of the part of a commit's tree that no overlay pattern matches: equal digests are equal files
-// in equal places. It is the SHA-256, in 64 digits, of "mode SP type SP object TAB path NUL" for each, in git's order.
-func (m *Mirror) Outside(ctx context.Context, commit string, overlay []string) (string, error) {
-	all, err := m.OutsideAll(ctx, []string{commit}, overlay)
-	return all[commit], err
-}
-
-// OutsideAll is Outside for many commits, read by one process: a hundred of them take about as long as ten.
+// OutsideAll returns the digest of the part of each commit's tree that no overlay pattern matches: equal digests are
+// equal files in equal places. It is the SHA-256, in 64 digits, of "mode SP type SP object TAB path NUL" for each, in
+// git's order. One process reads them: a hundred of them take about as long as ten.
 func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map[string]string, error) {
 	in, err := matcher(overlay)
 	if err != nil {
@@ -39,18 +34,18 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 	}
 	// The trees of neighbouring commits have most paths in common.
 	known := map[string]bool{}
-	err = m.list(ctx, trees, nil, func(i int, e entry) error {
-		matched, ok := known[e.path]
+	err = m.list(ctx, trees, nil, func(i int, e Entry) error {
+		matched, ok := known[e.Name]
 		if !ok {
-			matched = in(e.path)
-			known[e.path] = matched
+			matched = in(e.Name)
+			known[e.Name] = matched
 		}
 		if !matched {
 			typ := "blob"
-			if e.mode == modeSubmodule {
+			if e.Mode == modeSubmodule {
 				typ = "commit"
 			}
-			io.WriteString(sums[i], e.mode+" "+typ+" "+e.id+"\t"+e.path+"\x00")
+			io.WriteString(sums[i], e.Mode+" "+typ+" "+e.ID+"\t"+e.Name+"\x00")
 		}
 		return nil
 	})
@@ -64,9 +59,9 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 	return digests, nil
 }
 
-// OutsidePatched returns the digest that Outside would return for a commit with a patch, as far as it is known without
-// the tree: the digest of the commit if the patch touches only files of the overlay, or else a digest of that and of
-// the parts of the patch outside the overlay. commit is needed if the patch moves a file from the overlay to the
+// OutsidePatched returns the digest that OutsideAll would return for a commit with a patch, as far as it is known
+// without the tree: the digest of the commit if the patch touches only files of the overlay, or else a digest of that
+// and of the parts of the patch outside the overlay. commit is needed if the patch moves a file from the overlay to the
 // outside: the moved content is then known only by its origin. The error for an unreadable patch is a *PatchError.
 func OutsidePatched(base, commit string, text []byte, overlay []string) (string, error) {
 	in, err := matcher(overlay)

@@ -19,7 +19,7 @@ func (m *Mirror) Select(ctx context.Context, commits []string, wanted func(Entry
 	if _, err := m.treesOf(ctx, commits); err != nil {
 		return nil, err
 	}
-	newest, err := m.git.Output(ctx, command.Call{Stdin: strings.Join(commits, "\n") + "\n",
+	newest, err := m.Git.Output(ctx, command.Call{Stdin: strings.Join(commits, "\n") + "\n",
 		Args: []string{"log", "--no-walk=sorted", "--format=%H %T", "--no-show-signature", "--stdin"}})
 	if err != nil {
 		return nil, err
@@ -33,17 +33,17 @@ func (m *Mirror) Select(ctx context.Context, commits []string, wanted func(Entry
 	}
 	changes := make([][]change, len(commits))
 	err = m.differences(ctx, pairs, nil, func(i int, c change) error {
-		if wanted(Entry{c.path, c.mode, c.id}) || wanted(Entry{c.path, c.oldMode, c.oldID}) {
+		if wanted(c.Entry) || wanted(Entry{c.Name, c.oldMode, c.oldID}) {
 			changes[i] = append(changes[i], c)
 		}
 		return nil
 	})
 	for i, commit := range commits {
 		for _, c := range changes[i] {
-			if e := (Entry{c.path, c.mode, c.id}); c.mode != "000000" && wanted(e) {
-				all[c.path] = e
+			if c.Mode != "000000" && wanted(c.Entry) {
+				all[c.Name] = c.Entry
 			} else {
-				delete(all, c.path)
+				delete(all, c.Name)
 			}
 		}
 		found[commit] = maps.Clone(all)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
 // static serves a repository as any server of files does, with what git update-server-info wrote.
@@ -120,7 +122,8 @@ func TestAServerThatKeepsWhatItLeftOut(t *testing.T) {
 	if got := layout(t, dir); got["a.txt"] != "2\n" || got["b.txt"] != "3\n" {
 		t.Errorf("%v", got)
 	}
-	if !m.entire {
+	if _, err := m.Git.Output(t.Context(), command.Call{Args: []string{"cat-file", "-e", ids["one"] +
+		":a.txt"}}); err != nil {
 		t.Error("the mirror is partial, so the server gave what it left out")
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
 // What stands in a work tree is a patch that makes the last commit into it, and the repository itself stays as it is.
@@ -27,7 +29,7 @@ func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 	before := o.git("status", "--porcelain") + o.git("count-objects", "-v")
 	x := &realExec{}
 	env := append(os.Environ(), "GIT_DIR=/nowhere", "GIT_DIFF_OPTS=-u0")
-	w, err := OpenWorkTree(t.Context(), x, filepath.Join(o.dir, "sub"), env)
+	w, err := worktree.Open(t.Context(), x, filepath.Join(o.dir, "sub"), env)
 	if err != nil || w.Head != head {
 		t.Fatalf("%+v, %v", w, err)
 	}
@@ -62,7 +64,7 @@ func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 	if _, err := w.Resolve(t.Context(), "--all"); err == nil {
 		t.Error("an option is no revision")
 	}
-	if _, err := OpenWorkTree(t.Context(), x, t.TempDir(), env); !errors.Is(err, ErrNoWorkTree) {
+	if _, err := worktree.Open(t.Context(), x, t.TempDir(), env); !errors.Is(err, worktree.ErrNone) {
 		t.Errorf("%v", err)
 	}
 }

@@ -30,9 +30,6 @@ type Root struct {
 	used int      // how many
 }
 
-// Dir returns the group in which this process makes its own.
-func (r *Root) Dir() string { return r.dir }
-
 // Has reports whether groups have a controller.
 func (r *Root) Has(controller string) bool { return slices.Contains(r.controllers, controller) }
 

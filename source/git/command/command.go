@@ -229,3 +229,11 @@ func FirstLine(s string) string {
 	}
 	return strings.TrimSpace(s)
 }
+
+// Alternate writes a path so that git takes a colon in it for a part of it.
+func Alternate(path string) string {
+	if !strings.ContainsAny(path, `:"\`) {
+		return path
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path) + `"`
+}

@@ -5,14 +5,14 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
 // mostCommits is how many commits of a range one file takes: each is built and measured twice.
 const mostCommits = 100
 
 // TakeRange takes the commits of a range, such as A..B; empty: the last one.
-func (p *Project) TakeRange(ctx context.Context, w *git.WorkTree, span string) error {
+func (p *Project) TakeRange(ctx context.Context, w *worktree.Tree, span string) error {
 	if span == "" {
 		span = "HEAD^..HEAD"
 	}

@@ -1,0 +1,66 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/cache"
+)
+
+// Outline returns the outline of an entry: as Get found it, or of a new entry as it is now, zero if that is gone.
+func (d *Disk) Outline(m *cache.Meta) cache.Outline {
+	if m.Looked != (cache.Look{}) {
+		return cache.Outline{Key: m.Key, Look: m.Looked, Files: m.Files}
+	}
+	var st unix.Stat_t
+	if d.lstat(entryPath(m.Key)+sep+cache.MetaFile, &st) != nil {
+		return cache.Outline{}
+	}
+	o := cache.Outline{Key: m.Key, Look: cache.Look{Meta: st.Size}, Files: m.Files}
+	if len(m.Files) > 0 && d.checkSize(entryPath(m.Key), &m.Files[0], &st) == nil {
+		o.First = mark(&st)
+	}
+	return o
+}
+
+// mark tells files of one length apart, also where a new one was given the inode of one that was removed.
+func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
+
+// Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry,
+// it says whether Get without verify would find all of it so.
+func (d *Disk) Intact(o *cache.Outline, used bool) bool {
+	dir := entryPath(o.Key)
+	var st unix.Stat_t
+	if used {
+		meta := dir + sep + cache.MetaFile
+		if d.lstat(meta, &st) != nil || st.Size != o.Meta || st.Mode&unix.S_IFMT != unix.S_IFREG {
+			return false
+		}
+		use(d.dir+sep+"entries"+sep+meta, time.Unix(st.Mtim.Unix()))
+	}
+	for i := range o.Files {
+		if d.checkSize(dir, &o.Files[i], &st) != nil || i == 0 && mark(&st) != o.First {
+			return false
+		}
+	}
+	return true
+}
+
+// Absent says whether there is no entry under any of the keys, and none under any of the content keys.
+func (d *Disk) Absent(keys, contents []cache.Key) bool {
+	var st unix.Stat_t
+	there := func(key cache.Key) bool { return !errors.Is(d.lstat(entryPath(key), &st), fs.ErrNotExist) }
+	linked := func(content cache.Key) bool {
+		return !errors.Is(unix.Lstat(d.contentLink(content), &st), fs.ErrNotExist)
+	}
+	return !slices.ContainsFunc(keys, there) && !slices.ContainsFunc(contents, linked)
+}
+
+// lstat looks at something below entries. The way there is short: a plan looks at every file of every entry.
+func (d *Disk) lstat(name string, st *unix.Stat_t) error {
+	return unix.Fstatat(int(d.entries.Fd()), name, st, unix.AT_SYMLINK_NOFOLLOW)
+}

@@ -1,0 +1,51 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own,
+// which nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at
+// least one of the two places. Processes that share the store do it one after the other: what one of them is copying,
+// another one does not take away.
+func (d *Disk) Supersede(ctx context.Context, key cache.Key) error {
+	alone, err := fs.MakeOwn(d.path("supersede.lock"), 0)
+	if err != nil {
+		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
+	}
+	defer alone.Close()
+	if err := fs.Lock(alone, fs.Exclusive); err != nil {
+		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
+	}
+	if err := d.keepAside(ctx, key); err != nil && !errors.Is(err, cache.ErrMiss) {
+		return fmt.Errorf("keep entry %s: %w", key.Short(), err)
+	}
+	return d.Remove(key)
+}
+
+func (d *Disk) keepAside(ctx context.Context, key cache.Key) error {
+	entry, err := d.Get(ctx, key, true)
+	if err != nil {
+		return err
+	}
+	dir, err := d.Scratch()
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(filepath.Join(dir, cache.FilesDir), os.DirFS(entry.Dir)); err != nil {
+		return errors.Join(err, fs.RemoveTree(dir))
+	}
+	text := cache.SupersededText(key, entry.Log)
+	meta := cache.Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
+		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript,
+		Signature: entry.Signature} // over the former key: with trust, the copy does not count
+	_, err = d.Put(ctx, cache.Draft{Meta: meta, Dir: dir})
+	return err
+}

@@ -1,0 +1,42 @@
+package requirement
+
+import (
+	"strings"
+
+	"github.com/benchgraph/benchgraph/preflight/program"
+)
+
+// Model is what is known of a model as its author publishes it.
+type Model struct {
+	Name         string // org/name
+	Missing      bool   // there is no model of this name
+	Parameters   float64
+	Bytes        float64 // of the weights as published
+	Architecture string
+	Gated        bool
+	MaxLen       int
+	TokenBytes   float64 // of the key-value cache for one token, at 16 bits; 0: not known
+	Rope         string  // kind of position scaling that an engine must know; empty: none
+	Weights      string  // kind: "fp8", "int4"; empty: 16 bits
+}
+
+// LoadedBy returns the bytes of a model as a program loads it, and how they came about.
+func (m *Model) LoadedBy(p *program.Program) (float64, string) {
+	quantization, _ := p.Value("--quantization", "-q")
+	dtype, _ := p.Value("--dtype")
+	switch q := strings.ToLower(quantization.Text); {
+	case quantization.Partial:
+		return 0, ""
+	case m.Weights != "":
+		return m.Bytes, m.Weights
+	case strings.Contains(q, "bitsandbytes") || strings.Contains(q, "int4") || strings.Contains(q, "awq") ||
+		strings.Contains(q, "gptq") || strings.Contains(q, "fp4") || strings.Contains(q, "gguf"):
+		return 0.5 * m.Parameters, q
+	case q != "" && q != "none":
+		return m.Parameters, q
+	}
+	if d := strings.ToLower(dtype.Text); d == "float32" || d == "float" {
+		return 4 * m.Parameters, d
+	}
+	return m.Bytes, "16 bits"
+}

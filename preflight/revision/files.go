@@ -1,0 +1,182 @@
+// Package revision reads files of revisions in rounds: a question that cannot be answered yet gets the answer Unknown,
+// and all that a round missed is read at once for the next one.
+package revision
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Tree is a revision, perhaps with a patch on top. The zero Tree is none.
+type Tree struct {
+	Repo    string
+	Rev     string // 40 digits
+	Patched string // paths that the patch touches, one a line
+}
+
+// IsZero reports whether there is no tree.
+func (t Tree) IsZero() bool { return t.Rev == "" }
+
+// Reader reads files of revisions. It is asked for everything of one round at once.
+type Reader interface {
+	// Dirs lists directories; one that does not exist is missing from the result.
+	Dirs(ctx context.Context, at []Place) (map[Place][]Entry, error)
+	// Files returns contents by ID; nil for what is too large.
+	Files(ctx context.Context, repo string, ids []string) (map[string][]byte, error)
+}
+
+// Place is a path of a revision of a repo.
+type Place struct{ Repo, Rev, Path string }
+
+// Entry is one name of a directory.
+type Entry struct {
+	Name string
+	Dir  bool
+	ID   string
+}
+
+// Files caches the files of revisions. A missing one is noted and read for the next round, with all others that this
+// round missed.
+type Files struct {
+	r         Reader
+	dirs      map[Place]map[string]Entry // nil: there is no such directory
+	blobs     map[string][]byte          // by ID
+	wantDirs  map[Place]bool
+	wantBlobs map[string]map[string]bool // IDs by repo
+	lost      func(rev string) string    // why nothing of a revision can be read; empty: it can
+	broken    string                     // why nothing more can be read; empty: it can
+}
+
+func New(r Reader, lost func(rev string) string) *Files {
+	return &Files{r: r, lost: lost, dirs: map[Place]map[string]Entry{}, blobs: map[string][]byte{},
+		wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{}}
+}
+
+// State is what is known of a path.
+type State int
+
+const (
+	Unknown State = iota // not read yet, cannot be read, or changed by a patch
+	Absent
+	IsFile
+	IsDir
+)
+
+// Unreadable says why a tree cannot be read; empty: it can.
+func (f *Files) Unreadable(t Tree) string { return cmp.Or(f.lost(t.Rev), f.broken) }
+
+// Stat finds out what is at a path of a tree. The ID is that of a file.
+func (f *Files) Stat(t Tree, name string) (State, string) {
+	if t.IsZero() {
+		return Unknown, ""
+	}
+	name = path.Clean(name)
+	if name == "." {
+		return IsDir, ""
+	}
+	if strings.HasPrefix(name, "../") || name == ".." || path.IsAbs(name) || strings.ContainsAny(name, "\n\x00") {
+		return Absent, ""
+	}
+	if t.Touches(name) {
+		return Unknown, ""
+	}
+	dir, base := path.Split(name)
+	entries, known := f.List(t, strings.TrimSuffix(dir, "/"))
+	if !known {
+		return Unknown, ""
+	}
+	e, ok := entries[base]
+	switch {
+	case !ok:
+		return Absent, ""
+	case e.Dir:
+		return IsDir, ""
+	}
+	return IsFile, e.ID
+}
+
+// Touches reports whether the patch of a tree may change what is at a path.
+func (t Tree) Touches(name string) bool {
+	for rest := t.Patched; rest != ""; {
+		var one string
+		one, rest, _ = strings.Cut(rest, "\n")
+		if one == name || strings.HasPrefix(name, one+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// List is what a directory of a tree holds, without the patch; false when it is not known.
+func (f *Files) List(t Tree, dir string) (map[string]Entry, bool) {
+	if f.lost(t.Rev) != "" {
+		return nil, false
+	}
+	at := Place{t.Repo, t.Rev, dir}
+	entries, known := f.dirs[at]
+	if !known {
+		f.wantDirs[at] = true
+	}
+	return entries, known
+}
+
+// Read is the content of a file; false when it is not known.
+func (f *Files) Read(t Tree, name string) (content []byte, id string, ok bool) {
+	s, id := f.Stat(t, name)
+	if s != IsFile {
+		return nil, "", false
+	}
+	content, known := f.blobs[id]
+	if !known {
+		if f.wantBlobs[t.Repo] == nil {
+			f.wantBlobs[t.Repo] = map[string]bool{}
+		}
+		f.wantBlobs[t.Repo][id] = true
+		return nil, id, false
+	}
+	return content, id, content != nil
+}
+
+// Load reads all that the last round missed. It returns whether there was anything. After an error nothing more is
+// read.
+func (f *Files) Load(ctx context.Context) (more bool, err error) {
+	if f.broken != "" || len(f.wantDirs) == 0 && len(f.wantBlobs) == 0 {
+		return false, nil
+	}
+	defer func() {
+		if err != nil {
+			f.broken = err.Error()
+		}
+	}()
+	at := slices.Collect(maps.Keys(f.wantDirs))
+	listed, err := f.r.Dirs(ctx, at)
+	if err != nil {
+		return false, err
+	}
+	for _, p := range at {
+		var entries map[string]Entry
+		if list, ok := listed[p]; ok {
+			entries = make(map[string]Entry, len(list))
+			for _, e := range list {
+				entries[e.Name] = e
+			}
+		}
+		f.dirs[p] = entries
+	}
+	for repo, ids := range f.wantBlobs {
+		list := slices.Collect(maps.Keys(ids))
+		contents, err := f.r.Files(ctx, repo, list)
+		if err != nil {
+			return false, err
+		}
+		for _, id := range list {
+			f.blobs[id] = contents[id]
+		}
+	}
+	f.wantDirs, f.wantBlobs = map[Place]bool{}, map[string]map[string]bool{}
+	return true, nil
+}

@@ -1,0 +1,176 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/source/git/command"
+)
+
+// kind is what a location turned out to be.
+type kind int
+
+const (
+	remote     kind = iota // reached through a transport
+	repository             // a repository on this machine, whose objects are borrowed
+	bundle                 // a file that git bundle wrote
+)
+
+// local is a repository on this machine.
+type local struct {
+	dir     string // of the repository (.git or bare), absolute
+	objects string // of its objects, absolute
+	shallow bool
+}
+
+var (
+	control = lazyregexp.New(`[\x00-\x1f\x7f]`)
+	scpLike = lazyregexp.New(`^([^/:@]+@)?[^/:]+:[^/]?`)
+)
+
+// kindOf says what a location is, or why it is none.
+func kindOf(location string) (kind, error) {
+	switch {
+	case location == "":
+		return 0, errors.New("no location")
+	case strings.HasPrefix(location, "-") || control().MatchString(location):
+		return 0, errors.New("location begins with a dash or holds control characters")
+	}
+	if scheme, _, ok := strings.Cut(location, "://"); ok {
+		switch scheme {
+		case "http", "https", "ssh", "git", "file":
+			return remote, nil
+		}
+		return 0, fmt.Errorf("transport %q is not one of http, https, ssh, git, file", scheme)
+	}
+	info, err := os.Stat(location)
+	switch {
+	case err == nil && info.IsDir():
+		return repository, nil
+	case err == nil && info.Mode().IsRegular():
+		return bundle, checkBundle(location)
+	case err == nil:
+		return 0, errors.New("neither a directory nor a file")
+	case errors.Is(err, os.ErrNotExist) && scpLike().MatchString(location) && !strings.Contains(location, "::"):
+		return remote, nil
+	case errors.Is(err, os.ErrNotExist):
+		return 0, errors.New("there is nothing at this path")
+	}
+	return 0, err
+}
+
+// checkBundle says why a file is no bundle.
+func checkBundle(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, len("# v2 git bundle\n"))
+	if _, err := io.ReadFull(f, head); err != nil || !regexp.MustCompile(`^# v[23] git bundle\n$`).Match(head) {
+		return errors.New("the file is not a git bundle")
+	}
+	return nil
+}
+
+// redact is the location without its password, and the password.
+func redact(location string) (shown string, secrets []string) {
+	u, err := url.Parse(location)
+	if err != nil || u.User == nil {
+		return location, nil
+	}
+	if password, ok := u.User.Password(); ok && password != "" {
+		secrets = append(secrets, password)
+	} else if !ok && (u.Scheme == "http" || u.Scheme == "https") {
+		// A lone user name of an http URL is a token more often than a name.
+		secrets = append(secrets, u.User.Username())
+		u.User = url.User("xxxxx")
+	}
+	return u.Redacted(), secrets
+}
+
+// inspect finds the parts of a repository on this machine.
+func (m *Mirror) inspect(ctx context.Context) (local, error) {
+	path, err := filepath.Abs(m.location)
+	if err != nil {
+		return local{}, err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return local{}, fmt.Errorf("repository %s: %w", m.Shown, err)
+	}
+	gitDir := filepath.Join(path, ".git")
+	if _, err := os.Lstat(gitDir); err != nil {
+		gitDir = path // bare
+	}
+	out, err := m.Git.Output(ctx, command.Call{
+		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects",
+			"--show-object-format"},
+		Env: foreign(gitDir),
+	})
+	if _, ok := errors.AsType[*command.ExitError](err); ok {
+		return local{},
+			fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a "+
+				"bundle): %w", m.Shown, err)
+	}
+	if err != nil {
+		return local{}, err
+	}
+	out, isSHA1 := strings.CutSuffix(out, "\nsha1\n")
+	if !isSHA1 {
+		return local{}, fmt.Errorf("repository %s: its commits are named by SHA-256, and benchgraph knows those of "+
+			"SHA-1 alone", m.Shown)
+	}
+	common, objects, _ := strings.Cut(out, "\n")
+	l := local{dir: gitDir, objects: objects}
+	if control().MatchString(l.objects) {
+		return local{}, fmt.Errorf("repository %s: its path holds control characters", m.Shown)
+	}
+	if _, err := os.Stat(filepath.Join(common, "shallow")); err == nil {
+		l.shallow = true
+	}
+	return l, nil
+}
+
+// foreign makes git work in a repository of somebody else, whose configuration then counts. It could name a program
+// that fetches what is missing there, so nothing is fetched.
+func foreign(dir string) []string {
+	return []string{"GIT_DIR=" + dir, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
+}
+
+// followLocal takes over the refs of the repository on this machine as they are now. Its objects are there already.
+func (m *Mirror) followLocal(ctx context.Context) error {
+	env := foreign(m.local.dir)
+	refs, err := m.Git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"},
+		Env: env})
+	if err != nil {
+		return fmt.Errorf("repository %s: %w", m.Shown, err)
+	}
+	// A repository without a commit has no HEAD; then there is none to take over.
+	head, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"},
+		Env: env, OK: []int{1, 128}})
+	if err != nil {
+		return fmt.Errorf("repository %s: %w", m.Shown, err)
+	}
+	text := strings.Builder{}
+	if h := strings.TrimSpace(head); IsHash(h) {
+		fmt.Fprintf(&text, "%s %s\n", h, headRef)
+	}
+	for line := range strings.Lines(refs) {
+		if !strings.HasSuffix(line, " "+headRef+"\n") {
+			text.WriteString(line)
+		}
+	}
+	// Written in one piece: thousands of refs through update-ref would be thousands of files.
+	return m.exclusively(ctx, func() error {
+		return fs.Replace(filepath.Join(m.Dir, "packed-refs"), []byte(text.String()))
+	})
+}
