@@ -244,6 +244,10 @@ func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.Te
 		}
 		n++
 	}
+	if h.TrailingContext == 0 && n <= len(lines) && lines[n-1] != "" {
+		return "a hunk that ends with a change fits at the end of the file alone: make the patch with the context " +
+			"that git diff gives by itself", nil
+	}
 	return "its lines are there, but not where the hunks before it leave them", nil
 }
 

@@ -89,6 +89,12 @@ func plain(parts []patch.Part) bool {
 			return false
 		}
 		seen[name] = true
+		// git takes a hunk that ends with a change at the end of the file alone
+		for _, h := range p.File.TextFragments {
+			if h.TrailingContext == 0 && !p.File.IsNew && !p.File.IsDelete {
+				return false
+			}
+		}
 	}
 	return true
 }

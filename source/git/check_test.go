@@ -42,6 +42,10 @@ func TestAPatchIsCheckedAsItWillBeApplied(t *testing.T) {
 		{"a mode without prefixes", "diff --git a.txt a.txt\nold mode 100644\nnew mode 100755\n"},
 		{"a new file without prefixes", "diff --git n n\nnew file mode 100644\n--- /dev/null\n+++ n\n" +
 			"@@ -0,0 +1 @@\n+c\n"},
+		{"nothing after the change", "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,3 @@\n one\n two\n+2\n"},
+		{"no context", "--- a/a.txt\n+++ b/a.txt\n@@ -3 +3 @@\n-three\n+3\n"},
+		{"nothing before the change", "--- a/a.txt\n+++ b/a.txt\n@@ -3,2 +3,2 @@\n-three\n+3\n four\n"},
+		{"at the end", "--- a/a.txt\n+++ b/a.txt\n@@ -4,2 +4,3 @@\n four\n five\n+six\n"},
 		{"empty", ""},
 	}
 	all := make([]Patching, len(tests))
