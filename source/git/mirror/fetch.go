@@ -182,7 +182,8 @@ func (m *Mirror) fetchAs(ctx context.Context, w want, filter bool) error {
 // URL, which may hold a token, and no promise of objects, so that a reading command says what is missing instead of
 // fetching it one by one.
 func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"},
+	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
+		"--update-shallow"}, // a shallow repository gives what it has
 		w.flags...)
 	config := append([]string{
 		"core.fsync", "all", "core.fsyncMethod", "batch", // older gits do it for packs alone
