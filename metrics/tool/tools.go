@@ -196,7 +196,9 @@ func readGoogle(r *reading, d map[string]any) bool {
 			rows[key] = &row{unit: unit}
 			order = append(order, key)
 		}
-		rows[key].values = append(rows[key].values, f)
+		if f, ok := units.Convert(f, unit, rows[key].unit); ok {
+			rows[key].values = append(rows[key].values, f)
+		}
 	}
 	repeated := map[string]bool{}
 	for _, item := range benchmarks {
