@@ -519,10 +519,11 @@ failure "architecture_uninspected" {
 }
 
 # The first letters after RuntimeError leave out what engines and harnesses say when another process failed: Engine core
-# initialization failed, Initialization failed, Rank 0 scheduler died, Server failed to start, and gloo's [file:line].
+# initialization failed, Initialization failed, Rank 0 scheduler died, Server failed to start, cancelled, and gloo's
+# [file:line].
 
 failure "python_exception" {
-  match  = "\\b(TypeError|KeyError|IndexError|ValueError|ZeroDivisionError|NotImplementedError|FileNotFoundError|RecursionError|UnicodeDecodeError|ValidationError|StopIteration|OverflowError|OutOfResources|OfflineModeIsEnabled): |\\bRuntimeError: ([^EIRSs\\[]|E[^n]|I[^n]|In[^i]|R[^a]|[Ss][^e])"
+  match  = "\\b(TypeError|KeyError|IndexError|ValueError|ZeroDivisionError|NotImplementedError|FileNotFoundError|RecursionError|UnicodeDecodeError|ValidationError|StopIteration|OverflowError|OutOfResources|OfflineModeIsEnabled): |\\bRuntimeError: ([^EIRSsc\\[]|ca?[^an]|can[^c]|E[^n]|I[^n]|In[^i]|R[^a]|[Ss][^e])"
   stage  = ["run", "start", "build", "verify"]
   class  = "permanent"
   remedy = "an exception that no rule knows: its traceback is in the log"

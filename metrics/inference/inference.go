@@ -3,6 +3,7 @@
 package inference
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -163,6 +164,8 @@ func (r *reading) line(b []byte, n int) bool {
 	r.vague = false
 	r.last = lastLine{number: n, text: text, padded: b[len(b)-1] == ' '}
 	known := r.read(text, n)
+	row := bytes.HasSuffix(bytes.TrimRight(b, " "), []byte("|")) && bytes.Count(b, []byte("|")) > 2
+	r.vague = r.vague || row && !r.inTable
 	if !known {
 		r.Scan(b)
 		r.arguments(text, n)

@@ -372,6 +372,10 @@ func TestRowsOfMarkdown(t *testing.T) {
 	if got := figures(r); got != want {
 		t.Error(cmp.Diff(want, got))
 	}
+	other := "| Request throughput (req/s) | 2.50 |\n| Failed requests | 0 |\n" // of another tool, which has no header
+	if r := parse(t, "auto", other, ""); r.Format != "" {
+		t.Errorf("%+v", r)
+	}
 }
 
 // Messages tell the line or the run that is not understood.
