@@ -183,6 +183,7 @@ func TestNoise(t *testing.T) {
 		"containerd":       lines("2024-09-25T10:11:12.123456789Z stdout F ", ""),
 		"job and step":     lines("bench\tRun the client\t2024-09-25T10:11:12.1234567Z ", ""),
 		"comment":          lines("// ", ""),
+		"debug of GitHub":  lines("2024-09-25T10:11:12.1234567Z ##[debug]", ""),
 		"Markdown":         lines("| ", " |"),
 		"indented":         lines("      ", ""),
 		"colour":           lines("\x1b[32m", "\x1b[0m"),
