@@ -62,7 +62,7 @@ func newSearch(rules []Rule) *search {
 
 // line looks at the next line.
 func (c *search) line(number int, line []byte) {
-	if forgiven().Match(line) {
+	if slices.ContainsFunc(forgiven, func(text []byte) bool { return bytes.Contains(line, text) }) {
 		c.width = 0
 		return
 	}
@@ -133,8 +133,8 @@ func quiet(line []byte) []byte {
 	return nil
 }
 
-// forgiven matches lines of errors that the program itself says it passes over.
-var forgiven = lazyregexp.New(`Ignore import error when loading |Will ignore error and continue`)
+// forgiven are the texts of errors that the program itself says it passes over.
+var forgiven = [][]byte{[]byte("Ignore import error when loading "), []byte("Will ignore error and continue")}
 
 // prefix matches the marks that loggers, Ray, torch, docker compose, kubectl and quotes put before the text of a line.
 var prefix = lazyregexp.New(`^(\s*(> |\([^()]{0,60}\bpid=\d+[^()]{0,60}\) |\[(rank|pod/)[^\]]{0,80}\]:? ` +

@@ -14,10 +14,12 @@ var (
 		`|\[[^\]\[]{1,80}\](?:<std[a-z]+>)?:?|[A-Za-z0-9_.-]{1,60} +\| ` +
 		`|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?` +
 		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
-		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? |(?:DEBUG|INFO|WARNING|ERROR):[A-Za-z0-9_.]{1,60}:` +
-		// Python's asctime - name - level, loguru's place, containerd, a job and a step of GitHub
-		`|[A-Za-z0-9_.]{1,60} - (?:DEBUG|INFO|WARNING|ERROR) - |[A-Za-z0-9_.<>]{1,60}:[A-Za-z0-9_<>]{1,60}:[0-9]+ - ` +
-		`|(?:stdout|stderr) [FP] |[^\t]{1,80}\t[^\t]{1,80}\t[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,20}Z )\s*`)
+		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? |(?:DEBUG|INFO|WARNING|ERROR):[A-Za-z0-9_.]+:` +
+		`|(?:stdout|stderr) [FP] )\s*`)
+	// Python's asctime - name - level, loguru's place; a job and a step of GitHub. Tried where such a line can be: an
+	// expression as large as both would be slow on every line.
+	named = lazyregexp.New(`^(?:[A-Za-z0-9_.]+ - (?:DEBUG|INFO|WARNING|ERROR) - ` +
+		`|[A-Za-z0-9_.<>]+:[A-Za-z0-9_<>]+:[0-9]+ - |[^\t]+\t[^\t]+\t[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z )\s*`)
 	row      = lazyregexp.New(`^\|([^|]*)\|(?:([^|]*)\|)?\s*$`)
 	progress = [][]byte{
 		[]byte("Avg prompt throughput: "), []byte("Avg generation throughput: "),
@@ -63,6 +65,9 @@ func WithoutMarks(text string) string {
 			}
 		}
 		at := mark().FindStringIndex(text)
+		if at == nil && (strings.Contains(text, " - ") || strings.Contains(text, "\t")) {
+			at = named().FindStringIndex(text)
+		}
 		if at == nil || at[1] == len(text) && strings.HasPrefix(text, "[") {
 			break
 		}
