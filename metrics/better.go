@@ -37,7 +37,8 @@ func Better(metric, unit string) (higher, known bool) {
 		"dropped", "moved", "ask")
 	amount, per, ratio := strings.Cut(unit, "/")
 	switch {
-	case ratio && per == "s", strings.HasSuffix(strings.ToLower(unit), "flops"):
+	case ratio && (per == "s" || units.IsTime(per) && !units.IsTime(amount)),
+		strings.HasSuffix(strings.ToLower(unit), "flops"):
 		return !bad, true
 	case units.IsTime(amount), ratio && per == "op":
 		return false, true

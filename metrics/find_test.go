@@ -33,6 +33,9 @@ func TestBetter(t *testing.T) {
 		{"BM_Add/8 real_time", "ns"}:           "lower",
 		{"test_sort ops", "ops/s"}:             "higher",
 		{"concurrency", "req"}:                 "unknown",
+		{"speed", "tok/ms"}:                    "higher",
+		{"decode", "tok/min"}:                  "higher",
+		{"clock", "s/h"}:                       "lower",
 	} {
 		got := "unknown"
 		if higher, known := Better(c[0], c[1]); known && higher {

@@ -1,7 +1,7 @@
 # What a failure means, last part: devices that talk to each other, models, revisions, builds, crashes, networks.
 
 failure "nccl" {
-  match  = "ncclSystemError|ncclUnhandledCudaError|ncclInternalError|ncclRemoteError|NCCL error( in)?:? .*unhandled (cuda|system) error|NCCL error: (unhandled|internal|invalid)"
+  match  = "ncclSystemError|ncclUnhandledCudaError|ncclInternalError|ncclRemoteError|NCCL error( in)?:? .*unhandled (cuda|system) error|NCCL error: (unhandled|internal|invalid)|Watchdog caught collective operation timeout"
   stage  = ["start", "run"]
   class  = "transient"
   remedy = "more shared memory or the IPC namespace of the host; NCCL_DEBUG=INFO shows the cause"
@@ -322,7 +322,7 @@ failure "python_name" {
 # A process that was killed: by the kernel for want of memory, or by a server or a harness that cleaned up after an error.
 
 failure "killed" {
-  match  = "(?i)exit(ed with)? (code|status)[:=]? ?(137|-9)\\b|died with <Signals\\.SIGKILL|^Killed$|signal: killed"
+  match  = "(?i)exit(ed with)? (code|status)[:=]? ?(137|-9)\\b|died with <Signals\\.SIGKILL|^Killed$|line \\d+: +\\d+ Killed\\b|signal: killed"
   stage  = ["start", "run", "build", "verify"]
   class  = "transient"
   remedy = "often the host ran out of memory: fewer jobs at once, or a larger machine; the kernel's log tells"
@@ -387,7 +387,7 @@ failure "http_not_found" {
 }
 
 failure "http_server_error" {
-  match  = "(?i)\\b50[0234] Server Error\\b|\\bHTTP error (code )?50[0234]\\b|returned error: (HTTP/[\\d.]+ )?50[0234]\\b|\\bERROR 50[0234]: |unexpected status( code)?:? 50[0234]\\b"
+  match  = "(?i)\\b50[0234] Server Error\\b|\\bHTTP error (code )?50[0234]\\b|returned error: (HTTP/[\\d.]+ )?50[0234]\\b|\\bERROR 50[0234]: |unexpected status( code)?:? 50[0234]\\b|HTTP status server error \\(50[0234]\\b"
   stage  = ["fetch", "build", "start", "run"]
   class  = "transient"
   remedy = "the other side failed: try again later"
@@ -456,7 +456,7 @@ failure "rendezvous_port" {
 }
 
 failure "address_in_use" {
-  match  = "(?i)address already in use|EADDRINUSE|\\[Errno 98\\]"
+  match  = "(?i)address already in use|EADDRINUSE|\\[Errno 98\\]|\\bPort \\d+ is not available\\b"
   stage  = ["start", "run"]
   class  = "transient"
   remedy = "another server is alive on this port: use $PORT, and end what is left over"
@@ -518,11 +518,24 @@ failure "architecture_uninspected" {
   remedy = "the import error of the model stands above, in the log of registry.py"
 }
 
+# The first letters after RuntimeError leave out what engines and harnesses say when another process failed: Engine core
+# initialization failed, Initialization failed, Rank 0 scheduler died, Server failed to start, cancelled, and gloo's
+# [file:line].
+
 failure "python_exception" {
-  match  = "\\b(TypeError|KeyError|IndexError|ValueError|ZeroDivisionError|NotImplementedError|FileNotFoundError|RecursionError|UnicodeDecodeError|ValidationError|StopIteration|OverflowError): "
+  match  = "\\b(TypeError|KeyError|IndexError|ValueError|ZeroDivisionError|NotImplementedError|FileNotFoundError|RecursionError|UnicodeDecodeError|ValidationError|StopIteration|OverflowError|OutOfResources|OfflineModeIsEnabled): |\\bRuntimeError: ([^EIRSsc\\[]|ca?[^an]|can[^c]|E[^n]|I[^n]|In[^i]|R[^a]|[Ss][^e])"
   stage  = ["run", "start", "build", "verify"]
   class  = "permanent"
   remedy = "an exception that no rule knows: its traceback is in the log"
+}
+
+# Processes that lost each other. After the exceptions, since one of them may be why the other end is gone.
+
+failure "distributed" {
+  match  = "gloo/transport/|DistNetworkError: The client socket|DistStoreError: "
+  stage  = ["start", "run"]
+  class  = "transient"
+  remedy = "the processes of a group do not reach each other: see the network, and why the other end left"
 }
 
 # Wrappers.
@@ -548,7 +561,7 @@ failure "server_slow" {
 }
 
 failure "python_error" {
-  match   = "(^|\\s)[A-Za-z_][\\w.]*(Error|Exception): "
+  match   = "(^|\\s)(Exception|[A-Za-z_][\\w.]*(Error|Exception)): "
   class   = "permanent"
   remedy  = "an exception that no rule knows: its traceback is in the log"
   wrapper = true

@@ -1,8 +1,8 @@
 # What a failure means, first part: causes that the machine or the input has. These rules, those of vllm/failures.hcl and
 # sglang/failures.hcl, and then those of failures.hcl are known to every project, after its own. The first rule that
-# matches a line decides, so specific rules stand before general ones. A rule that matches only warnings comes after
-# those that match errors. A wrapper only says that something failed, and counts when nothing else matched. Transient and
-# infra failures are tried again, the others are outcomes.
+# matches a line decides, so specific rules stand before general ones. A rule that matches only warnings and
+# notices comes after those that match errors. A wrapper only says that something failed, and counts when nothing else
+# matched. Transient and infra failures are tried again, the others are outcomes.
 
 # The input itself is wrong: errors that follow in the log are consequences.
 
@@ -50,6 +50,12 @@ failure "too_many_processes" {
   remedy = "raise the limit on processes (ulimit -u, pids cgroup), or run fewer jobs at once"
 }
 
+failure "file_system" {
+  match  = "\\[Errno (5|116)\\]|: Input/output error|Stale (NFS )?file handle"
+  class  = "infra"
+  remedy = "the disk or the file server does not answer as it should: see the log of the kernel"
+}
+
 failure "read_only" {
   match  = "(?i)read-only file system"
   class  = "infra"
@@ -73,14 +79,14 @@ failure "gpu_exclusive" {
 }
 
 failure "gpu_unavailable" {
-  match  = "no CUDA-capable device is detected|No CUDA GPUs are available|CUDA driver version is insufficient|Found no NVIDIA driver on your system|NVIDIA-SMI has failed|Failed to initialize NVML|uncorrectable ECC error|CUDA unknown error|could not select device driver .* with capabilities: \\[\\[gpu\\]\\]|nvidia-container-cli: "
+  match  = "no CUDA-capable device is detected|No CUDA GPUs are available|CUDA driver version is insufficient|Found no NVIDIA driver on your system|NVIDIA-SMI has failed|Failed to initialize NVML|uncorrectable ECC error|uncorrectable NVLink error|CUDA error: hardware stack error|fallen off the bus|CUDA unknown error|The NVIDIA driver on your system is too old|forward compatibility was attempted on non supported HW|MPS client failed to connect|NVMLError_(Unknown|LibraryNotFound|LibRmVersionMismatch|DriverNotLoaded|GpuIsLost|ResetRequired)|No HIP GPUs are available|could not select device driver .* with capabilities: \\[\\[gpu\\]\\]|nvidia-container-cli: "
   stage  = ["start", "run", "build", "verify"]
   class  = "infra"
   remedy = "the driver or the container runtime offers no usable GPU: see benchgraph devices and doctor"
 }
 
 failure "gpu_free_memory" {
-  match  = "on startup( is less than desired GPU memory utilization|\\. Desired GPU memory utilization)"
+  match  = "on startup is less than desired GPU memory utilization"
   stage  = ["start", "run"]
   class  = "transient"
   remedy = "another process, often the previous server, still holds the GPU: it must leave first"
@@ -102,10 +108,10 @@ failure "gpu_memory_changed" {
 }
 
 failure "gpu_occupied" {
-  match  = "non_torch_memory takes ([2-9]\\d|\\d{3,})\\.\\d+ ?GiB"
+  match  = "(INFO [^\\n]*)?non_torch_memory takes ([2-9]\\d|\\d{3,})\\.\\d+ ?GiB|memory capacity is unbalanced\\. Some GPUs may be occupied"
   stage  = ["start", "run"]
   class  = "transient"
-  remedy = "another process holds the GPU: memory that is not the model's is too large"
+  remedy = "another process holds a GPU: it must leave first"
   retry {
     attempts = 3
     backoff  = "60s"
@@ -113,7 +119,7 @@ failure "gpu_occupied" {
 }
 
 failure "cuda_out_of_memory" {
-  match  = "OutOfMemoryError: (CUDA|HIP) out of memory|(CUDA|HIP) out of memory\\. Tried to allocate|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY"
+  match  = "OutOfMemoryError: (CUDA|HIP|XPU) out of memory|(CUDA|HIP|XPU|NPU) out of memory\\. Tried to allocate|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY"
   stage  = ["start", "run"]
   class  = "permanent"
   remedy = "lower the memory utilisation, the model length or the number of sequences, or use more devices"

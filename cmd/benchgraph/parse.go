@@ -90,6 +90,10 @@ func (a *app) parseText(log formats.Log) {
 			fmt.Fprintf(a.stdout, "warning: %s\n", view.Clean(w.Text))
 		}
 	}
+	if log.Detected == "" && log.Failure == nil {
+		fmt.Fprintln(a.stdout, `remedy: give the format with -format, or read the numbers with metric blocks: `+
+			`metric "NAME" { match = "LABEL: ([0-9.]+)" }`)
+	}
 	if f := log.Failure; f != nil {
 		at := ""
 		if f.Line > 0 { // a result in JSON is not read by lines

@@ -24,7 +24,7 @@ import (
 
 // ReaderVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
 // reading, and no measurement.
-const ReaderVersion = "6"
+const ReaderVersion = "7"
 
 // MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of
 // a block has it: it is found out whenever the output is read.

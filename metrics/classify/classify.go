@@ -30,8 +30,8 @@ type Match struct {
 }
 
 // Log finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
-// log. Rules that match warnings only come after those, and wrappers come last. The evidence is the first line that
-// the rule matches. An empty stage passes every rule. Log reads the log once; the error is the reader's.
+// log. Rules that match only warnings and notices come after those, and wrappers come last. The evidence is the first
+// line that the rule matches. An empty stage passes every rule. Log reads the log once; the error is the reader's.
 func Log(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
 	return find(rules, stage, log, 0)
 }

@@ -55,6 +55,37 @@ func TestTheFirstRuleDecides(t *testing.T) {
 	}
 }
 
+// Lines of warnings and notices decide when those of errors do not; the first level of a line is its own.
+func TestLevels(t *testing.T) {
+	rules := []Rule{rule("first", "broken pipe"), rule("second", "it failed")}
+	for line, want := range map[string]string{
+		"broken pipe":                                         "first",
+		"ERROR broken pipe, set DEBUG":                        "first",
+		"WARNING 07-14 broken pipe":                           "second",
+		"[W801 01:16:40.1 x.cpp:1] broken pipe":               "second",
+		"[W1101 01:16:40.1 x.cpp:1] broken pipe":              "second",
+		"[E801 01:16:40.1 x.cpp:1] broken pipe":               "first",
+		"(A pid=1) INFO 07-14 09:12 [x.py:1] broken pipe":     "second",
+		"2026-11-27 10:11:12,3 - bench - DEBUG - broken pipe": "second",
+		"INFO:     broken pipe":                               "second",
+		"2026-11-27 | INFO     | x:1 - broken pipe":           "second",
+		"NetError: broken pipe (run with NET_DEBUG=INFO)":     "first",
+		"run with NET_DEBUG=INFO: broken pipe":                "first",
+		"a.OddWarning: broken pipe":                           "second",
+		"Ignore import error when loading x: broken pipe":     "second",
+		"broken pipe. Will ignore error and continue":         "second",
+	} {
+		m, _, err := Log(rules, "", strings.NewReader(line+"\nit failed\n"))
+		if err != nil || m.Rule != want {
+			t.Errorf("%q: %q, want %q, %v", line, m.Rule, want, err)
+		}
+	}
+	m, _, err := Log([]Rule{rule("notice", "INFO .*memory takes")}, "", strings.NewReader("INFO x memory takes 9\n"))
+	if err != nil || m.Rule != "notice" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // Evidence shows the match, however long and dirty the line is.
 func TestEvidence(t *testing.T) {
 	for log, want := range map[string]string{

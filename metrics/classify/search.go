@@ -19,8 +19,8 @@ type search struct {
 	joinable []bool // by rule: whether a match may go over the end of a line
 	turn     int
 
-	errors   found // the best match outside warnings
-	warnings found // the best match in warnings since a server was last ready
+	errors   found // the best match outside warnings and notices
+	warnings found // the best match in warnings and notices since a server was last ready
 
 	previous []byte // the line before, at most maxJoined bytes of its end
 	head     []byte // the line before, at most maxJoined bytes of its beginning
@@ -62,6 +62,10 @@ func newSearch(rules []Rule) *search {
 
 // line looks at the next line.
 func (c *search) line(number int, line []byte) {
+	if slices.ContainsFunc(forgiven, func(text []byte) bool { return bytes.Contains(line, text) }) {
+		c.width = 0
+		return
+	}
 	c.turn++
 	text := withoutPrefix(line)
 	for _, i := range c.sieve.Candidates(line, c.turn) {
@@ -107,7 +111,7 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 		return
 	}
 	best := &c.errors
-	if l := warning().FindSubmatchIndex(line); l != nil && !bytes.HasPrefix(text[at[0]:], line[l[2]:l[3]]) {
+	if l := quiet(line); len(l) > 0 && !bytes.HasPrefix(text[at[0]:], l) {
 		best = &c.warnings
 	}
 	if rule < best.rule {
@@ -115,8 +119,22 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 	}
 }
 
-// warning matches the level of a warning: of Python's loggers and warnings, of glog, of pip.
-var warning = lazyregexp.New(`^.{0,100}?(\bWARN(?:ING)?\b|\b[A-Z]\w*Warning: |\bW\d{4} \d\d:)`)
+// level matches the first level in a line: of Python's loggers, exceptions and warnings, of glog, of pip. A group has
+// that of a warning or a notice. torch writes the month of glog's date without a leading zero.
+var level = lazyregexp.New(`^.{0,100}?(?:\b(?:ERROR|CRITICAL|FATAL)\b|\b[A-Z]\w*(?:Error|Exception): ` +
+	`|\bE\d{3,4} \d\d:|(\bWARN(?:ING)?\b|\b[A-Z]\w*Warning: |\b[WI]\d{3,4} \d\d:)` +
+	`|(?:^|[\s\[|])(INFO|DEBUG)(?:[\s\]|:]|$))`)
+
+// quiet is the level of a line; empty: it is that of an error, or there is none.
+func quiet(line []byte) []byte {
+	if l := level().FindSubmatch(line); l != nil {
+		return append(l[1], l[2]...)
+	}
+	return nil
+}
+
+// forgiven are the texts of errors that the program itself says it passes over.
+var forgiven = [][]byte{[]byte("Ignore import error when loading "), []byte("Will ignore error and continue")}
 
 // prefix matches the marks that loggers, Ray, torch, docker compose, kubectl and quotes put before the text of a line.
 var prefix = lazyregexp.New(`^(\s*(> |\([^()]{0,60}\bpid=\d+[^()]{0,60}\) |\[(rank|pod/)[^\]]{0,80}\]:? ` +

@@ -158,14 +158,16 @@ func (c *Collector) doubt(metric, why string) {
 	c.Doubts[metric] = why
 }
 
-// Means adds, for every name, the geometric mean over the samples that part assigns to it.
+// Means adds, for every name, the geometric mean over the samples that part assigns to it, in the unit of the first.
+// Where the unit of another one does not convert there is no mean.
 func (c *Collector) Means(part func(metrics.Sample) string) {
 	type sum struct {
 		logs     float64
 		n        int
 		over     []string
 		positive bool
-		last     metrics.Sample
+		foreign  string // a unit that does not convert into the first one
+		first    metrics.Sample
 	}
 	sums := map[string]*sum{}
 	var order []string
@@ -176,26 +178,34 @@ func (c *Collector) Means(part func(metrics.Sample) string) {
 		}
 		t := sums[name]
 		if t == nil {
-			t = &sum{positive: true}
+			t = &sum{positive: true, first: s}
 			sums[name] = t
 			order = append(order, name)
 		}
-		t.logs, t.n, t.last = t.logs+math.Log(s.Value), t.n+1, s
+		value, converts := units.Convert(s.Value, s.Unit, t.first.Unit)
+		t.logs, t.n = t.logs+math.Log(value), t.n+1
 		if len(s.Over) > 0 {
 			t.over = append(t.over, s.Over...)
 		} else {
 			t.over = append(t.over, s.Metric)
 		}
 		t.positive = t.positive && s.Value > 0
+		if !converts {
+			t.foreign = s.Unit
+		}
 	}
 	for _, name := range order {
 		t := sums[name]
 		if _, taken := c.index[name]; taken || t.n > 1 && !t.positive {
 			continue
 		}
-		mean := t.last
+		if t.foreign != "" {
+			c.WarnOf("", name, 0, "%s: no mean over values in %s and in %s", name, t.first.Unit, t.foreign)
+			continue
+		}
+		mean := t.first
 		if mean.Metric = name; t.n > 1 {
-			mean = metrics.Sample{Metric: name, Value: number.Round(math.Exp(t.logs / float64(t.n))), Unit: t.last.Unit}
+			mean = metrics.Sample{Metric: name, Value: number.Round(math.Exp(t.logs / float64(t.n))), Unit: mean.Unit}
 		}
 		mean.Over = t.over
 		c.Put(mean)

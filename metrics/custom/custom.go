@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/collect"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/metrics/number"
@@ -142,6 +143,9 @@ func (c parser) parse(to *collect.Collector, file string, out metrics.Output) er
 			}
 		})
 		c.paths(to, file, document)
+		if to.Failure == nil {
+			to.Failure = invalid.Partly(document)
+		}
 		to.Again(before)
 	}
 	return nil

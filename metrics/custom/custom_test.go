@@ -246,3 +246,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A path into the document of a tool that tells of failed requests gives no valid result.
+func TestDocumentOfFailedRequests(t *testing.T) {
+	p := custom1(t, Definition{Name: "rate", JSON: "results_rate"})
+	for text, want := range map[string]string{
+		`{"results_rate": 2, "results_num_completed_requests": 8, "results_number_errors": 2}`: "requests_failed",
+		`{"results_rate": 2, "results_num_completed_requests": 8, "results_number_errors": 0}`: "",
+	} {
+		r, err := p.Parse(metrics.Output{Stdout: strings.NewReader(text)})
+		got := ""
+		if r.Failure != nil {
+			got = r.Failure.Rule
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}

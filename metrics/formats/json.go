@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/collect"
+	"github.com/benchgraph/benchgraph/metrics/invalid"
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/number"
 	"github.com/benchgraph/benchgraph/metrics/units"
@@ -29,6 +30,7 @@ func (jsonLeaves) Parse(out metrics.Output) (metrics.Result, error) {
 			before.Note(l.Path, l.Value)
 		}
 	})
+	c.Failure = invalid.Partly(document)
 	all := jsondoc.Leaves(document, collect.MaxSamples+1)
 	for _, l := range all[:min(len(all), collect.MaxSamples)] {
 		if n, ok := l.Value.(json.Number); ok {

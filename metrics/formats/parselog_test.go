@@ -27,6 +27,8 @@ func TestParseLog(t *testing.T) {
 		{"refused afterwards", "auto", "refused\nBenchmarkX 1 2 ns/op\nrefused again", "gobench",
 			"run: refused again (3)"},
 		{"a document speaks of one", "auto", `{"a": 1, "b": "refused"}`, "json", ""},
+		{"a document of failed requests", "auto", `{"load_summary": {}, "successes": {"count": 10, "mean": 0.5}, ` +
+			`"failures": {"count": 50}}`, "json", "run: 10 of 60 requests succeeded (0)"},
 		{"declared", "redis", "refused", "redis-benchmark", "run: refused (1)"},
 		{"a table", "auto", "refused\nThroughput: 1.5 requests/s, 3 tokens/s\nrefused", "vllm-throughput",
 			"run: refused (3)"},

@@ -3,6 +3,7 @@
 package inference
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -78,6 +79,7 @@ type reading struct {
 
 	inTable bool // the lines are below a header, and the closing rule did not come yet
 	tables  int  // headers
+	header  int  // the line of the first one
 	closed  bool // the last table has its closing rule
 	turns   bool // the table is one of conversations
 	backend string
@@ -85,6 +87,7 @@ type reading struct {
 	marked  bool // a line was read that no other program prints
 	ended   bool // the last line has its end
 	last    lastLine
+	missed  lastLine // the first line that speaks of successful requests and was not understood
 
 	asked     asked
 	pairs     map[string]any // lines of a document whose brackets were cut off
@@ -161,9 +164,14 @@ func (r *reading) line(b []byte, n int) bool {
 	r.vague = false
 	r.last = lastLine{number: n, text: text, padded: b[len(b)-1] == ' '}
 	known := r.read(text, n)
+	row := bytes.HasSuffix(bytes.TrimRight(b, " "), []byte("|")) && bytes.Count(b, []byte("|")) > 2
+	r.vague = r.vague || row && !r.inTable
 	if !known {
 		r.Scan(b)
 		r.arguments(text, n)
+		if r.missed.number == 0 && strings.Contains(strings.ToLower(text), "successful requests") {
+			r.missed = r.last
+		}
 	}
 	if known && !r.vague {
 		r.marked = true
@@ -309,7 +317,9 @@ func (r *reading) rule(title string) bool {
 	switch {
 	case strings.HasSuffix(lower, "benchmark result"):
 		r.inTable, r.closed, r.prefix, r.section = true, false, "", normal
-		r.tables++
+		if r.tables++; r.tables == 1 {
+			r.header = r.last.number
+		}
 		r.mode, r.turns = "serving", strings.HasPrefix(lower, "multi-turn")
 		if strings.HasPrefix(lower, "offline throughput") {
 			r.tool, r.mode = "sglang", "offline_throughput"

@@ -32,12 +32,22 @@ func (r *reading) result() metrics.Result {
 		return r.Finish()
 	}
 	r.Format = r.tool + "-" + r.mode
+	r.beforeTable()
 	r.Failure = r.judge()
 	wrong := []string{invalid.Ambiguous, invalid.WrongUnit, invalid.Foreign}
 	if f := r.Failure; f != nil && (slices.Contains(wrong, f.Rule) || r.mode == "latency") {
 		r.Clear() // none of them is known to be right
 	}
 	return r.Finish()
+}
+
+// beforeTable leaves out what stands before the first header: it belongs to another run, whose header was cut off.
+func (r *reading) beforeTable() {
+	n := len(r.Samples)
+	r.LeaveOut(func(s metrics.Sample) bool { return s.Line > 0 && s.Line < r.header })
+	if n -= len(r.Samples); n > 0 {
+		r.Warn(r.header, "%d numbers before the table are of another run: they are left out", n)
+	}
 }
 
 // judge returns the reason why an output is no valid result; nil: it is valid.
@@ -67,6 +77,9 @@ func (r *reading) judge() *classify.Match {
 		if !r.begun && r.first() > 0 {
 			return invalid.New(invalid.Incomplete, r.first(),
 				"no line \"Benchmark ...\": the figures may be those of the warm-up")
+		}
+		if len(r.Samples) == 0 && r.cut == nil {
+			return invalid.New(invalid.Incomplete, r.last.number, "the output ends after the warm-up")
 		}
 	default:
 		if v, ok := r.number("request_throughput"); ok && v == 0 {
@@ -121,6 +134,10 @@ func (r *reading) complete() *classify.Match {
 		if oldest || r.uncounted() {
 			r.Warn(0, "this version does not say how many requests succeeded")
 			return nil
+		}
+		if r.missed.number > 0 {
+			return invalid.New(invalid.Incomplete, r.missed.number,
+				"the result has no count of successful requests, and this line is not understood: %q", r.missed.text)
 		}
 		return invalid.New(invalid.Incomplete, r.first(), "the result has no count of successful requests")
 	}

@@ -43,6 +43,7 @@ func labels() []label {
 		{label: "output token throughput (tok/s)", metric: "output_token_throughput", unit: "tok/s"},
 		{label: "output token throughput", metric: "output_token_throughput", unit: "tok/s", after: "tokens/s"},
 		{label: "total token throughput (tok/s)", metric: "total_token_throughput", unit: "tok/s"},
+		{label: "total throughput (tok/s)", metric: "total_token_throughput", unit: "tok/s"},
 		{label: "peak output token throughput (tok/s)", metric: "peak_output_token_throughput", unit: "tok/s"},
 		{label: "last generation throughput (tok/s)", metric: "last_generation_throughput", unit: "tok/s", table: true},
 		{label: "peak concurrent requests", metric: "peak_concurrent_requests", unit: "req", table: true, count: true},

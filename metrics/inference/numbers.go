@@ -21,15 +21,23 @@ func (r *reading) sample(metric, digits, unit string, n int) {
 	case again && err == nil && first.Line == 0 && n > 0 && number.Same(first.Value, "", v, digits):
 	case again && (err != nil || v != first.Value):
 		r.conflict = invalid.New(invalid.Ambiguous, n,
-			"%s is %s in line %d and %s in line %d: two results in one output",
-			metric, first.Printed, first.Line, lines.Clip(digits, collect.MaxLabel), n)
+			"%s is %s in %s and %s in %s: two results in one output", metric, first.Printed,
+			place(first.Line, "one document"), lines.Clip(digits, collect.MaxLabel), place(n, "another"))
 	case unread && err == nil:
-		r.conflict = invalid.New(invalid.Ambiguous, n, "%s is %s in line %d, and in %s: two results in one output",
-			metric, lines.Clip(digits, collect.MaxLabel), n, bad)
+		r.conflict = invalid.New(invalid.Ambiguous, n, "%s is %s in %s, and in %s: two results in one output",
+			metric, lines.Clip(digits, collect.MaxLabel), place(n, "a document"), bad)
 	}
-	if !again {
+	if !again || first.Line > 0 && first.Line < r.header {
 		r.Add(metric, digits, unit, n)
 	}
+}
+
+// place names a line; 0 is a document.
+func place(line int, document string) string {
+	if line == 0 {
+		return document
+	}
+	return fmt.Sprintf("line %d", line)
 }
 
 // unreadable notes that a metric has a value that is no number.

@@ -6,7 +6,9 @@ import (
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/metrics/classify"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
 // The rules of outputs that are no valid result. All of them have the class invalid.
@@ -34,6 +36,31 @@ func New(rule string, line int, format string, args ...any) *classify.Match {
 	evidence := lines.Clip(fmt.Sprintf(format, args...), lines.MaxEvidence)
 	return &classify.Match{Rule: rule, Class: failure.Invalid, Stage: stage, Evidence: evidence, Line: line,
 		Remedy: remedyOf(rule)}
+}
+
+// Partly finds failed requests in the documents of tools whose numbers are read by their paths: inference-perf and
+// LLMPerf. Nil: none failed, or the document is another one.
+func Partly(document any) *classify.Match {
+	count := func(path ...string) float64 {
+		v, _ := jsondoc.Follow(document, path)
+		text, _, err := jsondoc.Digits(v)
+		if err != nil {
+			return 0
+		}
+		n, _ := number.Parse(text)
+		return n
+	}
+	done, failed := count("results_num_completed_requests"), count("results_number_errors")
+	if jsondoc.Object(jsondoc.Object(document)["load_summary"]) != nil {
+		done, failed = count("successes", "count"), count("failures", "count")
+	}
+	switch {
+	case failed > 0 && done > 0:
+		return New(RequestsFailed, 0, "%.0f of %.0f requests succeeded", done, done+failed)
+	case failed > 0:
+		return New(NoneSucceeded, 0, "0 of %.0f requests succeeded", failed)
+	}
+	return nil
 }
 
 func remedyOf(rule string) string {

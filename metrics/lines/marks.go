@@ -10,11 +10,17 @@ import (
 
 var (
 	titled = lazyregexp.New(`(?i)=+ *((?:[a-z/-]+ )*benchmark result|steady-state metrics) *=+`)
-	mark   = lazyregexp.New(`^(?:>+|[*|│]|[-#] |[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
+	mark   = lazyregexp.New(`^(?:>+|//+|[*|│]|[-#] |##\[[a-z]{1,20}\]|[0-9]+: |\([^()]{0,60}pid=[0-9][^()]{0,40}\)` +
 		`|\[[^\]\[]{1,80}\](?:<std[a-z]+>)?:?|[A-Za-z0-9_.-]{1,60} +\| ` +
 		`|[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[-+][0-9]{2}:?[0-9]{2})?` +
 		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
-		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? )\s*`)
+		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? |(?:DEBUG|INFO|WARNING|ERROR):[A-Za-z0-9_.]+:` +
+		`|(?:stdout|stderr) [FP] )\s*`)
+	// Python's asctime - name - level, loguru's place; a job and a step of GitHub. Tried where such a line can be: an
+	// expression as large as both would be slow on every line.
+	named = lazyregexp.New(`^(?:[A-Za-z0-9_.]+ - (?:DEBUG|INFO|WARNING|ERROR) - ` +
+		`|[A-Za-z0-9_.<>]+:[A-Za-z0-9_<>]+:[0-9]+ - |[^\t]+\t[^\t]+\t[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z )\s*`)
+	row      = lazyregexp.New(`^\|([^|]*)\|(?:([^|]*)\|)?\s*$`)
 	progress = [][]byte{
 		[]byte("Avg prompt throughput: "), []byte("Avg generation throughput: "),
 		[]byte("gen throughput (token/s): "), []byte("input throughput (token/s): "),
@@ -47,16 +53,35 @@ func Ruled(text string) (title string, ok bool) {
 }
 
 // WithoutMarks removes the marks of runtimes, schedulers and quotes at the beginning of a line: (task, pid=1),
-// [rank0]:, > and time stamps.
+// [rank0]:, > and time stamps. A row of a table in Markdown that has a label and a value becomes "label: value".
 func WithoutMarks(text string) string {
 	const most = 8
 	for range most {
 		text = strings.TrimLeft(text, " \t")
+		if strings.HasPrefix(text, "|") {
+			if m := row().FindStringSubmatch(text); m != nil {
+				text = cells(m[1], m[2])
+				continue
+			}
+		}
 		at := mark().FindStringIndex(text)
+		if at == nil && (strings.Contains(text, " - ") || strings.Contains(text, "\t")) {
+			at = named().FindStringIndex(text)
+		}
 		if at == nil || at[1] == len(text) && strings.HasPrefix(text, "[") {
 			break
 		}
 		text = text[at[1]:]
 	}
 	return text
+}
+
+// cells is a row of a table with one or two cells as a line of text.
+func cells(label, value string) string {
+	const emphasis = " \t*`"
+	label, value = strings.Trim(label, emphasis), strings.Trim(value, emphasis)
+	if value == "" {
+		return label
+	}
+	return strings.TrimRight(label, ":") + ": " + value
 }

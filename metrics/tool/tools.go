@@ -31,14 +31,14 @@ func readAIPerf(r *reading, d map[string]any) bool {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		of := jsondoc.Object(d[key])
 		unit, ok := of["unit"].(string)
-		if !ok || of["avg"] == nil {
-			continue
-		}
-		found = true
 		name, is := known[key]
 		if !is {
 			name = names.Slug(key)
 		}
+		if !ok || of["avg"] == nil || name == "" {
+			continue
+		}
+		found = true
 		unit = units.Canonical(unit)
 		if of["p50"] == nil && of["min"] == nil {
 			r.take("", name, unit, of["avg"])
@@ -196,7 +196,9 @@ func readGoogle(r *reading, d map[string]any) bool {
 			rows[key] = &row{unit: unit}
 			order = append(order, key)
 		}
-		rows[key].values = append(rows[key].values, f)
+		if f, ok := units.Convert(f, unit, rows[key].unit); ok {
+			rows[key].values = append(rows[key].values, f)
+		}
 	}
 	repeated := map[string]bool{}
 	for _, item := range benchmarks {

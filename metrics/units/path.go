@@ -1,30 +1,104 @@
 package units
 
 import (
+	"slices"
 	"strings"
-
-	"github.com/benchgraph/benchgraph/metrics/names"
+	"unicode"
 )
 
-// OfPath guesses a unit from the last key of a path such as results.0.latency_ms. Empty: the key does not say.
+// Words of a key that say what a time at its end belongs to.
+var (
+	durations = []string{"time", "latency", "duration", "elapsed", "delay", "wait", "jitter", "ttft", "tpot", "itl",
+		"e2el", "e2e", "first", "last", "inter", "per", "each"}
+	rates  = []string{"throughput", "goodput", "bandwidth", "bw", "rate", "speed", "tps", "rps", "qps"}
+	totals = []string{"output", "input", "total", "prompt", "generated", "decode", "prefill"}
+)
+
+// OfPath guesses a unit from the last key of a path such as results.0.latency_ms. Empty: the key does not say, or may
+// be read in two ways. A wrong guess turns a win into a loss, and none costs a line of the file.
 func OfPath(path string) string {
-	key := path[strings.LastIndexByte(path, '.')+1:]
-	if amount, per, ok := strings.Cut(key, "/"); ok && Spelling(per) == "s" {
-		amount = amount[strings.LastIndexByte(amount, ' ')+1:]
-		if amount != strings.ToUpper(amount) {
-			amount = strings.ToLower(amount) // Ops/sec, but KB/sec
-		}
-		return Canonical(amount + "/s")
+	key := strings.TrimSpace(path[strings.LastIndexByte(path, '.')+1:])
+	if strings.HasSuffix(key, ")") || strings.HasSuffix(key, "]") {
+		return labelled(key)
 	}
-	words := names.Words(key)
-	n := len(words)
-	switch {
-	case n >= 3 && words[n-2] == "per" && Spelling(words[n-1]) == "s":
-		return Canonical(words[n-3] + "/" + words[n-1])
-	case n >= 1 && (words[n-1] == "rps" || words[n-1] == "qps"):
+	amount, per, ok := strings.Cut(key, "/")
+	if per = Spelling(strings.TrimSpace(per)); ok && IsTime(per) {
+		if of := words(amount); len(of) > 0 {
+			return counted(of[len(of)-1]) + "/" + per
+		}
+		return ""
+	}
+	of := words(key)
+	n := len(of)
+	if n == 0 {
+		return ""
+	}
+	switch last := strings.ToLower(of[n-1]); {
+	case last == "rps" || last == "qps":
 		return "req/s"
-	case n >= 2 && (IsTime(Spelling(words[n-1])) || words[n-1] == "bytes" || words[n-1] == "percent"):
-		return Spelling(words[n-1])
+	case n >= 2 && (last == "bytes" || last == "percent"):
+		return Spelling(last)
+	case n >= 2 && IsTime(Spelling(last)):
+		return timed(of[:n-1], last)
 	}
 	return ""
+}
+
+// timed is the unit of a key that ends in a time: the time itself, or a rate with the amount before it.
+func timed(before []string, last string) string {
+	per := Spelling(last)
+	lower := words(strings.ToLower(strings.Join(before, " ")))
+	has := func(of []string) bool {
+		return slices.ContainsFunc(lower, func(w string) bool { return slices.Contains(of, w) })
+	}
+	word := lower[len(lower)-1]
+	amount := counted(before[len(before)-1])
+	of, known := scaleOf(amount)
+	known = known && of.dimension != "time" && of.dimension != "ratio"
+	switch {
+	case word == "per" && len(before) >= 2:
+		return counted(before[len(before)-2]) + "/" + per
+	case word == "per" || last == "min": // the smallest one, rather than minutes
+		return ""
+	case has(durations):
+		return per
+	case known && (has(rates) || per == "s" && whole(lower)):
+		return amount + "/" + per
+	case known || slices.Contains(rates, word) || last == "h":
+		return ""
+	}
+	return per
+}
+
+// whole says whether the words before a time end in an amount that nobody writes of a time: 3 tokens s and
+// load requests s may be the time that they take.
+func whole(of []string) bool {
+	n := len(of)
+	switch of[n-1] {
+	case "token", "request", "byte", "item", "op":
+		return false
+	case "tokens", "requests", "bytes", "items":
+		return n == 1 || slices.Contains(totals, of[n-2])
+	}
+	return n == 1 || !unicode.IsDigit(rune(of[n-2][0]))
+}
+
+// counted spells an amount: Ops is ops, and gb is GB.
+func counted(word string) string {
+	switch unit := Spelling(word); {
+	case Known(unit):
+		return unit
+	case len(word) > 1 && Known(strings.ToUpper(word)):
+		return strings.ToUpper(word)
+	case word == strings.ToUpper(word):
+		return unit
+	}
+	return Spelling(strings.ToLower(word))
+}
+
+// words are the words of a key as they are written.
+func words(key string) []string {
+	return strings.FieldsFunc(key, func(r rune) bool {
+		return r != '%' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 }
