@@ -97,11 +97,8 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 // moving runs one lifecycle, which does not count when benchgraph stood still meanwhile: so did what is measured, most
 // often, and its clock went on.
 func moving(ctx context.Context, live func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w := standstill.Begin(func() { cancel(errContaminated) })
-	err := live(ctx)
-	if why := w.Stop(); why != "" {
+	why, err := standstill.During(ctx, errContaminated, live)
+	if why != "" {
 		return infra("stood_still", "run", "the sample does not count", why,
 			"apply again, and let nothing stop benchgraph, freeze it or suspend its machine meanwhile")
 	}

@@ -115,6 +115,16 @@ func (w *Watch) Stop() string {
 	return w.why
 }
 
+// During calls do, whose context ends with a cause as soon as this process is known to have stood still. It says how
+// long that was; empty: it did not.
+func During(ctx context.Context, cause error, do func(context.Context) error) (stood string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := Begin(func() { cancel(cause) })
+	err = do(ctx)
+	return w.Stop(), err
+}
+
 // Timeout returns a context that ends with a cause after a while in which this process did not stand still. What it
 // waits for may have ended meanwhile, or have stood still, too: after each standstill it gets a moment to tell.
 func Timeout(ctx context.Context, after time.Duration, cause error) (context.Context, context.CancelFunc) {
