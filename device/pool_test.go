@@ -438,7 +438,7 @@ func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
 	b := newPool(t, o)
 	one := must(t, a, device.Request{GPUs: device.GPUs{Count: 1}})
 	mustNot(t, b, device.Request{GPUs: device.GPUs{Count: 1}}, "device 0: leased by another benchgraph")
-	must(t, b, device.Request{Quiet: true}).Release() // quiet is each user's own
+	must(t, b, device.Request{Quiet: true}).Release() // quiet is the host lock's
 	info, err := os.Stat(locks)
 	if err != nil || info.Mode()&(os.ModeSticky|0o777) != os.ModeSticky|0o777 {
 		t.Errorf("%v, %v: other users can put no lock there, or remove ours", info.Mode(), err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -57,28 +58,30 @@ func (r *run) recheck(n *Node, a *attempt) error {
 			continue
 		}
 		if _, err := r.checks.inputs.get(r.ctx, &e.Entry.Meta); err != nil && r.ctx.Err() == nil {
-			return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: failure.Failure{
-				Class: failure.Infra, Rule: InputChanged, Stage: "verify",
+			return unusable(e.Address, err, failure.Failure{Rule: InputChanged, Stage: "verify",
 				Message: fmt.Sprintf("input %s was changed while %s ran: %v", e.Address, n.Address, err),
 				Remedy: "the result does not count. Find the program that writes to the store; " +
-					`sandbox = "required" keeps programs from it`,
-			}}
+					`sandbox = "required" keeps programs from it`})
 		}
 	}
 	return nil
 }
 
-// missingInput returns the failure of a node whose input cannot be read.
+// missingInput returns the failure of a node whose input cannot be used.
 func missingInput(address string, err error) error {
-	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: failure.Failure{
-		Class: failure.Infra, Rule: InputGone, Stage: "start",
-		Message: "input " + address + ": " + err.Error(),
-		Remedy:  "the next plan makes the input anew",
-	}}
+	return unusable(address, err, failure.Failure{Rule: InputGone, Stage: "start",
+		Message: "input " + address + ": " + err.Error(), Remedy: "the next plan makes the input anew"})
 }
 
-// verifiedInputs checks every byte of the entries that tasks use: once for each entry, and again whenever its files may
-// have changed.
+// unusable is such a failure, unless the machine could not read the input: then that may be whole.
+func unusable(address string, err error, f failure.Failure) error {
+	if f.Class = failure.Infra; !errors.Is(err, cache.ErrMiss) {
+		f.Rule, f.Message, f.Remedy = "input_unread", "input "+address+" could not be read: "+err.Error(), ""
+	}
+	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: f}
+}
+
+// verifiedInputs checks every byte of the entries that tasks use: once, and again when its files may have changed.
 type verifiedInputs struct {
 	store cache.Store
 	mu    sync.Mutex
@@ -119,9 +122,6 @@ func (v *verifiedInputs) get(ctx context.Context, m *cache.Meta) (cache.Entry, e
 func (v *verifiedInputs) firstCheck(key cache.Key, check func() (verified, error)) func() (verified, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.seen == nil {
-		v.seen = map[cache.Key]func() (verified, error){}
-	}
 	if v.seen[key] == nil {
 		v.seen[key] = check
 	}

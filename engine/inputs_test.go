@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -105,5 +107,39 @@ func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 				t.Errorf("%+v", *f)
 			}
 		})
+	}
+}
+
+// unreadable is a store whose files cannot be opened once it is so.
+type unreadable struct {
+	*disk.Disk
+	is bool
+}
+
+func (u *unreadable) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, disk.Seal, error) {
+	if u.is {
+		return cache.Entry{}, disk.Seal{}, &os.PathError{Op: "open", Path: "out", Err: syscall.EMFILE}
+	}
+	return u.Disk.GetSealed(ctx, key)
+}
+
+func (u *unreadable) Untouched(*cache.Meta, disk.Seal) bool { return false }
+
+// An input that the machine could not read was not changed, and nobody wrote to the store.
+func TestAnInputThatCannotBeReadWasNotChanged(t *testing.T) {
+	w := newWorld(t)
+	store := &unreadable{Disk: w.disk}
+	w.store = store
+	r := w.apply(node{at: "a.wheel", says: "wheel"}, node{at: "b.user", says: "user", needs: []string{"a.wheel"},
+		do: func(context.Context, *engine.Env) error { store.is = true; return nil }})
+	f := w.event(engine.NodeFailed, "b.user").Failure
+	if r.Failed != 1 || f.Class != failure.Infra || f.Rule != "input_unread" || f.Remedy != "" ||
+		f.Message != "input a.wheel could not be read: open out: too many open files" {
+		t.Errorf("%+v: %+v", r, *f)
+	}
+	store.is = false
+	if r := w.apply(node{at: "a.wheel", says: "wheel"}, node{at: "b.user", says: "user",
+		needs: []string{"a.wheel"}}); r.Done != 1 {
+		t.Errorf("at the next apply: %+v", r)
 	}
 }

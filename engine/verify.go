@@ -37,7 +37,7 @@ const largeInput = 64 << 20
 
 func newChecks(r *run) *checks {
 	c := &checks{run: r, checked: map[string]bool{}, under: map[string][]*Step{}}
-	c.inputs.store = r.Store
+	c.inputs.store, c.inputs.seen = r.Store, map[cache.Key]func() (verified, error){}
 	c.ctx, c.stop = context.WithCancel(r.ctx)
 	return c
 }

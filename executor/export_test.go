@@ -9,3 +9,6 @@ func BoundProcesses(n int) func() {
 	mostProcesses = n
 	return func() { mostProcesses = usual }
 }
+
+// IsGone says whether a process lives no more, and whether that is known.
+func IsGone(pid int, born uint64) (gone, known bool) { return isGone(procID{pid, born}) }

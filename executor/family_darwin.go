@@ -60,8 +60,8 @@ func bornOf(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func pidNamespace() string { return "0" }
 
-// lives is never told here, as bornOf is not known.
-func lives(procID) bool { return true }
+// isGone is never known here, as bornOf is not.
+func isGone(procID) (gone, known bool) { return false, false }
 
 // Reap does nothing on this system, as the environment of other processes cannot be read.
 func Reap(context.Context, HostOptions) (int, error) { return 0, nil }

@@ -49,6 +49,9 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(spareEnv); what != "" {
 		haveSpare(what)
 	}
+	if pid := os.Getenv(hiddenEnv); pid != "" {
+		lookFor(pid)
+	}
 	os.Exit(m.Run())
 }
 

@@ -60,10 +60,12 @@ func ReapContainers(ctx context.Context, e *container.Engine) (int, error) {
 		case !ok || o == self:
 			return false
 		case o.boot == self.boot && o.namespace == self.namespace && self.born != 0:
-			return !lives(procID{o.pid, o.born})
-		case o.boot == self.boot:
-			return labels[container.LabelState] == e.State()
+			if gone, known := isGone(procID{o.pid, o.born}); known {
+				return gone
+			}
+		case o.boot != self.boot:
+			return local // else it may be of another machine, where it may live
 		}
-		return local // else it may be of another machine, where it may live
+		return labels[container.LabelState] == e.State()
 	})
 }

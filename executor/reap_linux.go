@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -18,7 +19,8 @@ const reapGrace = 2 * time.Second
 // and what descends from them. When ctx ends first, it returns ctx's cause.
 func Reap(ctx context.Context, o HostOptions) (int, error) {
 	hash, namespace := ownerHash(o.Owner), pidNamespace()
-	count := 0
+	count, counted := 0, make(chan struct{})
+	close(counted)
 	s := sweep{
 		members: func() ([]proc, error) {
 			all, err := processes()
@@ -32,7 +34,7 @@ func Reap(ctx context.Context, o HostOptions) (int, error) {
 				signalProc(p, sig)
 			}
 		},
-		counted: closed(),
+		counted: counted,
 		count:   &count,
 	}
 	rest, err := s.run(unix.SIGTERM, reapGrace, ctx.Done())
@@ -50,26 +52,21 @@ func Reap(ctx context.Context, o HostOptions) (int, error) {
 	return count, nil
 }
 
-// alive are those that are not yet only waiting for their status to be read.
-func alive(all []proc) map[procID]bool {
-	living := map[procID]bool{}
-	for _, p := range all {
-		living[p.id()] = p.state != 'Z'
-	}
-	return living
-}
-
-// lives says whether a process does.
-func lives(id procID) bool {
+// isGone says whether a process lives no more. That is not known of one that cannot be looked at, while there is any
+// process of its number: /proc may hide what others run (hidepid).
+func isGone(id procID) (gone, known bool) {
 	p, err := readProc(id.pid)
-	return err == nil && p.id() == id && p.state != 'Z'
+	if err != nil {
+		return true, errors.Is(unix.Kill(id.pid, 0), unix.ESRCH)
+	}
+	return p.id() != id || p.state == 'Z', true
 }
 
 // abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
 func abandoned(all []proc, owner, namespace string) []proc {
-	living := alive(all)
-	parent := map[int]int{}
+	living, parent := map[procID]bool{}, map[int]int{}
 	for _, p := range all {
+		living[p.id()] = p.state != 'Z' // else it only waits for its status to be read
 		parent[p.pid] = p.parent
 	}
 	in := map[int]bool{}
@@ -92,10 +89,4 @@ func abandoned(all []proc, owner, namespace string) []proc {
 		}
 	}
 	return found
-}
-
-func closed() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/device/standstill"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -128,7 +129,7 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	s.Say("$ %s\n", told(argv))
 	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, errTimeout)
+		ctx, cancel = standstill.Timeout(ctx, timeout, errTimeout)
 		defer cancel()
 	}
 	all := io.Writer(out)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/standstill"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -132,7 +133,7 @@ func (s *Shell) modules(ctx context.Context, srv *Server, from []string) (map[st
 // ask runs a short command where the server runs or, without one, where the shell's commands do, and returns what it
 // prints.
 func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, provePatience, errTimeout)
+	ctx, cancel := standstill.Timeout(ctx, provePatience, errTimeout)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

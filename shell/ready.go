@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/benchgraph/benchgraph/device/standstill"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -27,7 +28,7 @@ const nothingToAskWith = 64
 
 // waitInside waits until a server in a container answers, its log says so, it dies, or time is up.
 func (s *Server) waitInside(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.spec.Timeout, errTimeout)
+	ctx, cancel := standstill.Timeout(ctx, s.spec.Timeout, errTimeout)
 	defer cancel()
 	asked := make(chan error, 1)
 	if s.spec.Log == "" {

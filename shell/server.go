@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/container/trial"
+	"github.com/benchgraph/benchgraph/device/standstill"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -89,8 +90,8 @@ func LimitsOf(spec *hclspec.Server) (limits [][]string) {
 
 // waitReady polls until the server answers, its log says so, it dies, or time is up.
 func (s *Server) waitReady(ctx context.Context) error {
-	deadline := time.NewTimer(s.spec.Timeout)
-	defer deadline.Stop()
+	ctx, stop := standstill.Timeout(ctx, s.spec.Timeout, errTimeout)
+	defer stop()
 	pause := 10 * time.Millisecond
 	for {
 		if s.answers(ctx) {
@@ -106,10 +107,10 @@ func (s *Server) waitReady(ctx context.Context) error {
 			return s.died("start")
 		case <-ctx.Done():
 			poll.Stop()
+			if errors.Is(context.Cause(ctx), errTimeout) {
+				return s.late()
+			}
 			return context.Cause(ctx)
-		case <-deadline.C:
-			poll.Stop()
-			return s.late()
 		case <-s.watch.Seen():
 			poll.Stop()
 		case <-poll.C:

@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/clocks"
 	"github.com/benchgraph/benchgraph/device/gpu/watch"
+	"github.com/benchgraph/benchgraph/device/standstill"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -91,6 +92,17 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	left := t.leftFree(ctx, devices, sums)
 	return sums, cmp.Or(err, left)
+}
+
+// moving runs one lifecycle, which does not count when benchgraph stood still meanwhile: so did what is measured, most
+// often, and its clock went on.
+func moving(ctx context.Context, live func(context.Context) error) error {
+	why, err := standstill.During(ctx, errContaminated, live)
+	if why != "" {
+		return infra("stood_still", "run", "the sample does not count", why,
+			"apply again, and let nothing stop benchgraph, freeze it or suspend its machine meanwhile")
+	}
+	return err
 }
 
 // own says whether a process belongs to what this project runs.
@@ -191,7 +203,7 @@ func clocksNotLocked(mhz int, err error) error {
 // observed is watched, where the devices must also have kept to the clocks that they were locked at.
 func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
-	sums, err := t.watched(ctx, env, live)
+	sums, err := t.watched(ctx, env, func(ctx context.Context) error { return moving(ctx, live) })
 	if mhz := t.clock(); mhz != 0 && ctx.Err() == nil {
 		if odd := clocks.OffClock(sums, mhz); odd != "" {
 			return sums, voided("contaminated", "run", "the sample does not count", odd)

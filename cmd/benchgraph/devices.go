@@ -77,8 +77,8 @@ func (s *session) tellOdd() {
 	}
 }
 
-// hostLock is the file by which all benchgraphs of this user respect each other's quiet and GPUs. Other users have
-// their own: a file that one user made could keep all others from working.
+// hostLock is the file by which all benchgraphs of this user respect each other, where those of all users have none in
+// sharedLocks.
 func (a *app) hostLock() string {
 	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
 		return own
@@ -86,14 +86,17 @@ func (a *app) hostLock() string {
 	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
 }
 
-// sharedLocks is the directory of the devices' locks, which all users of the machine share; empty where there is a host
-// lock of one's own.
+// sharedLocks is the directory of the locks of devices and of quiet, which all users of the machine share; empty where
+// there is a host lock of one's own.
 func (a *app) sharedLocks() string {
 	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
 		return ""
 	}
 	return "/tmp/benchgraph-devices"
 }
+
+// quietLock is the lock by which all users of the machine respect each other's quiet.
+func (a *app) quietLock() string { return hostlock.OfAll(a.sharedLocks(), a.hostLock(), a.note) }
 
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 	driver := gpu.OpenDriver(ctx, a.driverOptions())

@@ -135,6 +135,7 @@ func shown(err error) bool { return is[*failedError](err) || is[*blockedError](e
 func remedyOf(err error) string {
 	hinted, isHinted := errors.AsType[*cli.HintError](err)
 	usage, isUsage := errors.AsType[*cli.UsageError](err)
+	held, isHeld := errors.AsType[*applylock.HeldError](err)
 	switch {
 	case errors.Is(err, bucket.ErrFull): // by which the disk of this machine is not meant
 		return bucket.Remedy(err)
@@ -144,8 +145,8 @@ func remedyOf(err error) string {
 		return hinted.Remedy
 	case isUsage:
 		return usage.Remedy
-	case is[*applylock.HeldError](err):
-		return "Wait for it to end, or end it: what it has finished is kept."
+	case isHeld:
+		return held.Remedy()
 	case is[*stalePlanError](err):
 		return "Make a new one: benchgraph plan -out=FILE."
 	case is[*stats.RefusedError](err):

@@ -37,13 +37,27 @@ const notQueued fs.LockKind = 0
 
 // namedLock is a lock file that is there under a name.
 type namedLock struct {
-	path string
-	file *File
+	path   string
+	shared string // directory of all users of the host
+	file   *File
 }
 
-func openNamed(path string) (namedLock, error) {
-	f, err := openLock(path)
-	return namedLock{path, f}, err
+func openNamed(path, shared string) (namedLock, error) {
+	l := namedLock{path: path, shared: shared}
+	return l, l.open()
+}
+
+// open opens the file that is at the path now, and makes it and its directory if there is none.
+func (l *namedLock) open() (err error) {
+	if dir := filepath.Dir(l.path); dir == l.shared {
+		err = openToAll(dir)
+	} else {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		l.file, err = openLock(l.path)
+	}
+	return err
 }
 
 // guardPatience is how long the guard of locked clocks may take to reset what its process left. It keeps the devices
@@ -72,19 +86,33 @@ func Lease(uuid, path, gpus string) (release func(), err error) {
 // Open opens the lock of a host. Those of its devices lie in the directory gpus, which all users of the host share;
 // empty: they lie beside path.
 func Open(path, gpus string) (*Lock, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
 	h := &Lock{gpus: gpus, Wishes: wish.NewBoard(gpuLock(path, gpus, gpu.Device{UUID: "wish-"}))}
 	var err error
-	if h.namedLock, err = openNamed(path); err != nil {
+	if h.namedLock, err = openNamed(path, gpus); err != nil {
 		return nil, err
 	}
-	if h.turn, err = openNamed(path + ".turn"); err != nil {
+	if h.turn, err = openNamed(path+".turn", gpus); err != nil {
 		h.file.Close()
 		return nil, err
 	}
 	return h, nil
+}
+
+// OfAll is the path of the lock by which all users of the host respect each other's quiet, in the directory that they
+// share. It is own where there is no such directory, or where that cannot be used, which warn is told: another user may
+// have made it.
+func OfAll(dir, own string, warn func(format string, args ...any)) string {
+	if dir == "" {
+		return own
+	}
+	path := filepath.Join(dir, "host.lock")
+	h, err := Open(path, dir)
+	if err == nil {
+		h.Close()
+		return path
+	}
+	warn("Warning: quiet holds among what this user runs alone: %v. Have the owner of %s or root remove it.", err, dir)
+	return own
 }
 
 // Check says why the locks of devices in a directory of all users of the machine would be none; "" is no such
@@ -116,7 +144,28 @@ func openToAll(dir string) error {
 		return fmt.Errorf("in %s everybody can remove the locks of others (%s): have its owner or root run "+
 			"chmod +t %[1]s", dir, info.Mode())
 	}
+	if info.Mode()&0o002 == 0 {
+		return finish(dir)
+	}
 	return nil
+}
+
+// finish opens a directory to all that this user has made, but was killed before that. One of another user stays: what
+// is in it may do.
+func finish(dir string) error {
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, os.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil || int(stat.Uid) != os.Geteuid() {
+		return err
+	}
+	return f.Chmod(0o777 | os.ModeSticky)
 }
 
 // Enter counts one more lease, or says what it waits for. The turn is kept until Unqueue, as the request may want more.
@@ -169,12 +218,12 @@ func (h *Lock) Unqueue() {
 // lock locks the file that is at the path now: something may have tidied up the one that was opened.
 func (l *namedLock) lock(how fs.LockKind) error {
 	if !fs.IsAt(l.file.f, l.path) {
-		fresh, err := openLock(l.path)
-		if err != nil {
+		old := l.file
+		if err := l.open(); err != nil {
+			l.file = old
 			return err
 		}
-		l.file.Close()
-		l.file = fresh
+		old.Close()
 	}
 	return fs.TryLock(l.file.f, how)
 }

@@ -1,9 +1,12 @@
 // Package applylock lets one apply at a time change a project's state.
 //
 // The lock is a file that its owner holds with flock, so a lock whose owner was killed is free at once. The file also
-// says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several hosts share
+// says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several machines share
 // the directory, or its file system has no flock, a lock that has not been renewed for a minute, nor while it was
 // watched, counts as abandoned.
+//
+// Two processes are of one machine when they saw the same boot, whatever they call their host: containers have names of
+// their own. Where a record, or the system, does not tell of the boot, the name of the host decides.
 package applylock
 
 import (
@@ -38,6 +41,7 @@ type Owner struct {
 	PID     int       `json:"pid"`
 	Born    uint64    `json:"born,omitempty"` // when the process started, in the kernel's own unit; 0: unknown
 	Host    string    `json:"host"`
+	Boot    string    `json:"boot,omitempty"` // names the time since the machine was last started; empty: unknown
 	User    string    `json:"user"`
 	Command string    `json:"command"`
 	Try     bool      `json:"try,omitempty"` // it is a try: another one waits for its end
@@ -57,8 +61,19 @@ func (e *HeldError) Error() string {
 		return fmt.Sprintf("%s is held by another process", e.Path)
 	}
 	o := e.Owner
-	return fmt.Sprintf("%s is held by process %d of %s on %s since %s: %s",
-		e.Path, o.PID, o.User, o.Host, o.Since.Format(time.DateTime), o.Command)
+	return fmt.Sprintf("%s is held by process %d of %s on %s since %s, last heard of %s ago: %s",
+		e.Path, o.PID, o.User, o.Host, o.Since.Format(time.DateTime),
+		max(0, time.Since(o.Beat)).Round(time.Second), o.Command)
+}
+
+// Remedy says what to do about it. Only of a process of this host does it say that it can be ended.
+func (e *HeldError) Remedy() string {
+	host, _ := os.Hostname()
+	if me := (Owner{Host: host, Boot: boot()}); e.Owner.PID == 0 || e.Owner.Host == host && e.Owner.sameMachine(me) {
+		return "Wait for it to end, or end it: what it has finished is kept."
+	}
+	return fmt.Sprintf("Wait for it to end, or end it there: what it has finished is kept. If it was killed, its lock "+
+		"is free %s after it was last heard of.", abandoned+watch)
 }
 
 // Lock is held until it is released or its process ends.
@@ -101,6 +116,7 @@ func Acquire(path string, o Owner) (*Lock, error) {
 	o.User = cmp.Or(o.User, "unknown")
 	o.Born, _ = born(o.PID)
 	o.Host, _ = os.Hostname()
+	o.Boot = boot()
 	o.Command = cut(o.Command, size/4)
 	for {
 		l, again, err := acquire(path, o)
@@ -180,15 +196,28 @@ func open(path string, flags int) (*os.File, error) {
 
 var errIrregular = errors.New("it is no regular file: move it away")
 
-// dead says whether the owner was a process of this host that runs no more.
-func dead(other, me Owner) bool {
-	return other.PID != 0 && other.Host == me.Host && !alive(other)
+// sameMachine says whether both owners are, or were, processes of one machine that has not been started since. On
+// another machine of the same name, flock may know nothing of this one.
+func (o Owner) sameMachine(p Owner) bool {
+	if o.Boot != "" && p.Boot != "" {
+		return o.Boot == p.Boot
+	}
+	return o.Host == p.Host
 }
+
+// visible says whether the other one's number means its process here, too: not so in another container.
+func visible(other, me Owner) bool { return other.Host == me.Host && other.sameMachine(me) }
+
+// dead says whether the owner was a process of this host that runs no more.
+func dead(other, me Owner) bool { return other.PID != 0 && visible(other, me) && !alive(other) }
 
 // free says whether the lock that the record in the file speaks of is free for me.
 func free(f *os.File, other, me Owner) bool {
-	if other.Host == me.Host {
-		return other.Flock && me.Flock || !alive(other)
+	switch {
+	case other.sameMachine(me) && other.Flock && me.Flock:
+		return true
+	case visible(other, me):
+		return !alive(other)
 	}
 	return !fresh(other) && !renewed(f, other)
 }
@@ -215,11 +244,12 @@ func Holder(path string) (Owner, bool) {
 	}
 	defer f.Close()
 	o := read(f)
-	host, _ := os.Hostname()
-	if o.PID == 0 || o.Host == host && !alive(o) {
+	me := Owner{Boot: boot()}
+	me.Host, _ = os.Hostname()
+	if o.PID == 0 || dead(o, me) {
 		return Owner{}, false
 	}
-	return o, o.Host == host || fresh(o)
+	return o, visible(o, me) || fresh(o)
 }
 
 // Release gives the lock back.

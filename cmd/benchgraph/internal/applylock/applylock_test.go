@@ -64,10 +64,18 @@ func TestOneAtATime(t *testing.T) {
 		held.Owner.Since.IsZero() {
 		t.Errorf("owner = %+v", held.Owner)
 	}
-	for _, want := range []string{fmt.Sprint(os.Getpid()), "of me on", "benchgraph apply -target x"} {
+	for _, want := range []string{fmt.Sprint(os.Getpid()), "of me on", "last heard of 0s ago",
+		"benchgraph apply -target x"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
+	}
+	if text := held.Remedy(); !strings.Contains(text, "or end it:") {
+		t.Errorf("the remedy for a process of this host is %q", text)
+	}
+	held.Owner.Host = "container"
+	if text := held.Remedy(); !strings.Contains(text, "its lock is free 1m15s after it was last heard of") {
+		t.Errorf("the remedy for a process of another container is %q", text)
 	}
 	if o, ok := Holder(path); !ok || o.PID != os.Getpid() {
 		t.Errorf("Holder = %+v, %v", o, ok)
@@ -126,6 +134,14 @@ func TestRecordsOfOthers(t *testing.T) {
 			false, true},
 		{"this host, no flock, alive", Owner{PID: os.Getpid(), Born: mine, Host: host}, 0, false, false},
 		{"this host, no flock, dead", Owner{PID: dead, Host: host}, 0, false, true},
+		{"another container, had flock", Owner{PID: 1, Host: "container", Boot: boot(), Flock: true}, 0, false,
+			boot() != ""},
+		{"another container, no flock, its number is ours", Owner{PID: os.Getpid(), Born: mine + 1, Host: "container",
+			Boot: boot()}, 0, true, false},
+		{"another machine of this name, alive", Owner{PID: dead, Host: host, Boot: "of another", Flock: true}, 0, true,
+			boot() == ""},
+		{"this host before it was started again", Owner{PID: dead, Host: host, Boot: "before", Flock: true},
+			2 * time.Minute, false, true},
 		{"this host, no flock, the number is another's now", Owner{PID: os.Getpid(), Born: mine + 1, Host: host}, 0,
 			false, true},
 	}

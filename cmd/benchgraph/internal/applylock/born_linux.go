@@ -21,3 +21,9 @@ func born(pid int) (uint64, bool) {
 	ticks, err := strconv.ParseUint(string(fields[19]), 10, 64)
 	return ticks, err == nil
 }
+
+// boot names the time since the machine was last started.
+func boot() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // else it is not known
+	return string(bytes.TrimSpace(text))
+}
