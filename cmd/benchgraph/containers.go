@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer"
 	"github.com/benchgraph/benchgraph/remote/declared"
@@ -85,6 +86,9 @@ func (c *checkup) containers(ctx context.Context) {
 				"the engine can give no devices to containers, and %d benchmarks in images need some: %v", wanted, err)
 		}
 	}
+	if needed {
+		c.mounts(ctx, e)
+	}
 	if !info.Seccomp {
 		c.lacks("container seccomp", needed,
 			"Start the engine with its own seccomp profile, on a kernel with CONFIG_SECCOMP_FILTER.",
@@ -97,6 +101,19 @@ func (c *checkup) containers(ctx context.Context) {
 	if needed && !info.SwapLimit {
 		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.",
 			"the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
+	}
+}
+
+// mounts says whether the engine sees the directory in which commands get theirs.
+func (c *checkup) mounts(ctx context.Context, e *container.Engine) {
+	dir := c.place.state
+	if !fileExists(dir) {
+		dir = c.dir
+	}
+	err := executor.CheckGrants(ctx, e, trial.Grants{Mount: dir})
+	if refused, ok := errors.AsType[*container.Error](err); ok {
+		c.lacks("container mount", true, strings.ToUpper(refused.Remedy[:1])+refused.Remedy[1:]+".", "%s",
+			refused.Reason)
 	}
 }
 
