@@ -87,7 +87,9 @@ func (c *checkup) containers(ctx context.Context) {
 		}
 	}
 	if needed {
-		c.mounts(ctx, e)
+		if err := executor.CheckGrants(ctx, e, trial.Grants{Mount: c.dir}); err != nil {
+			c.lacks("container mount", true, "", "%v", err)
+		}
 	}
 	if !info.Seccomp {
 		c.lacks("container seccomp", needed,
@@ -101,19 +103,6 @@ func (c *checkup) containers(ctx context.Context) {
 	if needed && !info.SwapLimit {
 		c.lacks("container swap", false, "Start the kernel with swapaccount=1, or run without swap.",
 			"the engine cannot limit swap: what uses more than its memory gets slow instead of being killed")
-	}
-}
-
-// mounts says whether the engine sees the directory in which commands get theirs.
-func (c *checkup) mounts(ctx context.Context, e *container.Engine) {
-	dir := c.place.state
-	if !fileExists(dir) {
-		dir = c.dir
-	}
-	err := executor.CheckGrants(ctx, e, trial.Grants{Mount: dir})
-	if refused, ok := errors.AsType[*container.Error](err); ok {
-		c.lacks("container mount", true, strings.ToUpper(refused.Remedy[:1])+refused.Remedy[1:]+".", "%s",
-			refused.Reason)
 	}
 }
 
