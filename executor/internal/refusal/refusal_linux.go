@@ -78,7 +78,8 @@ func Remedy(err error) string {
 	case full(err):
 		return "let each of the settings user.max_*_namespaces be more than 0"
 	}
-	return "in a container, start that with --privileged, or give each block an image"
+	return "in a container, start that with --security-opt seccomp=unconfined --security-opt " +
+		"systempaths=unconfined (with AppArmor also --security-opt apparmor=unconfined), or give each block an image"
 }
 
 // setting returns the value of a setting of the kernel; empty: it has none of this name.

@@ -1,0 +1,43 @@
+package git
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A repository that its owner keeps to himself is one, though git says that it is none.
+func TestRepositoryThatMayNotBeRead(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can look as another user")
+	}
+	dir := filepath.Join(t.TempDir(), "r")
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Chmod(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for at := dir; at != filepath.Clean(os.TempDir()) && at != "/"; at = filepath.Dir(at) {
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := &Mirror{location: dir, shown: dir}
+	m.git.Exec, m.git.Env = &realExec{}, os.Environ()
+	runtime.LockOSThread() // for good: no other test gets this thread
+	if err := syscall.Setfsuid(4711); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.inspect(t.Context())
+	if err := syscall.Setfsuid(0); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "you may not read it") {
+		t.Error(err)
+	}
+}
