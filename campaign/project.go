@@ -25,7 +25,6 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -371,31 +370,4 @@ func (p *Project) withJobs(of device.Pool) device.Pool {
 		}
 	}
 	return of
-}
-
-// LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.
-func (p *Project) LacksSandbox(words ...string) error {
-	for own, image := range p.Spec.Sandboxed() {
-		if image == (hclspec.Address{}) && slices.Contains(words, p.SandboxWord(own)) {
-			return executor.CheckSandbox()
-		}
-	}
-	return nil
-}
-
-// warnUnconfined says that what is to run in a sandbox where there can be one will run without.
-func (p *Project) warnUnconfined() hcl.Diagnostics {
-	err := p.LacksSandbox("default")
-	if err == nil {
-		return nil
-	}
-	d := &hcl.Diagnostic{Severity: hcl.DiagWarning, Detail: "They should run in " + err.Error()}
-	if executor.SandboxOf() == executor.Landlock {
-		d.Summary = "Commands run behind Landlock alone"
-		d.Detail += ". Without namespaces, Landlock guards their files, TCP ports and processes, and nothing else."
-	} else {
-		d.Summary = "Commands run without a sandbox"
-		d.Detail += ". Where they may do all that you may, say sandbox = \"none\"."
-	}
-	return hcl.Diagnostics{d}
 }

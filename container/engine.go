@@ -22,6 +22,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 
+	"github.com/benchgraph/benchgraph/container/endpoint"
 	"github.com/benchgraph/benchgraph/container/stream"
 )
 
@@ -41,7 +42,7 @@ type api = client.Client
 
 // Options say which engine is meant and on whose behalf.
 type Options struct {
-	// DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
+	// DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
 	Environ map[string]string
 	State   string // directory of the caller's state; goes into labels
 
@@ -54,6 +55,7 @@ type Options struct {
 // Engine is one container engine. Opening it reaches nothing: the first call does.
 type Engine struct {
 	options Options
+	host    string
 	connect func() (*api, error)
 	away    atomic.Bool            // while Options.Away was told
 	root    atomic.Pointer[string] // directory in which it keeps images, once it was asked
@@ -61,19 +63,20 @@ type Engine struct {
 
 // Open takes note of an engine.
 func Open(o Options) *Engine {
-	e := &Engine{options: o}
+	at, err := endpoint.Find(o.Environ)
+	e := &Engine{options: o, host: at.Host}
+	if e.connect = func() (*api, error) { return nil, err }; err != nil {
+		return e
+	}
 	e.connect = sync.OnceValues(func() (*api, error) {
 		// Each request uses a connection of its own: a connection that was left open to a stopping engine still
 		// answers.
 		transport := &http.Transport{DisableKeepAlives: true}
 		plain := &http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}
-		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(e.Host()),
-			client.WithAPIVersionNegotiation()}
-		if v := o.Environ["DOCKER_API_VERSION"]; v != "" {
-			options = append(options, client.WithVersion(v))
-		}
-		if dir := o.Environ["DOCKER_CERT_PATH"]; dir != "" {
-			options = append(options, client.WithTLSClientConfig(dir+"/ca.pem", dir+"/cert.pem", dir+"/key.pem"))
+		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(at.Host),
+			client.WithAPIVersionNegotiation(), client.WithVersion(o.Environ["DOCKER_API_VERSION"])}
+		if at.TLS() {
+			options = append(options, client.WithTLSClientConfig(at.CA, at.Certificate, at.Key))
 		}
 		a, err := client.NewClientWithOpts(options...)
 		if transport.DialContext != nil { // which the host has set
@@ -115,12 +118,7 @@ func (l listener) Write(b []byte) (int, error) {
 }
 
 // Host returns where the engine is, such as "unix:///var/run/docker.sock".
-func (e *Engine) Host() string {
-	if host := e.options.Environ["DOCKER_HOST"]; host != "" {
-		return host
-	}
-	return client.DefaultDockerHost
-}
+func (e *Engine) Host() string { return e.host }
 
 // State returns the state directory that it was opened with.
 func (e *Engine) State() string { return e.options.State }
@@ -133,7 +131,7 @@ func call[T any](ctx context.Context, e *Engine, doing string, f func(context.Co
 	a, err := e.connect()
 	if err != nil {
 		var none T
-		return none, &Unavailable{e.Host(), err.Error(), "correct DOCKER_HOST"}
+		return none, &Unavailable{e.Host(), err.Error(), endpoint.Remedy}
 	}
 	limited, cancel := context.WithTimeout(ctx, e.patience())
 	defer cancel()
@@ -146,7 +144,7 @@ func long[T any](ctx context.Context, e *Engine, doing string, f func(context.Co
 	a, err := e.connect()
 	if err != nil {
 		var none T
-		return none, &Unavailable{e.Host(), err.Error(), "correct DOCKER_HOST"}
+		return none, &Unavailable{e.Host(), err.Error(), endpoint.Remedy}
 	}
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -206,6 +206,8 @@ var meanings = []meaning{
 	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"there is no /dev/nvidiactl", failure.Infra, "load NVIDIA's driver on the node (nvidia-modprobe)"},
 	{"Apptainer cannot do that", failure.Infra, "run it where there is Docker: see docs/cluster.md"},
+	{"bind source path does not exist|statfs /", failure.Infra, "the engine does not see the directory: where " +
+		"benchgraph runs in a container, mount the project at the same path as on the host of the engine"},
 	{"No such image", failure.Infra, "it was removed from the engine meanwhile: apply again"},
 	{noGPUs, failure.Infra,
 		"install the NVIDIA Container Toolkit, and make the devices known to the engine (nvidia-ctk runtime " +
@@ -256,7 +258,8 @@ func (e *Engine) unreachable() *Unavailable {
 			"docker), or name another engine in DOCKER_HOST"
 	case errors.Is(err, fs.ErrPermission):
 		u.Reason = "permission denied"
-		u.Remedy = "join the group docker (sudo usermod -aG docker $USER) and log in again"
+		u.Remedy = "name an engine of your own (docker context use rootless, or DOCKER_HOST), or join the group " +
+			"docker (sudo usermod -aG docker $USER), which gives you the rights of root, and log in again"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		u.Reason = "nobody listens at the socket"
 	default:

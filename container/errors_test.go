@@ -66,6 +66,8 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 			"run fewer at a time"},
 		{503, "something", failure.Transient, "create container: something"},
 		{409, "name is in use", failure.Transient, "name is in use"},
+		{400, "invalid mount config for type bind: bind source path does not exist: /builds/p", failure.Infra,
+			"at the same path as on the host"},
 		{400, "invalid mount config", failure.Permanent, "create container: invalid mount config"},
 		{500, "anything else", failure.Permanent, "anything else"},
 	} {

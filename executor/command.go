@@ -169,6 +169,14 @@ func explain(cmd Command, path string, err error) error {
 	e := &StartError{Program: cmd.Argv[0], Reason: err.Error(), Err: err}
 	var other *fs.PathError
 	switch {
+	case errors.Is(err, syscall.EAGAIN):
+		e.Passing = true
+		e.Reason = "the limit of processes is reached"
+		e.Remedy = "run fewer at a time, or raise the limit (ulimit -u)"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		e.Passing = true
+		e.Reason = "the limit of open files is reached"
+		e.Remedy = "run fewer at a time, or raise the limit (ulimit -n)"
 	case errors.As(err, &other) && other.Path == os.DevNull:
 		e.Remedy = "this system has no devices: mount /dev"
 	case errors.Is(err, syscall.E2BIG):
@@ -188,14 +196,6 @@ func explain(cmd Command, path string, err error) error {
 			e.Reason = fmt.Sprintf("%s needs the interpreter %q, which does not exist", path, line)
 			e.Remedy = "install it or correct the #! line"
 		}
-	case errors.Is(err, syscall.EAGAIN):
-		e.Passing = true
-		e.Reason = "the limit of processes is reached"
-		e.Remedy = "run fewer at a time, or raise the limit (ulimit -u)"
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		e.Passing = true
-		e.Reason = "the limit of open files is reached"
-		e.Remedy = "run fewer at a time, or raise the limit (ulimit -n)"
 	default:
 		e.Passing = true
 	}

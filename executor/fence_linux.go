@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/executor/internal/first"
+	"github.com/benchgraph/benchgraph/executor/internal/refusal"
 )
 
 // LandlockVersion returns which version of Landlock confines commands with a Sandbox. It is 0 where the kernel speaks
@@ -143,14 +144,14 @@ func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) erro
 		if err := json.Unmarshal(said, &f); err != nil {
 			return err
 		}
-		if f.Step != "" {
-			return &Unsupported{
-				What: fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step,
-					syscall.Errno(f.Errno)),
-				Remedy: `say sandbox = "none"`,
-			}
+		errno := syscall.Errno(f.Errno)
+		if f.Step == "" || refusal.Passes(errno) {
+			return errno
 		}
-		return syscall.Errno(f.Errno)
+		return &Unsupported{
+			What:   fmt.Sprintf("a sandbox by Landlock: this machine does not let benchgraph %s: %v", f.Step, errno),
+			Remedy: `say sandbox = "none"`,
+		}
 	}, nil
 }
 
@@ -209,18 +210,25 @@ func unstarted(cmd Command, path string, err error) error {
 	return explain(cmd, path, err)
 }
 
-// SandboxOf returns how commands with a Sandbox are confined on this machine. That is found out once.
+// SandboxOf returns how commands with a Sandbox are confined on this machine. That is found out once. A machine that is
+// short of something makes what it would make else: a command that gets no sandbox then does not run.
 func SandboxOf() Confinement {
 	switch {
-	case CheckSandbox() == nil:
+	case !lacks(CheckSandbox()):
 		return Namespaces
-	case checkFence() == nil:
+	case !lacks(checkFence()):
 		return Landlock
 	}
 	return Unconfined
 }
 
-// checkFence reports why commands cannot go behind a fence of Landlock.
+// lacks says whether an error means that this machine does not have something at all.
+func lacks(err error) bool {
+	_, ok := errors.AsType[*Unsupported](err)
+	return ok
+}
+
+// checkFence reports why commands cannot go behind a fence of Landlock: an *Unsupported, or an error that passes.
 var checkFence = sync.OnceValue(func() error {
 	if landlockVersion() == 0 {
 		return &Unsupported{
@@ -228,6 +236,15 @@ var checkFence = sync.OnceValue(func() error {
 			Remedy: "it needs Linux 5.19 or newer, with landlock in lsm=",
 		}
 	}
+	err := tryFence()
+	if err == nil || refusal.Passes(err) || lacks(err) {
+		return err
+	}
+	return &Unsupported{What: "a sandbox by Landlock: " + err.Error(), Remedy: `say sandbox = "none"`}
+})
+
+// tryFence goes behind a fence.
+func tryFence() error {
 	var cmd exec.Cmd
 	report, err := goBehindFence(&cmd, first.Spec{Trial: true, Fence: &first.Fence{Read: []string{"/"}}})
 	if err != nil {
@@ -241,4 +258,4 @@ var checkFence = sync.OnceValue(func() error {
 		_ = cmd.Wait() // it has nothing to do
 	}
 	return err
-})
+}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -188,14 +187,12 @@ func (p *process) start(stdin io.Reader, launch func() error) error {
 	return nil
 }
 
-// nothing is the standard input of programs that get none, opened once for all of them.
-var nothing = sync.OnceValues(func() (*os.File, error) { return os.Open(os.DevNull) })
-
 func (p *process) openStdin(stdin io.Reader) (theirs *os.File, err error) {
 	switch file := stdin.(type) {
 	case nil:
-		p.template.Stdin, err = nothing()
-		return nil, err
+		theirs, err = os.Open(os.DevNull)
+		p.template.Stdin = theirs
+		return theirs, err
 	case *os.File:
 		p.template.Stdin = file
 		return nil, nil

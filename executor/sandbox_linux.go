@@ -17,6 +17,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/internal/first"
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
+	"github.com/benchgraph/benchgraph/executor/internal/refusal"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -65,6 +66,9 @@ func (h *Host) startSandboxed(ctx context.Context, cmd Command) (Process, error)
 		defer beside.Close()
 	}
 	if err := s.start(cmd.Stdin, func() error { return s.launch(&h.starter, cmd, spec, beside) }); err != nil {
+		if _, told := errors.AsType[*StartError](err); !told && refusal.Passes(err) {
+			err = shortage(s.name, "start a sandbox", err)
+		}
 		return nil, errors.Join(err, s.bound.release(nil))
 	}
 	s.unwatch = context.AfterFunc(ctx, func() { s.halt(context.Cause(ctx)) })
@@ -92,16 +96,16 @@ func (s *sandboxed) launch(h *starter, cmd Command, spec first.Spec, beside *nam
 		return err
 	}
 	if s.first, err = h.Start(s.network, beside); err != nil {
-		return refused("make namespaces", err)
+		return refused(s.name, "make namespaces", err)
 	}
 	streams := namespace.Streams{Out: s.template.Stdout, Err: s.template.Stderr}
 	streams.In, _ = s.template.Stdin.(*os.File)
 	m, err := s.first.Begin(spec, streams, s.bound.fd())
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s: the first process of the sandbox has ended: %w", s.name, err)
+		err = shortage(s.name, "start a sandbox", fmt.Errorf("its first process has ended: %w", err))
 	case m.Failed != nil && m.Failed.Step != "":
-		err = refused(m.Failed.Step, syscall.Errno(m.Failed.Errno))
+		err = refused(s.name, m.Failed.Step, syscall.Errno(m.Failed.Errno))
 	case m.Failed != nil:
 		err = missing(cmd, spec.Path, syscall.Errno(m.Failed.Errno))
 	case m.Started:
@@ -299,13 +303,13 @@ func giveHome(s *first.Spec, o *Sandbox) {
 	s.Binds = append(s.Binds, first.Bind{From: cmp.Or(o.Home, o.Tmp), To: filepath.Clean(home), Writable: true})
 }
 
-// CheckSandbox says why commands of this process cannot have a Sandbox: the error is an *Unsupported with the remedy.
-// That is found out once, by making one.
+// CheckSandbox says why commands of this process cannot have a Sandbox. An *Unsupported has the remedy; any other error
+// passes, and says nothing of what this machine can do. That is found out once, by making one.
 func CheckSandbox() error { return checkSandbox() }
 
 var checkSandbox = sync.OnceValue(func() error {
 	spec := first.Spec{Trial: true, Loopback: true, Empty: private, Binds: []first.Bind{{To: "/tmp", Writable: true}}}
-	var s sandboxed
+	s := sandboxed{process: process{name: "sandbox"}}
 	err := s.launch(&starter{}, Command{}, spec, nil)
 	if err == nil {
 		s.first.Close()
@@ -314,24 +318,20 @@ var checkSandbox = sync.OnceValue(func() error {
 	return err
 })
 
-// refused is the error for namespaces that this machine does not make.
-func refused(step string, err error) error {
-	e := &Unsupported{What: fmt.Sprintf("a sandbox: this machine does not let benchgraph %s: %v", step, err)}
-	switch {
-	case errors.Is(err, syscall.ENOSYS):
-		e.Remedy = "it needs Linux 5.12 or newer"
-	case kernelSetting("user.max_user_namespaces") == "0":
-		e.Remedy = "sysctl user.max_user_namespaces=15000"
-	case os.Geteuid() != 0 && kernelSetting("kernel.unprivileged_userns_clone") == "0":
-		e.Remedy = "sysctl kernel.unprivileged_userns_clone=1"
-	case os.Geteuid() != 0 && kernelSetting("kernel.apparmor_restrict_unprivileged_userns") == "1":
-		e.Remedy = "give benchgraph an AppArmor profile with userns, or sysctl " +
-			"kernel.apparmor_restrict_unprivileged_userns=0"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EUSERS), errors.Is(err, syscall.EAGAIN):
-		e.Remedy = "too many namespaces or processes are there: run fewer at a time, or raise " +
-			"user.max_user_namespaces and ulimit -u"
-	default:
-		e.Remedy = "in a container, start that with --privileged, or give each block an image"
+// refused is the error for namespaces that this machine does not make, at all or now.
+func refused(program, step string, err error) error {
+	if refusal.Passes(err) {
+		return shortage(program, step, err)
 	}
-	return e
+	return &Unsupported{What: fmt.Sprintf("a sandbox: this machine does not let benchgraph %s: %v", step, err),
+		Remedy: refusal.Remedy(err)}
+}
+
+// shortage is the error for a sandbox that this machine does not make now.
+func shortage(program, step string, err error) error {
+	return &StartError{
+		Program: program, Reason: fmt.Sprintf("this machine does not let benchgraph %s now: %v", step, err),
+		Remedy:  "run fewer programs at a time, or raise the limit of " + refusal.Limit(err) + ", then try again",
+		Passing: true, Err: err,
+	}
 }

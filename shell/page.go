@@ -30,8 +30,7 @@ has curl && curl -sf -m 2 "http://127.0.0.1:$1$2" && exit
 has wget && wget -q -T 2 -O - "http://127.0.0.1:$1$2" && exit
 has nc && has sed && printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" | nc -w 2 127.0.0.1 "$1" | sed '1,/^.\{0,1\}$/d'`
 
-// Counted is what a server counts of itself; none: there is no server, it has no such page, or it counts nothing that
-// is known.
+// Counted is what a server counts of itself; none: there is no server, or it counts nothing that is known.
 func (s *Server) Counted(ctx context.Context) counters.Counters {
 	if s == nil {
 		return nil

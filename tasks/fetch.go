@@ -5,15 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/download"
@@ -39,9 +36,9 @@ func (t *downloadTask) Describe(d *cache.Description) {
 func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	if t.p.Offline {
 		return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "offline", Stage: "fetch",
-			Message: WithoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
+			Message: download.WithoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
 	}
-	fmt.Fprintf(env.Log, "GET %s\n", WithoutPassword(t.url))
+	fmt.Fprintf(env.Log, "GET %s\n", download.WithoutPassword(t.url))
 	// What has come so far stays where the next attempt, or the next apply, finds it.
 	partial := filepath.Join(t.p.StateDir, "downloads", fmt.Sprintf("%x", sha256.Sum256([]byte(t.url)))[:16])
 	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
@@ -58,33 +55,12 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 		return downloadFailure(err)
 	}
 	fmt.Fprintf(env.Log, "%d bytes, sha256 %s\n", info.Size, info.SHA256)
-	to := filepath.Join(env.Out, FileName(t.url))
-	transcript.Of(env).Did("download", WithoutPassword(t.url), to, info.SHA256)
+	to := filepath.Join(env.Out, download.FileName(t.url))
+	transcript.Of(env).Did("download", download.WithoutPassword(t.url), to, info.SHA256)
 	if err := workdir.CopyFile(to, partial); err != nil {
 		return err
 	}
 	return os.Remove(partial)
-}
-
-// FileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a
-// fetched file is put into commands.
-func FileName(address string) string {
-	if u, err := url.Parse(address); err == nil {
-		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
-			return unsafeInShell().ReplaceAllString(name, "_")
-		}
-	}
-	return "download"
-}
-
-var unsafeInShell = lazyregexp.New(`[^\pL\pN._+@%=,:-]`)
-
-// WithoutPassword is an address as it is shown.
-func WithoutPassword(address string) string {
-	if u, err := url.Parse(address); err == nil {
-		return u.Redacted()
-	}
-	return address
 }
 
 func downloadFailure(err error) error {

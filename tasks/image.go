@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/source/download"
+
 	"github.com/distribution/reference"
 
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -109,7 +111,7 @@ func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 		rev, repo = c.Rev, c.Repo
 	}
 	if r := RepoOf(b.Spec, repo); r != nil {
-		source = WithoutPassword(r.URL)
+		source = download.WithoutPassword(r.URL)
 	}
 	return rev, source
 }

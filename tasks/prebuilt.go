@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/benchgraph/benchgraph/source/download"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -46,13 +48,13 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	if err != nil {
 		return gitFailure(err)
 	}
-	name := filepath.Join(env.Out, FileName(t.url))
+	name := filepath.Join(env.Out, download.FileName(t.url))
 	if filepath.Ext(name) == ".whl" {
 		compared, err := wheel.Prove(name, t.tree.rev, files)
 		if refusal, ok := errors.AsType[*wheel.Refusal](err); ok {
 			return &engine.Failure{Err: err, Failure: failure.Failure{
 				Class: failure.Permanent, Rule: prebuiltRefused, Stage: "fetch", Evidence: refusal.Evidence,
-				Message: fmt.Sprintf("%s is no wheel of %s: %s", WithoutPassword(t.url), ShortRev(t.tree.rev),
+				Message: fmt.Sprintf("%s is no wheel of %s: %s", download.WithoutPassword(t.url), ShortRev(t.tree.rev),
 					refusal.Evidence),
 				Remedy: "the next source serves, or it is built here; without either, declare a build",
 			}}
@@ -161,7 +163,7 @@ const builtHere = "build"
 
 // withReason is a source as a plan shows it, with the reason for which it was refused.
 func withReason(url, why string) string {
-	url = WithoutPassword(url)
+	url = download.WithoutPassword(url)
 	if why != "" {
 		url += " (" + strings.TrimSuffix(why, ".") + ")"
 	}

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -84,9 +85,9 @@ func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address)
 		return
 	}
 	alsoLacks(n, func() string {
-		if err := executor.CheckSandbox(); err != nil {
-			return "needs " + err.Error()
+		if none, ok := errors.AsType[*executor.Unsupported](executor.CheckSandbox()); ok {
+			return "needs " + none.Error()
 		}
-		return ""
+		return "" // there is one, or what is lacking may be there when the node starts
 	})
 }

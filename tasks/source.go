@@ -20,7 +20,6 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/source/git"
-	"github.com/benchgraph/benchgraph/source/git/command"
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/stats"
@@ -272,15 +271,7 @@ func gitFailure(err error) error {
 	if git.DiskFull(err) {
 		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
 	}
-	f := failure.Failure{Class: failure.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
-	if fetch, ok := errors.AsType[*git.FetchError](err); ok {
-		f.Class, f.Evidence, f.Remedy = fetch.Class, fetch.Evidence, fetch.Remedy
-	}
-	line, remedy := command.Damaged(err)
-	if _, lacks := errors.AsType[*mirror.MissingObjects](err); lacks || line != "" { // no candidate's fault
-		f.Class, f.Evidence, f.Remedy = failure.Infra, line, remedy
-	}
-	return &engine.Failure{Err: err, Failure: f}
+	return &engine.Failure{Err: err, Failure: mirror.FailureOf(err)}
 }
 
 // ShortRev is a commit as it is shown.

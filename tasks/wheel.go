@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/source/download"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
@@ -189,7 +191,7 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engi
 	case !b.ServesPatched(w, src):
 		origin.Reason = "its patch changes what a prebuilt one holds"
 	default:
-		origin.Serves = WithoutPassword(by.URL)
+		origin.Serves = download.WithoutPassword(by.URL)
 		if by.Near.Commit != "" {
 			origin.Ancestor, origin.Back = by.Near.Commit, by.Near.Back
 		}

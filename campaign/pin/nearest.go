@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/benchgraph/benchgraph/source/download"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/engine"
@@ -140,7 +142,7 @@ func (p *Resolver) PassOver(ctx context.Context, plan *engine.Plan) []string {
 		why := cmp.Or(f.Evidence, f.Message)
 		refused[tasks.Refusal(w, url)] = why
 		p.unpin(w)
-		news = append(news, fmt.Sprintf("%s: %s is passed over: %s", w.Address, tasks.WithoutPassword(url), why))
+		news = append(news, fmt.Sprintf("%s: %s is passed over: %s", w.Address, download.WithoutPassword(url), why))
 	}
 	if len(news) > 0 && !p.Locked {
 		p.Asker.Begin()

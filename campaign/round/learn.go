@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/benchgraph/benchgraph/source/download"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/engine"
@@ -128,7 +130,7 @@ func (l *Learner) Pin(plan *engine.Plan) (changed bool) {
 			continue
 		}
 		entry, stored := plan.Steps[i].Stored()
-		at := slices.IndexFunc(entry.Files, func(f cache.File) bool { return f.Path == tasks.FileName(url) })
+		at := slices.IndexFunc(entry.Files, func(f cache.File) bool { return f.Path == download.FileName(url) })
 		if !stored || at < 0 || l.Lock.Fetches[url].SHA256 == entry.Files[at].SHA256 {
 			continue
 		}

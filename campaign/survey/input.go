@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/benchgraph/benchgraph/source/download"
+
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/packs"
@@ -145,7 +147,7 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 		state := preflight.WheelState{Candidate: w.Candidate, Place: rangeText(w.Range),
 			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
 		if by.URL != "" {
-			state.Serves, state.From = tasks.WithoutPassword(by.URL), by.Near.Commit
+			state.Serves, state.From = download.WithoutPassword(by.URL), by.Near.Commit
 			state.Changed = !p.ServesPatched(w, p.SourceOf(w.Source))
 		}
 		in.Wheels = append(in.Wheels, state)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer"
 	"github.com/benchgraph/benchgraph/remote/declared"
@@ -83,6 +84,11 @@ func (c *checkup) containers(ctx context.Context) {
 		if err := executor.CheckGPUs(ctx, e); err != nil {
 			c.lacks("container gpu", true, "See docs/gpu.md.",
 				"the engine can give no devices to containers, and %d benchmarks in images need some: %v", wanted, err)
+		}
+	}
+	if needed {
+		if err := executor.CheckGrants(ctx, e, trial.Grants{Mount: c.dir}); err != nil {
+			c.lacks("container mount", true, "", "%v", err)
 		}
 	}
 	if !info.Seccomp {

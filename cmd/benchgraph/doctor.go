@@ -141,17 +141,8 @@ func (c *checkup) project() {
 
 // tools asks the programs that benchgraph itself runs for their versions.
 func (c *checkup) tools(ctx context.Context) {
-	for _, t := range []struct {
-		name   string
-		argv   []string
-		needed bool
-		remedy string
-	}{
-		{"git", []string{"git", "--version"}, len(c.spec.Repos) > 0, "Install git 2.30 or newer."},
-		{"sh", []string{"sh", "-c", "echo a POSIX shell"}, true, "Install a POSIX shell as sh in PATH."},
-	} {
-		c.tool(ctx, t.name, t.argv, t.needed, t.remedy)
-	}
+	c.tool(ctx, "git", []string{"git", "--version"}, len(c.spec.Repos) > 0, "Install git 2.32 or newer.")
+	c.tool(ctx, "sh", []string{"sh", "-c", "echo a POSIX shell"}, true, "Install a POSIX shell as sh in PATH.")
 }
 
 func (c *checkup) tool(ctx context.Context, name string, argv []string, needed bool, remedy string) {

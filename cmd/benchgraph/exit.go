@@ -153,7 +153,8 @@ func remedyOf(err error) string {
 		return "Measure both under the same conditions, or let a field differ knowingly with -allow-mismatch=FIELD: " +
 			"every figure is then labelled."
 	case errors.Is(err, syscall.EROFS):
-		return "Nothing can be written there. Copy the project; BENCHGRAPH_STATE_DIR=DIR moves .benchgraph alone."
+		return "Nothing can be written there. Copy the project; BENCHGRAPH_STATE_DIR=DIR moves .benchgraph alone, " +
+			"and BENCHGRAPH_HOST_LOCK=FILE the locks of the machine, which are in /tmp."
 	case errors.Is(err, cache.ErrBusy):
 		return "Wait until no other benchgraph uses the store."
 	}

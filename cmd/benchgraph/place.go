@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -63,6 +64,11 @@ func (a *app) place() (place, error) {
 	if own := a.env["BENCHGRAPH_CACHE_DIR"]; own != "" {
 		if p.store, err = filepath.Abs(own); err != nil {
 			return p, err
+		}
+	}
+	for _, path := range []string{p.dir, p.state, p.store} {
+		if !utf8.ValidString(path) { // JSON, in which sandboxes and results name it, would have another path
+			return p, hint("Rename it, or use another directory.", "the path %q is not UTF-8", path)
 		}
 	}
 	return p, nil

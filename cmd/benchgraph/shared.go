@@ -155,8 +155,8 @@ func (s *session) tellSent(sent shared.Sent) {
 			view.Count(sent.Other, "node"))
 	}
 	if sent.Unsent > 0 {
-		s.note("Warning: %s could not be put into the shared store %s: %v. benchgraph cache push does so later.",
-			view.Count(sent.Unsent, "result"), name, sent.Err)
+		s.note("Warning: %s could not be put into the shared store %s: %v. %s",
+			view.Count(sent.Unsent, "result"), name, sent.Err, bucket.Later(sent.Err))
 	}
 	if sent.Entries > 0 {
 		s.note("Put %s (%s) into the shared store %s.", view.Count(sent.Entries, "result"), view.Bytes(sent.Bytes),

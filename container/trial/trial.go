@@ -15,6 +15,7 @@ import (
 	"time"
 
 	api "github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/failure"
@@ -116,11 +117,16 @@ type Grants struct {
 	Ulimits map[string]int64 // by the names that engines have for them; -1: none
 	Devices []string         // paths of devices of the host, GPUs excepted, and of directories of such
 	Caps    []string         // capabilities, such as IPC_LOCK
+	Mount   string           // directory of this machine that the engine is to see; empty: none
 }
 
 // Add adds them to what a container is made with.
 func (g Grants) Add(h *api.HostConfig) {
 	h.CapAdd = append(h.CapAdd, g.Caps...)
+	if g.Mount != "" {
+		h.Mounts = append(h.Mounts,
+			mount.Mount{Type: mount.TypeBind, Source: g.Mount, Target: "/seen", ReadOnly: true})
+	}
 	for _, name := range slices.Sorted(maps.Keys(g.Ulimits)) {
 		h.Ulimits = append(h.Ulimits, &api.Ulimit{Name: name, Soft: g.Ulimits[name], Hard: g.Ulimits[name]})
 	}

@@ -23,6 +23,8 @@ func TestAnEngineIsTriedForWhatServersAskFor(t *testing.T) {
 		"a capability":   {trial.Grants{Caps: []string{"IPC_LOCK"}}, ""},
 		"a device":       {trial.Grants{Devices: []string{"/dev/full"}}, ""},
 		"no such device": {trial.Grants{Devices: []string{"/dev/infiniband/none"}}, "leave it out of devices"},
+		"a directory":    {trial.Grants{Mount: "/"}, ""},
+		"none there":     {trial.Grants{Mount: "/none"}, "at the same path as on the host"},
 		"too many files": {trial.Grants{Ulimits: map[string]int64{"nofile": 1 << 40}}, "lower ulimits"},
 	} {
 		err := c.grants.Check(t.Context(), e, labels)

@@ -28,10 +28,11 @@ import (
 // Class is what two measurements must have in common for their numbers to be compared: the hardware as this process may
 // use it.
 type Class struct {
-	Arch   string     `json:"arch"`       // as Go names it
-	CPU    string     `json:"cpu"`        // model
-	Cores  int        `json:"cores"`      // that may be used
-	Memory int        `json:"memory_gib"` // that may be used, rounded, as kernels differ by some MiB; 0: not known
+	Arch   string     `json:"arch"`                // as Go names it
+	CPU    string     `json:"cpu"`                 // model
+	Cores  int        `json:"cores"`               // that may be used
+	Quota  float64    `json:"cpu_quota,omitempty"` // cores' worth of time, where that is no whole number
+	Memory int        `json:"memory_gib"`          // that may be used, rounded, as kernels differ; 0: not known
 	GPUs   []ClassGPU `json:"gpus,omitempty"`
 }
 
@@ -72,7 +73,11 @@ func (g ClassGPU) String() string {
 
 // String returns the class in one line, the same for equal classes.
 func (c Class) String() string {
-	text := fmt.Sprintf("%s, %d cores, %d GiB, %s", c.CPU, c.Cores, c.Memory, c.Arch)
+	cores := strconv.Itoa(c.Cores)
+	if c.Quota > 0 {
+		cores = strconv.FormatFloat(c.Quota, 'f', -1, 64) + " of " + cores
+	}
+	text := fmt.Sprintf("%s, %s cores, %d GiB, %s", c.CPU, cores, c.Memory, c.Arch)
 	for _, g := range c.GPUs {
 		text = WithGPUs(text, g.Count, g.String())
 	}
@@ -108,7 +113,8 @@ func amounts() (cpus int, memory int64, cpuModel, kernel string, err error) {
 func Inventory(gpus []gpu.Device) (Class, Instance, error) {
 	cpus, memory, model, kernel, err := amounts()
 	m := machine{os.DirFS("/")}
-	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30)}
+	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30),
+		Quota: m.partial(runtime.NumCPU())}
 	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature(),
 		Settings: m.settings(gpus)}
 	name, nameErr := os.Hostname()
@@ -154,6 +160,16 @@ func (m machine) cpus() int {
 		n = min(n, int(math.Ceil(quota)))
 	}
 	return n
+}
+
+// partial returns the quota of the control groups, to the thousandth, where that allows less than the cores and is no
+// whole number; else 0.
+func (m machine) partial(cores int) float64 {
+	quota := math.Round(m.groups().CPUs()*1000) / 1000
+	if quota >= float64(cores) || quota == math.Trunc(quota) {
+		return 0
+	}
+	return quota
 }
 
 // memory returns the smaller of what is built in and what the control groups allow.

@@ -74,6 +74,26 @@ func TestControlGroupsLimit(t *testing.T) {
 	}
 }
 
+// A part of a core makes another class; a whole number of cores, and a quota that limits nothing, do not.
+func TestPartOfACoreIsAnotherClass(t *testing.T) {
+	for quota, want := range map[string]string{
+		"max 100000": "2 cores", "50000 100000": "0.5 of 2 cores", "100000 100000": "2 cores",
+		"150000 100000": "1.5 of 2 cores", "250000 100000": "2 cores", "33333 100000": "0.333 of 2 cores",
+	} {
+		m := files(map[string]string{"proc/self/cgroup": "0::/a\n",
+			"proc/self/mountinfo":     "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+			"sys/fs/cgroup/a/cpu.max": quota + "\n"})
+		c := Class{CPU: "EPYC", Cores: 2, Memory: 4, Arch: "amd64", Quota: m.partial(2)}
+		if got := c.String(); got != "EPYC, "+want+", 4 GiB, amd64" {
+			t.Errorf("%s: %s", quota, got)
+		}
+		h := Host{CPU: "EPYC", Cores: 2, Memory: 4 << 30, Arch: "amd64", Quota: c.Quota}
+		if h.Class().String() != c.String() {
+			t.Errorf("%s: a profile says %s", quota, h.Class())
+		}
+	}
+}
+
 func TestMemoryIsTheLeastThatHolds(t *testing.T) {
 	m := files(map[string]string{"proc/meminfo": "MemTotal:       16316412 kB\nMemFree: 1 kB\n"})
 	if n, err := m.memory(); n != 16316412<<10 || err != nil {

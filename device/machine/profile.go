@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,11 +24,12 @@ type Profile struct {
 
 // Host is a machine without its devices.
 type Host struct {
-	OS     string `json:"os"`   // as Go names it
-	Arch   string `json:"arch"` // as Go names it
-	CPU    string `json:"cpu"`  // model
-	Cores  int    `json:"cores"`
-	Memory int64  `json:"memory_bytes"` // 0: not known
+	OS     string  `json:"os"`   // as Go names it
+	Arch   string  `json:"arch"` // as Go names it
+	CPU    string  `json:"cpu"`  // model
+	Cores  int     `json:"cores"`
+	Memory int64   `json:"memory_bytes"`        // 0: not known
+	Quota  float64 `json:"cpu_quota,omitempty"` // cores' worth of time, where that is no whole number
 
 	Sandbox  string `json:"sandbox,omitempty"`        // how commands are confined, as keys say it; "": not known
 	Enforces bool   `json:"enforces_cores,omitempty"` // commands in a sandbox keep to their cores
@@ -36,12 +38,13 @@ type Host struct {
 // ThisHost describes this machine, as this process may use it. An error says what could not be read; the rest is valid.
 func ThisHost() (Host, error) {
 	cpus, memory, model, _, err := amounts()
-	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: memory}, err
+	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: memory,
+		Quota: machine{os.DirFS("/")}.partial(runtime.NumCPU())}, err
 }
 
 // Class is the class of the machine without its devices.
 func (h Host) Class() Class {
-	return Class{Arch: h.Arch, CPU: h.CPU, Cores: h.Cores, Memory: int((h.Memory + 1<<29) >> 30)}
+	return Class{Arch: h.Arch, CPU: h.CPU, Cores: h.Cores, Quota: h.Quota, Memory: int((h.Memory + 1<<29) >> 30)}
 }
 
 // What a document may say.
@@ -102,7 +105,7 @@ func ParseProfile(document []byte) (*Profile, error) {
 	p.Host = *doc.Machine
 	h := p.Host
 	if !goName().MatchString(h.OS) || !goName().MatchString(h.Arch) || h.Cores < 1 || h.Cores > maxProfileCores ||
-		h.Memory < 0 || h.Memory > maxProfileMemory ||
+		h.Memory < 0 || h.Memory > maxProfileMemory || h.Quota < 0 || h.Quota >= maxProfileCores ||
 		max(len(h.CPU), len(h.Arch), len(h.OS)) > maxProfileText {
 		return nil, errors.New("its \"machine\" makes no sense: it needs os, arch, cpu, cores and memory_bytes")
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/docker/docker/api/types/system"
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/container/endpoint"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer/images"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -65,7 +66,7 @@ func Find(environ map[string]string) string {
 // Apptainer is; else it returns nil, which is an engine that changes nothing. Images are kept below a directory. What
 // is wrong is told.
 func Instead(environ map[string]string, dir string, host executor.Executor, tell func(string, ...any)) *Engine {
-	if environ["DOCKER_HOST"] != "" || unix.Access(dockerSocket, unix.W_OK) == nil || Find(environ) == "" {
+	if !endpoint.Standard(environ) || unix.Access(dockerSocket, unix.W_OK) == nil || Find(environ) == "" {
 		return nil
 	}
 	e, err := Open(Options{Environ: environ, Dir: filepath.Join(dir, "apptainer"), Host: host})

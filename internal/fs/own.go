@@ -130,8 +130,8 @@ func CheckOwner(dir string) error {
 	}
 	if err := Owned(info); err != nil {
 		name := strconv.Quote(dir)
-		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory, or run chown -R %d "+
-			"%[2]s and chmod -R go-w %[2]s", err, name, os.Geteuid())
+		return fmt.Errorf("%w, so what is in %s cannot be trusted: choose another directory. If nobody else uses it, "+
+			"chown -R %d %[2]s and chmod -R go-w %[2]s make it yours", err, name, os.Geteuid())
 	}
 	return nil
 }

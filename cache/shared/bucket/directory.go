@@ -139,7 +139,7 @@ func (d *Directory) write(
 		}
 	}()
 	path := d.path(name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { // who shares the directory is up to the umask
+	if err := makeAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), unfinished+"*")
@@ -166,6 +166,34 @@ func (d *Directory) write(
 	err = publish(f.Name(), path)
 	published = err == nil
 	return err
+}
+
+// makeAll makes a directory and those above it. A directory that a group shares is shared in all its depth, whatever
+// the umask of who puts something there.
+func makeAll(dir string) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(dir)
+	if above != dir {
+		if err := makeAll(above); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o777); errors.Is(err, fs.ErrExist) {
+		return nil // if it is no directory, the next call says so
+	} else if err != nil {
+		return err
+	}
+	var outer, inner unix.Stat_t
+	if err := errors.Join(unix.Stat(above, &outer), unix.Stat(dir, &inner)); err != nil {
+		return err
+	}
+	// In a sticky directory, such as /tmp, what is made belongs to its maker.
+	if outer.Gid != inner.Gid || outer.Mode&unix.S_ISVTX != 0 || outer.Mode&^inner.Mode&unix.S_IRWXG == 0 {
+		return nil
+	}
+	return unix.Chmod(dir, uint32(inner.Mode&0o7777|outer.Mode&unix.S_IRWXG))
 }
 
 // Remove removes objects, and what dead processes left unfinished beside them. See Writer.

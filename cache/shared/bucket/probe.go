@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/url"
 	"strings"
 	"time"
@@ -55,10 +56,21 @@ func Remedy(err error) string {
 	case errors.Is(err, ErrFull):
 		return "Give the store more room, or remove what was put there first with benchgraph cache gc -shared " +
 			"-max-size=SIZE. This machine keeps its results, and benchgraph cache push puts them there later."
+	case errors.Is(err, fs.ErrPermission):
+		return "Ask the owner of the directory that is named to let you write there (chmod -R g+rwX; see A directory " +
+			"for a group in docs/sharing.md). This machine keeps its results: benchgraph cache push sends them then."
 	case errors.Is(err, ErrNoBucket):
 		return "Make the bucket, or correct url and endpoint of the store."
 	}
 	return "Correct url, endpoint and region of the store, or try again when it can be reached."
+}
+
+// Later is what the user can do about results that could not be put into a bucket.
+func Later(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return Remedy(err)
+	}
+	return "benchgraph cache push does so later."
 }
 
 // unreached is the error of a request that reached no server, without the request: nobody needs its query.

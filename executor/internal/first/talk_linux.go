@@ -26,12 +26,15 @@ func warm() {
 func (p *process) receive() (bool, error) {
 	const most = 5 // files
 	text, rights := make([]byte, 1024), make([]byte, syscall.CmsgSpace(most*4))
-	n, nr, _, _, err := syscall.Recvmsg(controlFD, text, rights, syscall.MSG_CMSG_CLOEXEC)
+	n, nr, flags, _, err := syscall.Recvmsg(controlFD, text, rights, syscall.MSG_CMSG_CLOEXEC)
 	for err == syscall.EINTR {
-		n, nr, _, _, err = syscall.Recvmsg(controlFD, text, rights, syscall.MSG_CMSG_CLOEXEC)
+		n, nr, flags, _, err = syscall.Recvmsg(controlFD, text, rights, syscall.MSG_CMSG_CLOEXEC)
 	}
 	if err != nil || n == 0 {
 		return false, err
+	}
+	if flags&syscall.MSG_CTRUNC != 0 {
+		return false, syscall.EMFILE // the kernel left files out
 	}
 	var m Message
 	if err := json.Unmarshal(text[:n], &m); err != nil {

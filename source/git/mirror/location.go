@@ -111,15 +111,17 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	if _, err := os.Lstat(gitDir); err != nil {
 		gitDir = path // bare
 	}
+	if _, err := os.Stat(filepath.Join(gitDir, "HEAD")); errors.Is(err, os.ErrPermission) { // git: no repository
+		return local{}, fmt.Errorf("repository %s: you may not read it: %w", m.Shown, err)
+	}
 	out, err := m.Git.Output(ctx, command.Call{
 		Args: []string{"rev-parse", "--path-format=absolute", "--git-common-dir", "--git-path", "objects",
 			"--show-object-format"},
 		Env: foreign(gitDir),
 	})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
-		return local{},
-			fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare repository or a "+
-				"bundle): %w", m.Shown, err)
+		return local{}, fmt.Errorf("repository %s: not a git repository (wanted: the top of a work tree, a bare "+
+			"repository or a bundle): %w", m.Shown, err)
 	}
 	if err != nil {
 		return local{}, err
@@ -134,9 +136,8 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	if control().MatchString(l.objects) {
 		return local{}, fmt.Errorf("repository %s: its path holds control characters", m.Shown)
 	}
-	if _, err := os.Stat(filepath.Join(common, "shallow")); err == nil {
-		l.shallow = true
-	}
+	_, err = os.Stat(filepath.Join(common, "shallow"))
+	l.shallow = err == nil
 	return l, nil
 }
 
