@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -55,7 +54,7 @@ func (a *app) runParse(ctx context.Context, o *parseFlags, name string) error {
 			formats.Log
 		}{view.Format, log})
 	}
-	a.parseText(log)
+	view.Parsed(a.stdout, log)
 	return nil
 }
 
@@ -74,34 +73,4 @@ func (a *app) rules() (diagnosis.Rules, error) {
 		own = spec.Failures
 	}
 	return diagnosis.NewRules(own, nil)
-}
-
-func (a *app) parseText(log formats.Log) {
-	fmt.Fprintf(a.stdout, "%s, %d samples\n", cmp.Or(log.Detected, "no format that is known"), len(log.Samples))
-	var rows [][]string
-	for _, s := range log.Samples {
-		rows = append(rows, []string{view.Clean(s.Metric), fmt.Sprint(s.Value), view.Clean(s.Unit)})
-	}
-	view.Table(a.stdout, "  ", rows)
-	for _, w := range log.Warnings {
-		if w.Line > 0 {
-			fmt.Fprintf(a.stdout, "warning: line %d: %s\n", w.Line, view.Clean(w.Text))
-		} else {
-			fmt.Fprintf(a.stdout, "warning: %s\n", view.Clean(w.Text))
-		}
-	}
-	if log.Detected == "" && log.Failure == nil {
-		fmt.Fprintln(a.stdout, `remedy: give the format with -format, or read the numbers with metric blocks: `+
-			`metric "NAME" { match = "LABEL: ([0-9.]+)" }`)
-	}
-	if f := log.Failure; f != nil {
-		at := ""
-		if f.Line > 0 { // a result in JSON is not read by lines
-			at = fmt.Sprintf(", line %d", f.Line)
-		}
-		fmt.Fprintf(a.stdout, "failure: %s (%s)%s: %s\n", f.Rule, f.Class, at, view.Clean(f.Evidence))
-		if f.Remedy != "" {
-			fmt.Fprintf(a.stdout, "remedy: %s\n", view.Clean(f.Remedy))
-		}
-	}
 }
