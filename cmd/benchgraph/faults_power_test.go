@@ -21,19 +21,19 @@ import (
 
 var cuts = flag.Int("cuts", 20, "how often TestFaultPower takes the power away")
 
-// disk is a file system in a file, from which the power can be taken.
-type disk struct {
+// drive is a file system in a file, from which the power can be taken.
+type drive struct {
 	t          *testing.T
 	image, dir string
 	starts     int
 }
 
-func newDisk(t *testing.T) *disk {
+func newDrive(t *testing.T) *drive {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a file system")
 	}
-	d := &disk{t: t, image: filepath.Join(t.TempDir(), "image"), dir: t.TempDir()}
+	d := &drive{t: t, image: filepath.Join(t.TempDir(), "image"), dir: t.TempDir()}
 	check(t, os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, 256<<20))
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", d.image).CombinedOutput(); err != nil {
 		t.Skipf("mkfs.ext4: %v: %s", err, out)
@@ -45,18 +45,18 @@ func newDisk(t *testing.T) *disk {
 	return d
 }
 
-func (d *disk) mount() ([]byte, error) {
+func (d *drive) mount() ([]byte, error) {
 	return exec.Command("mount", "-o", "loop", d.image, d.dir).CombinedOutput()
 }
 
-func (d *disk) unmount() {
+func (d *drive) unmount() {
 	d.t.Helper()
 	check(d.t, syscall.Unmount(d.dir, syscall.MNT_DETACH))
 }
 
 // cut is what a loss of power is to a file system: from now on nothing is written any more, and what only memory held
 // is lost. It is an ioctl that ext4 and XFS have for this.
-func (d *disk) cut() {
+func (d *drive) cut() {
 	d.t.Helper()
 	const shutdown = 2<<30 | 4<<16 | 'X'<<8 | 125
 	const withoutLog = 2
@@ -70,7 +70,7 @@ func (d *disk) cut() {
 
 // again is the machine's next start: the disk has what it had. It is a copy: what still looks at the file system that
 // was cut off, a container of somebody else's, say, would have the same one mounted again.
-func (d *disk) again() {
+func (d *drive) again() {
 	d.t.Helper()
 	d.unmount()
 	old := d.image
@@ -93,7 +93,7 @@ func TestFaultPower(t *testing.T) {
 	}
 	t.Logf("go test -tags faults -run TestFaultPower ./cmd/benchgraph -cuts %d -seed %d", *cuts, *seed)
 	random := rand.New(rand.NewPCG(*seed, 2))
-	d := newDisk(t)
+	d := newDrive(t)
 	w := killWorld(t, d.dir)
 	unix.Sync()
 
@@ -125,7 +125,7 @@ func TestFaultPower(t *testing.T) {
 
 // cut starts an apply and takes the power away: after a time, or soon after an event. It returns when the machine is up
 // again.
-func (w *world) cut(d *disk, random *rand.Rand, variable string) (code int, said string) {
+func (w *world) cut(d *drive, random *rand.Rand, variable string) (code int, said string) {
 	w.t.Helper()
 	cmd := w.command("apply", "-json", "-var", variable)
 	out, err := cmd.StdoutPipe()
