@@ -195,7 +195,7 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 			return
 		}
 	}
-	if pod.Status.Phase != corev1.PodFailed { // somebody deleted it
+	if pod.Status.Phase != corev1.PodFailed || deleted(pod) {
 		v.State, v.Reason = preempted, job.Words(why.Message)
 		return
 	}
@@ -227,6 +227,23 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 			v.State = job.OutOfMemory
 		}
 	}
+}
+
+// deleted reports whether somebody deleted a Pod before its container ended, which then ends by a signal.
+func deleted(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	at := pod.DeletionTimestamp.Time // with the time in it that the Pod was given
+	if pod.DeletionGracePeriodSeconds != nil {
+		at = at.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Terminated != nil && s.State.Terminated.FinishedAt.Time.Before(at) {
+			return false
+		}
+	}
+	return true
 }
 
 // disrupted is the state of a Job whose Pod was ended for others.
