@@ -1,6 +1,6 @@
 # make demo   measures real commits of this repository (examples/history) and prints who won
 # make test   everything that must pass before a change lands
-.PHONY: minio test-minio kubernetes test-kubernetes build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
+.PHONY: minio test-minio kubernetes test-kubernetes node test-node build demo test checked measured unit faults test-engines lint examples rehearse gpu test-gpu rehearse-gpu bench fuzz dist clean
 
 BENCHGRAPH := $(CURDIR)/bin/benchgraph
 
@@ -73,6 +73,16 @@ test-minio: minio
 test-kubernetes: kubernetes
 	go test -vet=off -timeout 20m ./executor/kubernetes/...
 	go test -vet=off -timeout 20m -run '^TestKubernetes$$' ./cmd/benchgraph
+
+# The same tests with a real node: its kubelet, the scheduler and the controllers, which take as long to build again.
+node: kubernetes
+	for part in kubelet kube-scheduler kube-controller-manager; do \
+		CGO_ENABLED=0 go build -C executor/kubernetes/kubetest/apiserver -ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/ \
+			k8s.io/kubernetes/cmd/$$part || exit 1; \
+	done
+
+test-node: node
+	executor/kubernetes/kubetest/run
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt would change these files"; exit 1; }

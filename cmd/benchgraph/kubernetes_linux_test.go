@@ -38,9 +38,10 @@ variable "other" { default = "" }
 machine "h200" { devices = "machines/h200.json" }
 executor "kubernetes" "gpu" {
   machine  = machine.h200
-  image    = "bench@sha256:0000000000000000000000000000000000000000000000000000000000000000"
+  image    = "IMAGE"
   program  = "PROGRAM"
-  volumes  = { "SHARED" = "shared" }
+  volumes  = { "SHARED" = "shared", "/usr" = "programs", "BIN" = "bin" }
+  env_from = ["node"]
   cpus     = 1
   max_jobs = 1
 }
@@ -55,7 +56,7 @@ benchmark "speed" {
     printf 'hostile \033[2J\r\000 line of %s bytes\n' "$(printf %s "$SPEED_TOKEN" | wc -c)"
     while [ -e SHARED/hold ]; do sleep 0.05; done
     p=$PPID
-    while [ "$p" -gt 1 ]; do
+    while [ "$p" -gt 0 ]; do
       tr '\0' '\n' </proc/$p/environ | grep -E 'victor[y]|BENCHGRAPH_(REQUES[T]_|SCRIP[T])' && echo found
       p=$(cut -d' ' -f4 /proc/$p/stat)
     done
@@ -77,11 +78,12 @@ compare "speed" { of = [benchmark.speed] }
 func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
 	t.Helper()
 	p := &podded{world: newWorld(t, ""), cluster: c, namespace: c.Namespace()}
-	library, err := nvmltest.Build(t.TempDir(), false)
-	check(t, err)
+	var err error
 	p.shared, err = os.MkdirTemp("/srv", "benchgraph-test-") // /tmp is hidden in a sandbox anyway
 	check(t, err)
 	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+w", p.shared).Run(); _ = os.RemoveAll(p.shared) })
+	library, err := nvmltest.Build(p.shared, false)
+	check(t, err)
 	played := filepath.Join(p.shared, "played")
 	check(t, os.WriteFile(played, []byte(nvmltest.Scenario("node", "NVIDIA_H200", 143771, 2)), 0o644))
 	program, err := exec.LookPath("benchgraph")
@@ -89,17 +91,72 @@ func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
 	nodes := []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + played,
 		"BENCHGRAPH_HOST_LOCK=" + played + ".lock", "BENCHGRAPH_CACHE_DIR=" + played + ".store",
 		"PATH=" + os.Getenv("PATH"), "HOME=" + p.shared}
-	c.Play(t, p.namespace, nodes...)
+	c.Play(t, p.namespace)
+	c.Claim(p.namespace, "shared", p.shared)
+	c.Claim(p.namespace, "programs", "/usr")
+	c.Claim(p.namespace, "bin", filepath.Dir(program))
+	p.secret("node", nodes)
 	p.world.env = append(p.world.env, "PATH="+bin+":"+os.Getenv("PATH"), "SPEED_TOKEN=hunter2",
 		"KUBECONFIG="+c.Kubeconfig(p.shared, "admin", p.namespace))
 	p.hold = filepath.Join(p.shared, "hold")
-	p.write("benchmarks.hcl", strings.NewReplacer("SHARED", p.shared, "PROGRAM", program).Replace(poddedFile))
-	describe := exec.Command(program, "devices", "-json")
-	describe.Env = nodes
-	text, err := describe.Output()
-	check(t, err, os.MkdirAll(p.path("machines"), 0o755), os.Mkdir(filepath.Join(p.shared, "store"), 0o755))
-	p.write("machines/h200.json", string(text))
+	p.write("benchmarks.hcl", strings.NewReplacer("SHARED", p.shared, "PROGRAM", program, "IMAGE", c.Picture(), "BIN",
+		filepath.Dir(program)).Replace(poddedFile))
+	check(t, os.MkdirAll(p.path("machines"), 0o755), os.Mkdir(filepath.Join(p.shared, "store"), 0o755))
+	p.write("machines/h200.json", p.describe(program, nodes))
 	return p
+}
+
+// describe is the description of the machine that a Pod sees.
+func (p *podded) describe(program string, environ []string) string {
+	p.t.Helper()
+	if !p.cluster.Real() {
+		cmd := exec.Command(program, "devices", "-json")
+		cmd.Env = environ
+		text, err := cmd.Output()
+		check(p.t, err)
+		return string(text)
+	}
+	mount := func(name, at string) (volume, mount map[string]any) {
+		return map[string]any{"name": name, "persistentVolumeClaim": map[string]string{"claimName": name}},
+			map[string]any{"name": name, "mountPath": at}
+	}
+	var volumes, mounts []any
+	for name, at := range map[string]string{"shared": p.shared, "programs": "/usr", "bin": filepath.Dir(program)} {
+		v, m := mount(name, at)
+		volumes, mounts = append(volumes, v), append(mounts, m)
+	}
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": "describe"}, "spec": map[string]any{"restartPolicy": "Never",
+			"volumes": volumes, "containers": []any{map[string]any{
+				"name": "x", "image": p.cluster.Picture(), "command": []string{program, "devices", "-json"},
+				"envFrom":      []any{map[string]any{"secretRef": map[string]string{"name": "node"}}},
+				"volumeMounts": mounts,
+				"resources":    map[string]any{"limits": map[string]string{"cpu": "1", "nvidia.com/gpu": "2"}}}}}})
+	check(p.t, err)
+	p.cluster.Post(p.namespace, "pods", string(text))
+	pod := p.cluster.Core.Get().Namespace(p.namespace).Resource("pods").Name("describe")
+	until(p.t, "a Pod has described its machine", func() bool {
+		text, _ := p.objects()
+		return strings.Contains(text, `"phase":"Succeeded"`)
+	})
+	text, err = pod.SubResource("log").DoRaw(context.Background())
+	check(p.t, err, p.cluster.Core.Delete().Namespace(p.namespace).Resource("pods").Name("describe").
+		Do(context.Background()).Error())
+	return string(text)
+}
+
+// secret makes a Secret of variables, as NAME=value.
+func (p *podded) secret(name string, variables []string) {
+	p.t.Helper()
+	entries := map[string]string{}
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		entries[name] = value
+	}
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Secret", "stringData": entries,
+		"metadata": map[string]any{"name": name}})
+	check(p.t, err)
+	p.cluster.Post(p.namespace, "secrets", string(text))
 }
 
 // objects are the Jobs and Pods of the namespace, as JSON, and their number.
@@ -137,6 +194,7 @@ func TestKubernetes(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { killedOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("interrupted", func(t *testing.T) { interruptedOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("again", func(t *testing.T) { againOnKubernetes(newPodded(t, c, bin)) })
+	t.Run("pod deleted", func(t *testing.T) { deletedOnKubernetes(newPodded(t, c, bin)) })
 	t.Run("no kubeconfig", func(t *testing.T) { noKubeconfig(newPodded(t, c, bin)) })
 }
 
@@ -204,6 +262,26 @@ func againOnKubernetes(p *podded) {
 		})
 	}
 	s.Test(p.t)
+}
+
+// A Pod that somebody deletes costs its block nothing: another Job is submitted for it.
+func deletedOnKubernetes(p *podded) {
+	t := p.t
+	check(t, os.WriteFile(p.hold, nil, 0o644))
+	var stderr strings.Builder
+	cmd := p.command("apply")
+	cmd.Stderr = &stderr
+	check(t, cmd.Start())
+	p.running()
+	check(t, p.cluster.Core.Delete().Namespace(p.namespace).Resource("pods").Do(context.Background()).Error())
+	until(t, "no Pod runs", func() bool {
+		text, _ := p.objects()
+		return !strings.Contains(text, `"phase":"Running"`)
+	})
+	check(t, os.Remove(p.hold))
+	if err := cmd.Wait(); err != nil || !strings.Contains(stderr.String(), "ended as PREEMPTED") {
+		t.Errorf("%v\n%s", err, stderr.String())
+	}
 }
 
 // An interrupt deletes the Jobs of an apply, and waits until their Pods are gone.

@@ -24,7 +24,7 @@ type machines struct {
 // explain looks for what hinders a Job that has not begun, where the Job and its Pod do not say: the events of the two,
 // and the nodes. A user who may not see those waits without a reason.
 func (f *follower) explain(ctx context.Context, e entry, v *verdict) {
-	if v.stuck.last != 0 || e.job.Spec.Suspend != nil && *e.job.Spec.Suspend ||
+	if v.stuck.last != 0 || suspended(e.job) ||
 		time.Since(e.job.CreationTimestamp.Time) < f.c.o.Grace/4 {
 		return
 	}
@@ -55,7 +55,11 @@ func (c *Cluster) events(ctx context.Context, j *batchv1.Job, pod *corev1.Pod) s
 		words := c.warning(ctx, j.UID, "FailedCreate")
 		return stuck{words, creation(words)}
 	}
-	return stuck{c.warning(ctx, pod.UID, "Failed"), patient}
+	words := c.warning(ctx, pod.UID, "Failed")
+	if words == "" {
+		return stuck{}
+	}
+	return stuck{words, patient}
 }
 
 // creation says how many times the grace a Job may be without a Pod for such a reason.
@@ -70,27 +74,43 @@ func creation(words string) int {
 	return soon
 }
 
-// warning is the message of the newest warning about an object whose reason begins with a text; "" if there is none.
+// warning is the message of the newest event about an object, where that is a warning whose reason begins with a text;
+// "" otherwise: what happened since the warning says that it no longer holds. A Pod that waited for a node has a
+// warning of that before it has a node, on which its image may then be pulled for long.
 func (c *Cluster) warning(ctx context.Context, of types.UID, reason string) string {
 	ctx, stop := context.WithTimeout(ctx, lastWord)
 	defer stop()
 	list := &corev1.EventList{}
-	err := c.get("events").Param("fieldSelector", "type=Warning,involvedObject.uid="+string(of)).Do(ctx).Into(list)
-	if err != nil {
+	if c.get("events").Param("fieldSelector", "involvedObject.uid="+string(of)).Do(ctx).Into(list) != nil {
 		return ""
 	}
 	var newest time.Time
 	words := ""
 	for _, e := range list.Items {
-		at := e.LastTimestamp.Time
-		if at.IsZero() {
-			at = e.EventTime.Time
+		fails := e.Type == corev1.EventTypeWarning && strings.HasPrefix(e.Reason, reason)
+		if !fails && e.Type == corev1.EventTypeWarning {
+			continue
 		}
-		if strings.HasPrefix(e.Reason, reason) && !at.Before(newest) {
-			newest, words = at, job.Words(e.Message)
+		if at := last(&e); at.After(newest) || at.Equal(newest) && !fails { // times have no parts of a second
+			newest, words = at, ""
+			if fails {
+				words = job.Words(e.Message)
+			}
 		}
 	}
 	return words
+}
+
+// last is when an event happened last, in whole seconds.
+func last(e *corev1.Event) time.Time {
+	at := e.LastTimestamp.Time
+	if e.Series != nil && e.Series.LastObservedTime.After(at) {
+		at = e.Series.LastObservedTime.Time
+	}
+	if at.IsZero() {
+		at = e.EventTime.Time
+	}
+	return at.Truncate(time.Second)
 }
 
 // nodes returns the nodes as they were within the last minute; false where the user may not see them.

@@ -161,7 +161,9 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	}
 	pod.Affinity = avoid(pod.Affinity, of.Avoids)
 	main := corev1.Container{
-		Name: container, Image: c.o.Image, Command: []string{"/bin/sh", "-c", `eval "$` + scriptVariable + `"`},
+		Name: container, Image: c.o.Image,
+		// in one stream: a node mixes the lines of two in an order of its own
+		Command:   []string{"/bin/sh", "-c", `exec 2>&1; eval "$` + scriptVariable + `"`},
 		Resources: resources(of), Env: environ(),
 		VolumeMounts: []corev1.VolumeMount{{Name: "shm", MountPath: memoryDir}},
 	}

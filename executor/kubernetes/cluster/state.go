@@ -29,6 +29,8 @@ func isTrue(j *batchv1.Job, what batchv1.JobConditionType) *batchv1.JobCondition
 	return nil
 }
 
+func suspended(j *batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
+
 // over reports whether a Job has ended for good.
 func over(j *batchv1.Job) bool {
 	return isTrue(j, batchv1.JobComplete) != nil || isTrue(j, batchv1.JobFailed) != nil
@@ -73,7 +75,7 @@ func (e entry) verdict() (v verdict) {
 	case e.job.DeletionTimestamp != nil, isTrue(e.job, batchv1.JobFailureTarget) != nil,
 		isTrue(e.job, batchv1.JobSuccessCriteriaMet) != nil:
 		v.State = completing
-	case e.job.Spec.Suspend != nil && *e.job.Spec.Suspend:
+	case suspended(e.job):
 		v.State, v.Reason = job.Pending, "the Job is suspended"
 		if queue := e.job.Labels[queueLabel]; queue != "" {
 			v.Reason = "waits in the queue " + job.Words(queue)
@@ -103,6 +105,19 @@ func began(pod *corev1.Pod) time.Time {
 		return pod.Status.StartTime.Time
 	}
 	return time.Time{}
+}
+
+// late reports whether the container of a Pod had less than half of the time of the Pod, in which its image is pulled,
+// too. A container that never began has no time at which it did.
+func late(pod *corev1.Pod) bool {
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Running != nil || s.State.Terminated != nil && !s.State.Terminated.StartedAt.IsZero() {
+			limit := pod.Spec.ActiveDeadlineSeconds
+			return limit != nil && pod.Status.StartTime != nil &&
+				began(pod).Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second/2
+		}
+	}
+	return true
 }
 
 // live judges the Pod of a Job that has not ended.
@@ -170,18 +185,25 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 	case why.Reason == batchv1.JobReasonDeadlineExceeded:
 		v.State = job.Timeout
 		return
-	case pod == nil || pod.Status.Phase != corev1.PodFailed: // somebody deleted it
+	case pod == nil:
 		v.State, v.Reason = preempted, job.Words(why.Message)
 		return
 	}
-	v.Reason = job.Words(pod.Status.Message)
 	for _, d := range pod.Status.Conditions {
 		if d.Type == corev1.DisruptionTarget && d.Status == corev1.ConditionTrue {
 			v.State, v.Reason = disrupted(d.Reason, pod.Status.Reason), job.Words(cmp.Or(d.Message, d.Reason))
 			return
 		}
 	}
+	if pod.Status.Phase != corev1.PodFailed || deleted(pod) {
+		v.State, v.Reason = preempted, job.Words(why.Message)
+		return
+	}
+	v.Reason = job.Words(pod.Status.Message)
 	switch reason := pod.Status.Reason; {
+	case reason == "DeadlineExceeded" && late(pod):
+		v.State, v.Reason = nodeFail, "most of its time was gone when its container was made: "+v.Reason
+		return
 	case reason == "DeadlineExceeded":
 		v.State = job.Timeout
 		return
@@ -205,6 +227,23 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 			v.State = job.OutOfMemory
 		}
 	}
+}
+
+// deleted reports whether somebody deleted a Pod before its container ended, which then ends by a signal.
+func deleted(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	at := pod.DeletionTimestamp.Time // with the time in it that the Pod was given
+	if pod.DeletionGracePeriodSeconds != nil {
+		at = at.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+	}
+	for _, s := range pod.Status.ContainerStatuses {
+		if s.State.Terminated != nil && s.State.Terminated.FinishedAt.Time.Before(at) {
+			return false
+		}
+	}
+	return true
 }
 
 // disrupted is the state of a Job whose Pod was ended for others.

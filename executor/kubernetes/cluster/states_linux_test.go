@@ -118,6 +118,39 @@ func hinders(t *testing.T, c *kubetest.Cluster) {
 	})
 }
 
+// A Pod that waited for a node has a warning of that, and then an image that takes long. A limit that passes meanwhile
+// is no end of what is measured.
+func slow(t *testing.T, c *kubetest.Cluster) {
+	s := newSite(t, c, kubernetes.Asks{})
+	s.Nodes()
+	s.Control(t, s.namespace)
+	id := jobtest.Submit(t, s.client, s.job("slow", "true"))
+	p := s.pod(id)
+	event := func(kind, reason, message, at string) {
+		s.Post(s.namespace, "events", `{"apiVersion":"v1","kind":"Event","metadata":{"generateName":"e-"},
+			"type":"`+kind+`","reason":"`+reason+`","message":"`+message+`","lastTimestamp":"`+at+`",
+			"involvedObject":{"kind":"Pod","namespace":"`+s.namespace+`",
+			"name":"`+p.Name+`","uid":"`+string(p.UID)+`"}}`)
+	}
+	event("Warning", "FailedScheduling", "0/1 nodes are available", "2026-01-01T00:00:00Z")
+	event("Normal", "Pulling", "Pulling image", "2026-01-01T00:00:00Z")
+	s.Post(s.namespace, "pods/"+p.Name+"/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"`+p.Name+
+		`"},"target":{"kind":"Node","name":"`+kubetest.Node+`"}}`)
+	s.patch(id, waiting("ContainerCreating", ""))
+	done := make(chan job.End)
+	go func() { done <- jobtest.Wait(t, s.client, id) }()
+	select {
+	case end := <-done:
+		t.Fatalf("it may yet run: %+v", end)
+	case <-time.After(5 * time.Second): // 25 times the grace
+	}
+	s.patch(id, strings.Replace(terminated("137", "ContainerStatusUnknown"), "{", `{"reason":"DeadlineExceeded",
+		"message":"longer than the specified deadline",`, 1))
+	if end := <-done; end.State != "NODE_FAIL" || !strings.Contains(end.Reason, "made: longer") {
+		t.Errorf("%+v", end)
+	}
+}
+
 // shape looks at what is asked for.
 func shape(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{NodeSelector: map[string]string{"gpu": "h100"},

@@ -35,15 +35,21 @@ type site struct {
 func newSite(t *testing.T, c *kubetest.Cluster, asks kubernetes.Asks) *site {
 	t.Helper()
 	s := &site{Cluster: c, t: t, namespace: c.Namespace()}
-	asks.Image, asks.Namespace = kubetest.Image, s.namespace
+	if asks.Namespace = s.namespace; asks.Image == "" {
+		asks.Image = kubetest.Image
+	}
 	s.client = s.open(asks)
 	return s
 }
 
 func (s *site) open(asks kubernetes.Asks) *cluster.Cluster {
 	s.t.Helper()
+	grace := 200 * time.Millisecond
+	if s.Real() {
+		grace = 2 * time.Second
+	}
 	c, err := cluster.Open(s.t.Context(), cluster.Options{Asks: asks, Every: 100 * time.Millisecond,
-		Grace: 200 * time.Millisecond, Told: func(message string) {
+		Grace: grace, Told: func(message string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.said = append(s.said, message)
@@ -117,9 +123,15 @@ func (s *site) patch(id job.ID, status string) {
 func TestKubernetes(t *testing.T) {
 	c := kubetest.Start(t)
 	t.Setenv("KUBECONFIG", c.Kubeconfig(t.TempDir(), "admin", "default"))
-	for name, part := range map[string]func(*testing.T, *kubetest.Cluster){
+	parts := map[string]func(*testing.T, *kubetest.Cluster){
 		"contract": contract, "secrets": secrets, "what hinders a pod": hinders, "refused": refused, "shape": shape,
-	} {
+		"slow": slow,
+	}
+	if c.Real() {
+		parts = map[string]func(*testing.T, *kubetest.Cluster){"contract": contract, "secrets": secrets,
+			"refused": refused, "what hinders a pod": reallyHinders, "unattended": unattended}
+	}
+	for name, part := range parts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			part(t, c)

@@ -92,6 +92,10 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if !ok {
 		return f.gone()
 	}
+	stays := stranded(e, f.c.o.Grace)
+	if len(e.pods) == 0 && !suspended(e.job) {
+		e.pods = f.last.pods // what a deleted Pod said last, such as why it was deleted
+	}
 	f.absent, f.last = 0, e
 	v := e.verdict()
 	if v.over && !f.cancels {
@@ -107,7 +111,7 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if f.cancels {
 		f.delete(ctx)
 	}
-	if stranded(e, f.c.o.Grace) {
+	if stays {
 		v.State, v.Reason = nodeFail, "the node does not end its Pod"
 		_ = f.c.remove(ctx, e.job, metav1.DeletePropagationBackground)
 		return v.End, true, nil

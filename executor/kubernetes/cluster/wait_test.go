@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -23,4 +24,21 @@ func TestAPodThatItsNodeDoesNotEnd(t *testing.T) {
 			t.Error("the node has had its time")
 		}
 	})
+}
+
+// A Pod that is deleted ends by a signal, which is no end of its script; one that ended before that keeps its end.
+func TestAPodThatIsDeleted(t *testing.T) {
+	at, grace := metav1.Now(), int64(30)
+	until := metav1.NewTime(at.Add(30 * time.Second))
+	for after, want := range map[time.Duration]string{time.Second: "PREEMPTED", -time.Minute: "FAILED"} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &until, DeletionGracePeriodSeconds: &grace}}
+		pod.Status.Phase = corev1.PodFailed
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, FinishedAt: metav1.NewTime(at.Add(after))}}}}
+		j := &batchv1.Job{}
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+		if v := (entry{j, []corev1.Pod{pod}}).verdict(); string(v.State) != want {
+			t.Errorf("%s: %+v", after, v)
+		}
+	}
 }

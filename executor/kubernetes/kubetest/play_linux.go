@@ -3,6 +3,7 @@ package kubetest
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,9 @@ func (c *Cluster) Play(t testing.TB, namespace string, environ ...string) {
 
 func (c *Cluster) play(t testing.TB, namespace string, environ []string) {
 	t.Helper()
+	if c.Real() {
+		return
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	c.Nodes()
@@ -51,6 +55,10 @@ func (c *Cluster) play(t testing.TB, namespace string, environ []string) {
 
 // Hold says whether Pods of a namespace that have no node get none.
 func (c *Cluster) Hold(namespace string, held bool) {
+	if c.Real() {
+		c.hold(namespace, held)
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held[namespace] = held
@@ -79,7 +87,9 @@ func (c *Cluster) step(ctx context.Context, namespace string, environ []string) 
 		switch {
 		case owner < 0 || jobs.Items[owner].DeletionTimestamp != nil:
 			c.end(ctx, p)
-		case environ == nil || p.DeletionTimestamp != nil:
+		case environ == nil:
+		case p.DeletionTimestamp != nil:
+			c.end(ctx, p)
 		case p.Status.Phase == corev1.PodPending || p.Status.Phase == corev1.PodRunning:
 			c.kubelet(ctx, p, environ)
 		}
@@ -289,7 +299,8 @@ func (p *played) kill() {
 	<-p.done
 }
 
-// start runs the command of a Pod in a mount namespace of its own, in which directories in memory are mounted.
+// start runs the command of a Pod as the first process of a PID namespace, in a mount namespace of its own, in which
+// directories in memory are mounted.
 func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*played, error) {
 	main := p.Spec.Containers[0]
 	env := slices.Clone(environ)
@@ -319,16 +330,17 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
-	run.cmd = exec.Command("/bin/sh", append([]string{"-c",
-		`for d in $0; do mount -t tmpfs none "$d" || exit; done; exec "$@"`, strings.Join(memory, " ")},
+	run.cmd = exec.Command("/bin/sh", append([]string{"-c", `mount -t proc proc /proc || exit
+		for d in $0; do mount -t tmpfs none "$d" || exit; done; exec "$@"`, strings.Join(memory, " ")},
 		main.Command...)...)
-	run.cmd.Env, run.cmd.Stdout, run.cmd.Stderr, run.cmd.Dir = env, out, out, "/"
+	// two streams, which a kubelet copies to one file, each in its own time
+	run.cmd.Env, run.cmd.Stdout, run.cmd.Stderr, run.cmd.Dir = env, io.MultiWriter(out), io.MultiWriter(out), "/"
 	run.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL,
-		Unshareflags: syscall.CLONE_NEWNS}
+		Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}
 	started := make(chan error)
 	c.starts <- func() { started <- run.cmd.Start() }
 	if err := <-started; err != nil {
+		_ = out.Close()
 		return nil, err
 	}
 	if limit := p.Spec.ActiveDeadlineSeconds; limit != nil {
@@ -336,6 +348,7 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 	}
 	go func() {
 		_ = run.cmd.Wait()
+		_ = out.Close()
 		close(run.done)
 	}()
 	c.t.Cleanup(run.kill)

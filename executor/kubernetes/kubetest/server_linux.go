@@ -39,6 +39,7 @@ type Cluster struct {
 	address string // of the API server
 	proxy   *proxy // by which the clients of a test reach it
 	starts  chan func()
+	agent   *os.Process // the kubelet; nil: it is played
 
 	nodes sync.Mutex // held while they are made
 
@@ -52,19 +53,17 @@ type Cluster struct {
 // admin is a token of an administrator.
 const admin = "admin-token"
 
-// apiserver is where the Makefile has the API server built, in the module of the test.
-func apiserver(t testing.TB) string {
-	t.Helper()
+// program is where the Makefile has a part of Kubernetes built, in the module of the test.
+func (c *Cluster) program(name string) string {
+	c.t.Helper()
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.must(err)
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			break
 		}
 	}
-	return filepath.Join(dir, "bin", "kubernetes", "kube-apiserver")
+	return filepath.Join(dir, "bin", "kubernetes", name)
 }
 
 // Start starts etcd and an API server.
@@ -73,7 +72,9 @@ func Start(t testing.TB) *Cluster {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "the cluster of the test needs root")
 	}
-	program := apiserver(t)
+	c := &Cluster{t: t, dir: t.TempDir(), starts: make(chan func()), pods: map[string]*played{},
+		jobs: map[string]int{}, held: map[string]bool{}}
+	program := c.program("kube-apiserver")
 	if _, err := os.Stat(program); err != nil {
 		// also in CI, which has no time for that
 		t.Skipf("%s is not there: make kubernetes builds it, in minutes", program)
@@ -81,8 +82,6 @@ func Start(t testing.TB) *Cluster {
 	if _, err := exec.LookPath("etcd"); err != nil {
 		needtest.Missing(t, "no etcd (apt-get install etcd-server)")
 	}
-	c := &Cluster{t: t, dir: t.TempDir(), starts: make(chan func()), pods: map[string]*played{},
-		jobs: map[string]int{}, held: map[string]bool{}}
 	go func() {
 		runtime.LockOSThread() // and no unlock: the kernel ends the processes with the thread that started them
 		for start := range c.starts {
@@ -101,12 +100,18 @@ func Start(t testing.TB) *Cluster {
 		"--cert-dir=" + filepath.Join(c.dir, "certs"), "--token-auth-file=" + c.path("tokens"),
 		"--service-account-key-file=" + c.path("key"), "--service-account-signing-key-file=" + c.path("key"),
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
-		"--authorization-mode=RBAC", "--anonymous-auth=false", "--endpoint-reconciler-type=none",
-		"--disable-admission-plugins=ServiceAccount", "--allow-privileged", "--v=0"}
+		"--authorization-mode=RBAC", "--anonymous-auth=false", "--endpoint-reconciler-type=none", "--allow-privileged",
+		"--kubelet-preferred-address-types=InternalIP", "--v=0"}
+	if !c.Real() { // nobody makes the accounts of namespaces
+		serve = append(serve, "--disable-admission-plugins=ServiceAccount")
+	}
 	c.connect()
 	c.run("kube-apiserver", serve...)
 	c.ready()
 	c.proxy = c.between(c.address)
+	if c.Real() {
+		c.join()
+	}
 	return c
 }
 
@@ -143,9 +148,13 @@ func (c *Cluster) must(err error) {
 }
 
 // run starts a process, which ends with the test.
-func (c *Cluster) run(name string, argv ...string) {
+func (c *Cluster) run(name string, argv ...string) *os.Process {
 	c.t.Helper()
-	log, err := os.OpenFile(c.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	path := c.path(name + ".log")
+	if keep := os.Getenv("BENCHGRAPH_TEST_NODE_LOGS"); keep != "" {
+		path = filepath.Join(keep, name+".log")
+	}
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	c.must(err)
 	defer log.Close()
 	cmd, done := exec.Command(argv[0], argv[1:]...), make(chan struct{})
@@ -162,6 +171,7 @@ func (c *Cluster) run(name string, argv ...string) {
 		_ = cmd.Process.Kill()
 		<-done
 	})
+	return cmd.Process
 }
 
 // connect makes the clients of an administrator.
@@ -206,15 +216,26 @@ func (c *Cluster) Namespace() string {
 	c.mu.Unlock()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.must(c.Core.Post().Resource("namespaces").Body(ns).Do(context.Background()).Error())
+	if c.Real() {
+		c.until("the account of a namespace is made", func() bool {
+			return c.Core.Get().Namespace(name).Resource("serviceaccounts").Name("default").Do(context.Background()).
+				Error() == nil
+		})
+	}
 	return name
 }
 
 // Kubeconfig writes a kubeconfig for a user, "admin" or "nobody", and returns its path.
 func (c *Cluster) Kubeconfig(dir, user, namespace string) string {
 	c.t.Helper()
+	return c.kubeconfig(dir, user, namespace, c.proxy.URL)
+}
+
+func (c *Cluster) kubeconfig(dir, user, namespace, server string) string {
+	c.t.Helper()
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
-		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.proxy.URL,
+		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": server,
 			"insecure-skip-tls-verify": true}}},
 		"users": []any{map[string]any{"name": user, "user": map[string]any{"token": user + "-token"}}},
 		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": user,
@@ -241,11 +262,11 @@ func (c *Cluster) Quota(namespace string, hard, used map[string]string) {
 	time.Sleep(2 * time.Second) // until the API server has the new status, which it takes from its own watch
 }
 
-// Post makes an object from its JSON in a namespace.
+// Post makes an object from its JSON in a namespace, at a path such as pods or pods/NAME/eviction.
 func (c *Cluster) Post(namespace, resource, object string) {
 	c.t.Helper()
-	err := c.Core.Post().Namespace(namespace).Resource(resource).SetHeader("Content-Type", "application/json").
-		Body([]byte(object)).Do(context.Background()).Error()
+	err := c.Core.Post().AbsPath("/api/v1/namespaces/"+namespace+"/"+resource).
+		SetHeader("Content-Type", "application/json").Body([]byte(object)).Do(context.Background()).Error()
 	if err != nil {
 		c.t.Fatalf("%s: %v", resource, err)
 	}
