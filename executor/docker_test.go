@@ -429,7 +429,7 @@ func TestWhatCannotBeStartedInAContainerSaysWhy(t *testing.T) {
 		}, []string{"sh: ", "nobody-knows"}, "permanent"},
 		{"nothing to mount", func(c *executor.Command) {
 			c.Container.Mounts = []executor.Mount{{Host: "/no/such", Inside: "/x"}}
-		}, []string{"sh: ", "/no/such"}, "permanent"},
+		}, []string{"/no/such", "at the same path as on the host"}, "infra"},
 		{"not executable", func(c *executor.Command) {
 			c.Argv = []string{"/etc/passwd"}
 		}, []string{"/etc/passwd: ", "Permission denied", "chmod +x"}, "permanent"},

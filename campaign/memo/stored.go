@@ -8,8 +8,7 @@ import (
 
 // stored returns the results of a memo that does not hold as a whole: a result hangs on nothing but its key, and a look
 // at the names and sizes of its files costs a fraction of what it costs to read what is stored. The returned function
-// is nil where the store has no such result under a key. All of them are looked at beside what the caller does next:
-// the evaluation of a project leaves cores idle.
+// is nil where the store has no such result under a key. It looks at all of them when it is called first.
 //
 // Only tasks have results of which a plan needs no more than a memo keeps.
 func (m *memo) stored(store results) func(cache.Key) *cache.Meta {
@@ -31,6 +30,5 @@ func (m *memo) stored(store results) func(cache.Key) *cache.Meta {
 		}
 		return found
 	})
-	go find()
 	return func(key cache.Key) *cache.Meta { return find()[key] }
 }

@@ -262,7 +262,7 @@ func TestVerdicts(t *testing.T) {
 	}, false)
 	for _, want := range []string{
 		"compare.x: 2 candidates = 1 failed + 1 win\n",
-		"c1      human      m       -       +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
+		"c1      human      m       -       0 → 0  +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
@@ -295,8 +295,8 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 	if strings.Contains(one.String(), "latency") {
 		t.Errorf("the only benchmark takes a column:\n%s", &one)
 	}
-	for _, want := range []string{"human      latency    m       -       +5.00 %  win\n",
-		"human      load       m       -       +1.00 %  tie\n", "not_run: nobody measures it\n"} {
+	for _, want := range []string{"human      latency    m       -       0 → 0  +5.00 %  win\n",
+		"human      load       m       -       0 → 0  +1.00 %  tie\n", "not_run: nobody measures it\n"} {
 		if !strings.Contains(two.String(), want) {
 			t.Errorf("no %q in\n%s", want, &two)
 		}
