@@ -262,7 +262,8 @@ func TestVerdicts(t *testing.T) {
 	}, false)
 	for _, want := range []string{
 		"compare.x: 2 candidates = 1 failed + 1 win\n",
-		"c1      human      m       -       0 → 0  +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n", "failed: run: exit status 1\n",
+		"c1      human      m       -       0 → 0  +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n",
+		"failed: run: exit status 1\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
