@@ -70,7 +70,7 @@ func (d Damage) Is(target error) bool { return target == ErrDamaged }
 // Look is what the directory of an entry told beside names and sizes. The zero value is of no look.
 type Look struct {
 	Meta  int64  // bytes of the meta file
-	First uint64 // of the first file its inode and time, which tell another result of the same key; 0: there is none
+	First uint64 // hash of the inode and time of the first file, another one in another result; 0: there is no file
 }
 
 // FilesDir is the directory of an entry that holds its files.

@@ -20,8 +20,8 @@ func (p *Project) LacksSandbox(words ...string) error {
 	return nil
 }
 
-// warnUnconfined says that what is to run in a sandbox where there can be one will run without. Where that cannot be
-// found out now, it is an error.
+// warnUnconfined warns of commands that run without the sandbox that they have by default: this machine makes none. It
+// is an error if the machine is only short of something.
 func (p *Project) warnUnconfined() hcl.Diagnostics {
 	err := p.LacksSandbox("default")
 	if err == nil {

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/internal/needtest"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // TestPageInABrowser opens the page in a real browser. The script runs under the page's own policy, the policy refuses

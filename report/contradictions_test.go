@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/metrics/units"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // contradiction is a statement that five reports on one campaign made against their own data or against each other. It

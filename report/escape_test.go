@@ -15,15 +15,14 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/benchgraph/benchgraph/internal/printable"
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/metrics/units"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -14,12 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/stats/settle"
 )

@@ -229,9 +229,8 @@ func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 // brings are the files that a member's patch changes and its command names, where no protect says which files measure.
 func (p *Drawing) brings(m Member) []string {
 	c := p.candidates[m.Candidate]
-	if c == nil || c.Patch == "" || m.Baseline || slices.ContainsFunc(p.Spec.Sources, func(s hclspec.Source) bool {
-		return s.Candidate == c.Key && len(s.Protect) > 0
-	}) {
+	if c == nil || c.Patch == "" || m.Baseline || len(p.copies[c.Key]) > 0 ||
+		slices.Contains(p.Probes[c.Key], c.Source) { // both stand for protect
 		return nil
 	}
 	text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere

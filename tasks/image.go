@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/benchgraph/benchgraph/source/download"
-
 	"github.com/distribution/reference"
 
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -16,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/image/room"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/input"
+	"github.com/benchgraph/benchgraph/source/download"
 )
 
 // DigestOf is the digest that the name of an image means; empty: not known.

@@ -10,13 +10,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/benchgraph/benchgraph/source/download"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
+	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/wheel"
 )
 

@@ -91,8 +91,8 @@ func (d *Disk) keep(t *tree.Tree, fresh []*cache.File) {
 	}
 }
 
-// release takes away the names of files that no entry has any more, and of all files of a damaged entry, so that no new
-// entry takes one of them over. If another process makes one a file of its entry meanwhile, that is no harm.
+// release removes the shared copies of files that no entry has any more, and those of all files of a damaged entry: no
+// new entry gets one of them. Another process may link a copy to its entry meanwhile: that entry keeps its file.
 func (d *Disk) release(files []cache.File, damaged bool) {
 	var st unix.Stat_t
 	for i := range files {

@@ -8,13 +8,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/benchgraph/benchgraph/source/download"
-
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
+	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )

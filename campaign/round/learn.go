@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/benchgraph/benchgraph/source/download"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/campaign/results"
 	"github.com/benchgraph/benchgraph/engine"
@@ -20,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/output"
+	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/benchgraph/benchgraph/source/download"
-
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/packs"
@@ -18,6 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/program"
 	"github.com/benchgraph/benchgraph/preflight/requirement"
 	"github.com/benchgraph/benchgraph/preflight/revision"
+	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/tasks"
 )

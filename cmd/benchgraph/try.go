@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/campaign"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
@@ -16,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 type tryFlags struct {

@@ -127,10 +127,14 @@ var level = lazyregexp.New(`^.{0,100}?(?:\b(?:ERROR|CRITICAL|FATAL)\b|\b[A-Z]\w*
 
 // quiet is the level of a line; empty: it is that of an error, or there is none.
 func quiet(line []byte) []byte {
-	if l := level().FindSubmatch(line); l != nil {
-		return append(l[1], l[2]...)
+	l := level().FindSubmatch(line)
+	switch {
+	case l == nil:
+		return nil
+	case l[1] != nil:
+		return l[1]
 	}
-	return nil
+	return l[2]
 }
 
 // forgiven are the texts of errors that the program itself says it passes over.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/internal/printable"
-
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/stats"
 )
 

@@ -5,10 +5,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report/document"
-
-	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
 // recordedSection lists and draws the results of other studies.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // pageTable is a table of the page whose cells are plain text.

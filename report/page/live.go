@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/internal/printable"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 

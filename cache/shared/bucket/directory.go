@@ -168,8 +168,8 @@ func (d *Directory) write(
 	return err
 }
 
-// makeAll makes a directory and those above it. A directory that a group shares is shared in all its depth, whatever
-// the umask of who puts something there.
+// makeAll makes a directory and its parents. Each gets the rights that the group has to its parent, whatever the umask
+// of the user.
 func makeAll(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil

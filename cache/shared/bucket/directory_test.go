@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 )
 
-// A directory that a group shares is shared in all its depth, whatever the umask. What nobody else may write to is not
-// opened, nor is what lies in a directory that all may write to.
+// Directories below one that a group shares have the group's rights, too, whatever the umask. A directory that only its
+// owner may write to gives no rights, nor does a sticky one.
 func TestDirectoryOfAGroup(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	for above, want := range map[fs.FileMode]fs.FileMode{

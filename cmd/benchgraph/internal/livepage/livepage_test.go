@@ -17,9 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // start runs a server for a test, and says under which address it answers and where its run logs are.

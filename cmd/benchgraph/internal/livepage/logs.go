@@ -10,12 +10,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/benchgraph/benchgraph/report/document"
-	"github.com/benchgraph/benchgraph/report/page"
-
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/report/document"
+	"github.com/benchgraph/benchgraph/report/page"
 )
 
 // shownOfLog is how much of the end of a log its page has when it is opened.

@@ -5,10 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/usage"
 	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/report/page"
-
-	"github.com/benchgraph/benchgraph/internal/usage"
 )
 
 // Results are what is stored, as it was read at one time.

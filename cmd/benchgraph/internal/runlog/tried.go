@@ -4,12 +4,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // Tried is one attempt of which there may be a log.

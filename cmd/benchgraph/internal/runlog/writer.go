@@ -7,11 +7,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // Log is the file of a run as its apply writes it. An apply that has nothing to tell of leaves none.
