@@ -78,14 +78,6 @@ func Open(o Options) (*Cluster, error) {
 	return c, c.asked()
 }
 
-// check says what is wrong with an ID.
-func check(id job.ID) error {
-	if !isNumber(id.Name()) || !job.IsKey(id.Key()) {
-		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
-	}
-	return nil
-}
-
 // Find looks for a job of a key that is queued or running.
 func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
 	l, err := c.jobs.Look(ctx)

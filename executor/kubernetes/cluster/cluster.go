@@ -186,12 +186,10 @@ const (
 	full   = "kubernetes: the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
 )
 
-// check says what is wrong with an ID.
-func check(id job.ID) error {
-	if _, uid, ok := strings.Cut(id.Name(), "."); !ok || uid == "" || !job.IsKey(id.Key()) {
-		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
-	}
-	return nil
+// isName reports whether a text can be the name of a job, see idOf.
+func isName(text string) bool {
+	_, uid, _ := strings.Cut(text, ".")
+	return uid != ""
 }
 
 // Find looks for a Job of a key that is queued or running.
