@@ -139,7 +139,6 @@ func (d *Docker) Own(pid int) bool {
 	})
 }
 
-// config says what runs.
 func (d *Docker) config(cmd Command) *api.Config {
 	c := cmd.Container
 	labels := d.Labels()
@@ -170,7 +169,6 @@ func (d *Docker) config(cmd Command) *api.Config {
 // hostname is the name of the machine in a container.
 const hostname = "benchgraph"
 
-// hostConfig says what it runs in.
 func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
 	mounts, binds, err := d.mounts(c.Mounts)
 	if err != nil {

@@ -207,7 +207,6 @@ func (s *sandboxed) report() {
 // Dial connects to a port of the program's loopback.
 func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.first.Dial(port) }
 
-// specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
 	o := cmd.Sandbox
 	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil,

@@ -3,8 +3,6 @@
 package executor
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -131,8 +129,8 @@ func innermost(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if numbers, ok := strings.CutPrefix(lines.Text(), "NSpid:"); ok {
+	for line := range strings.Lines(string(text)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
 			all := strings.Fields(numbers)
 			return strconv.Atoi(all[len(all)-1])
 		}

@@ -61,7 +61,6 @@ func mustLeaveNothing(t testing.TB, e *container.Engine) {
 	}
 }
 
-// api is the API of an engine.
 type api struct {
 	http http.Client
 	base string

@@ -2,8 +2,6 @@
 package machine
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -221,8 +219,8 @@ func (m machine) cpuModel() string {
 
 // field returns the value of the first line "name : value".
 func field(text []byte, name string) (string, bool) {
-	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
-		key, value, ok := strings.Cut(s.Text(), ":")
+	for line := range strings.Lines(string(text)) {
+		key, value, ok := strings.Cut(line, ":")
 		if ok && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value), true
 		}

@@ -43,7 +43,6 @@ func processes() ([]proc, error) {
 	return all, nil
 }
 
-// readProc reads what a process looks like.
 func readProc(pid int) (proc, error) {
 	var line [1024]byte // 52 numbers and a name of at most 64 bytes
 	text, err := readSome("/proc/"+strconv.Itoa(pid)+"/stat", line[:])

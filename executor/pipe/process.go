@@ -15,7 +15,6 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// process is one process of the program.
 type process struct {
 	in   io.WriteCloser
 	over chan struct{} // closed when the process has ended

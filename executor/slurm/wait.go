@@ -60,7 +60,6 @@ type follower struct {
 	sent   time.Time // when scancel last said that it did its work
 }
 
-// judge says whether the job has ended.
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if l.Err != nil {
 		f.since, f.stuck = time.Time{}, time.Time{} // from here on, nothing is known to have lasted

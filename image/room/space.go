@@ -116,7 +116,6 @@ func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) 
 	}
 }
 
-// enough says whether there is space for a part.
 func (r *Room) enough(ctx context.Context, p Part) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +201,6 @@ func (r *Room) victims() []string {
 	return list
 }
 
-// remove removes an image.
 func (r *Room) remove(ctx context.Context, log io.Writer, id string) error {
 	r.mu.Lock()
 	release, ok := r.claims.alone(id)

@@ -60,7 +60,6 @@ type Asker struct {
 	lines lines
 }
 
-// host is what is known of one host.
 type host struct {
 	name    string
 	slots   chan struct{}
@@ -190,7 +189,6 @@ func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (a
 	return err
 }
 
-// noAnswer is a failure that is no answer.
 type noAnswer struct{ err error }
 
 func (e *noAnswer) Error() string { return e.err.Error() }

@@ -104,7 +104,6 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// wrongNamespace is the remedy for a namespace that is not there.
 const wrongNamespace = "correct namespace in the executor block, or have the namespace made"
 
 // configure reads the kubeconfig as kubectl does; in a Pod without one, the account of the Pod counts.
@@ -158,7 +157,6 @@ func (c *Cluster) connect(config *rest.Config) error {
 	return nil
 }
 
-// of is the client for a resource.
 func (c *Cluster) of(resource string) rest.Interface {
 	if resource == "jobs" {
 		return c.batch

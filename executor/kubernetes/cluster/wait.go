@@ -70,7 +70,6 @@ type follower struct {
 	sent   time.Time // when the API server last took the deletion
 }
 
-// judge says whether the Job has ended.
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if l.Err != nil {
 		f.absent, f.why = 0, "" // from here on, nothing is known to have lasted
@@ -194,7 +193,6 @@ func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	})
 }
 
-// print writes what the container of a Pod prints.
 func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
 	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
 		Stream(ctx)
