@@ -58,17 +58,12 @@ func first() int {
 	case !begun:
 		return 0
 	}
-	if step, err := p.spec.setUp(); err != nil {
-		return p.fail(step, err)
-	}
-	if step, err := giveUp(); err != nil {
-		return p.fail(step, err)
-	}
-	if step, err := withoutKeys(); err != nil {
-		return p.fail(step, err)
-	}
+	steps := []func() (step string, err error){p.spec.setUp, giveUp, withoutKeys}
 	if f := p.spec.Fence; f != nil {
-		if step, err := f.enclose(); err != nil {
+		steps = append(steps, f.enclose)
+	}
+	for _, do := range steps {
+		if step, err := do(); err != nil {
 			return p.fail(step, err)
 		}
 	}
