@@ -15,35 +15,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// turn is the place of those who submit jobs of one key at the same time: one after another.
-type turn struct {
-	users int
-	free  chan struct{} // holds one, which who takes it puts back
-}
-
-// take waits for the turn of a key. The function that it returns ends the turn.
+// take waits for the turn of a key: those who submit jobs of one key do so one after another. The function that it
+// returns ends the turn.
 func (c *Cluster) take(ctx context.Context, key string) (func(), error) {
-	c.mu.Lock()
-	t := c.keys[key]
-	if t == nil {
-		t = &turn{free: make(chan struct{}, 1)}
-		t.free <- struct{}{}
-		c.keys[key] = t
-	}
-	t.users++
-	c.mu.Unlock()
-	leave := func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if t.users--; t.users == 0 {
-			delete(c.keys, key)
-		}
-	}
+	taken, _ := c.turns.LoadOrStore(key, make(chan struct{}, 1))
+	turn := taken.(chan struct{})
 	select {
-	case <-t.free:
-		return func() { t.free <- struct{}{}; leave() }, nil
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
 	case <-ctx.Done():
-		leave()
 		return nil, context.Cause(ctx)
 	}
 }

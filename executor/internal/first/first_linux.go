@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -272,15 +273,8 @@ func living() []int {
 	names, _ := dir.Readdirnames(-1)
 	var pids []int
 	for _, name := range names {
-		pid := 0
-		for _, c := range name {
-			if c < '0' || c > '9' {
-				pid = 0
-				break
-			}
-			pid = 10*pid + int(c-'0')
-		}
-		if pid <= 1 {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid <= 1 {
 			continue
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat")

@@ -167,15 +167,11 @@ func place(path string, dir bool) error {
 }
 
 func tmpfs(path string, mode uint32, size string) error {
-	options := "mode=" + octal(mode)
+	options := "mode=0" + strconv.FormatUint(uint64(mode), 8)
 	if size != "" {
 		options += ",size=" + size
 	}
 	return syscall.Mount("tmpfs", path, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
-}
-
-func octal(mode uint32) string {
-	return string([]byte{'0', byte('0' + mode>>9&7), byte('0' + mode>>6&7), byte('0' + mode>>3&7), byte('0' + mode&7)})
 }
 
 // settings are what a kernel lets the owner of the machine change through /proc, whatever that has given up.
