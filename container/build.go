@@ -28,7 +28,6 @@ type BuildSpec struct {
 	Args       map[string]string        // for ARG
 	Labels     map[string]string
 	Target     string // the stage that is wanted; empty: the last
-	Platform   string // "linux/arm64"; empty: the engine's
 	Network    bool   // its commands may reach beyond the container
 	Log        io.Writer
 	Pins       map[string]string // for each of dockerfile.File.Images: ID of an image that the engine has
@@ -105,7 +104,6 @@ func (e *Engine) IsPodman(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(v.Components, podman), err
 }
 
-// building follows a build.
 type building struct {
 	log    io.Writer
 	id     string
@@ -126,7 +124,7 @@ func (b *building) run(ctx context.Context, a *api, s BuildSpec, text []byte) er
 		sent <- err
 	}()
 	options := build.ImageBuildOptions{
-		Dockerfile: name, BuildArgs: argsOf(s.Args), Labels: s.Labels, Target: s.Target, Platform: s.Platform,
+		Dockerfile: name, BuildArgs: argsOf(s.Args), Labels: s.Labels, Target: s.Target,
 		Remove: true, ForceRemove: true, NetworkMode: "none", Version: build.BuilderBuildKit,
 	}
 	if s.Network {

@@ -21,7 +21,6 @@ import (
 // A name tells that benchgraph pulled the image, never which image it is.
 const broughtMark = "benchgraph/brought"
 
-// markOf is the mark of an image.
 func markOf(id string) string { return broughtMark + ":" + strings.TrimPrefix(id, "sha256:") }
 
 // mark notes that benchgraph pulled an image, so that it may be removed when its space is needed.

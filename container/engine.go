@@ -234,29 +234,27 @@ type Info struct {
 	Logs        bool // it keeps logs as stream.LogConfig asks for them
 }
 
-// confines says whether an engine with these options filters the system calls of containers. Engines say so as
-// "name=seccomp,profile=builtin".
-func confines(options []string) bool {
-	all, err := system.DecodeSecurityOptions(options)
-	return err == nil && slices.ContainsFunc(all, func(o system.SecurityOpt) bool {
-		return o.Name == "seccomp" && !slices.Contains(o.Options, system.KeyValue{Key: "profile", Value: "unconfined"})
-	})
-}
-
-// mapsUsers reports whether an engine with these options was started with userns-remap.
-func mapsUsers(options []string) bool {
-	all, err := system.DecodeSecurityOptions(options)
-	return err == nil && slices.ContainsFunc(all, func(o system.SecurityOpt) bool { return o.Name == "userns" })
+// security says whether an engine with these options filters the system calls of containers, and whether it was started
+// with userns-remap. Engines say the former as "name=seccomp,profile=builtin".
+func security(options []string) (filters, mapsUsers bool) {
+	all, _ := system.DecodeSecurityOptions(options)
+	for _, o := range all {
+		filters = filters || o.Name == "seccomp" &&
+			!slices.Contains(o.Options, system.KeyValue{Key: "profile", Value: "unconfined"})
+		mapsUsers = mapsUsers || o.Name == "userns"
+	}
+	return filters, mapsUsers
 }
 
 // Info asks the engine who it is. An engine that does not answer is *Unavailable.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
 	return call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (Info, error) {
 		info, err := a.Info(ctx)
+		filters, mapsUsers := security(info.SecurityOptions)
 		return Info{
 			Version: info.ServerVersion, API: a.ClientVersion(), Root: info.DockerRootDir,
 			Memory: info.MemTotal, SwapLimit: info.SwapLimit, GPUs: info.Runtimes["nvidia"].Path != "",
-			Seccomp: confines(info.SecurityOptions), UsersMapped: mapsUsers(info.SecurityOptions),
+			Seccomp: filters, UsersMapped: mapsUsers,
 			Logs: slices.Contains(info.Plugins.Log, stream.LogConfig().Type),
 		}, err
 	})

@@ -66,7 +66,6 @@ func (e *Engine) Images(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, true, filters.Arg("label", LabelKey))
 }
 
-// list asks for images.
 func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair) ([]Image, error) {
 	list, err := call(ctx, e, "list images", func(ctx context.Context, a *api) ([]image.Summary, error) {
 		return a.ImageList(ctx, image.ListOptions{All: all, Filters: filters.NewArgs(filter)})

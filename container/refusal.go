@@ -150,7 +150,6 @@ func shown(text string) string {
 	return printable.Line(text)
 }
 
-// remedy returns the remedy for the user.
 func remedy(e *RegistryError, l login.Login) string {
 	switch {
 	case e.Reason == Denied && l.Helper != nil:

@@ -3,6 +3,7 @@ package device
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/gpu/link"
@@ -63,7 +64,7 @@ func (c *choice) best(n int) (best uint) {
 		if bits.OnesCount(set) != n {
 			continue
 		}
-		if v := c.value(set); first || greater(v, most) {
+		if v := c.value(set); first || slices.Compare(v[:], most[:]) > 0 {
 			best, most, first = set, v, false
 		}
 	}
@@ -85,13 +86,4 @@ func (c *choice) value(set uint) [3]int {
 		}
 	}
 	return [3]int{worst, inside, -cut}
-}
-
-func greater(a, b [3]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] > b[i]
-		}
-	}
-	return false
 }

@@ -39,7 +39,6 @@ func (p *LocalPool) lastLook(d gpu.Device) look {
 	return *p.looks[d.UUID]
 }
 
-// lookAt has devices looked at.
 func (p *LocalPool) lookAt(devices []gpu.Device) {
 	fresh := false
 	for _, d := range devices {

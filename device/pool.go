@@ -224,7 +224,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	}
 	p.unqueue()
 	for _, lock := range h.gpus {
-		l.locks = append(l.locks, lock.Handle())
+		l.locks = append(l.locks, lock.File)
 	}
 	for _, d := range l.GPUs {
 		delete(p.looks, d.UUID) // it says nothing of what comes after the lease

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 )
 
 // vigil writes "here" when it begins, and what it finds in its file number 3 into "over" when its standard input is at
@@ -21,7 +22,7 @@ func startVigil(dir string) (done func() error, err error) {
 		return nil, err
 	}
 	defer files.Close()
-	return executor.StartApart("/bin/sh", []string{"sh", "-euc", vigil, dir}, []*os.File{files})
+	return family.StartApart("/bin/sh", []string{"sh", "-euc", vigil, dir}, []*os.File{files})
 }
 
 func TestWhatIsApartIsOfNoCommand(t *testing.T) {
@@ -66,7 +67,7 @@ func beApart(dir string) {
 	}
 	waitUntil(exists(filepath.Join(dir, "started")))
 	if exists(filepath.Join(dir, "hurry"))() {
-		executor.KillDescendants()
+		family.KillDescendants()
 		waitUntil(exists(filepath.Join(dir, "go")))
 		os.Exit(0)
 	}
@@ -117,7 +118,7 @@ func TestWhatIsApartOutlivesItsStarter(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = starter.Wait()
-		if n, err := executor.Reap(t.Context(), executor.HostOptions{Owner: dir}); err != nil {
+		if n, err := family.Reap(t.Context(), dir); err != nil {
 			t.Error(n, err)
 		}
 		waitUntil(exists(filepath.Join(dir, "over")))

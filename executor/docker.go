@@ -22,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/stream"
 	"github.com/benchgraph/benchgraph/container/trial"
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -125,10 +126,10 @@ func (d *Docker) made(id string) {
 // containerID is the ID of a container in the name of its control group, as all engines write it.
 var containerID = lazyregexp.New(`[0-9a-f]{64}`)
 
-// Own says whether a process is Own, or runs in a container of this Docker, whose parent is the engine: it is known by
-// its control group, which can also be seen of another user's process.
+// Own says whether a process is family.Own, or runs in a container of this Docker, whose parent is the engine: it is
+// known by its control group, which can also be seen of another user's process.
 func (d *Docker) Own(pid int) bool {
-	if Own(pid) {
+	if family.Own(pid) {
 		return true
 	}
 	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // none: it has ended, or this is another system
@@ -138,7 +139,6 @@ func (d *Docker) Own(pid int) bool {
 	})
 }
 
-// config says what runs.
 func (d *Docker) config(cmd Command) *api.Config {
 	c := cmd.Container
 	labels := d.Labels()
@@ -158,7 +158,7 @@ func (d *Docker) config(cmd Command) *api.Config {
 		Healthcheck:  &api.HealthConfig{Test: []string{"NONE"}}, // it would run beside what is measured
 	}
 	if !c.Keep { // else it would be in the image
-		config.Env = append(slices.Clip(config.Env), markName+"="+newMark("").next())
+		config.Env = append(slices.Clip(config.Env), family.NewMark("").Next().Variable())
 	}
 	if c.Beside == nil {
 		config.Hostname = hostname // the engine's own would be in the environment, another one each time
@@ -169,7 +169,6 @@ func (d *Docker) config(cmd Command) *api.Config {
 // hostname is the name of the machine in a container.
 const hostname = "benchgraph"
 
-// hostConfig says what it runs in.
 func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
 	mounts, binds, err := d.mounts(c.Mounts)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 )
 
 // programs are the processes of a container that run a program of that name, as this machine counts them; none when the
@@ -63,9 +64,9 @@ func TestWhatRunsInOurContainersIsOurs(t *testing.T) {
 		t.Fatalf("ours %v, of others %v", mine, others)
 	}
 	for _, pid := range mine {
-		if !w.Own(pid) || executor.Own(pid) {
+		if !w.Own(pid) || family.Own(pid) {
 			t.Errorf("%d, which hides its environment: by its container %v, else %v", pid, w.Own(pid),
-				executor.Own(pid))
+				family.Own(pid))
 		}
 	}
 	if slices.ContainsFunc(others, w.Own) || w.Own(1) {

@@ -1,5 +1,7 @@
 package executor
 
+import "github.com/benchgraph/benchgraph/executor/family"
+
 // Self is how this process calls itself on what it makes in an engine.
 func Self() string { return newOwner().String() }
 
@@ -11,4 +13,6 @@ func BoundProcesses(n int) func() {
 }
 
 // IsGone says whether a process lives no more, and whether that is known.
-func IsGone(pid int, born uint64) (gone, known bool) { return isGone(procID{pid, born}) }
+func IsGone(pid int, born uint64) (gone, known bool) {
+	return family.Starter{PID: pid, Born: born}.Gone()
+}

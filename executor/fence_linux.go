@@ -15,9 +15,8 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/benchgraph/benchgraph/executor/internal/first"
+	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 	"github.com/benchgraph/benchgraph/executor/internal/refusal"
 )
 
@@ -113,18 +112,12 @@ func beside(dir string, hidden []string) (all []string) {
 // goBehindFence makes the command of a Cmd go behind a fence before it becomes the program. report must be called once
 // the command was started, or could not be, and says whether the program runs.
 func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) error, err error) {
-	text, err := json.Marshal(spec)
+	file, err := namespace.Written(spec)
 	if err != nil {
 		return nil, err
 	}
-	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
+	ours, theirs, err := os.Pipe()
 	if err != nil {
-		return nil, os.NewSyscallError("memfd_create", err)
-	}
-	file := os.NewFile(uintptr(fd), "spec")
-	_, err = file.Write(text)
-	ours, theirs, err2 := os.Pipe()
-	if err := errors.Join(err, err2); err != nil {
 		file.Close()
 		return nil, err
 	}

@@ -9,12 +9,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/executor/internal/guard"
 	"github.com/benchgraph/benchgraph/executor/internal/thread"
 	"github.com/benchgraph/benchgraph/executor/mask"
@@ -22,18 +23,14 @@ import (
 
 const (
 	defaultGrace = 5 * time.Second
-	// What a program started last, such as the tee of a shell's output, often ends a moment after it: that is no
-	// leftover.
-	settleTime = 100 * time.Millisecond
-	// A process that has been killed and is still there after this long hangs in the kernel.
-	killTime = 10 * time.Second
+	killTime     = family.KillTime
 	// Only a process that is no descendant, but was handed the pipe, can hold it open after all descendants are gone.
 	drainTime = 2 * time.Second
 )
 
 // HostOptions are the settings of a Host.
 type HostOptions struct {
-	Owner   string // names what the processes belong to, such as the state directory; Reap finds them by it
+	Owner   string // names what the processes belong to, such as the state directory; family.Reap finds them by it
 	Guarded bool   // on Linux, programs without a Sandbox cannot read memory, environment and files of this process
 }
 
@@ -46,17 +43,17 @@ type HostOptions struct {
 // started it.
 //
 // Should this process be killed, the kernel kills the programs at once (Linux), with all that they left if they have a
-// Sandbox. Of the others, Reap ends the descendants that still carry the mark in their environment.
+// Sandbox. Of the others, family.Reap ends the descendants that still carry the mark in their environment.
 type Host struct {
-	mark    mark
+	mark    family.Mark
 	guarded bool
-	orphans adoption
+	orphans family.Adoption
 	starter starter
 }
 
 // NewHost returns a Host.
 func NewHost(o HostOptions) *Host {
-	return &Host{mark: newMark(o.Owner), guarded: o.Guarded, orphans: adoptOrphans()}
+	return &Host{mark: family.NewMark(o.Owner), guarded: o.Guarded, orphans: family.AdoptOrphans()}
 }
 
 // Start starts cmd.
@@ -75,16 +72,16 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := h.mark.next()
+	mark := h.mark.Next()
 	p := &process{
 		name: cmd.Argv[0],
 		template: exec.Cmd{
-			Path: path, Args: cmd.Argv, Dir: cmd.Dir, SysProcAttr: programAttr(), WaitDelay: drainTime,
-			Env: append(cmd.Env[:len(cmd.Env):len(cmd.Env)], markName+"="+id),
+			Path: path, Args: cmd.Argv, Dir: cmd.Dir, SysProcAttr: family.Attr(), WaitDelay: drainTime,
+			Env: append(slices.Clip(cmd.Env), mark.Variable()),
 		},
 	}
 	p.prepare(cmd)
-	join := func(pid int) (*family, error) { return newFamily(pid, id, h.orphans) }
+	join := func(pid int) (*family.Family, error) { return family.New(pid, mark, h.orphans) }
 	if p.bound, err = bind(cmd); err != nil {
 		return nil, err
 	}
@@ -113,7 +110,7 @@ type process struct {
 	cmd      *exec.Cmd
 	sinks    mask.Sinks
 	stdin    *os.File // our end of the pipe, if there is one
-	family   *family
+	family   *family.Family
 	unwatch  func() bool
 	bound    *bound
 
@@ -160,7 +157,7 @@ func (p *process) onThread(launch func() error) error {
 		err := launch()
 		started <- err
 		if err == nil {
-			awaitExit(p.cmd.Process)
+			family.AwaitExit(p.cmd.Process)
 			close(p.done)
 		}
 	})
@@ -205,7 +202,7 @@ func (p *process) openStdin(stdin io.Reader) (theirs *os.File, err error) {
 }
 
 // exec starts the program and learns who it is.
-func (p *process) exec(join func(pid int) (*family, error)) error {
+func (p *process) exec(join func(pid int) (*family.Family, error)) error {
 	var err error
 	// A fork elsewhere in this process holds, until its exec, every file open: also a program that was just written,
 	// which then cannot be executed. That lasts a moment.
@@ -232,13 +229,7 @@ func (p *process) exec(join func(pid int) (*family, error)) error {
 func (p *process) supervise() {
 	defer close(p.gone)
 	defer p.unwatch()
-	stopped := false
-	select {
-	case <-p.done:
-	case <-p.stop:
-		stopped = true
-	}
-	p.err = p.end(stopped)
+	p.status.Left, p.err = p.family.End(p.name, p.done, p.stop, p.grace)
 	if err := p.bound.release(&p.status); p.err == nil {
 		p.err = err
 	}
@@ -262,30 +253,6 @@ func (p *process) collect() {
 	}
 }
 
-// end ends the program and all its descendants: first it lets them be for a moment when the program ended by itself,
-// then it asks them, then it kills them.
-func (p *process) end(stopped bool) error {
-	left := 0
-	s := sweep{members: p.family.members, send: p.family.send, counted: p.done, count: &left}
-	defer func() { p.status.Left = left }()
-	if !stopped {
-		if p.family.gone() {
-			return nil
-		}
-		if rest, err := s.run(0, settleTime, p.stop); err != nil || len(rest) == 0 {
-			return err
-		}
-	}
-	if rest, err := s.run(unix.SIGTERM, p.grace, nil); err != nil || len(rest) == 0 {
-		return err
-	}
-	rest, err := s.run(unix.SIGKILL, killTime, nil)
-	if err != nil || len(rest) == 0 {
-		return err
-	}
-	return fmt.Errorf("%s: processes that cannot be ended: %s", p.name, list(rest))
-}
-
 // report fills the status in after the program was waited for.
 func (p *process) report() {
 	state := p.cmd.ProcessState
@@ -304,12 +271,4 @@ func signalName(s syscall.Signal) string {
 		return name
 	}
 	return fmt.Sprintf("SIG%d", int(s))
-}
-
-func list(procs []proc) string {
-	var names []string
-	for _, pr := range procs {
-		names = append(names, fmt.Sprintf("%d (%s, state %c)", pr.pid, pr.name, pr.state))
-	}
-	return strings.Join(names, ", ")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/executortest"
+	"github.com/benchgraph/benchgraph/executor/family"
 )
 
 // These make the test binary something else, in the directory that they name.
@@ -350,7 +351,7 @@ func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
 	waitUntil(exists(filepath.Join(dir, "ready")))
 	reap := func(name string, want bool) {
 		t.Helper()
-		n, err := executor.Reap(t.Context(), executor.HostOptions{Owner: name})
+		n, err := family.Reap(t.Context(), name)
 		if err != nil || (n > 0) != want {
 			t.Errorf("Reap: %d, %v", n, err)
 		}
@@ -367,7 +368,7 @@ func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
 	waitUntil(func() bool { return !alive(t, dir, "program") })
 	reap(filepath.Join(dir, "other"), false)
 	reap(dir, true)
-	if n, err := executor.Reap(t.Context(), executor.HostOptions{Owner: dir}); n != 0 || err != nil {
+	if n, err := family.Reap(t.Context(), dir); n != 0 || err != nil {
 		t.Errorf("Reap with nothing left: %d, %v", n, err)
 	}
 }
@@ -375,7 +376,7 @@ func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
 func TestReapStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if n, err := executor.Reap(ctx, executor.HostOptions{Owner: t.TempDir()}); n != 0 || err != nil {
+	if n, err := family.Reap(ctx, t.TempDir()); n != 0 || err != nil {
 		t.Errorf("with nothing to do: %d, %v", n, err)
 	}
 }

@@ -30,10 +30,6 @@ func Enforced() (Enforcement, error) {
 		return Enforcement{}, &Unsupported{
 			What: limits + err.Error(), Remedy: "start Linux with systemd.unified_cgroup_hierarchy=1",
 		}
-	case errors.Is(err, cgroup.ErrDelegation):
-		return Enforcement{}, &Unsupported{
-			What: limits + err.Error(), Remedy: delegate,
-		}
 	case err != nil:
 		return Enforcement{}, &Unsupported{What: limits + err.Error(), Remedy: delegate}
 	}
@@ -78,7 +74,6 @@ func (b *bound) fd() int {
 	return b.group.FD()
 }
 
-// enter makes a Cmd start in the group.
 func (b *bound) enter(c *exec.Cmd) {
 	if b != nil {
 		c.SysProcAttr.UseCgroupFD, c.SysProcAttr.CgroupFD = true, b.fd()

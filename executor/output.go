@@ -37,7 +37,6 @@ func newOutput(cmd Command) *output {
 	return o
 }
 
-// follow writes all that comes from s.
 func (o *output) follow(s *stream.Stream) {
 	o.copied = make(chan struct{})
 	go func() {

@@ -4,39 +4,27 @@ package executor
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/executor/family"
 )
 
-// owner says which process made a container or network: its text is BOOT.NAMESPACE.PID.BORN.
+// owner says which process made a container or network: its text is BOOT.STARTER.
 type owner struct {
-	boot      string // of the machine; empty: not known
-	namespace string // of process numbers
-	pid       int
-	born      uint64
+	boot string // of the machine; empty: not known
+	family.Starter
 }
 
-func newOwner() owner {
-	m := newMark("")
-	return owner{bootID(), m.namespace, m.pid, m.born}
-}
+func newOwner() owner { return owner{bootID(), family.This()} }
 
-func (o owner) String() string {
-	return fmt.Sprintf("%s.%s.%d.%d", o.boot, o.namespace, o.pid, o.born)
-}
+func (o owner) String() string { return o.boot + "." + o.Starter.String() }
 
 func parseOwner(text string) (owner, bool) {
-	f := strings.Split(text, ".")
-	if len(f) != 4 {
-		return owner{}, false
-	}
-	pid, err := strconv.Atoi(f[2])
-	born, err2 := strconv.ParseUint(f[3], 10, 64)
-	return owner{f[0], f[1], pid, born}, err == nil && err2 == nil && pid > 0
+	boot, rest, _ := strings.Cut(text, ".")
+	starter, ok := family.ParseStarter(rest)
+	return owner{boot, starter}, ok
 }
 
 // bootID names the time since this machine was last started; empty: this system has no name for it.
@@ -59,8 +47,8 @@ func ReapContainers(ctx context.Context, e *container.Engine) (int, error) {
 		switch {
 		case !ok || o == self:
 			return false
-		case o.boot == self.boot && o.namespace == self.namespace && self.born != 0:
-			if gone, known := isGone(procID{o.pid, o.born}); known {
+		case o.boot == self.boot && o.Namespace == self.Namespace && self.Born != 0:
+			if gone, known := o.Gone(); known {
 				return gone
 			}
 		case o.boot != self.boot:

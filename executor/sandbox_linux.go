@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/executor/internal/first"
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 	"github.com/benchgraph/benchgraph/executor/internal/refusal"
@@ -206,11 +207,10 @@ func (s *sandboxed) report() {
 // Dial connects to a port of the program's loopback.
 func (s *sandboxed) Dial(port int) (net.Conn, error) { return s.first.Dial(port) }
 
-// specOf writes down what a command sees.
 func specOf(cmd Command) (first.Spec, error) {
 	o := cmd.Sandbox
 	s := first.Spec{Argv: cmd.Argv, Env: lastOf(cmd.Env), Dir: cmd.Dir, Loopback: !o.Network && o.Beside == nil,
-		Settle: settleTime, Most: mostProcesses}
+		Settle: family.SettleTime, Most: mostProcesses}
 	if strings.ContainsRune(cmd.Argv[0], filepath.Separator) {
 		s.Path = below(cmd.Dir, cmd.Argv[0])
 	}

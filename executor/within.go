@@ -3,8 +3,6 @@
 package executor
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -64,8 +62,10 @@ func (w *within) supervise() {
 // await waits for the end of the program, and of its output unless something that it left behind keeps that open.
 func (w *within) await() exit {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		closed := false
 		select {
 		case <-w.output.copied:
+			closed = true
 		case <-time.After(pause):
 		}
 		info, err := w.docker.engine.InspectExec(w.ctx, w.id)
@@ -73,7 +73,7 @@ func (w *within) await() exit {
 			return exit{err: err}
 		}
 		if info.Running {
-			if isClosed(w.output.copied) {
+			if closed {
 				time.Sleep(pause) // it has closed its output, or is about to end
 			}
 			continue
@@ -129,8 +129,8 @@ func innermost(pid int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if numbers, ok := strings.CutPrefix(lines.Text(), "NSpid:"); ok {
+	for line := range strings.Lines(string(text)) {
+		if numbers, ok := strings.CutPrefix(line, "NSpid:"); ok {
 			all := strings.Fields(numbers)
 			return strconv.Atoi(all[len(all)-1])
 		}

@@ -16,12 +16,9 @@ import (
 	api "github.com/docker/docker/api/types/container"
 
 	"github.com/benchgraph/benchgraph/container"
-	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// changed says whether a container has other files than its image.
 func (m *making) changed(ctx context.Context, box string, changes []api.FilesystemChange) (bool, error) {
 	var edited []string
 	for _, c := range changes {
@@ -41,7 +38,7 @@ func (m *making) changed(ctx context.Context, box string, changes []api.Filesyst
 
 // patched notes the changed files outside of installed packages. Later checks compare the packages with their RECORDs.
 func (m *making) patched(changes []api.FilesystemChange, labels map[string]string) error {
-	packages, err := m.packages()
+	packages, err := m.packages(m.at.Labels)
 	if err != nil || len(packages) == 0 {
 		return err
 	}
@@ -113,10 +110,9 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 func (m *making) lost(at string) error {
 	for _, volume := range m.at.Volumes {
 		if fs.Below(at, path.Clean(volume)) {
-			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "in_volume", Stage: "build",
-				Message: fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there does not become part "+
-					"of it", at, volume),
-				Remedy: "begin with an image without that VOLUME, or put it elsewhere"}}
+			return buildFailure("in_volume", fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there "+
+				"does not become part of it", at, volume),
+				"begin with an image without that VOLUME, or put it elsewhere")
 		}
 	}
 	return nil

@@ -145,7 +145,7 @@ func (m *making) write() error {
 		ID: m.at.ID, Digest: m.base.Digest, Chain: m.chain, Site: m.at.Labels[labelSite], Env: m.at.Env,
 		Size: m.at.Size, Steps: steps,
 	}
-	if rec.Packages, err = m.packages(); err != nil {
+	if rec.Packages, err = m.packages(m.at.Labels); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(rec, "", "  ")
@@ -156,9 +156,9 @@ func (m *making) write() error {
 	return os.WriteFile(filepath.Join(m.env.Out, File), append(text, '\n'), 0o644)
 }
 
-// packages lists the packages that benchgraph has installed in the image so far.
-func (m *making) packages() (all []shell.Package, err error) {
-	text := m.at.Labels[labelPackages]
+// packages lists the packages that benchgraph has installed in an image with these labels.
+func (m *making) packages(labels map[string]string) (all []shell.Package, err error) {
+	text := labels[labelPackages]
 	if text == "" {
 		return nil, nil
 	}

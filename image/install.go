@@ -13,9 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
-	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/image/python"
 	"github.com/benchgraph/benchgraph/shell"
@@ -30,10 +28,8 @@ func (m *making) python(ctx context.Context) (python.Layout, error) {
 	}
 	found, ok := python.Parse(text)
 	if !ok {
-		return found, &engine.Failure{Failure: failure.Failure{
-			Class: failure.Permanent, Rule: "no_site", Stage: "build",
-			Message: "the image has no directory of Python packages, and $SITE or install needs one",
-			Remedy:  "begin with an image that has python3"}}
+		return found, buildFailure("no_site", "the image has no directory of Python packages, and $SITE or install "+
+			"needs one", "begin with an image that has python3")
 	}
 	return found, nil
 }
@@ -88,9 +84,8 @@ func noWheel(a hclspec.Address, e cache.Entry) error {
 	for _, f := range e.Files[:min(len(e.Files), 5)] {
 		made = append(made, f.Path)
 	}
-	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "no_wheel", Stage: "build",
-		Message: fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a, strings.Join(made, ", ")),
-		Remedy:  "let it make a wheel, or leave it out of install"}}
+	return buildFailure("no_wheel", fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a,
+		strings.Join(made, ", ")), "let it make a wheel, or leave it out of install")
 }
 
 // install puts the wheels into the image, and proves that they are in it.
@@ -148,7 +143,7 @@ const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE
 // proveAll compares the files of a container, read from outside, with the wheels, and notes the installed packages.
 func (m *making) proveAll(ctx context.Context, name string, wheels []*wheel.Wheel, py python.Layout,
 	labels map[string]string) error {
-	packages, err := m.packages()
+	packages, err := m.packages(m.at.Labels)
 	if err != nil {
 		return err
 	}
@@ -212,8 +207,7 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 }
 
 func installMismatch(w *wheel.Wheel, what string) error {
-	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "install_mismatch", Stage: "build",
-		Message: fmt.Sprintf("what is installed is not %s %s: %s", w.Name, w.Version, what),
-		Remedy: "look into the log for what the installer did; the image may have a pip of its own that changes " +
-			"what it installs"}}
+	return buildFailure("install_mismatch", fmt.Sprintf("what is installed is not %s %s: %s", w.Name, w.Version, what),
+		"look into the log for what the installer did; the image may have a pip of its own that changes what it "+
+			"installs")
 }

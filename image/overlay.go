@@ -24,7 +24,6 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/image/python"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/wheel"
@@ -34,7 +33,6 @@ import (
 // the source tree of an editable installation. The package must be that of one tree (over) and becomes that of another
 // (source). Both are read back from outside, file by file, so that no patch is ever laid over another revision.
 
-// overlay is the state of one overlay.
 type overlay struct {
 	source        engine.Input
 	over          string                // address of the tree that the package was made from, for messages
@@ -55,11 +53,11 @@ func (m *making) overlay(ctx context.Context) error {
 	over := m.t.Refs.Input(m.env, spec.Over)
 	o.before, o.after = matched(over.Files, spec.Paths), matched(o.source.Files, spec.Paths)
 	if len(o.before) == 0 {
-		return overlayFailure("overlay_mismatch", fmt.Sprintf("no file of %s matches paths", o.over),
+		return buildFailure("overlay_mismatch", fmt.Sprintf("no file of %s matches paths", o.over),
 			"correct paths: they are relative to the top of the tree")
 	}
 	if name := differsOutside(over.Files, o.source.Files, spec.Paths); name != "" {
-		return overlayFailure("overlay_outside", fmt.Sprintf("%s differs between %s and %s, and no pattern of paths "+
+		return buildFailure("overlay_outside", fmt.Sprintf("%s differs between %s and %s, and no pattern of paths "+
 			"matches it: the image may have to be built anew", name, o.over, spec.Source),
 			"build a wheel and install it; if the installed package does not depend on the file, add it to paths")
 	}
@@ -81,11 +79,6 @@ func describeFiles(d *cache.Description, label string, files map[string]cache.Fi
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		d.Add(label, name, files[name].SHA256, files[name].Link, strconv.FormatUint(uint64(files[name].Mode), 8))
 	}
-}
-
-func overlayFailure(rule, message, remedy string) error {
-	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: rule, Stage: "build",
-		Message: message, Remedy: remedy}}
 }
 
 func matched(files []cache.File, patterns []string) map[string]cache.File {
@@ -239,13 +232,13 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 		if len(other) > 1 {
 			more = fmt.Sprintf(", nor are %d more of %d files", len(other)-1, len(found))
 		}
-		return overlayFailure("overlay_mismatch",
+		return buildFailure("overlay_mismatch",
 			fmt.Sprintf("%s in the image is not that of %s%s", other[0], o.over, more),
 			"over must name the revision that the package in the image was made from")
 	}
 	maps.DeleteFunc(o.tops, func(module, _ string) bool { return !has[module] })
 	if len(o.tops) == 0 {
-		return overlayFailure("overlay_mismatch", fmt.Sprintf("the image has no file of %s that paths match", o.over),
+		return buildFailure("overlay_mismatch", fmt.Sprintf("the image has no file of %s that paths match", o.over),
 			"begin with an image in which the package is installed, or correct paths")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.after)) {
@@ -256,7 +249,7 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 	slices.Sort(o.laid)
 	for _, name := range o.laid {
 		if o.after[name].Link != "" {
-			return overlayFailure("overlay_link", name+" is a symbolic link, which an overlay does not lay",
+			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay does not lay",
 				"build a wheel and install it")
 		}
 		if err := m.lost(o.place(name)); err != nil {
@@ -306,7 +299,7 @@ func (o *overlay) lay(ctx context.Context, m *making, labels map[string]string) 
 		if err := m.patched(changes, labels); err != nil {
 			return err
 		}
-		return note(packages, labels, m)
+		return m.listed(packages, labels)
 	}
 	if err := m.nextSecond(ctx); err != nil {
 		return container.Image{}, err
@@ -336,7 +329,7 @@ func (o *overlay) records() (files []fixedFile, packages []shell.Package, err er
 		}
 		at := path.Clean(o.tops[module])
 		if base, _ := strings.CutSuffix(path.Base(at), ".py"); base != module {
-			return nil, nil, overlayFailure("overlay_mismatch",
+			return nil, nil, buildFailure("overlay_mismatch",
 				fmt.Sprintf("Python finds %s in %s, a path of another name", module, at),
 				"build a wheel and install it")
 		}
@@ -365,7 +358,7 @@ func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if got := found[o.place(name)]; got != want[name].SHA256 {
-			return overlayFailure("install_mismatch",
+			return buildFailure("install_mismatch",
 				fmt.Sprintf("%s is not that of the source tree: its SHA-256 is %s", o.place(name),
 					cmp.Or(got, "missing")),
 				"see whether the image changes files when it is started")
@@ -376,12 +369,9 @@ func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 	return nil
 }
 
-// note adds packages to the label that lists them, in place of those with the same directory.
-func note(packages []shell.Package, labels map[string]string, m *making) error {
-	all, err := m.packages()
-	if text := labels[labelPackages]; err == nil && text != "" {
-		all, err = nil, json.Unmarshal([]byte(text), &all)
-	}
+// listed adds packages to the label that lists them, in place of those with the same directory.
+func (m *making) listed(packages []shell.Package, labels map[string]string) error {
+	all, err := m.packages(labels)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,6 @@ type changing struct {
 	proof func(ctx context.Context, name string, labels map[string]string) error
 }
 
-// errNoEffect is the error of a step that changed nothing.
 var errNoEffect = errors.New("it changed nothing")
 
 // change runs a command in a container of the image as it is so far, and makes an image of what it leaves.

@@ -29,7 +29,6 @@ const (
 	labelOCI      = "org.opencontainers.image."
 )
 
-// making is an image in the making.
 type making struct {
 	t      *Task
 	engine *container.Engine
@@ -135,9 +134,8 @@ func (m *making) inherit(ctx context.Context, base hclspec.Address) error {
 func (m *making) load(ctx context.Context, base hclspec.Address) error {
 	in := m.t.Refs.Input(m.env, base)
 	if len(in.Files) != 1 {
-		return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "no_rootfs", Stage: "build",
-			Message: fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root file system", base,
-				len(in.Files)), Remedy: "name one file in outputs"}}
+		return buildFailure("no_rootfs", fmt.Sprintf("%s made %d files: an image begins with one, the tar of a root "+
+			"file system", base, len(in.Files)), "name one file in outputs")
 	}
 	return m.step(ctx, "from "+base.String(), func(d *cache.Description) {
 		d.Add("rootfs", in.Files[0].SHA256)
@@ -152,6 +150,12 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 		m.ran.Made(img.ID, "docker", "import", f.Name())
 		return img, err
 	})
+}
+
+// buildFailure is the failure of a step that another attempt would not mend.
+func buildFailure(rule, message, remedy string) error {
+	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: rule, Stage: "build",
+		Message: message, Remedy: remedy}}
 }
 
 // chainKey is the chain key of a step on top of an image with the chain key parent, for a revision.

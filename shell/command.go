@@ -28,7 +28,6 @@ import (
 // errTimeout is the cause with which a phase's context ends when it took too long.
 var errTimeout = errors.New("timeout")
 
-// expand makes the argv of a command.
 func (s *Shell) expand(c hclspec.Command) []string {
 	if c.Argv == nil {
 		return []string{"sh", "-euc", c.Shell.Expand(s.path)}

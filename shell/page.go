@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/metrics/counters"
 )
@@ -49,10 +48,8 @@ func (s *Server) page(ctx context.Context, path string) []byte {
 	port := s.sh.vars["PORT"]
 	if s.sh.box != nil {
 		page := head.Buffer{Most: longestPage + 1}
-		cmd := s.sh.command([]string{"sh", "-c", pageShell, "page", port, path}, &page, io.Discard)
-		cmd.Container = &executor.Container{Within: s.process}
-		if status, err := executor.Run(ctx, s.sh.runner(), cmd); err != nil || !status.OK() ||
-			len(page.Bytes()) > longestPage {
+		status, err := s.within(ctx, []string{"sh", "-c", pageShell, "page", port, path}, &page)
+		if err != nil || !status.OK() || len(page.Bytes()) > longestPage {
 			return nil
 		}
 		return page.Bytes()

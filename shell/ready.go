@@ -70,7 +70,7 @@ func (s *Server) ask(ctx context.Context) error {
 	port := s.sh.vars["PORT"]
 	argv := []string{"sh", "-c", readyShell, "ready", port, s.spec.HTTP, readyPython}
 	for {
-		status, err := s.within(ctx, argv)
+		status, err := s.within(ctx, argv, io.Discard)
 		var start *executor.StartError
 		switch {
 		case errors.As(err, &start) && argv[0] == "sh":
@@ -96,8 +96,8 @@ func (s *Server) ask(ctx context.Context) error {
 }
 
 // within runs a command in the server's container, with its environment.
-func (s *Server) within(ctx context.Context, argv []string) (executor.Status, error) {
-	cmd := s.sh.command(argv, io.Discard, io.Discard)
+func (s *Server) within(ctx context.Context, argv []string, stdout io.Writer) (executor.Status, error) {
+	cmd := s.sh.command(argv, stdout, io.Discard)
 	cmd.Container = &executor.Container{Within: s.process}
 	return executor.Run(ctx, s.sh.runner(), cmd)
 }

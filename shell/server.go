@@ -100,20 +100,16 @@ func (s *Server) waitReady(ctx context.Context) error {
 			}
 			return nil
 		}
-		poll := time.NewTimer(pause)
 		select {
 		case <-s.process.Done():
-			poll.Stop()
 			return s.died("start")
 		case <-ctx.Done():
-			poll.Stop()
 			if errors.Is(context.Cause(ctx), errTimeout) {
 				return s.late()
 			}
 			return context.Cause(ctx)
 		case <-s.watch.Seen():
-			poll.Stop()
-		case <-poll.C:
+		case <-time.After(pause):
 		}
 		pause = min(2*pause, 250*time.Millisecond)
 	}

@@ -53,11 +53,8 @@ type Place struct {
 
 // Mount is a directory of the host, or a volume of the container engine, that the commands see.
 type Mount struct {
-	Variable string // that tells commands where it is
-	Host     string // directory, absolute; empty: Volume is mounted, which only containers can have
-	Volume   string // name
-	Inside   string // path in containers, absolute
-	Writable bool   // in containers and sandboxes; else nothing enforces that it is not
+	Variable       string // that tells commands where it is
+	executor.Mount        // without containers and sandboxes, nothing enforces that it is not writable
 }
 
 // Shell runs the commands of one node in one place, with a clean environment.
@@ -114,8 +111,7 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	for _, m := range at.Mounts {
 		if s.vars[m.Variable] = m.Host; s.box != nil {
 			s.vars[m.Variable] = m.Inside
-			s.box.extra = append(s.box.extra, executor.Mount{Host: m.Host, Volume: m.Volume, Inside: m.Inside,
-				Writable: m.Writable})
+			s.box.extra = append(s.box.extra, m.Mount)
 		}
 		if s.cell != nil {
 			s.cell.mounts = append(s.cell.mounts, executor.Mount{Host: m.Host, Writable: m.Writable})

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/watch"
 	"github.com/benchgraph/benchgraph/device/standstill"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/transcript"
@@ -110,7 +110,7 @@ func (p *Services) own(pid int) bool {
 	if c, ok := p.Containers.(interface{ Own(pid int) bool }); ok {
 		return c.Own(pid)
 	}
-	return executor.Own(pid)
+	return family.Own(pid)
 }
 
 // leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
@@ -124,7 +125,8 @@ func (p *Facts) openMounts(ctx context.Context, addresses []hclspec.Address, con
 		if err := p.verifyMount(ctx, m); err != nil {
 			return nil, err
 		}
-		s := shell.Mount{Variable: m.Variable, Inside: m.Target, Writable: m.Writable, Volume: m.Source}
+		s := shell.Mount{Variable: m.Variable, Mount: executor.Mount{Inside: m.Target, Writable: m.Writable,
+			Volume: m.Source}}
 		if !m.Volume {
 			s.Host, s.Volume = p.MountSource(m), ""
 		}

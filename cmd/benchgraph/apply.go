@@ -22,7 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/watch"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/remote/detach"
 )
@@ -153,7 +153,7 @@ func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, st
 
 // applyHeld applies. The caller holds the lock of the state.
 func (a *app) applyHeld(ctx context.Context, p place, o *applyFlags, file *planFile, stream *watch.Stream) error {
-	if n, err := executor.Reap(ctx, p.hostOptions()); err != nil {
+	if n, err := family.Reap(ctx, p.hostOptions().Owner); err != nil {
 		a.note("Warning: %v", err)
 	} else if n > 0 {
 		a.note("Ended %d processes that an earlier, killed apply had left behind.", n)

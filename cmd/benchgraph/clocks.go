@@ -10,7 +10,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device/gpu/clocks"
 	"github.com/benchgraph/benchgraph/device/hostlock"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 )
 
 // Locked clocks of devices are reset in every case: by the process that locked them; if that is killed, by a guard
@@ -33,7 +33,7 @@ func (s *session) newClocks() *clocks.Locker {
 				return nil, err
 			}
 			// The name of this program may lead to another one by now.
-			return executor.StartApart("/proc/self/exe", []string{os.Args[0], guardCommand, record, library}, locks)
+			return family.StartApart("/proc/self/exe", []string{os.Args[0], guardCommand, record, library}, locks)
 		}}
 }
 

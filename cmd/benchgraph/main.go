@@ -23,7 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -66,7 +66,7 @@ func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer
 		cancel(interruptedError{})
 		again := <-interrupts
 		close(hurry)
-		executor.KillDescendants()
+		family.KillDescendants()
 		signal.Reset(again)
 		_ = syscall.Kill(os.Getpid(), again.(syscall.Signal)) // who waits for us sees that it was a signal
 		time.Sleep(time.Second)

@@ -61,7 +61,6 @@ func mustLeaveNothing(t testing.TB, e *container.Engine) {
 	}
 }
 
-// api is the API of an engine.
 type api struct {
 	http http.Client
 	base string
@@ -77,11 +76,9 @@ func dial(host string) api {
 }
 
 // do makes a request and decodes the answer into v, or throws it away when v is nil.
-func (a api) do(method, path string, body io.Reader, v any) error {
-	return a.within(answerTime, method, path, body, v)
-}
+func (a api) do(method, path string, v any) error { return a.within(answerTime, method, path, nil, v) }
 
-// within is do with a time of its own.
+// within is do with a time and a body of its own.
 func (a api) within(limit time.Duration, method, path string, body io.Reader, v any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -106,7 +103,7 @@ func (a api) within(limit time.Duration, method, path string, body io.Reader, v 
 	return json.Unmarshal(text, v)
 }
 
-func (a api) get(path string, v any) error { return a.do(http.MethodGet, path, nil, v) }
+func (a api) get(path string, v any) error { return a.do(http.MethodGet, path, v) }
 
 // filters writes the filters of a request for a list.
 func filters(all map[string][]string) string {
@@ -129,7 +126,7 @@ func (a api) sweep(t testing.TB, labels ...string) []string {
 	var found []string
 	for _, c := range containers {
 		found = append(found, fmt.Sprintf("container %.12s (%s): %s", c.ID, c.Status, c.Command))
-		err := a.do(http.MethodDelete, "/containers/"+c.ID+"?force=1&v=1", nil, nil)
+		err := a.do(http.MethodDelete, "/containers/"+c.ID+"?force=1&v=1", nil)
 		if err != nil && !strings.Contains(err.Error(), "already in progress") {
 			t.Error(err)
 		}
@@ -143,7 +140,7 @@ func (a api) sweep(t testing.TB, labels ...string) []string {
 	}
 	for _, n := range networks {
 		found = append(found, "network "+n.Name)
-		if err := a.do(http.MethodDelete, "/networks/"+n.ID, nil, nil); err != nil {
+		if err := a.do(http.MethodDelete, "/networks/"+n.ID, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // RemoveImage removes an image that a test pulled or made, by its name or ID.
 func RemoveImage(t testing.TB, e *container.Engine, ref string) {
 	t.Helper()
-	if err := dial(e.Host()).do(http.MethodDelete, "/images/"+ref+"?noprune=1", nil, nil); err != nil {
+	if err := dial(e.Host()).do(http.MethodDelete, "/images/"+ref+"?noprune=1", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -33,8 +33,8 @@ func Config(t testing.TB, e *container.Engine, ref string, v any) {
 // Tag gives an image a name, as a user does.
 func Tag(t testing.TB, e *container.Engine, id, name string) {
 	t.Helper()
-	if err := dial(e.Host()).do(http.MethodPost, "/images/"+id+"/tag?"+url.Values{"repo": {name}}.Encode(), nil,
-		nil); err != nil {
+	path := "/images/" + id + "/tag?" + url.Values{"repo": {name}}.Encode()
+	if err := dial(e.Host()).do(http.MethodPost, path, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -44,7 +44,7 @@ func Pull(t testing.TB, e *container.Engine, ref string) {
 	t.Helper()
 	colon := strings.LastIndexByte(ref, ':')
 	if err := dial(e.Host()).do(http.MethodPost, "/images/create?"+url.Values{"fromImage": {ref[:colon]},
-		"tag": {ref[colon+1:]}}.Encode(), nil, nil); err != nil {
+		"tag": {ref[colon+1:]}}.Encode(), nil); err != nil {
 		t.Fatal(err)
 	}
 }

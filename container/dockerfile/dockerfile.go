@@ -3,6 +3,7 @@
 package dockerfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,6 +35,9 @@ func Parse(text []byte, args map[string]string) (*File, error) {
 		return nil, fmt.Errorf("over %d bytes", MaxSize)
 	}
 	p := &parser{File: File{text: text}, args: args, values: map[string]string{}, escape: '\\'}
+	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
+		p.at = len(byteOrderMark)
+	}
 	if err := p.parse(); err != nil {
 		return nil, fmt.Errorf("line %d of the Dockerfile: %w", p.line, err)
 	}
@@ -42,6 +46,9 @@ func Parse(text []byte, args map[string]string) (*File, error) {
 	}
 	return &p.File, nil
 }
+
+// byteOrderMark is what some editors put before a text.
+const byteOrderMark = "\ufeff"
 
 type parser struct {
 	File
@@ -94,11 +101,6 @@ func (p *parser) directives() error {
 	for {
 		before, line := p.at, p.next
 		text, from, ok := p.readLine()
-		if line == 0 {
-			bare := strings.TrimPrefix(text, "\ufeff")
-			from += len(text) - len(bare)
-			text = bare
-		}
 		match := directive().FindStringSubmatchIndex(text)
 		if !ok || match == nil || seen[strings.ToLower(text[match[2]:match[3]])] {
 			p.at, p.next = before, line
@@ -131,11 +133,6 @@ func (p *parser) instruction() (words []word, ok bool) {
 		text, from, more := p.readLine()
 		if !more {
 			return words, !first
-		}
-		if first && p.line == 1 {
-			bare := strings.TrimPrefix(text, "\ufeff")
-			from += len(text) - len(bare)
-			text = bare
 		}
 		trimmed := strings.TrimSpace(text)
 		if strings.HasPrefix(trimmed, "#") || trimmed == "" {

@@ -87,7 +87,6 @@ func same(key, host string) bool {
 	return key == host || slices.Contains(hub, key) && slices.Contains(hub, host)
 }
 
-// readBounded reads a small file.
 func readBounded(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

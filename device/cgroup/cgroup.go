@@ -2,8 +2,6 @@
 package cgroup
 
 import (
-	"bufio"
-	"bytes"
 	"io/fs"
 	"path"
 	"slices"
@@ -96,8 +94,8 @@ func (g Groups) membership(controller string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
-		f := strings.SplitN(s.Text(), ":", 3) // 4:memory:/path
+	for line := range strings.Lines(string(text)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3) // 4:memory:/path
 		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
 			return f[2], true
 		}
@@ -111,9 +109,9 @@ func (g Groups) groupMount(controller string) (root, mount string, ok bool) {
 	if err != nil {
 		return "", "", false
 	}
-	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
+	for line := range strings.Lines(string(text)) {
 		// 32 31 0:29 /root /mount rw,relatime - cgroup cgroup rw,cpu
-		left, right, found := strings.Cut(s.Text(), " - ")
+		left, right, found := strings.Cut(line, " - ")
 		l, r := strings.Fields(left), strings.Fields(right)
 		if !found || len(l) < 5 || len(r) < 3 {
 			continue

@@ -288,31 +288,16 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 		return r, failed(ret)
 	}
 	r.Used = int64(memory.Used)
-	if u, ret := h.GetUtilizationRates(); ret == nvml.SUCCESS {
-		r.Utilization = told(u.Gpu)
-	}
-	if t, ret := h.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
-		r.Temperature = told(t)
-	}
-	if p, ret := h.GetPowerUsage(); ret == nvml.SUCCESS {
-		watts := float64(p) / 1000
-		r.Power = &watts
-	}
+	u, ret := h.GetUtilizationRates()
+	r.Utilization = told(u.Gpu, ret)
+	r.Temperature = told(h.GetTemperature(nvml.TEMPERATURE_GPU))
+	r.Power = watts(h.GetPowerUsage())
 	if s.has("nvmlDeviceGetEnforcedPowerLimit") {
-		if limit, ret := h.GetEnforcedPowerLimit(); ret == nvml.SUCCESS {
-			watts := float64(limit) / 1000
-			r.PowerLimit = &watts
-		}
+		r.PowerLimit = watts(h.GetEnforcedPowerLimit())
 	}
-	if c, ret := h.GetClockInfo(nvml.CLOCK_SM); ret == nvml.SUCCESS {
-		r.SMClock = told(c)
-	}
-	if c, ret := h.GetMaxClockInfo(nvml.CLOCK_SM); ret == nvml.SUCCESS {
-		r.MaxSMClock = told(c)
-	}
-	if c, ret := h.GetClockInfo(nvml.CLOCK_MEM); ret == nvml.SUCCESS {
-		r.MemoryClock = told(c)
-	}
+	r.SMClock = told(h.GetClockInfo(nvml.CLOCK_SM))
+	r.MaxSMClock = told(h.GetMaxClockInfo(nvml.CLOCK_SM))
+	r.MemoryClock = told(h.GetClockInfo(nvml.CLOCK_MEM))
 	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); ret == nvml.SUCCESS {
 		r.Uncorrected = &n
 	}
@@ -362,9 +347,22 @@ func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
 // mostXids is how many errors are taken at a time: a broken device may report them without end.
 const mostXids = 16
 
-func told(n uint32) *int {
+// told is what a call returned; nil: the driver does not tell.
+func told(n uint32, ret nvml.Return) *int {
+	if ret != nvml.SUCCESS {
+		return nil
+	}
 	i := int(n)
 	return &i
+}
+
+// watts is told for milliwatts.
+func watts(n uint32, ret nvml.Return) *float64 {
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	w := float64(n) / 1000
+	return &w
 }
 
 func (s *nvmlSource) slowdowns(h nvml.Device) []string {

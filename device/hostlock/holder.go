@@ -89,14 +89,14 @@ const maxNote = 64 << 10
 // name may be anybody's file, linked to by whoever wants it gone; it is locked like others, and nothing written.
 func (l *File) Note(node string) {
 	var stat unix.Stat_t
-	if err := unix.Fstat(int(l.f.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {
+	if err := unix.Fstat(int(l.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {
 		return
 	}
 	text, err := json.Marshal(note{PID: os.Getpid(), Since: time.Now(), Node: node})
-	if err != nil || l.f.Truncate(0) != nil {
+	if err != nil || l.Truncate(0) != nil {
 		return
 	}
-	_, _ = l.f.WriteAt(text, 0)
+	_, _ = l.WriteAt(text, 0)
 }
 
 // lockedBy is the process that holds a file's lock; 0: it cannot be seen from here, or this system does not tell.

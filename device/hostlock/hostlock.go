@@ -210,14 +210,14 @@ func (h *Lock) queue(how fs.LockKind) error {
 // Unqueue gives the turn back.
 func (h *Lock) Unqueue() {
 	if h.queued != notQueued {
-		_ = fs.Unlock(h.turn.file.f) // it cannot fail on an open file
+		_ = fs.Unlock(h.turn.file.File) // it cannot fail on an open file
 		h.queued = notQueued
 	}
 }
 
 // lock locks the file that is at the path now: something may have tidied up the one that was opened.
 func (l *namedLock) lock(how fs.LockKind) error {
-	if !fs.IsAt(l.file.f, l.path) {
+	if !fs.IsAt(l.file.File, l.path) {
 		old := l.file
 		if err := l.open(); err != nil {
 			l.file = old
@@ -225,12 +225,12 @@ func (l *namedLock) lock(how fs.LockKind) error {
 		}
 		old.Close()
 	}
-	return fs.TryLock(l.file.f, how)
+	return fs.TryLock(l.file.File, how)
 }
 
 // holder says who has locked the file, as far as that can be seen.
 func (l *namedLock) holder() string {
-	p := process.Process{PID: lockedBy(l.file.f)}
+	p := process.Process{PID: lockedBy(l.file.File)}
 	if p.PID == 0 {
 		return "another process"
 	}
@@ -241,7 +241,7 @@ func (l *namedLock) holder() string {
 // Leave counts one lease less.
 func (h *Lock) Leave() {
 	if h.leases--; h.leases == 0 {
-		_ = fs.Unlock(h.file.f) // it cannot fail on an open file
+		_ = fs.Unlock(h.file.File) // it cannot fail on an open file
 	}
 }
 
@@ -267,11 +267,11 @@ func (h *Lock) Device(d gpu.Device) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := fs.TryLock(f.f, fs.Exclusive); err != nil {
+		if err := fs.TryLock(f.File, fs.Exclusive); err != nil {
 			f.Close()
 			return nil, err
 		}
-		if fs.IsAt(f.f, path) {
+		if fs.IsAt(f.File, path) {
 			return f, nil
 		}
 		f.Close() // somebody tidied up between: the next one may have locked another file of that name
@@ -294,9 +294,7 @@ func (h *Lock) Close() error {
 }
 
 // File is a file that is there only to be locked.
-type File struct {
-	f *os.File
-}
+type File struct{ *os.File }
 
 // openLock opens a lock file, which may belong to another user: it need not be writable, and no link is followed and no
 // pipe waited for, as the directory may be open to all.
@@ -319,9 +317,3 @@ func openLock(path string) (*File, error) {
 	}
 	return &File{f}, nil
 }
-
-// Handle returns the open file, by which a child process can hold the lock, too.
-func (l *File) Handle() *os.File { return l.f }
-
-// Close gives the lock back.
-func (l *File) Close() error { return l.f.Close() }

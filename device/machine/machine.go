@@ -2,8 +2,6 @@
 package machine
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -100,21 +98,11 @@ type Instance struct {
 	Settings
 }
 
-// amounts returns what this process may use: cores (affinity and control groups counted), bytes of memory (0: not
-// known), and what they are of. An error says what could not be read; the rest is valid.
-func amounts() (cpus int, memory int64, cpuModel, kernel string, err error) {
-	m := machine{os.DirFS("/")}
-	memory, err = m.memory()
-	kernel, kernelErr := kernelRelease()
-	return m.cpus(), memory, m.cpuModel(), kernel, errors.Join(err, kernelErr)
-}
-
 // Inventory describes this machine with those of its GPUs that a measurement used.
 func Inventory(gpus []gpu.Device) (Class, Instance, error) {
-	cpus, memory, model, kernel, err := amounts()
-	m := machine{os.DirFS("/")}
-	c := Class{Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: int((memory + 1<<29) >> 30),
-		Quota: m.partial(runtime.NumCPU())}
+	host, err := ThisHost()
+	kernel, kernelErr := kernelRelease()
+	c, m := host.Class(), machine{os.DirFS("/")}
 	i := Instance{Kernel: kernel, Governor: m.governor(), Load: m.load(), Temperature: m.temperature(),
 		Settings: m.settings(gpus)}
 	name, nameErr := os.Hostname()
@@ -134,7 +122,7 @@ func Inventory(gpus []gpu.Device) (Class, Instance, error) {
 	slices.SortFunc(c.GPUs, func(a, b ClassGPU) int {
 		return strings.Compare(a.String(), b.String())
 	})
-	return c, i, errors.Join(err, nameErr)
+	return c, i, errors.Join(err, kernelErr, nameErr)
 }
 
 func kernelRelease() (string, error) {
@@ -221,8 +209,8 @@ func (m machine) cpuModel() string {
 
 // field returns the value of the first line "name : value".
 func field(text []byte, name string) (string, bool) {
-	for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
-		key, value, ok := strings.Cut(s.Text(), ":")
+	for line := range strings.Lines(string(text)) {
+		key, value, ok := strings.Cut(line, ":")
 		if ok && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value), true
 		}

@@ -175,14 +175,14 @@ func TestSettings(t *testing.T) {
 }
 
 func TestThisMachine(t *testing.T) {
-	cpus, memory, model, kernel, err := amounts()
-	if err != nil || cpus < 1 || cpus > runtime.NumCPU() || memory < 1<<20 || model == "" || kernel == "" {
-		t.Errorf("%d cores, %d bytes, %q, %q, %v", cpus, memory, model, kernel, err)
+	host, err := ThisHost()
+	if err != nil || host.Cores < 1 || host.Cores > runtime.NumCPU() || host.Memory < 1<<20 || host.CPU == "" {
+		t.Errorf("%+v, %v", host, err)
 	}
 	class, instance, err := Inventory(append(gpu.Fake(2, "NVIDIA L4", 24<<30),
 		gpu.Device{UUID: "GPU-x", Name: "NVIDIA A10", Memory: 24 << 30}))
-	if err != nil || class.Cores != cpus || len(class.GPUs) != 2 || class.GPUs[1].Count != 2 ||
-		len(instance.UUIDs) != 3 || len(instance.Host) != 12 {
+	if err != nil || instance.Kernel == "" || class.Cores != host.Cores || len(class.GPUs) != 2 ||
+		class.GPUs[1].Count != 2 || len(instance.UUIDs) != 3 || len(instance.Host) != 12 {
 		t.Errorf("%+v, %+v, %v", class, instance, err)
 	}
 	if !strings.HasSuffix(class.String(), ", 1 × NVIDIA A10 24 GiB, 2 × NVIDIA L4 24 GiB") {

@@ -37,9 +37,10 @@ type Host struct {
 
 // ThisHost describes this machine, as this process may use it. An error says what could not be read; the rest is valid.
 func ThisHost() (Host, error) {
-	cpus, memory, model, _, err := amounts()
-	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: model, Cores: cpus, Memory: memory,
-		Quota: machine{os.DirFS("/")}.partial(runtime.NumCPU())}, err
+	m := machine{os.DirFS("/")}
+	memory, err := m.memory()
+	return Host{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: m.cpuModel(), Cores: m.cpus(), Memory: memory,
+		Quota: m.partial(runtime.NumCPU())}, err
 }
 
 // Class is the class of the machine without its devices.

@@ -33,7 +33,6 @@ type look struct {
 	ready map[int]time.Duration
 }
 
-// see looks at the clocks.
 func see() look { return look{at: time.Now(), slept: slept(), ready: ready()} }
 
 // slept is how long the machine was suspended since it was started. It is the difference of two clocks, which are read
@@ -136,12 +135,10 @@ func Timeout(ctx context.Context, after time.Duration, cause error) (context.Con
 				slice = min(left, every)
 			}
 			begun := time.Now()
-			timer := time.NewTimer(slice)
 			select {
 			case <-ctx.Done():
-				timer.Stop()
 				return
-			case <-timer.C:
+			case <-time.After(slice):
 			}
 			took := time.Since(begun)
 			// A machine that makes each slice late still comes to the end of them.

@@ -123,7 +123,6 @@ func (b *box) notMade() error {
 	return err
 }
 
-// start starts the program.
 func (b *box) start(cmd executor.Command) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -257,7 +256,6 @@ func descendants(pid, generations int) []int {
 	return all
 }
 
-// children are those of a process.
 func children(pid int) (all []int) {
 	files, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	for _, file := range files {
@@ -314,7 +312,6 @@ func (b *box) launch() error {
 	return b.start(cmd)
 }
 
-// clear removes what the container could write to.
 func (b *box) clear() error { return fs.RemoveTree(b.dir) }
 
 // enter starts a program in a container that runs, whose first process has that number.

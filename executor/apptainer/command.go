@@ -4,6 +4,7 @@ package apptainer
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -166,13 +167,7 @@ func (b *box) mounts(home string) (options []string, err error) {
 func quoted(field string) string { return `"` + strings.ReplaceAll(field, `"`, `""`) + `"` }
 
 // temporary are the directories that a container has for itself.
-func (b *box) temporary() (dirs []string) {
-	for dir := range b.host.Tmpfs {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	return dirs
-}
+func (b *box) temporary() []string { return slices.Sorted(maps.Keys(b.host.Tmpfs)) }
 
 // masked are the nodes of NVIDIA's devices that a container does not get: Apptainer shows all of them or none.
 func (b *box) masked() (nodes []string, err error) {

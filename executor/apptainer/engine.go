@@ -153,10 +153,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.mu.Lock()
-	boxes := make([]*box, 0, len(e.boxes))
-	for _, b := range e.boxes {
-		boxes = append(boxes, b)
-	}
+	boxes := slices.Collect(maps.Values(e.boxes))
 	e.mu.Unlock()
 	for _, b := range boxes {
 		b.kill()

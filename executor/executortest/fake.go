@@ -99,7 +99,6 @@ type playing struct {
 	err    error
 }
 
-// errStopped is the cause of the end after Stop.
 var errStopped = errors.New("stopped")
 
 func (p *playing) Done() <-chan struct{} { return p.gone }
@@ -129,9 +128,7 @@ func (p *playing) play(cmd executor.Command, run FakeRun) {
 	)
 	var over <-chan time.Time
 	if !run.Serves {
-		timer := time.NewTimer(run.Takes)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(run.Takes)
 	}
 	select {
 	case <-over:

@@ -59,6 +59,14 @@ func (id ID) Key() string {
 	return key
 }
 
+// Check says what is wrong with an ID, whose name a function knows.
+func (id ID) Check(named func(name string) bool) error {
+	if !named(id.Name()) || !IsKey(id.Key()) {
+		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
+	}
+	return nil
+}
+
 // MaxKey is the greatest length of a key, in bytes.
 const MaxKey = 200
 

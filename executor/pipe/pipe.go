@@ -4,10 +4,8 @@
 package pipe
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/benchgraph/benchgraph/executor/job"
 )
@@ -15,23 +13,10 @@ import (
 // protocol is the number of the protocol, which changes when the messages change.
 const protocol = 1
 
-// Scheduler hands jobs to machines, as a cluster or a cloud does.
+// Scheduler hands jobs to machines, as a cluster or a cloud does. Log waits for a job that runs.
 type Scheduler interface {
-	Submitter
-	Follower
-}
-
-// Submitter takes jobs, knows which jobs it has, and ends them.
-type Submitter interface {
-	Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error)
-	Find(ctx context.Context, key string) (id job.ID, found bool, err error)
-	Cancel(ctx context.Context, id job.ID) error
-}
-
-// Follower follows a job to its end. Log writes what a job has printed, and waits for a job that runs.
-type Follower interface {
-	Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error)
-	Log(ctx context.Context, id job.ID, w io.Writer) error
+	job.Scheduler
+	job.Logger
 }
 
 // What a call asks for. The first line is an open.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,7 +15,6 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// process is one process of the program.
 type process struct {
 	in   io.WriteCloser
 	over chan struct{} // closed when the process has ended
@@ -36,10 +36,12 @@ type waiting struct {
 }
 
 func start(o Options) (*process, error) {
-	cmd := command(o)
 	words := &head.Buffer{Most: 8 << 10}
-	cmd.Stderr = words
-	cmd.WaitDelay = time.Second
+	cmd := exec.Command(o.Program)
+	cmd.Env, cmd.Dir = append([]string{}, o.Environ...), "/"
+	cmd.Stderr, cmd.WaitDelay = words, time.Second
+	// The Ctrl-C of a terminal does not reach the program: its caller tells it which jobs are to end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -63,9 +65,6 @@ func start(o Options) (*process, error) {
 	}()
 	return p, nil
 }
-
-// apart keeps a process from the signals of the terminal.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func (p *process) ended() bool {
 	select {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -192,13 +191,3 @@ func (e *goneError) Error() string {
 }
 
 func (e *goneError) Unwrap() error { return e.err }
-
-// command is the command that starts the program. The Ctrl-C of a terminal does not reach it: its caller tells it which
-// jobs are to end.
-func command(o Options) *exec.Cmd {
-	cmd := exec.Command(o.Program)
-	cmd.Env = append([]string{}, o.Environ...)
-	cmd.Dir = "/"
-	cmd.SysProcAttr = apart()
-	return cmd
-}

@@ -14,7 +14,6 @@ import (
 // Opener opens the scheduler that a caller's settings describe. Told takes what the user is to be told.
 type Opener func(ctx context.Context, settings json.RawMessage, told func(string)) (Scheduler, error)
 
-// errStopped ends a call that the caller has stopped.
 var errStopped = errors.New("the call was stopped")
 
 // server answers the calls of one caller.

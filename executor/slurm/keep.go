@@ -67,7 +67,7 @@ func (k *kept) write() error {
 
 // Log writes what a job has printed; nothing if the job never ran.
 func (c *Cluster) Log(_ context.Context, id job.ID, w io.Writer) error {
-	if err := check(id); err != nil {
+	if err := id.Check(isNumber); err != nil {
 		return err
 	}
 	dir := c.o.dirOf(id.Key())

@@ -100,7 +100,6 @@ func parseAccount(text, number string) (e entry, ok bool) {
 	return e, ok
 }
 
-// isNumber says that a text is the number of a job.
 func isNumber(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return err == nil && n > 0

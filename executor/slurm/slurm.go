@@ -53,9 +53,7 @@ type Cluster struct {
 
 	jobs     *poll.Poll[entry]
 	troubles job.Troubles
-
-	mu   sync.Mutex
-	keys map[string]*turn // of jobs that are being submitted
+	turns    sync.Map // by key: a channel that is full while somebody submits a job of the key
 }
 
 // Open finds Slurm's commands, and asks the cluster whether it knows the options that all jobs have.
@@ -64,7 +62,7 @@ func Open(o Options) (*Cluster, error) {
 		o.Grace = 20 * time.Second
 	}
 	c := &Cluster{o: o, programs: map[string]string{}, details: make(chan struct{}, 4),
-		troubles: job.Troubles{Tell: o.Told}, keys: map[string]*turn{}}
+		troubles: job.Troubles{Tell: o.Told}}
 	c.jobs = poll.New(o.Every, c.queue)
 	path := job.PathOf(o.Environ)
 	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol", "sacct"} {
@@ -76,14 +74,6 @@ func Open(o Options) (*Cluster, error) {
 		c.programs[name] = program
 	}
 	return c, c.asked()
-}
-
-// check says what is wrong with an ID.
-func check(id job.ID) error {
-	if !isNumber(id.Name()) || !job.IsKey(id.Key()) {
-		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
-	}
-	return nil
 }
 
 // Find looks for a job of a key that is queued or running.

@@ -15,35 +15,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// turn is the place of those who submit jobs of one key at the same time: one after another.
-type turn struct {
-	users int
-	free  chan struct{} // holds one, which who takes it puts back
-}
-
-// take waits for the turn of a key. The function that it returns ends the turn.
+// take waits for the turn of a key: those who submit jobs of one key do so one after another. The function that it
+// returns ends the turn.
 func (c *Cluster) take(ctx context.Context, key string) (func(), error) {
-	c.mu.Lock()
-	t := c.keys[key]
-	if t == nil {
-		t = &turn{free: make(chan struct{}, 1)}
-		t.free <- struct{}{}
-		c.keys[key] = t
-	}
-	t.users++
-	c.mu.Unlock()
-	leave := func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if t.users--; t.users == 0 {
-			delete(c.keys, key)
-		}
-	}
+	taken, _ := c.turns.LoadOrStore(key, make(chan struct{}, 1))
+	turn := taken.(chan struct{})
 	select {
-	case <-t.free:
-		return func() { t.free <- struct{}{}; leave() }, nil
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
 	case <-ctx.Done():
-		leave()
 		return nil, context.Cause(ctx)
 	}
 }
@@ -69,8 +49,8 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 	s := submission{c: c, job: j, kept: kept, call: call{name: "sbatch", args: args, stdin: script,
 		environ: slices.Concat(j.Environ, kept.environ())}}
 	for try := 0; ; try++ {
-		id, found, done, err := s.try(ctx)
-		if done || err != nil {
+		id, found, err := s.try(ctx)
+		if id != "" || err != nil {
 			return id, found, err
 		}
 		job.Pause(ctx, c.o.Every, try)
@@ -98,14 +78,15 @@ func (s *submission) unanswered(err error) error {
 		Remedy: "look for its comment with squeue -o '%i %k'"}
 }
 
-// try looks for the job and submits it where it is not there. done is false where it has to be tried again.
-func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err error) {
+// try looks for the job and submits it where it is not there. An empty ID and no error mean that it has to be tried
+// again.
+func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error) {
 	l, err := s.c.jobs.Look(ctx)
 	if ctx.Err() != nil {
-		return "", false, false, s.unanswered(context.Cause(ctx))
+		return "", false, s.unanswered(context.Cause(ctx))
 	}
 	if err != nil {
-		return "", false, false, nil
+		return "", false, nil
 	}
 	if s.known == nil {
 		s.known = map[string]bool{}
@@ -116,22 +97,20 @@ func (s *submission) try(ctx context.Context) (id job.ID, found, done bool, err 
 		}
 	}
 	if number, ok := firstOf(l, s.job.Key, s.known); ok {
-		return job.NewID(number, s.job.Key), s.doubted.IsZero(), true, nil
+		return job.NewID(number, s.job.Key), s.doubted.IsZero(), nil
 	}
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
-		return "", false, false, nil // the controller may still have it before it
+		return "", false, nil // the controller may still have it before it
 	}
 	// Nothing is kept for a job that is there already: that job has its own request, or has removed it.
 	if err := s.kept.write(); err != nil {
-		return "", false, true, err
+		return "", false, err
 	}
-	id, err = s.sbatch(ctx)
-	if err != nil {
-		done, err = s.judge(ctx, err)
-		return "", false, done, err
+	if id, err = s.sbatch(ctx); err != nil {
+		return "", false, s.judge(ctx, err)
 	}
 	id, found = s.twin(ctx, id)
-	return id, found, true, nil
+	return id, found, nil
 }
 
 // sbatch runs to its end even if ctx ends before, as nothing but its answer says which job there is.
@@ -164,33 +143,31 @@ var passing = []string{"unable to contact", "timed out", "zero bytes", "connecti
 // submitLimit is in the names of limits of the number of jobs. They pass as other jobs end.
 const submitLimit = "maxsubmitjob"
 
-// judge says whether a failure of sbatch passes. One that does not is an error.
-func (s *submission) judge(ctx context.Context, err error) (done bool, _ error) {
-	var f *failure
-	if !errors.As(err, &f) {
-		return false, err
+// judge returns the error for a failure of sbatch; nil: the failure passes.
+func (s *submission) judge(ctx context.Context, err error) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		return err
 	}
-	var exit *exec.ExitError
-	words, passes := strings.ToLower(f.words), !errors.As(err, &exit) || !exit.Exited() // or it could not start
-	for _, p := range passing {
-		passes = passes || strings.Contains(words, p)
-	}
-	if !passes {
+	exit, ran := errors.AsType[*exec.ExitError](err) // else it could not start
+	words := strings.ToLower(f.words)
+	passes := func(word string) bool { return strings.Contains(words, word) }
+	if ran && exit.Exited() && !slices.ContainsFunc(passing, passes) {
 		if _, err := s.c.jobs.Look(ctx); err == nil {
-			return false, &job.Refused{Scheduler: name, Name: s.job.Name, Words: f.words,
+			return &job.Refused{Scheduler: name, Name: s.job.Name, Words: f.words,
 				Remedy: "ask for what the cluster has (sinfo and scontrol show partition say so)"}
 		}
 	}
 	if strings.Contains(words, submitLimit) {
 		s.c.troubles.Has(full, err.Error())
-		return false, nil
+		return nil
 	}
 	s.doubted = time.Now()
 	if !s.told {
 		s.told = true
 		s.c.troubles.Has(silent, err.Error())
 	}
-	return false, nil
+	return nil
 }
 
 // twin looks for another job of the same key, which another process submitted at the same time. The lower number stays:

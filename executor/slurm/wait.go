@@ -8,24 +8,25 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/job/poll"
 )
 
 // Wait follows a job until it no longer runs. told is called when its state, reason or node is another one, and may be
 // nil. All waits share one reading of the queue. A job that waits for something that never comes is cancelled. The end
 // of ctx ends the wait and leaves the job.
 func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
-	if err := check(id); err != nil {
+	if err := id.Check(isNumber); err != nil {
 		return job.End{}, err
 	}
 	f := &follower{c: c, id: id, told: told, held: true}
-	return f.follow(ctx)
+	return poll.Until(ctx, c.jobs, f.judge)
 }
 
 // Cancel ends a job, and returns when it no longer runs: none of its processes can write any more, where Slurm reaches
 // its node and follows processes by cgroup. One that does not want to end takes the cluster's KillWait (30 s). The end
 // of ctx ends the wait with an error, and what was sent to Slurm by then goes on.
 func (c *Cluster) Cancel(ctx context.Context, id job.ID) error {
-	if err := check(id); err != nil {
+	if err := id.Check(isNumber); err != nil {
 		return err
 	}
 	_, err := c.cancel(ctx, id)
@@ -37,7 +38,7 @@ const again = 30 * time.Second
 
 func (c *Cluster) cancel(ctx context.Context, id job.ID) (job.End, error) {
 	f := &follower{c: c, id: id, cancels: true}
-	end, err := f.follow(ctx)
+	end, err := poll.Until(ctx, c.jobs, f.judge)
 	if err != nil && f.status.State != "" {
 		err = fmt.Errorf("job %s: is still %s: %w", id.Name(), f.status.State, err)
 	}
@@ -59,15 +60,6 @@ type follower struct {
 	sent   time.Time // when scancel last said that it did its work
 }
 
-func (f *follower) follow(ctx context.Context) (end job.End, err error) {
-	err = f.c.jobs.Each(ctx, func(l *look) (over bool, err error) {
-		end, over, err = f.judge(ctx, l)
-		return over, err
-	})
-	return end, err
-}
-
-// judge says whether the job has ended.
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if l.Err != nil {
 		f.since, f.stuck = time.Time{}, time.Time{} // from here on, nothing is known to have lasted

@@ -22,7 +22,7 @@ import (
 )
 
 // layout is where an image keeps its packages.
-var layout = Layout{Purelib: "/lib/pure", Platlib: "/lib/plat", Scripts: "/bin", Data: "/usr", Headers: "/include"}
+var layout = Layout{Purelib: "/lib/pure", Platlib: "/lib/plat", Scripts: "/bin", Data: "/usr"}
 
 // A wheel with any names and any contents, listed as it should be: it is refused, or nothing of it is unpacked
 // elsewhere than where wheels go, and what is there afterwards proves to be the wheel.

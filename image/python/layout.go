@@ -11,8 +11,8 @@ import (
 
 // Layout is where an image keeps its packages.
 type Layout struct {
-	Purelib, Platlib, Scripts, Data, Headers string // absolute; empty: nobody knows
-	Pip                                      bool
+	Purelib, Platlib, Scripts, Data string // absolute; empty: nobody knows
+	Pip                             bool
 }
 
 // Find asks the Python that pip would install for; without one it looks where packages usually are. The last line
@@ -42,8 +42,6 @@ func Parse(text string) (found Layout, ok bool) {
 			found.Scripts = value
 		case "data":
 			found.Data = value
-		case "include":
-			found.Headers = value
 		case "pip":
 			found.Pip = true
 		}

@@ -352,7 +352,6 @@ func (r *Room) idsOf(images []string) map[string]bool {
 	return ids
 }
 
-// find looks up the bases of images.
 func (r *Room) find(ctx context.Context, images []string) error {
 	for _, image := range images {
 		r.mu.Lock()

@@ -116,7 +116,6 @@ func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) 
 	}
 }
 
-// enough says whether there is space for a part.
 func (r *Room) enough(ctx context.Context, p Part) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,16 +126,8 @@ func (r *Room) enough(ctx context.Context, p Part) bool {
 			needs = min(needs, math.MaxInt64-bytes) + bytes
 		}
 	}
-	kept, _ := r.occupied(r.all())
-	return (!known || free-margin >= needs) && (r.limit == 0 || r.limit-kept >= needs)
-}
-
-func (r *Room) all() map[string]bool {
-	all := map[string]bool{}
-	for id := range r.own {
-		all[id] = true
-	}
-	return all
+	_, all := r.occupied(nil)
+	return (!known || free-margin >= needs) && (r.limit == 0 || r.limit-all >= needs)
 }
 
 // look finds out which images of benchgraph's the engine has.
@@ -202,7 +193,6 @@ func (r *Room) victims() []string {
 	return list
 }
 
-// remove removes an image.
 func (r *Room) remove(ctx context.Context, log io.Writer, id string) error {
 	r.mu.Lock()
 	release, ok := r.claims.alone(id)

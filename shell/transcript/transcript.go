@@ -170,11 +170,10 @@ func (t *Transcript) Stops(p executor.Process) {
 	}
 }
 
-func (t *Transcript) add(s Step) (index int) {
+func (t *Transcript) add(s Step) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.Steps = append(t.Steps, s)
-	return len(t.Steps) - 1
 }
 
 // MarshalJSON writes the transcript with those inputs alone that it names.

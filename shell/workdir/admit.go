@@ -177,7 +177,6 @@ func (a *admission) unfit(rule, name, why, remedy string) error {
 	return Unfit(rule, a.place(name)+" "+why, remedy)
 }
 
-// place is a name as it is shown.
 func (a *admission) place(name string) string { return a.title + "/" + a.secrets.Mask(name) }
 
 func (a *admission) walk(ctx context.Context, dir string) error {
@@ -208,7 +207,6 @@ func (a *admission) walk(ctx context.Context, dir string) error {
 	}
 }
 
-// visit looks at one name.
 func (a *admission) visit(ctx context.Context, name string) error {
 	info, err := a.root.Lstat(name)
 	if err != nil {
@@ -254,7 +252,6 @@ func (a *admission) list(text string) error {
 	return nil
 }
 
-// file looks at a regular file.
 func (a *admission) file(name string, info os.FileInfo) error {
 	size := info.Size()
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -60,7 +60,6 @@ type Asker struct {
 	lines lines
 }
 
-// host is what is known of one host.
 type host struct {
 	name    string
 	slots   chan struct{}
@@ -90,7 +89,7 @@ func NewAsker(o AskOptions) *Asker {
 	}
 	o.Limit, o.Patience = cmp.Or(o.Limit, askLimit), cmp.Or(o.Patience, askPatience)
 	o.Quiet, o.Pause = cmp.Or(o.Quiet, askQuiet), cmp.Or(o.Pause, askPause)
-	a := &Asker{o: o, hosts: map[string]*host{}, kept: newKept(o.Keep, o.Clock)}
+	a := &Asker{o: o, hosts: map[string]*host{}, kept: &kept{path: o.Keep, clock: o.Clock}}
 	a.lines = lines{out: o.Progress, quiet: o.Quiet, waits: map[*wait]bool{}}
 	a.round = newRound()
 	return a
@@ -169,8 +168,7 @@ func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (a
 	for _, end := range []context.Context{h.givenUp, r} {
 		defer context.AfterFunc(end, func() { cancel(context.Cause(end)) })()
 	}
-	err = a.attempts(within, h, f)
-	open, silent := err.(*noAnswer)
+	silent, err := a.attempts(within, h, f)
 	if !silent { // else the slot stays taken until the host answers: see heard
 		<-h.slots
 	}
@@ -182,24 +180,18 @@ func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (a
 		return context.Cause(ctx)
 	case within.Err() != nil:
 		return &Unverified{name, context.Cause(within)}
-	}
-	if silent {
-		return &Unverified{name, open.err}
+	case silent:
+		return &Unverified{name, err}
 	}
 	asked.answered()
 	return err
 }
 
-// noAnswer is a failure that is no answer.
-type noAnswer struct{ err error }
-
-func (e *noAnswer) Error() string { return e.err.Error() }
-
-// attempts asks once, and a second time when the first failure may pass.
-func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (bool, error)) error {
+// attempts asks once, and a second time when the first failure may pass. silent says that there was no answer.
+func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (bool, error)) (silent bool, err error) {
 	for again := false; ; again = true {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 		late := fmt.Errorf("no answer within %v", a.o.Patience)
 		within, cancel := context.WithTimeoutCause(ctx, a.o.Patience, late)
@@ -209,9 +201,9 @@ func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (
 		switch {
 		case answered:
 			a.heard(h)
-			return err
+			return false, err
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		case timedOut:
 			err = late
 		}
@@ -225,7 +217,7 @@ func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (
 			err = passing.err
 		}
 		a.silent(h, err)
-		return &noAnswer{err}
+		return true, err
 	}
 }
 

@@ -1,6 +1,7 @@
 package download
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,8 +53,6 @@ type keptDeath struct {
 
 const bookFormat = 1
 
-func newKept(path string, clock func() time.Time) *kept { return &kept{path: path, clock: clock} }
-
 // load reads the file, once. A file that is missing, damaged or of another format is as an empty one.
 func (k *kept) load() {
 	if k.read {
@@ -65,13 +64,7 @@ func (k *kept) load() {
 
 // readBook reads the answers of a file that still count.
 func readBook(path string, now time.Time) book {
-	if path == "" {
-		return parseBook(nil, now)
-	}
-	data, err := readSmall(path)
-	if err != nil {
-		data = nil
-	}
+	data, _ := readSmall(path) // what cannot be read is as empty
 	return parseBook(data, now)
 }
 
@@ -111,10 +104,10 @@ func readSmall(path string) ([]byte, error) {
 		return nil, errors.New("not a regular file")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxKept+1))
-	if err == nil && len(data) > maxKept {
-		err = errors.New("too large")
+	if err != nil || len(data) > maxKept {
+		return nil, cmp.Or(err, errors.New("too large"))
 	}
-	return data, err
+	return data, nil
 }
 
 // answer is what a server said of a URL not long ago. shown is the URL for people.

@@ -21,7 +21,6 @@ type lines struct {
 	stop  chan struct{}        // ends the goroutine that writes; nil: there is none
 }
 
-// wait is one thing that is waited for.
 type wait struct {
 	host    string
 	subject string // empty: one of many questions
@@ -39,7 +38,6 @@ type progress struct {
 
 func (w *wait) answered() { w.of.answers.Add(1) }
 
-// begin notes that a host is waited for.
 func (l *lines) begin(host, subject string) *wait {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +121,6 @@ func (l *lines) due(now time.Time) (due []string) {
 	return due
 }
 
-// tell writes one line.
 func (l *lines) tell(line string) {
 	if l.out != nil {
 		fmt.Fprintln(l.out, line)

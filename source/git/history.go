@@ -186,9 +186,7 @@ func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]str
 // DescribeHeld is Describe by the tags that the mirror has: it reaches no network.
 func (m *Mirror) DescribeHeld(ctx context.Context, commits []string) (map[string]string, error) {
 	all := map[string]string{}
-	for len(commits) > 0 {
-		batch := commits[:min(len(commits), 500)]
-		commits = commits[len(batch):]
+	for batch := range slices.Chunk(commits, 500) {
 		args := append([]string{"describe", "--tags", "--long", "--always", "--match", "*[0-9]*"}, batch...)
 		out, err := m.Git.Output(ctx, command.Call{Args: args})
 		if err != nil {

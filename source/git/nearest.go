@@ -104,14 +104,8 @@ func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) 
 	if len(ordered) == 0 {
 		return all, nil
 	}
-	known := map[string]bool{} // neighbouring commits touch the same files
 	err := m.differences(ctx, ordered, nil, func(i int, c change) error {
-		matched, ok := known[c.Name]
-		if !ok {
-			matched = in(c.Name)
-			known[c.Name] = matched
-		}
-		if !matched {
+		if !in(c.Name) {
 			all[ordered[i]] = append(all[ordered[i]], outside{c.Name, c.oldMode + " " + c.oldID, c.Mode + " " + c.ID})
 		}
 		return nil

@@ -32,15 +32,8 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 	for i := range sums {
 		sums[i] = sha256.New()
 	}
-	// The trees of neighbouring commits have most paths in common.
-	known := map[string]bool{}
 	err = m.list(ctx, trees, nil, func(i int, e Entry) error {
-		matched, ok := known[e.Name]
-		if !ok {
-			matched = in(e.Name)
-			known[e.Name] = matched
-		}
-		if !matched {
+		if !in(e.Name) {
 			typ := "blob"
 			if e.Mode == modeSubmodule {
 				typ = "commit"
@@ -91,6 +84,8 @@ func OutsidePatched(base, commit string, text []byte, overlay []string) (string,
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// matcher returns a function that reports whether one of the patterns matches a path. The function remembers paths, as
+// neighbouring commits have most of them in common.
 func matcher(patterns []string) (func(path string) bool, error) {
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
@@ -101,7 +96,13 @@ func matcher(patterns []string) (func(path string) bool, error) {
 	for i, p := range patterns {
 		clean[i] = strings.TrimPrefix(p, "./")
 	}
+	known := map[string]bool{}
 	return func(path string) bool {
-		return slices.ContainsFunc(clean, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+		matched, ok := known[path]
+		if !ok {
+			matched = slices.ContainsFunc(clean, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+			known[path] = matched
+		}
+		return matched
 	}, nil
 }

@@ -329,7 +329,6 @@ func (w *Watch) unknown(p process.Process) bool {
 	return p.User == "" && !stays && !w.own(p.PID)
 }
 
-// take adds one reading.
 func (s *Summary) take(r gpu.Reading, err error) {
 	s.Looks++
 	if err != nil {

@@ -37,7 +37,6 @@ type Image struct {
 	Env     []string          `json:"-"` // these are from Config
 	Labels  map[string]string `json:"-"`
 	Layers  []string          `json:"-"`
-	config  v1.Config
 }
 
 // Store is a directory of images, of all engines of this user.
@@ -60,7 +59,7 @@ func (i *Image) parse() error {
 	if err := json.Unmarshal(i.Config, &c); err != nil {
 		return err
 	}
-	i.config, i.Env, i.Labels = c.Config, c.Config.Env, c.Config.Labels
+	i.Env, i.Labels = c.Config.Env, c.Config.Labels
 	for _, l := range c.RootFS.DiffIDs {
 		i.Layers = append(i.Layers, l.String())
 	}

@@ -73,7 +73,6 @@ func (r *Root) New(l Limits) (*Group, error) {
 	return g, nil
 }
 
-// set writes the limits of a group.
 func (r *Root) set(dir string, l Limits) error {
 	settings := [][2]string{}
 	if r.Has("memory") && l.Memory > 0 {

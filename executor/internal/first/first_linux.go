@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -58,17 +59,12 @@ func first() int {
 	case !begun:
 		return 0
 	}
-	if step, err := p.spec.setUp(); err != nil {
-		return p.fail(step, err)
-	}
-	if step, err := giveUp(); err != nil {
-		return p.fail(step, err)
-	}
-	if step, err := withoutKeys(); err != nil {
-		return p.fail(step, err)
-	}
+	steps := []func() (step string, err error){p.spec.setUp, giveUp, withoutKeys}
 	if f := p.spec.Fence; f != nil {
-		if step, err := f.enclose(); err != nil {
+		steps = append(steps, f.enclose)
+	}
+	for _, do := range steps {
+		if step, err := do(); err != nil {
 			return p.fail(step, err)
 		}
 	}
@@ -277,15 +273,8 @@ func living() []int {
 	names, _ := dir.Readdirnames(-1)
 	var pids []int
 	for _, name := range names {
-		pid := 0
-		for _, c := range name {
-			if c < '0' || c > '9' {
-				pid = 0
-				break
-			}
-			pid = 10*pid + int(c-'0')
-		}
-		if pid <= 1 {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid <= 1 {
 			continue
 		}
 		stat, err := os.ReadFile("/proc/" + name + "/stat")

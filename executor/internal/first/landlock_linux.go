@@ -131,10 +131,10 @@ func allow(ruleset int, path string, rights uint64) error {
 	return nil
 }
 
-// failed writes to a file why there will be no program.
-func failed(fd int, step string, err error) int {
+// failed writes to fenceFailFD why there will be no program.
+func failed(step string, err error) int {
 	if text, err := json.Marshal(refusal(step, err)); err == nil {
-		_, _ = syscall.Write(fd, text) // without it, the exit status says that there was a failure
+		_, _ = syscall.Write(fenceFailFD, text) // without it, the exit status says that there was a failure
 	}
 	return 1
 }
@@ -151,21 +151,20 @@ func fence() int {
 	syscall.CloseOnExec(fenceFailFD)
 	p := &process{}
 	if err := p.read(fenceSpecFD); err != nil {
-		return failed(fenceFailFD, "read what is to be done", err)
+		return failed("read what is to be done", err)
 	}
 	syscall.Umask(0o022)
 	if os.Geteuid() == 0 {
 		if step, err := giveUp(); err != nil {
-			return failed(fenceFailFD, step, err)
+			return failed(step, err)
 		}
 	} else if err := linux.Prctl(linux.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return failed(fenceFailFD, "forbid new privileges", err)
+		return failed("forbid new privileges", err)
 	}
-	if step, err := withoutKeys(); err != nil {
-		return failed(fenceFailFD, step, err)
-	}
-	if step, err := p.spec.Fence.enclose(); err != nil {
-		return failed(fenceFailFD, step, err)
+	for _, do := range []func() (step string, err error){withoutKeys, p.spec.Fence.enclose} {
+		if step, err := do(); err != nil {
+			return failed(step, err)
+		}
 	}
 	if p.spec.Trial {
 		return 0
@@ -179,5 +178,5 @@ func fence() int {
 			err = syscall.Nanosleep(&syscall.Timespec{Nsec: 10e6}, nil)
 		}
 	}
-	return failed(fenceFailFD, "", err)
+	return failed("", err)
 }

@@ -167,15 +167,11 @@ func place(path string, dir bool) error {
 }
 
 func tmpfs(path string, mode uint32, size string) error {
-	options := "mode=" + octal(mode)
+	options := "mode=0" + strconv.FormatUint(uint64(mode), 8)
 	if size != "" {
 		options += ",size=" + size
 	}
 	return syscall.Mount("tmpfs", path, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
-}
-
-func octal(mode uint32) string {
-	return string([]byte{'0', byte('0' + mode>>9&7), byte('0' + mode>>6&7), byte('0' + mode>>3&7), byte('0' + mode&7)})
 }
 
 // settings are what a kernel lets the owner of the machine change through /proc, whatever that has given up.
@@ -237,27 +233,20 @@ func countsApart() bool {
 	return err == nil && (x > 6 || x == 6 && y >= 14)
 }
 
-// usual are the devices that every program may expect.
-var usual = []string{"null", "zero", "full", "random", "urandom", "tty"}
+// usual are the devices that every program may expect, where the host has them.
+var usual = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
 // devices takes the nodes that the program gets.
 func (s *Spec) devices() (all []tree, step string, err error) {
-	for _, path := range s.Devices {
+	for i, path := range slices.Concat(s.Devices, usual) {
 		fd, err := take(path, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
+		if i >= len(s.Devices) && errors.Is(err, syscall.ENOENT) {
+			continue
+		}
 		if err != nil {
 			return nil, "take " + path, err
 		}
 		all = append(all, tree{fd, path})
-	}
-	for _, name := range usual {
-		fd, err := take("/dev/"+name, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
-		if errors.Is(err, syscall.ENOENT) {
-			continue
-		}
-		if err != nil {
-			return nil, "take /dev/" + name, err
-		}
-		all = append(all, tree{fd, "/dev/" + name})
 	}
 	return all, "", nil
 }

@@ -117,21 +117,31 @@ func (p *Process) Begin(s first.Spec, streams Streams, group int) (first.Message
 	return p.Next()
 }
 
-// hand hands all that a program needs to the first process.
-func (p *Process) hand(s first.Spec, streams Streams, group int) error {
+// Written writes a Spec into a file that nobody else can open.
+func Written(s first.Spec) (*os.File, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	fd, err := unix.MemfdCreate("spec", unix.MFD_CLOEXEC)
 	if err != nil {
-		return os.NewSyscallError("memfd_create", err)
+		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	spec := os.NewFile(uintptr(fd), "spec")
-	defer spec.Close()
-	if _, err := spec.Write(text); err != nil {
+	file := os.NewFile(uintptr(fd), "spec")
+	if _, err := file.Write(text); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// hand hands all that a program needs to the first process.
+func (p *Process) hand(s first.Spec, streams Streams, group int) error {
+	spec, err := Written(s)
+	if err != nil {
 		return err
 	}
+	defer spec.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err

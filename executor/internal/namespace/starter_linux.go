@@ -155,7 +155,6 @@ func (s *Starter) leave(p *Process) {
 	}
 }
 
-// ahead begins to make a spare.
 func (s *Starter) ahead(kind kind) *spare {
 	n := &spare{kind: kind, made: make(chan struct{})}
 	n.expiry = time.AfterFunc(spareTime, func() {

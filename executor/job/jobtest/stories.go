@@ -197,7 +197,6 @@ func (s *story) anotherClient() {
 	}
 }
 
-// cancelled looks at the end of a job that was cancelled.
 func (s *story) cancelled(end job.End) {
 	s.Helper()
 	if end.Held != "" || !s.Deletes && (end.State != "CANCELLED" || end.Lost) {

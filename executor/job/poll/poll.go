@@ -88,6 +88,16 @@ func (p *Poll[T]) Each(ctx context.Context, take func(*Look[T]) (over bool, err 
 	}
 }
 
+// Until is Each for a function that finds something out, which it returns with the end of the wait.
+func Until[T, E any](ctx context.Context, p *Poll[T],
+	judge func(context.Context, *Look[T]) (found E, over bool, err error)) (found E, err error) {
+	err = p.Each(ctx, func(l *Look[T]) (over bool, err error) {
+		found, over, err = judge(ctx, l)
+		return over, err
+	})
+	return found, err
+}
+
 // waiter is one who is handed each look of the shared poll.
 type waiter[T any] struct {
 	since time.Time

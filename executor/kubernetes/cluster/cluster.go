@@ -104,7 +104,6 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// wrongNamespace is the remedy for a namespace that is not there.
 const wrongNamespace = "correct namespace in the executor block, or have the namespace made"
 
 // configure reads the kubeconfig as kubectl does; in a Pod without one, the account of the Pod counts.
@@ -158,7 +157,6 @@ func (c *Cluster) connect(config *rest.Config) error {
 	return nil
 }
 
-// of is the client for a resource.
 func (c *Cluster) of(resource string) rest.Interface {
 	if resource == "jobs" {
 		return c.batch
@@ -186,12 +184,10 @@ const (
 	full   = "kubernetes: the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
 )
 
-// check says what is wrong with an ID.
-func check(id job.ID) error {
-	if _, uid, ok := strings.Cut(id.Name(), "."); !ok || uid == "" || !job.IsKey(id.Key()) {
-		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
-	}
-	return nil
+// isName reports whether a text can be the name of a job, see idOf.
+func isName(text string) bool {
+	_, uid, _ := strings.Cut(text, ".")
+	return uid != ""
 }
 
 // Find looks for a Job of a key that is queued or running.

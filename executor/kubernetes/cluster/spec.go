@@ -99,7 +99,6 @@ func secretOf(j *batchv1.Job, of job.Job) (*corev1.Secret, error) {
 // secretSuffix tells the Secret of a submission from those of others of its key, which may be on their way out.
 func secretSuffix(j *batchv1.Job) string { return j.Annotations[submitAnnotation] }
 
-// jobOf is the Job of a job, as submission makes it.
 func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
 	labels := map[string]string{ours: oursValue}
 	own := maps.Clone(labels)

@@ -133,7 +133,6 @@ func (v *verdict) live(pod *corev1.Pod) {
 	}
 }
 
-// pending says what a Pod waits for.
 func (v *verdict) pending(pod *corev1.Pod) {
 	for _, d := range pod.Status.Conditions {
 		if d.Type == corev1.PodScheduled && d.Status == corev1.ConditionFalse {

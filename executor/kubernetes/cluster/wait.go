@@ -11,17 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/job/poll"
 )
 
 // Wait follows a Job until it no longer runs. Told is called when its state, reason or node is another one, and may be
 // nil. All waits share one reading of the Jobs. A Job that waits for something that never comes is deleted; so is one
 // that was taken from its node and would begin anew. The end of ctx ends the wait and leaves the Job.
 func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
-	if err := check(id); err != nil {
+	if err := id.Check(isName); err != nil {
 		return job.End{}, err
 	}
 	f := &follower{c: c, id: id, told: told}
-	end, err := f.follow(ctx)
+	end, err := poll.Until(ctx, c.jobs, f.judge)
 	if err == nil && f.last.job != nil {
 		c.forget(f.last)
 	}
@@ -40,20 +41,15 @@ func (c *Cluster) forget(e entry) {
 // Cancel deletes a Job, and returns when its Pods are gone: none of its processes can write any more, unless its node
 // is cut off. The end of ctx ends the wait with an error, and what the API server was asked by then goes on.
 func (c *Cluster) Cancel(ctx context.Context, id job.ID) error {
-	if err := check(id); err != nil {
+	if err := id.Check(isName); err != nil {
 		return err
 	}
-	_, err := c.cancel(ctx, id)
-	return err
-}
-
-func (c *Cluster) cancel(ctx context.Context, id job.ID) (job.End, error) {
 	f := &follower{c: c, id: id, cancels: true}
-	end, err := f.follow(ctx)
+	_, err := poll.Until(ctx, c.jobs, f.judge)
 	if err != nil && f.status.State != "" {
 		err = fmt.Errorf("job %s: is still %s: %w", id.Name(), f.status.State, err)
 	}
-	return end, err
+	return err
 }
 
 // follower is one wait for the end of a Job.
@@ -74,15 +70,6 @@ type follower struct {
 	sent   time.Time // when the API server last took the deletion
 }
 
-func (f *follower) follow(ctx context.Context) (end job.End, err error) {
-	err = f.c.jobs.Each(ctx, func(l *look) (over bool, err error) {
-		end, over, err = f.judge(ctx, l)
-		return over, err
-	})
-	return end, err
-}
-
-// judge says whether the Job has ended.
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if l.Err != nil {
 		f.absent, f.why = 0, "" // from here on, nothing is known to have lasted
@@ -104,8 +91,8 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	}
 	if v.State == job.Pending && f.ran && !f.cancels { // Kueue took it from its node, and would have it begin anew
 		v.State, v.Reason = preempted, "its Pod was taken from the node"
-		end, err := f.end(ctx, v.End)
-		return end, err == nil, err
+		err := f.c.Cancel(ctx, f.id)
+		return v.End, err == nil, err
 	}
 	f.ran = f.ran || v.State == job.Running
 	if f.cancels {
@@ -156,12 +143,6 @@ func (f *follower) delete(ctx context.Context) {
 	}
 }
 
-// end deletes the Job, and returns an end of which another cause is known than that.
-func (f *follower) end(ctx context.Context, known job.End) (job.End, error) {
-	_, err := f.c.cancel(ctx, f.id)
-	return known, err
-}
-
 // stay judges a Job that has not ended: one that has been stuck for too long is deleted.
 func (f *follower) stay(ctx context.Context, v verdict) (job.End, bool, error) {
 	// the words of a reason may count or quote
@@ -175,10 +156,9 @@ func (f *follower) stay(ctx context.Context, v verdict) (job.End, bool, error) {
 	if time.Since(f.since) < time.Duration(v.stuck.last)*f.c.o.Grace {
 		return job.End{}, false, nil
 	}
-	held := v.End
-	held.State, held.Held = cancelled, v.stuck.why
-	end, err := f.end(ctx, held)
-	return end, err == nil, err
+	v.State, v.Held = cancelled, v.stuck.why
+	err := f.c.Cancel(ctx, f.id)
+	return v.End, err == nil, err
 }
 
 // stranded reports whether a node should have ended the Pod of a Job long ago.
@@ -198,7 +178,7 @@ func stranded(e entry, grace time.Duration) bool {
 // Log writes what a Job has printed, and prints, until it ends. It waits for one that has not begun. A Job whose Pod is
 // gone, or never ran, has printed nothing.
 func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
-	if err := check(id); err != nil {
+	if err := id.Check(isName); err != nil {
 		return err
 	}
 	return c.jobs.Each(ctx, func(l *look) (bool, error) {
@@ -213,7 +193,6 @@ func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	})
 }
 
-// print writes what the container of a Pod prints.
 func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
 	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
 		Stream(ctx)

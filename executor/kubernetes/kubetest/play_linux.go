@@ -158,7 +158,6 @@ func (c *Cluster) control(ctx context.Context, j *batchv1.Job, pods []corev1.Pod
 	}
 }
 
-// create makes the Pod of a Job.
 func (c *Cluster) create(ctx context.Context, j *batchv1.Job) {
 	yes := true
 	pod := &corev1.Pod{ObjectMeta: *j.Spec.Template.ObjectMeta.DeepCopy(), Spec: j.Spec.Template.Spec}

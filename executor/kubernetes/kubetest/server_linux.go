@@ -50,7 +50,6 @@ type Cluster struct {
 	held  map[string]bool    // namespaces in which Pods get no node
 }
 
-// admin is a token of an administrator.
 const admin = "admin-token"
 
 // program is where the Makefile has a part of Kubernetes built, in the module of the test.

@@ -195,11 +195,3 @@ func look(ctx context.Context, method string, req, reply any, cc *grpc.ClientCon
 func asked(ctx context.Context, a *answers) context.Context {
 	return context.WithValue(ctx, answersKey{}, a)
 }
-
-// check says what is wrong with an ID.
-func check(id job.ID) error {
-	if !strings.HasPrefix(id.Name(), "sb-") || !job.IsKey(id.Key()) {
-		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
-	}
-	return nil
-}

@@ -20,7 +20,6 @@ import (
 	"github.com/benchgraph/benchgraph/executor/modal"
 )
 
-// keyTag is the tag with the key of a job.
 const keyTag = "benchgraph_key"
 
 // nameOf is the name of the sandbox of a key. Modal gives a name to one sandbox of an app at a time, so that no two run
@@ -47,7 +46,6 @@ func (s *Service) list(ctx context.Context, key string, finished bool) ([]*pb.Sa
 	return a.listed, nil
 }
 
-// ended reports whether a sandbox of a list has ended.
 func ended(info *pb.SandboxInfo) bool {
 	return info.GetTaskInfo().GetFinishedAt() > 0 || info.GetTaskInfo().GetResult().GetStatus() != 0 ||
 		info.GetMetadata().GetResult().GetStatus() != 0

@@ -18,7 +18,7 @@ import (
 
 // sandbox is a handle for a sandbox, which the library makes without a question.
 func (s *Service) sandbox(ctx context.Context, id job.ID) (*client.Sandbox, error) {
-	if err := check(id); err != nil {
+	if err := id.Check(func(name string) bool { return strings.HasPrefix(name, "sb-") }); err != nil {
 		return nil, err
 	}
 	return s.client.Sandboxes.FromID(ctx, id.Name(), nil)

@@ -110,7 +110,6 @@ func (n *network) namespace(node string) string { return "/run/netns/" + n.prefi
 // gateway is the address of this machine in the network.
 func (n *network) gateway() string { return fmt.Sprintf("10.%d.%d.1", n.subnet>>8, n.subnet&255) }
 
-// address is that of a node.
 func (n *network) address(i int) string {
 	return fmt.Sprintf("10.%d.%d.%d", n.subnet>>8, n.subnet&255, i+2)
 }

@@ -160,7 +160,6 @@ func (s section) lacksPrefix(name string) error {
 		Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
 }
 
-// parse reads one section.
 func (s section) parse() (Part, error) {
 	header, _, _ := bytes.Cut(s.text, []byte("\n"))
 	if names := strings.Fields(string(header)); s.git && len(names) == 4 && !bytes.Contains(header, []byte("/")) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 )
 
 // Containers runs commands in containers. Nothing is looked for before the first of them.
@@ -45,7 +46,7 @@ func (c *Containers) Own(pid int) bool {
 			return d.Own(pid)
 		}
 	}
-	return executor.Own(pid)
+	return family.Own(pid)
 }
 
 // Labels returns the labels of containers and images that this process makes.

@@ -1,9 +1,9 @@
-package executor
+package family
 
 import "os"
 
 // Own says whether a process is this one, or was started by it: it descends from it, or carries its mark. A process
-// that cannot be seen from here is somebody else's, and Docker.Own knows more of those in containers.
+// that cannot be seen from here is somebody else's.
 func Own(pid int) bool {
 	self := os.Getpid()
 	for at := pid; at > 1; {
@@ -17,5 +17,5 @@ func Own(pid int) bool {
 		at = p.parent
 	}
 	m, ok := markOf(pid)
-	return ok && m.sameStarter(newMark(""))
+	return ok && m.Starter == This()
 }

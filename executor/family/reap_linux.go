@@ -1,4 +1,4 @@
-package executor
+package family
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 // reapGrace is what programs of a dead owner get to end politely.
 const reapGrace = 2 * time.Second
 
-// Reap ends what a Host with the same options left behind when its process was killed, and returns how many processes
-// that were. It touches only processes that carry BENCHGRAPH_PROC with that owner and a starter that no longer lives,
-// and what descends from them. When ctx ends first, it returns ctx's cause.
-func Reap(ctx context.Context, o HostOptions) (int, error) {
-	hash, namespace := ownerHash(o.Owner), pidNamespace()
+// Reap ends what a Host of an owner left behind when its process was killed, and returns how many processes that were.
+// It touches only processes that carry MarkName with that owner and a starter that no longer lives, and what descends
+// from them. When ctx ends first, it returns ctx's cause.
+func Reap(ctx context.Context, owner string) (int, error) {
+	hash, namespace := ownerHash(owner), pidNamespace()
 	count, counted := 0, make(chan struct{})
 	close(counted)
 	s := sweep{
@@ -39,7 +39,7 @@ func Reap(ctx context.Context, o HostOptions) (int, error) {
 	}
 	rest, err := s.run(unix.SIGTERM, reapGrace, ctx.Done())
 	if err == nil && len(rest) > 0 && ctx.Err() == nil {
-		rest, err = s.run(unix.SIGKILL, killTime, ctx.Done())
+		rest, err = s.run(unix.SIGKILL, KillTime, ctx.Done())
 	}
 	switch {
 	case err != nil:
@@ -52,14 +52,14 @@ func Reap(ctx context.Context, o HostOptions) (int, error) {
 	return count, nil
 }
 
-// isGone says whether a process lives no more. That is not known of one that cannot be looked at, while there is any
-// process of its number: /proc may hide what others run (hidepid).
-func isGone(id procID) (gone, known bool) {
-	p, err := readProc(id.pid)
+// Gone says whether a process of this namespace lives no more. That is not known of one that cannot be looked at, while
+// there is any process of its number: /proc may hide what others run (hidepid).
+func (s Starter) Gone() (gone, known bool) {
+	p, err := readProc(s.PID)
 	if err != nil {
-		return true, errors.Is(unix.Kill(id.pid, 0), unix.ESRCH)
+		return true, errors.Is(unix.Kill(s.PID, 0), unix.ESRCH)
 	}
-	return p.id() != id || p.state == 'Z', true
+	return p.born != s.Born || p.state == 'Z', true
 }
 
 // abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
@@ -72,10 +72,10 @@ func abandoned(all []proc, owner, namespace string) []proc {
 	in := map[int]bool{}
 	for _, p := range all {
 		m, ok := markOf(p.pid)
-		if ok && living[procID{m.pid, m.born}] {
+		if ok && living[procID{m.PID, m.Born}] {
 			continue // somebody answers for it
 		}
-		in[p.pid] = ok && m.owner == owner && m.namespace == namespace
+		in[p.pid] = ok && m.owner == owner && m.Namespace == namespace
 	}
 	// When this process was itself started by a dead one, neither it nor what it was started through is to be ended.
 	for pid := os.Getpid(); pid > 0; pid = parent[pid] {

@@ -1,7 +1,6 @@
-package executor
+package family
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -44,7 +43,6 @@ func processes() ([]proc, error) {
 	return all, nil
 }
 
-// readProc reads what a process looks like.
 func readProc(pid int) (proc, error) {
 	var line [1024]byte // 52 numbers and a name of at most 64 bytes
 	text, err := readSome("/proc/"+strconv.Itoa(pid)+"/stat", line[:])
@@ -104,22 +102,22 @@ func bornOf(pid int) (uint64, error) {
 
 // markOf returns the mark in the environment of the process. There is none when the environment cannot be read: such a
 // process is not ours to end either.
-func markOf(pid int) (mark, bool) {
+func markOf(pid int) (Mark, bool) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return mark{}, false
+		return Mark{}, false
 	}
 	defer f.Close()
 	env, err := io.ReadAll(io.LimitReader(f, maxEnviron))
 	if err != nil {
-		return mark{}, false
+		return Mark{}, false
 	}
 	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if value, ok := bytes.CutPrefix(v, []byte(markName+"=")); ok {
+		if value, ok := bytes.CutPrefix(v, []byte(MarkName+"=")); ok {
 			return parseMark(string(value))
 		}
 	}
-	return mark{}, false
+	return Mark{}, false
 }
 
 // signalProc sends sig to p, and to no other process that got its number meanwhile.
@@ -141,22 +139,11 @@ func signalProc(p proc, sig syscall.Signal) {
 // pidfds returns the processes of which this process holds a pidfd.
 func pidfds() map[int]bool {
 	held := map[int]bool{}
-	dir, err := os.Open("/proc/self/fdinfo")
-	if err != nil {
-		return held
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return held
-	}
-	for _, name := range names {
-		text, err := os.ReadFile("/proc/self/fdinfo/" + name)
-		if err != nil {
-			continue
-		}
-		for s := bufio.NewScanner(bytes.NewReader(text)); s.Scan(); {
-			if value, ok := strings.CutPrefix(s.Text(), "Pid:"); ok {
+	infos, _ := os.ReadDir("/proc/self/fdinfo")
+	for _, info := range infos {
+		text, _ := os.ReadFile("/proc/self/fdinfo/" + info.Name()) // it may be closed meanwhile
+		for line := range strings.Lines(string(text)) {
+			if value, ok := strings.CutPrefix(line, "Pid:"); ok {
 				if pid, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
 					held[pid] = true
 				}

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package executor
+package family
 
 import (
 	"os"
@@ -49,7 +49,7 @@ func StartApart(path string, argv []string, files []*os.File) (done func() error
 		apart.Unlock()
 		started <- err
 		if err == nil {
-			awaitExit(cmd.Process)
+			AwaitExit(cmd.Process)
 		}
 	})
 	err = <-started

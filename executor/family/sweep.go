@@ -1,11 +1,56 @@
 //go:build linux || darwin
 
-package executor
+package family
 
 import (
+	"fmt"
+	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+const (
+	// SettleTime is what is left of a program that has ended gets to end by itself: what the program started last, such
+	// as the tee of a shell's output, often ends a moment after it and is no leftover.
+	SettleTime = 100 * time.Millisecond
+	// KillTime is how long a process that was killed may take to be gone. One that takes longer hangs in the kernel.
+	KillTime = 10 * time.Second
+)
+
+// End ends all of the family: first it lets what is left be for a moment if the leader ended by itself, then it asks,
+// then it kills. ended is closed when the leader, called name, has ended, and stop when all is to end at once. left is
+// how many processes outlived the leader and had to be ended.
+func (f *Family) End(name string, ended, stop <-chan struct{}, grace time.Duration) (left int, err error) {
+	s := sweep{members: f.members, send: f.send, counted: ended, count: &left}
+	select {
+	case <-ended:
+		if f.gone() {
+			return 0, nil
+		}
+		if rest, err := s.run(0, SettleTime, stop); err != nil || len(rest) == 0 {
+			return left, err
+		}
+	case <-stop:
+	}
+	if rest, err := s.run(unix.SIGTERM, grace, nil); err != nil || len(rest) == 0 {
+		return left, err
+	}
+	rest, err := s.run(unix.SIGKILL, KillTime, nil)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%s: processes that cannot be ended: %s", name, list(rest))
+	}
+	return left, err
+}
+
+func list(procs []proc) string {
+	var names []string
+	for _, pr := range procs {
+		names = append(names, fmt.Sprintf("%d (%s, state %c)", pr.pid, pr.name, pr.state))
+	}
+	return strings.Join(names, ", ")
+}
 
 // proc is one living process.
 type proc struct {

@@ -1,4 +1,4 @@
-package executor
+package family
 
 import (
 	"context"
@@ -9,15 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func programAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+// Attr returns how the leader of a family is started.
+func Attr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// adoption is empty: orphans go to the first process of the machine.
-type adoption struct{}
+// Adoption is empty: orphans go to the first process of the machine.
+type Adoption struct{}
 
-func adoptOrphans() adoption { return adoption{} }
+// AdoptOrphans does nothing on this system.
+func AdoptOrphans() Adoption { return Adoption{} }
 
-// awaitExit returns when p has ended.
-func awaitExit(p *os.Process) {
+// AwaitExit returns when p has ended.
+func AwaitExit(p *os.Process) {
 	for kqueueWait(p.Pid) == unix.EINTR {
 	}
 }
@@ -36,35 +38,36 @@ func kqueueWait(pid int) error {
 	return err
 }
 
-// family is a program and its process group. Descendants that leave the group are not known on this system.
-type family struct{ leader procID }
+// Family is a program and its process group. Descendants that leave the group are not known on this system.
+type Family struct{ leader procID }
 
-func newFamily(leader int, _ string, _ adoption) (*family, error) {
-	return &family{leader: procID{pid: leader}}, nil
+// New returns the family of a leader.
+func New(leader int, _ Mark, _ Adoption) (*Family, error) {
+	return &Family{leader: procID{pid: leader}}, nil
 }
 
 // gone is never sure on this system; members is as fast.
-func (f *family) gone() bool { return false }
+func (f *Family) gone() bool { return false }
 
 // members returns the group as one process while any of it lives. A signal to a group of zombies is refused with EPERM.
-func (f *family) members() ([]proc, error) {
+func (f *Family) members() ([]proc, error) {
 	if err := unix.Kill(-f.leader.pid, 0); err != nil {
 		return nil, nil
 	}
 	return []proc{{pid: f.leader.pid, group: f.leader.pid, state: 'R', name: "process group"}}, nil
 }
 
-func (f *family) send(sig syscall.Signal, _ []proc) { _ = unix.Kill(-f.leader.pid, sig) }
+func (f *Family) send(sig syscall.Signal, _ []proc) { _ = unix.Kill(-f.leader.pid, sig) }
 
 func bornOf(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func pidNamespace() string { return "0" }
 
-// isGone is never known here, as bornOf is not.
-func isGone(procID) (gone, known bool) { return false, false }
+// Gone is never known here, as bornOf is not.
+func (Starter) Gone() (gone, known bool) { return false, false }
 
 // Reap does nothing on this system, as the environment of other processes cannot be read.
-func Reap(context.Context, HostOptions) (int, error) { return 0, nil }
+func Reap(context.Context, string) (int, error) { return 0, nil }
 
 // KillDescendants does nothing on this system, where descendants are not known.
 func KillDescendants() {}

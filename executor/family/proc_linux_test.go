@@ -1,4 +1,4 @@
-package executor
+package family
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func FuzzParseStat(f *testing.F) {
 }
 
 func FuzzParseMark(f *testing.F) {
-	f.Add(newMark("/some/where").next())
+	f.Add(NewMark("/some/where").Next().String())
 	f.Add("....")
 	f.Add("0123456789abcdef.4026531836.1.2.x")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,4 +1,4 @@
-package executor
+package family
 
 import (
 	"os"
@@ -11,27 +11,28 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 )
 
-func programAttr() *syscall.SysProcAttr {
+// Attr returns how the leader of a family is started.
+func Attr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
 }
 
-// adoption is what a Host knows of the orphans that become children of this process.
-type adoption struct {
+// Adoption is what is known of the orphans that become children of this process.
+type Adoption struct {
 	all     bool         // each descendant whose parent ends becomes one
 	foreign map[int]bool // sessions in which no descendant of a program can be
 }
 
-// adoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found.
+// AdoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found.
 // Where the kernel refuses, they are known by their session and their environment only.
 //
 // Foreign are the sessions of what is there already: its own, and those of children that it has from a program that was
 // replaced by it, as in "server & exec benchgraph".
-func adoptOrphans() adoption {
+func AdoptOrphans() Adoption {
 	foreign := map[int]bool{}
-	a := adoption{all: unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil, foreign: foreign}
+	a := Adoption{all: unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil, foreign: foreign}
 	all, err := processes()
 	if err != nil {
-		return a // Start will say what is wrong
+		return a // New will say what is wrong
 	}
 	self := os.Getpid()
 	started := pidfds()
@@ -43,9 +44,9 @@ func adoptOrphans() adoption {
 	return a
 }
 
-// awaitExit returns when p has ended, and leaves it unreaped: as long as it is, its number cannot name another process,
+// AwaitExit returns when p has ended, and leaves it unreaped: as long as it is, its number cannot name another process,
 // group or session.
-func awaitExit(p *os.Process) {
+func AwaitExit(p *os.Process) {
 	for {
 		err := unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
@@ -54,23 +55,22 @@ func awaitExit(p *os.Process) {
 	}
 }
 
-// family is a program and all that descends from it.
-type family struct {
+// Family is a program, its leader, and all that descends from it.
+type Family struct {
 	leader  procID
-	mark    mark
+	mark    Mark
 	thread  int // that started the leader
-	orphans adoption
+	orphans Adoption
 	known   map[procID]bool
 }
 
-// newFamily is called by the thread that started the leader.
-func newFamily(leader int, id string, orphans adoption) (*family, error) {
+// New is called by the thread that started the leader, which has the mark in its environment.
+func New(leader int, m Mark, orphans Adoption) (*Family, error) {
 	born, err := bornOf(leader)
 	if err != nil {
 		return nil, err
 	}
-	m, _ := parseMark(id)
-	return &family{leader: procID{leader, born}, mark: m, thread: unix.Gettid(), orphans: orphans,
+	return &Family{leader: procID{leader, born}, mark: m, thread: unix.Gettid(), orphans: orphans,
 		known: map[procID]bool{}}, nil
 }
 
@@ -81,7 +81,7 @@ func newFamily(leader int, id string, orphans adoption) (*family, error) {
 // it. The leader has ended. So what is left of its family descends from a child of the main thread, or (CLONE_PARENT)
 // from another child of the thread that started the leader. Whether a list of children has more than its first one is
 // told for sure, as long as the first one stays. False is no answer: nothing may be left, or the kernel cannot tell.
-func (f *family) gone() bool {
+func (f *Family) gone() bool {
 	if !f.orphans.all {
 		return false
 	}
@@ -94,7 +94,7 @@ func (f *family) gone() bool {
 }
 
 // members returns all that live. A zombie does not live; those that nobody else will reap are reaped.
-func (f *family) members() ([]proc, error) {
+func (f *Family) members() ([]proc, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func addChildren(all []proc, in map[int]bool) {
 // it.
 //
 // What this process started itself, through any package, is told from what it adopted by the pidfd that os keeps of it.
-func (f *family) strays(all []proc) []proc {
+func (f *Family) strays(all []proc) []proc {
 	self := os.Getpid()
 	adopted := slices.DeleteFunc(slices.Clone(all), func(p proc) bool {
 		return p.parent != self || p.pid == f.leader.pid
@@ -176,7 +176,7 @@ func (f *family) strays(all []proc) []proc {
 		if self == 1 || f.orphans.foreign[p.session] {
 			return true // the first process of a container is given all orphans, also those of strangers
 		}
-		if m, ok := markOf(p.pid); ok && m != f.mark && m.sameStarter(f.mark) {
+		if m, ok := markOf(p.pid); ok && m != f.mark && m.Starter == f.mark.Starter {
 			return true // of another program of this process, which will find it
 		}
 		return slices.ContainsFunc(others, func(o proc) bool {
@@ -187,7 +187,7 @@ func (f *family) strays(all []proc) []proc {
 
 // send sends sig to the leader's group at once, so that a shell does not see its commands end before itself, and to
 // the others one by one.
-func (f *family) send(sig syscall.Signal, procs []proc) {
+func (f *Family) send(sig syscall.Signal, procs []proc) {
 	group := false
 	for _, p := range procs {
 		if p.group == f.leader.pid {
