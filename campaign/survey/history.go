@@ -230,7 +230,7 @@ func (r treeReader) Dirs(ctx context.Context, at []revision.Place) (map[revision
 		for place, list := range dirs {
 			entries := make([]revision.Entry, len(list))
 			for i, e := range list {
-				entries[i] = revision.Entry{Name: e.Name, Dir: e.IsDir(), ID: e.ID}
+				entries[i] = revision.Entry{Name: e.Name, Dir: e.IsDir(), Link: e.IsLink(), ID: e.ID}
 			}
 			found[revision.Place{Repo: repo, Rev: place.Commit, Path: place.Path}] = entries
 		}
