@@ -3,10 +3,12 @@ package executor_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-version"
 	"golang.org/x/sys/unix"
@@ -142,6 +144,43 @@ func TestASandboxEndsWhatKeepsForking(t *testing.T) {
 }
 
 // The bound is one of the sandbox: before Linux 6.14 it would be one of the machine, and there is none.
+// What a command leaves in memory is removed before anybody is told of its end: the next one may be measured.
+func TestASandboxEndsWithTheMemoryThatItHolds(t *testing.T) {
+	needSandbox(t)
+	cmd := executortest.Shell(t, `readlink /proc/self/ns/mnt >ready; while test -e ready; do sleep 0.01; done
+		head -c 500000000 /dev/zero >/dev/shm/file`)
+	cmd.Sandbox = &executor.Sandbox{}
+	p, err := executor.NewHost(executor.HostOptions{}).Start(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := filepath.Join(cmd.Dir, "ready")
+	var namespace string
+	for !strings.HasPrefix(namespace, "mnt:") {
+		time.Sleep(time.Millisecond)
+		text, _ := os.ReadFile(ready)
+		namespace = strings.TrimSpace(string(text))
+	}
+	var inside []string
+	all, err := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		if of, _ := os.Readlink(dir + "/ns/mnt"); of == namespace {
+			inside = append(inside, dir)
+		}
+	}
+	if err := errors.Join(err, os.Remove(ready)); err != nil || len(inside) < 2 {
+		t.Fatal(inside, err)
+	}
+	if s, err := p.Wait(t.Context()); err != nil || !s.OK() {
+		t.Fatal(s, err)
+	}
+	for _, dir := range inside {
+		if _, err := os.Stat(dir); err == nil {
+			t.Error(dir, "is still there")
+		}
+	}
+}
+
 func TestASandboxBoundsItsProcesses(t *testing.T) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

@@ -171,6 +171,9 @@ func (c *checker) fileScript(b *Benchmark, p *program.Program) *python.Parser {
 		why := cmp.Or(c.files.Unreadable(tree), "it is made when the command runs")
 		c.add(Script, Unverified, p.Script+": "+why, "")
 		return nil
+	case s == revision.Unknown && !tree.Touches(in):
+		c.add(Script, Unverified, p.Script+" is a link, or lies behind one", "")
+		return nil
 	case s == revision.Unknown: // the command may be what measures
 		status := Warn
 		if p.Side == program.Server {

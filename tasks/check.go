@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -22,26 +21,33 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in one of the
-// following ones that is drawn at random, never before the measured command of a lifecycle: so what it does to caches
-// changes no number. In the first block it comes after that command. In the other one, the server is started once more,
-// and the check takes the place of the command: a server that answers rightly only after as many requests as are
-// measured, or outside of the two looks at its counters, gives wrong answers there. A candidate that fails a check is
-// wrong, however fast it is.
+// A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in others
+// that are drawn: one of 2 to 4, as no verdict rests on fewer, then one of as many as there were before (5 to 8, 9 to
+// 16 and so on), so that a candidate which counts blocks cannot tell when it is looked at for the last time. In the
+// first block it comes after the measured command, so what it does to caches changes no number. In the others, the
+// server is started once more, and the check takes the place of the command: a server that answers rightly only after
+// as many requests as are measured, or outside of the two looks at its counters, gives wrong answers there. A
+// candidate that fails a check is wrong, however fast it is.
 
-// lastChecked is the last block among which the second check is drawn: no verdict rests on fewer, and more blocks leave
-// it where it is.
-const lastChecked = stats.FewestBlocks
-
-// checks says whether a block of a group has the check: the first, and one of the others.
-func checks(g *Group, block int) bool {
-	spec := g.trusted().Bench
-	if spec.Check == nil || block == 1 {
+// checks says whether a block of a group has the check. What is drawn depends on the patches: no patch foresees it.
+func (p *Drawing) checks(g *Group, block int) bool {
+	if spec := g.trusted().Bench; spec.Check == nil || block == 1 {
 		return spec.Check != nil
 	}
-	sum := sha256.Sum256([]byte(g.Name + " " + strconv.FormatInt(spec.Design.Seed, 10)))
+	from, to := 2, stats.FewestBlocks
+	for block > to {
+		from, to = to+1, 2*to
+	}
+	salt := fmt.Appendln(nil, g.Name, g.trusted().Bench.Design.Seed, from)
+	for _, m := range g.Members {
+		if c := p.candidates[m.Candidate]; c != nil && c.Patch != "" {
+			text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere
+			salt = fmt.Appendf(salt, "%x\n", sha256.Sum256(text))
+		}
+	}
+	sum := sha256.Sum256(salt)
 	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])))
-	return block == 2+random.IntN(lastChecked-1)
+	return block == from+random.IntN(to-from+1)
 }
 
 // describeCheck adds the check to the key of a block that has it.

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -22,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 	"github.com/benchgraph/benchgraph/source/git/patch"
+	"github.com/benchgraph/benchgraph/source/protect"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -142,44 +142,58 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	if len(t.protect) == 0 || t.copies {
 		return nil
 	}
-	var differs []string
-	if t.against != "" {
-		changed, err := mirror.Changed(ctx, []git.Step{{From: t.against, To: t.rev}})
-		if err != nil {
-			return gitFailure(err)
-		}
-		differs = changed[0]
+	s := hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect, Against: t.against}
+	failures, err := Trespasses(ctx, mirror, []*hclspec.Source{&s}, func(*hclspec.Source) []byte { return t.bytes })
+	if err != nil {
+		return gitFailure(err)
 	}
-	s := hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect}
-	if f := Trespass(&s, differs, t.bytes); f != nil {
-		return &engine.Failure{Failure: *f}
+	if failures[0] != nil {
+		return &engine.Failure{Failure: *failures[0]}
 	}
 	return nil
 }
 
-// Trespass is the failure of a source whose revision or patch changes protected files; nil: it changes none. differs
-// are the paths in which its revision differs from the baseline's; patch is the text of its patch.
-func Trespass(s *hclspec.Source, differs []string, patch []byte) *failure.Failure {
-	f := &failure.Failure{Class: failure.Permanent, Rule: protectedRule, Stage: "checkout",
-		Message: "revision " + ShortRev(s.Rev) + " differs from the baseline in files that the variant protects",
-		Remedy:  "measure with a client of one revision, or take these files out of protect"}
-	isOpen := func(path string) bool { return !matches(s.Protect, path) }
-	paths := slices.DeleteFunc(differs, isOpen)
-	if len(paths) == 0 {
-		f.Message = s.Patch + " changes files that the variant protects"
-		f.Remedy = "take these files out of the patch, or out of protect"
-		touched, _ := git.TouchedPaths(patch) // an error is told when the patch is applied
-		paths = slices.DeleteFunc(touched, isOpen)
+// Trespasses are the failures of sources of one repo whose revisions or patches change protected files; nil for one
+// that changes none. patch gives the text of a source's patch.
+func Trespasses(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, patch func(*hclspec.Source) []byte) (
+	[]*failure.Failure, error) {
+	steps := make([]git.Step, len(all))
+	for i, s := range all {
+		steps[i] = git.Step{From: cmp.Or(s.Against, s.Rev), To: s.Rev}
 	}
-	if len(paths) == 0 {
-		return nil
+	differs, err := mirror.Changed(ctx, steps)
+	if err != nil {
+		return nil, err
 	}
-	f.Evidence = strings.Join(paths[:min(len(paths), 10)], " ")
-	return f
+	var changes []protect.Change
+	for i, s := range all {
+		touched, _ := git.TouchedPaths(patch(s)) // an error is told when the patch is applied
+		of := protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Paths: differs[i]}
+		changes = append(changes, of)
+		of.Paths = touched
+		changes = append(changes, of)
+	}
+	held, err := protect.Among(ctx, mirror, changes)
+	if err != nil {
+		return nil, err
+	}
+	failures := make([]*failure.Failure, len(all))
+	for i, s := range all {
+		if by, in := held[2*i], held[2*i+1]; len(by) > 0 {
+			failures[i] = trespass(by,
+				"revision "+ShortRev(s.Rev)+" differs from the baseline in files that the variant protects",
+				"measure with a client of one revision, or take these files out of protect")
+		} else if len(in) > 0 {
+			failures[i] = trespass(in, s.Patch+" changes files that the variant protects",
+				"take these files out of the patch, or out of protect")
+		}
+	}
+	return failures, nil
 }
 
-func matches(patterns []string, path string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+func trespass(paths []string, message, remedy string) *failure.Failure {
+	return &failure.Failure{Class: failure.Permanent, Rule: protectedRule, Stage: "checkout", Message: message,
+		Remedy: remedy, Evidence: strings.Join(paths[:min(len(paths), 10)], " ")}
 }
 
 const protectedRule = "protected"
@@ -329,7 +343,11 @@ func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs str
 	if err := mirror.Checkout(ctx, rev, theirs); err != nil {
 		return gitFailure(err)
 	}
-	own, err := t.protectedIn(dir)
+	measuring, err := protect.OfDir(t.protect, theirs)
+	if err != nil {
+		return err
+	}
+	own, err := measuring.Found(dir)
 	if err != nil {
 		return err
 	}
@@ -338,7 +356,7 @@ func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs str
 			return err
 		}
 	}
-	copies, err := t.protectedIn(theirs)
+	copies, err := measuring.Found(theirs)
 	if err != nil {
 		return err
 	}
@@ -352,22 +370,6 @@ func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs str
 		}
 	}
 	return nil
-}
-
-// protectedIn are the protected files and links below a directory.
-func (t *tree) protectedIn(dir string) ([]string, error) {
-	var paths []string
-	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		if err == nil && matches(t.protect, filepath.ToSlash(rel)) {
-			paths = append(paths, rel)
-		}
-		return err
-	})
-	return paths, err
 }
 
 // realParents makes the directories above a path real ones: a link or a file in the place of one is removed.

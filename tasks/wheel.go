@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
+
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
@@ -221,7 +223,9 @@ func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 // onlyTouches says whether every path that a patch touches matches one of the patterns.
 func onlyTouches(patch []byte, patterns []string) bool {
 	paths, err := git.TouchedPaths(patch)
-	return err == nil && !slices.ContainsFunc(paths, func(path string) bool { return !matches(patterns, path) })
+	return err == nil && !slices.ContainsFunc(paths, func(path string) bool {
+		return !slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+	})
 }
 
 func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel,

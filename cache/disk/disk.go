@@ -4,6 +4,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,6 @@ type Disk struct {
 	mu      sync.Mutex
 	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
 	scratch string
-	serial  int
 	claims  fs.Claims
 }
 
@@ -242,7 +242,8 @@ func (d *Disk) Scratch() (string, error) {
 	return dir, nil
 }
 
-// scratchName returns a path for a scratch directory. Nothing is there yet.
+// scratchName returns a path for a scratch directory. Nothing is there yet. The name is drawn, as commands see it: a
+// number would tell how far an apply has come, and so whether a candidate is still looked at closely.
 func (d *Disk) scratchName() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -251,8 +252,7 @@ func (d *Disk) scratchName() (string, error) {
 			return "", err
 		}
 	}
-	d.serial++
-	return filepath.Join(d.scratch, strconv.Itoa(d.serial)), nil
+	return filepath.Join(d.scratch, fmt.Sprintf("%08x", rand.Uint32())), nil
 }
 
 // isScratch says whether Scratch made a directory.

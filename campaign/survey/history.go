@@ -156,27 +156,18 @@ func (p *survey) guarded() (all []*hclspec.Source) {
 // findTrespasses finds the candidates of a repo whose revision or patch changes protected files.
 func (p *survey) findTrespasses(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
 	patches map[string]git.Patching) error {
-	var steps []git.Step
-	all := p.guarded()
-	for _, s := range all {
-		if s.Repo == repo && s.Against != "" && s.Against != s.Rev && in.Lost[s.Against].Why+in.Lost[s.Rev].Why == "" {
-			steps = append(steps, git.Step{From: s.Against, To: s.Rev})
-		}
-	}
-	changed, err := mirror.Changed(ctx, steps)
+	all := slices.DeleteFunc(p.guarded(), func(s *hclspec.Source) bool {
+		return s.Repo != repo || in.Lost[s.Against].Why+in.Lost[s.Rev].Why != ""
+	})
+	failures, err := tasks.Trespasses(ctx, mirror, all, func(s *hclspec.Source) []byte {
+		return patches[s.Candidate].Text
+	})
 	if err != nil {
 		return err
 	}
-	for _, s := range all {
-		if s.Repo != repo {
-			continue
-		}
-		var differs []string
-		if i := slices.Index(steps, git.Step{From: s.Against, To: s.Rev}); i >= 0 {
-			differs = slices.Clone(changed[i]) // of several sources, perhaps
-		}
-		if f := tasks.Trespass(s, differs, patches[s.Candidate].Text); f != nil {
-			in.Trespasses[s.Candidate] = preflight.Refusal{Why: f.Message + ": " + f.Evidence, Remedy: f.Remedy}
+	for i, f := range failures {
+		if f != nil {
+			in.Trespasses[all[i].Candidate] = preflight.Refusal{Why: f.Message + ": " + f.Evidence, Remedy: f.Remedy}
 		}
 	}
 	return nil
@@ -239,7 +230,7 @@ func (r treeReader) Dirs(ctx context.Context, at []revision.Place) (map[revision
 		for place, list := range dirs {
 			entries := make([]revision.Entry, len(list))
 			for i, e := range list {
-				entries[i] = revision.Entry{Name: e.Name, Dir: e.IsDir(), ID: e.ID}
+				entries[i] = revision.Entry{Name: e.Name, Dir: e.IsDir(), Link: e.IsLink(), ID: e.ID}
 			}
 			found[revision.Place{Repo: repo, Rev: place.Commit, Path: place.Path}] = entries
 		}

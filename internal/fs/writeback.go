@@ -21,3 +21,15 @@ func (a *Ahead) Write(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Settle has the kernel write to the disk now what lies below a directory, where that is more than some bytes: else it
+// would do so later, beside whatever runs then.
+func Settle(dir string, more int64) {
+	if n, err := Usage(dir); err != nil || n <= more {
+		return
+	}
+	if f, err := os.Open(dir); err == nil {
+		_ = SyncAll(f) // whoever keeps the files syncs them again, and tells
+		f.Close()
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode"
@@ -15,10 +16,11 @@ import (
 )
 
 // Line is one printable line of any text: terminal sequences go, white space becomes a space, and what a reader could
-// not see (control and format characters, broken UTF-8) becomes U+FFFD.
+// not see (control and format characters, broken UTF-8) becomes U+FFFD. What the log of a CI would take for a command,
+// ##[set-output name=x], wherever in a line, is broken in two.
 func Line(text string) string {
 	if plain(text) {
-		return strings.TrimSpace(text)
+		return unordered(strings.TrimSpace(text))
 	}
 	var b strings.Builder
 	b.Grow(len(text))
@@ -28,7 +30,17 @@ func Line(text string) string {
 		}
 		b.WriteRune(r)
 	})
-	return strings.TrimSpace(b.String())
+	return unordered(strings.TrimSpace(b.String()))
+}
+
+// order matches the beginning of a command to GitHub's runner, Azure's agent or TeamCity.
+var order = regexp.MustCompile(`#(#\w*\[)`)
+
+func unordered(line string) string {
+	if !strings.Contains(line, "##") {
+		return line
+	}
+	return order.ReplaceAllString(line, "# $1")
 }
 
 // Lines is Line for each line of a text, indented as it was; empty ones at its end are left out.

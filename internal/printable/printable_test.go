@@ -33,6 +33,8 @@ var shown = map[string]string{
 	"a\rb\bc\ad\x7f\x00":                    "a b\ufffdc\ufffdd\ufffd\ufffd",
 	"a\u202eb\u2066c\u200bd\ufeffe\u00adf":  "a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf",
 	"a\u2028b\u2029c\u0085d\u00a0e\tf\v\fg": "a b c d e f  g",
+	"x ##[set-output name=a]b ##vso[task]":  "x # #[set-output name=a]b # #vso[task]",
+	"###[a ##\x1b[0m[b é":                   "## #[a # #[b é",
 	"\xff\xc3(\xed\xa0\x80":                 "\ufffd\ufffd(\ufffd\ufffd\ufffd",
 	"\U000e0041\ue000":                      "\ufffd\ufffd", // a tag, a private character
 }

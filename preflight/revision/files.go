@@ -34,9 +34,9 @@ type Place struct{ Repo, Rev, Path string }
 
 // Entry is one name of a directory.
 type Entry struct {
-	Name string
-	Dir  bool
-	ID   string
+	Name      string
+	Dir, Link bool
+	ID        string
 }
 
 // Files caches the files of revisions. A missing one is noted and read for the next round, with all others that this
@@ -60,7 +60,7 @@ func New(r Reader, lost func(rev string) string) *Files {
 type State int
 
 const (
-	Unknown State = iota // not read yet, cannot be read, or changed by a patch
+	Unknown State = iota // not read yet, cannot be read, changed by a patch, or behind a link
 	Absent
 	IsFile
 	IsDir
@@ -91,12 +91,27 @@ func (f *Files) Stat(t Tree, name string) (State, string) {
 	}
 	e, ok := entries[base]
 	switch {
+	case !ok && f.behindLink(t, name):
+		return Unknown, ""
 	case !ok:
 		return Absent, ""
+	case e.Link: // what is there, and whether it is a directory, is said elsewhere
+		return Unknown, ""
 	case e.Dir:
 		return IsDir, ""
 	}
 	return IsFile, e.ID
+}
+
+// behindLink says whether a directory above a path is a link, as far as is known by now.
+func (f *Files) behindLink(t Tree, name string) bool {
+	for name = path.Dir(name); name != "."; name = path.Dir(name) {
+		dir, base := path.Split(name)
+		if entries, known := f.List(t, strings.TrimSuffix(dir, "/")); !known || entries[base].Link {
+			return true
+		}
+	}
+	return false
 }
 
 // Touches reports whether the patch of a tree may change what is at a path.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Gather is how long the disk is left alone after a round for others to join the next one, if any are on their way: a
@@ -40,7 +42,7 @@ func Open(dir *os.File) (*Rounds, error) {
 		return nil, nil
 	}
 	device, err := deviceOf(dir)
-	return New(dir, device, syncAll), err
+	return New(dir, device, fs.SyncAll), err
 }
 
 func New(dir *os.File, device uint64, sync func(*os.File) error) *Rounds {

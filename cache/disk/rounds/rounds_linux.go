@@ -1,7 +1,6 @@
 package rounds
 
 import (
-	"errors"
 	"os"
 	"slices"
 
@@ -19,14 +18,4 @@ func syncsWhole(f *os.File) bool {
 		unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC,
 		unix.OVERLAYFS_SUPER_MAGIC,
 	}, int64(st.Type))
-}
-
-// syncAll makes durable all that was written to the file system of f. Since Linux 5.8 it tells of bytes that could not
-// be written; before, as with any other loss, the digests do.
-func syncAll(f *os.File) error {
-	for {
-		if err := unix.Syncfs(int(f.Fd())); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }

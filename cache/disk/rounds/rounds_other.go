@@ -2,12 +2,7 @@
 
 package rounds
 
-import (
-	"errors"
-	"os"
-)
+import "os"
 
 // syncsWhole says that files must be synced one by one: sync(2) does not wait for the disk here.
 func syncsWhole(*os.File) bool { return false }
-
-func syncAll(*os.File) error { return errors.ErrUnsupported }

@@ -77,7 +77,7 @@ type Ended struct {
 
 // Gone is what the program left in the namespaces.
 type Gone struct {
-	Alone bool // nothing is there any more but the first process; else what is there ends with that
+	Alone bool // nothing is there any more but the first process, and little memory; else that ends first
 	Left  int
 }
 

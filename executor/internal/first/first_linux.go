@@ -210,10 +210,32 @@ func (p *process) reap() {
 }
 
 // leave says what was left, and ends this process, and with it whatever may still be there. Who hears that
-// there is nothing need not wait for the rest: the kernel takes milliseconds to remove the namespaces.
+// there is nothing need not wait for the rest: the kernel takes milliseconds to remove the namespaces. With much in
+// memory it takes longer, and whatever runs meanwhile would pay for that: so that is something.
 func (p *process) leave(alone bool) {
 	p.mu.Lock()
-	os.Exit(send(Message{Gone: &Gone{alone, len(p.left)}}))
+	os.Exit(send(Message{Gone: &Gone{alone && !p.holdsMuch(), len(p.left)}}))
+}
+
+// In memory are, at most, so many bytes and files that the kernel removes them in about a millisecond.
+const fewBytes, fewFiles = 1 << 20, 256
+
+// holdsMuch says whether the file systems in memory that were made for the program hold much.
+func (p *process) holdsMuch() bool {
+	dirs := []string{"/dev/shm"}
+	for _, b := range p.spec.Binds {
+		if b.From == "" {
+			dirs = append(dirs, b.To)
+		}
+	}
+	for _, dir := range dirs {
+		var f syscall.Statfs_t
+		err := syscall.Statfs(dir, &f)
+		if err != nil || (f.Blocks-f.Bfree)*uint64(f.Bsize) > fewBytes || f.Files-f.Ffree > fewFiles {
+			return true
+		}
+	}
+	return false
 }
 
 // finish ends what is left when the program has ended, or all when it is to be ended: first it asks.

@@ -120,8 +120,8 @@ func (s *Starter) drop(n *spare) {
 }
 
 // Await waits for the end of a command, whose program's end it tells at once, and returns what its first process said
-// at last; nil: that was killed, and everything with it. The kernel removes namespaces that are empty later, which
-// takes it milliseconds: nobody waits for that but Close.
+// at last; nil: that was killed, and everything with it. The kernel removes namespaces that are empty and hold little
+// memory later, which takes it milliseconds: nobody waits for that but Close.
 func (s *Starter) Await(p *Process, ended func(*first.Ended)) *first.Gone {
 	var gone *first.Gone
 	for gone == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -40,6 +41,7 @@ const longestPlace = 4 << 10
 type Links struct {
 	targets map[string]string // by path
 	ends    map[string]end
+	sorted  []string // paths of all
 }
 
 // end is where a link leads.
@@ -47,11 +49,12 @@ type end struct {
 	place   string // path in the tree; "." is its top
 	nowhere bool   // in a circle, or while it is being followed
 	outside bool
+	through []string // links in its target
 }
 
 // NewLinks takes the targets of links by their paths.
 func NewLinks(targets map[string]string) *Links {
-	return &Links{targets: targets, ends: map[string]end{}}
+	return &Links{targets: targets, ends: map[string]end{}, sorted: slices.Sorted(maps.Keys(targets))}
 }
 
 // StaysInside says whether a link leads to a place inside the tree. It is followed the way the system would, through
@@ -76,6 +79,7 @@ func (l *Links) follow(link string, depth int) end {
 
 // walk goes from a directory along a path.
 func (l *Links) walk(at, to string, depth int) end {
+	var through []string
 	for part := range strings.SplitSeq(to, "/") {
 		switch {
 		case part == "" || part == ".":
@@ -96,11 +100,39 @@ func (l *Links) walk(at, to string, depth int) end {
 			if e.outside || e.nowhere {
 				return e
 			}
-			at = e.place
+			at, through = e.place, append(through, at)
 		}
 	}
-	return end{place: at}
+	return end{place: at, through: through}
 }
+
+// mostNames bounds how many names of one place are looked for.
+const mostNames = 100
+
+// Names are the other names by which a system finds a place of the tree, each with the links on its way. None leads
+// through a link twice, so that one which leads up the tree makes no end of them.
+func (l *Links) Names(place string) map[string][]string {
+	names := map[string][]string{place: nil}
+	for list := []string{place}; len(list) > 0 && len(names) < mostNames; list = list[1:] {
+		for _, link := range l.sorted {
+			e := l.follow(link, 1)
+			rest, below := strings.CutPrefix(list[0]+"/", strings.TrimPrefix(e.place+"/", "./"))
+			if e.outside || e.nowhere || !below || slices.Contains(names[list[0]], link) {
+				continue
+			}
+			name := path.Join(link, rest)
+			if _, known := names[name]; !known && len(name) < longestPlace {
+				names[name] = append(slices.Clone(names[list[0]]), link)
+				list = append(list, name)
+			}
+		}
+	}
+	delete(names, place)
+	return names
+}
+
+// Next are the links that the target of a link leads through by itself.
+func (l *Links) Next(link string) []string { return l.follow(link, 1).through }
 
 // Inside says whether a path of a tree names a place inside it that is not git's own.
 func Inside(p string) bool {

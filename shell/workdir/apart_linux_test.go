@@ -1,0 +1,54 @@
+package workdir_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/shell/workdir"
+)
+
+// What one member leaves is on the disk before the next one is measured.
+func TestWhatAMemberLeavesIsWrittenWhenItEnds(t *testing.T) {
+	dir := t.TempDir()
+	env := &engine.Env{Out: filepath.Join(dir, "out"), Work: filepath.Join(dir, "work"),
+		Scratch: filepath.Join(dir, "scratch")}
+	_, end, err := workdir.Apart(env, "member")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(env.Out, "member"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(env.Out, "member", "large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 64<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if dirty(t, f) == 0 {
+		t.Skip("the kernel has written everything already")
+	}
+	end()
+	if n := dirty(t, f); n > 0 {
+		t.Errorf("%d pages are still to be written", n)
+	}
+}
+
+// dirty is how many pages of a file the disk does not have.
+func dirty(t *testing.T, f *os.File) uint64 {
+	const cachestat = 451 // on all systems, since Linux 6.5
+	var all [2]uint64     // the range: from the beginning to the end
+	var counted struct{ cached, dirty, writing, evicted, recently uint64 }
+	if _, _, errno := unix.Syscall6(cachestat, f.Fd(), uintptr(unsafe.Pointer(&all)), uintptr(unsafe.Pointer(&counted)),
+		0, 0, 0); errno != 0 {
+		t.Skip(errno)
+	}
+	return counted.dirty + counted.writing
+}

@@ -1,0 +1,159 @@
+// Package protect knows which files of a tree measure, and so are not a candidate's to change.
+package protect
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/tree"
+)
+
+// Guard knows the protected files of one baseline: those that a pattern matches, by their own names or by names that
+// they have through links of the baseline, and the links on the way.
+type Guard struct {
+	patterns []string
+	links    *tree.Links
+	ways     map[string]bool // links
+}
+
+// newGuard makes a guard from the targets of the baseline's links, and the names of its files.
+func newGuard(patterns []string, targets map[string]string, files []string) *Guard {
+	g := &Guard{patterns: patterns, links: tree.NewLinks(targets), ways: map[string]bool{}}
+	if len(targets) == 0 {
+		return g
+	}
+	for _, file := range files {
+		for name, ways := range g.links.Names(file) {
+			if g.matches(name) {
+				g.lead(ways)
+			}
+		}
+	}
+	return g
+}
+
+// lead notes links that lead to protected files, and those that they lead through.
+func (g *Guard) lead(links []string) {
+	for _, link := range links {
+		if !g.ways[link] {
+			g.ways[link] = true
+			g.lead(g.links.Next(link))
+		}
+	}
+}
+
+func (g *Guard) matches(name string) bool {
+	return slices.ContainsFunc(g.patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
+}
+
+// Holds says whether the file or link of that name, or one that would be there, is protected.
+func (g *Guard) Holds(name string) bool {
+	return g.matches(name) || g.ways[name] || slices.ContainsFunc(slices.Collect(maps.Keys(g.links.Names(name))),
+		g.matches)
+}
+
+// Found are the protected files and links below a directory, by their names there.
+func (g *Guard) Found(dir string) ([]string, error) {
+	return filesBelow(dir, func(name string) bool { return g.Holds(filepath.ToSlash(name)) })
+}
+
+// OfDir is the guard of a baseline whose tree lies in a directory.
+func OfDir(patterns []string, dir string) (*Guard, error) {
+	targets := map[string]string{}
+	files, err := filesBelow(dir, func(name string) bool {
+		if target, err := os.Readlink(filepath.Join(dir, name)); err == nil {
+			targets[filepath.ToSlash(name)] = target
+		}
+		return true
+	})
+	for i, name := range files {
+		files[i] = filepath.ToSlash(name)
+	}
+	return newGuard(patterns, targets, files), err
+}
+
+// filesBelow are the wanted of the files and links below a directory.
+func filesBelow(dir string, wanted func(name string) bool) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err == nil && wanted(name) {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// Change is what somebody changes in the tree of a baseline, a commit of 40 digits.
+type Change struct {
+	Baseline string
+	Patterns []string
+	Paths    []string
+}
+
+// longestTarget is that of a link which is followed; git has no longer ones.
+const longestTarget = 4 << 10
+
+// Among returns the protected ones among the paths of each change.
+func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, error) {
+	found := make([][]string, len(changes))
+	asked := map[string]bool{}
+	for _, c := range changes {
+		if len(c.Paths) > 0 {
+			asked[c.Baseline] = true
+		}
+	}
+	links, err := m.Select(ctx, slices.Sorted(maps.Keys(asked)), git.Entry.IsLink)
+	if err != nil {
+		return nil, err
+	}
+	targets, err := targetsOf(ctx, m, links)
+	for i := 0; i < len(changes) && err == nil; i++ {
+		c, to := changes[i], targets[changes[i].Baseline]
+		var files []string
+		if slices.ContainsFunc(c.Paths, func(name string) bool { return to[name] != "" }) {
+			if files, err = filesOf(ctx, m, c.Baseline); err != nil {
+				break
+			}
+		}
+		g := newGuard(c.Patterns, to, files)
+		found[i] = slices.DeleteFunc(slices.Clone(c.Paths), func(name string) bool { return !g.Holds(name) })
+	}
+	return found, err
+}
+
+func filesOf(ctx context.Context, m *git.Mirror, commit string) ([]string, error) {
+	files, err := m.Files(ctx, commit)
+	return slices.Collect(maps.Keys(files)), err
+}
+
+// targetsOf reads where the links of commits lead.
+func targetsOf(ctx context.Context, m *git.Mirror,
+	links map[string]map[string]git.Entry) (map[string]map[string]string, error) {
+	ids := map[string]bool{}
+	for _, entries := range links {
+		for _, e := range entries {
+			ids[e.ID] = true
+		}
+	}
+	all := map[string]map[string]string{}
+	texts, err := m.Blobs(ctx, slices.Sorted(maps.Keys(ids)), longestTarget)
+	for commit, entries := range links {
+		all[commit] = map[string]string{}
+		for name, e := range entries {
+			all[commit][path.Clean(name)] = string(texts[e.ID])
+		}
+	}
+	return all, err
+}

@@ -1,0 +1,38 @@
+package protect
+
+import "testing"
+
+func TestFilesBehindLinksAreProtected(t *testing.T) {
+	links := map[string]string{
+		"bench":         "tools/v2",       // below which are what measures
+		"tools/v2":      "v1",             // through another one
+		"perf/run.sh":   "../lib/run.sh",  // to a file
+		"perf/lib":      "../lib/gone",    // to nothing
+		"src/loop/loop": "../../src/loop", // without an end
+		"latest":        "docs",
+	}
+	files := []string{"tools/v1/run.sh", "tools/v1/data/a", "lib/run.sh", "lib/other.sh", "docs/run.sh", "src/loop/a.c"}
+	for _, c := range []struct {
+		pattern string
+		holds   []string
+		not     []string
+	}{
+		{"bench/*.sh", []string{"bench", "tools/v2", "tools/v1/run.sh", "tools/v1/new.sh", "bench/new.sh"},
+			[]string{"tools/v1/data/a", "docs/run.sh", "latest", "lib/run.sh"}},
+		{"perf/**", []string{"perf/run.sh", "lib/run.sh", "lib/gone", "perf"}, []string{"lib/other.sh", "bench"}},
+		{"src/loop/loop/a.c", []string{"src/loop/a.c", "src/loop/loop"}, []string{"src/loop/b.c"}},
+		{"**/conftest.py", []string{"conftest.py", "docs/conftest.py"}, []string{"latest", "bench", "docs/run.sh"}},
+	} {
+		g := newGuard([]string{c.pattern}, links, files)
+		for _, name := range c.holds {
+			if !g.Holds(name) {
+				t.Errorf("%s does not protect %s", c.pattern, name)
+			}
+		}
+		for _, name := range c.not {
+			if g.Holds(name) {
+				t.Errorf("%s protects %s", c.pattern, name)
+			}
+		}
+	}
+}
