@@ -379,7 +379,9 @@ func TestTooMuchMemory(t *testing.T) {
 	for script, code := range map[string]int{"exec " + eat: -1, eat + " || exit 5": 5, eat + " || :": 0} {
 		cmd := w.shell(script)
 		cmd.Container.Memory = 64 << 20
-		if s, out := w.run(t, cmd); !s.OOM || s.Code != code || code < 0 && s.Signal != "SIGKILL" {
+		s, out := w.run(t, cmd)
+		known := s.OOM || s.OK() // the engine may hear of the kill later; who succeeded is not asked about
+		if !known || s.Code != code || code < 0 && s.Signal != "SIGKILL" {
 			t.Errorf("%s: %+v\n%s", script, s, out)
 		}
 	}

@@ -154,12 +154,14 @@ func (p *Facts) revOf(commit string) string {
 // isAt reports whether a fix was learnt for a block.
 func isAt(l lockfile.Fix, block hclspec.Address) bool { return l.At == "" || l.At == blockOf(block) }
 
-// blockOf names the block of an address: kind.name. The build of a wheel belongs to the wheel.
+// blockOf names the declared block of an address: kind.name. The build of a wheel belongs to the wheel, and what a try
+// or noise measures by a benchmark to that benchmark.
 func blockOf(a hclspec.Address) string {
 	if a.Kind == "build" {
 		a.Kind = "wheel"
 	}
-	return a.Kind + "." + a.Name
+	declared, _, _ := strings.Cut(a.Name, " ")
+	return a.Kind + "." + declared
 }
 
 // gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's

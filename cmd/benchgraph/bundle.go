@@ -44,7 +44,7 @@ const (
 type bundleDoc struct {
 	Format     string            `json:"format"`
 	Benchgraph string            `json:"benchgraph"` // version
-	Revision   string            `json:"revision"`   // which that was built from; empty: a benchgraph that did not say
+	Revision   string            `json:"revision"`   // bundle.Build; empty: not known
 	File       string            `json:"file"`       // root file below project
 	Vars       map[string]string `json:"vars,omitempty"`
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
@@ -84,7 +84,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	if err := bundle.Write(f, b.guarded(), predicate); err != nil {
 		return fmt.Errorf("bundle %s: %w", to, err)
 	}
-	opened, err := s.openBundle(f.Name(), s.bytes())
+	opened, err := s.openBundle(ctx, f.Name(), s.bytes())
 	if err != nil {
 		return fmt.Errorf("bundle %s: it cannot be opened again: %w", to, err)
 	}
@@ -109,7 +109,7 @@ func (s *session) bytes() int64 { return 1 << 50 }
 func (b *bundling) gather(ctx context.Context, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
-	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, Revision: revision(), File: spec.Files[0],
+	b.doc = bundleDoc{Format: view.Format, Benchgraph: version, Revision: bundle.Build(ctx), File: spec.Files[0],
 		Logs: path.Dir(b.shortLog("x")), Known: *known}
 	for _, r := range reports {
 		b.doc.Reports = append(b.doc.Reports, r.Address.Name)

@@ -45,16 +45,16 @@ func (a *app) openCommand() cli.Command {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "4GiB", "refuse a bundle of more than `SIZE`")
 		},
-		Run: func(_ context.Context, args []string) error { return a.runOpen(o, args[0]) },
+		Run: func(ctx context.Context, args []string) error { return a.runOpen(ctx, o, args[0]) },
 	}
 }
 
-func (a *app) runOpen(o *openFlags, path string) error {
+func (a *app) runOpen(ctx context.Context, o *openFlags, path string) error {
 	size, err := cli.Size("-max-size", o.maxSize)
 	if err != nil {
 		return err
 	}
-	b, err := a.openBundle(path, size)
+	b, err := a.openBundle(ctx, path, size)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *app) runOpen(o *openFlags, path string) error {
 	if !b.own() {
 		a.note("Note: benchgraph %s (revision %s) made it, and this is %s (revision %s). The rows were compared, and "+
 			"the files below %s were not: what these say may differ.", view.Clean(b.doc.Benchgraph),
-			view.Clean(cmp.Or(b.doc.Revision, "unknown")), version, revision(), reportsPart)
+			view.Clean(cmp.Or(b.doc.Revision, "unknown")), version, cmp.Or(b.build, "unknown"), reportsPart)
 	}
 	return gate.Refusal(b.rows)
 }
@@ -93,10 +93,13 @@ type opened struct {
 	judged  map[string][]byte
 	rows    []stats.Comparison
 	reasons []string // in what it differs from what it says of itself
+	build   string   // of this benchgraph
 }
 
 // own reports whether the bundle is from a benchgraph that writes the same bytes as this one.
-func (o *opened) own() bool { return o.doc.Benchgraph == version && o.doc.Revision == revision() }
+func (o *opened) own() bool {
+	return o.doc.Benchgraph == version && o.build != "" && o.doc.Revision == o.build
+}
 
 func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds nothing but files
 
@@ -106,17 +109,22 @@ func (o *opened) refusal(path string) error {
 	if n := len(o.reasons) - len(shown); n > 0 {
 		shown = append(slices.Clip(shown), fmt.Sprintf("and %d more", n))
 	}
-	return hint("Do not rely on it. Ask whoever made it for another one.", "%w",
+	remedy := "Do not rely on it. Ask whoever made it for another one."
+	if b := o.doc.Benchgraph; b != "" && !o.own() {
+		remedy += fmt.Sprintf(" Another version may judge in another way: benchgraph %s (revision %s) made it, and "+
+			"that one tells.", view.Clean(b), view.Clean(cmp.Or(o.doc.Revision, "unknown")))
+	}
+	return hint(remedy, "%w",
 		&stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
 }
 
 // openBundle unpacks and judges a bundle. The caller must close the result.
-func (a *app) openBundle(path string, maxBytes int64) (*opened, error) {
+func (a *app) openBundle(ctx context.Context, path string, maxBytes int64) (*opened, error) {
 	dir, err := os.MkdirTemp("", "benchgraph-open-")
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", path, err)
 	}
-	o := &opened{dir: dir}
+	o := &opened{dir: dir, build: bundle.Build(ctx)}
 	if err := o.unpack(path, maxBytes); err != nil {
 		o.close()
 		return nil, err

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 )
@@ -35,13 +36,6 @@ func (a *app) version() cli.Command {
 
 // revision is what this was built from; "unknown" where the build does not say.
 func revision() string {
-	revision := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
-	return revision
+	of, _ := bundle.Source()
+	return cmp.Or(of, "unknown")
 }

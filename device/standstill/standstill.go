@@ -27,13 +27,18 @@ const (
 
 // look is what the clocks of this process say at one time.
 type look struct {
-	at    time.Time
+	at    time.Time     // before the rest was read
+	took  time.Duration // for the rest: a thread may have to wait for a core in the middle of it
 	slept time.Duration // how long the machine was suspended so far, which the clock of at does not count
 	// by thread: how long it has run or was ready to; nil: this system does not tell
 	ready map[int]time.Duration
 }
 
-func see() look { return look{at: time.Now(), slept: slept(), ready: ready()} }
+func see() look {
+	l := look{at: time.Now(), slept: slept(), ready: ready()}
+	l.took = time.Since(l.at)
+	return l
+}
 
 // slept is how long the machine was suspended since it was started. It is the difference of two clocks, which are read
 // again where something came between them.
@@ -54,7 +59,8 @@ func slept() time.Duration {
 
 // stood is how long the process stood still between two looks of which the second was to come after a while.
 func stood(before, now look, after time.Duration) time.Duration {
-	slept, late := max(0, now.slept-before.slept), max(0, now.at.Sub(before.at)-after)
+	// All that threads waited from the end of one look to the beginning of the next was counted between the two.
+	slept, late := max(0, now.slept-before.slept), max(0, now.at.Sub(before.at)-before.took-after)
 	if before.ready == nil || now.ready == nil {
 		if late < surely {
 			late = 0

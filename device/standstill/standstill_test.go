@@ -33,25 +33,29 @@ func TestStood(t *testing.T) {
 		}
 		return all
 	}
+	idle := threads(5*second, 0)
 	for name, test := range map[string]struct {
 		gap, slept    time.Duration
+		took          time.Duration // for the first look
 		before, after map[int]time.Duration
 		want          time.Duration
 	}{
-		"a tick in time":                {second / 2, 0, threads(5*second, 0), threads(5*second, 0), 0},
-		"stopped":                       {5 * second, 0, threads(5*second, 0), threads(5*second, 0), 9 * second / 2},
-		"waited for a core":             {5 * second, 0, threads(0, 0), threads(0, 9*second/2), 0},
-		"was busy with a new thread":    {5 * second, 0, threads(0), threads(0, 9*second/2), 0},
-		"many were busy, then stopped":  {5 * second, 0, threads(0, 0), threads(second, second), 7 * second / 2},
-		"suspended":                     {second / 2, 60 * second, threads(0), threads(0), 60 * second},
-		"late, nothing is counted":      {5 * second, 0, nil, nil, 0},
-		"too late for a busy machine":   {15 * second, 0, nil, nil, 29 * second / 2},
-		"suspended, nothing is counted": {second / 2, 60 * second, nil, nil, 60 * second},
+		"a tick in time":                {second / 2, 0, 0, idle, idle, 0},
+		"stopped":                       {5 * second, 0, 0, idle, idle, 9 * second / 2},
+		"waited for a core":             {5 * second, 0, 0, threads(0, 0), threads(0, 9*second/2), 0},
+		"was busy with a new thread":    {5 * second, 0, 0, threads(0), threads(0, 9*second/2), 0},
+		"many were busy, then stopped":  {5 * second, 0, 0, threads(0, 0), threads(second, second), 7 * second / 2},
+		"suspended":                     {second / 2, 60 * second, 0, threads(0), threads(0), 60 * second},
+		"late, nothing is counted":      {5 * second, 0, 0, nil, nil, 0},
+		"too late for a busy machine":   {15 * second, 0, 0, nil, nil, 29 * second / 2},
+		"suspended, nothing is counted": {second / 2, 60 * second, 0, nil, nil, 60 * second},
+		"waited while looking":          {5 * second / 2, 0, 2 * second, idle, idle, 0},
+		"looked, then stopped":          {7 * second, 0, 2 * second, idle, idle, 9 * second / 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			got := stood(look{now, second, test.before}, look{now.Add(test.gap), second + test.slept, test.after},
-				every)
+			first := look{now, test.took, second, test.before}
+			got := stood(first, look{now.Add(test.gap), 0, second + test.slept, test.after}, every)
 			if got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}

@@ -87,6 +87,12 @@ func read(scope *eval.Scope, src []byte, filename string) (*Lock, hcl.Diagnostic
 		lock.read(r)
 	}
 	diags = append(diags, scope.Diags.All([]string{filename})...)
+	for _, d := range diags {
+		if strings.HasPrefix(d.Summary, "Unsupported ") {
+			d.Detail += " A newer benchgraph may have written this file: use that one, or delete the block, which is " +
+				"then looked up again."
+		}
+	}
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -111,7 +117,7 @@ func (lock *Lock) read(r reader) {
 	case "fix":
 		revs, at, evidence := r.stringMap("revs"), r.stringMap("at"), r.stringMap("evidence")
 		for _, commit := range r.Strs("commits") {
-			for _, block := range strings.Split(at[commit], " ") {
+			for _, block := range blocksOf(at[commit]) {
 				lock.Fixes[name] = append(lock.Fixes[name], Fix{Commit: commit, Rev: revs[commit],
 					At: block, Evidence: evidence[commit]})
 			}
@@ -125,6 +131,21 @@ func (lock *Lock) read(r reader) {
 			lock.Nearest[name] = near
 		}
 	}
+}
+
+// blocksOf returns the blocks in a text of at, each once; [""] for a fix of all blocks. Older lock files have
+// "benchmark.b noise" for each call of noise: noise is no block.
+func blocksOf(text string) []string {
+	if text == "" {
+		return []string{""}
+	}
+	var blocks []string
+	for word := range strings.SplitSeq(text, " ") {
+		if strings.Contains(word, ".") && !slices.Contains(blocks, word) {
+			blocks = append(blocks, word)
+		}
+	}
+	return blocks
 }
 
 // nearest are the ancestors whose wheels serve, by candidate key.

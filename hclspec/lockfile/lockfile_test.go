@@ -92,6 +92,8 @@ func TestMistakes(t *testing.T) {
 		"repo \"a\" {\n  rev \"x\" {\n    commit = \"12\"\n  }\n}": "Invalid pin",
 		"repo \"a\" {}\nrepo \"a\" {}":                             "Duplicate repo",
 		`image "a" { digset = "x" }`:                               `Did you mean "digest"`,
+		`fetch "a" { from_the_future = 1 }`:                        "A newer benchgraph may have written this file",
+		`from_the_future "a" {}`:                                   "A newer benchgraph may have written this file",
 		`fetch "a" { size = -1 }`:                                  "Number too small",
 		`wheel "a" { prebuilt = { x = file("/etc/passwd") } }`:     "Functions may not be called",
 		"repo \"a\" {\n  rev \"x\" {\n  }\n  rev \"x\" {\n  }\n}":  "diagnostic(s)",
@@ -101,6 +103,22 @@ func TestMistakes(t *testing.T) {
 		if lock != nil || !diags.HasErrors() || !strings.Contains(diags.Error(), want) {
 			t.Errorf("%s: got %v, %v; want %q", src, lock, diags, want)
 		}
+	}
+}
+
+// Older versions named a block by two words in a try or in noise, and added both again with each call.
+func TestBlocksOfOlderLocks(t *testing.T) {
+	const older = `fix "f" {
+  commits = ["c"]
+  at      = { c = "benchmark.b benchmark.b noise noise wheel.w" }
+}`
+	lock, diags := lockfile.Parse([]byte(older), "lock.hcl")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	want := []lockfile.Fix{{Commit: "c", At: "benchmark.b"}, {Commit: "c", At: "wheel.w"}}
+	if diff := cmp.Diff(want, lock.Fixes["f"]); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
