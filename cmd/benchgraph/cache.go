@@ -84,7 +84,7 @@ func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) e
 		return a.withShared(ctx, func(s *session) error {
 			err := f(entryStore{s.store.Records, s.store.Check, s.store.Collect})
 			if err != nil {
-				err = fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+				err = s.sharedError(err)
 			}
 			return err
 		})

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -49,6 +50,12 @@ var ErrFull = errors.New("the store is full")
 
 // Remedy is what the user can do about an error of a bucket.
 func Remedy(err error) string {
+	return cmp.Or(Known(err),
+		"Correct url, endpoint and region of the store, or try again when it can be reached.")
+}
+
+// Known is Remedy for an error whose cause is known; else it is empty.
+func Known(err error) string {
 	switch {
 	case errors.Is(err, ErrDenied):
 		return "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to credentials that are valid and " +
@@ -62,7 +69,7 @@ func Remedy(err error) string {
 	case errors.Is(err, ErrNoBucket):
 		return "Make the bucket, or correct url and endpoint of the store."
 	}
-	return "Correct url, endpoint and region of the store, or try again when it can be reached."
+	return ""
 }
 
 // Later is what the user can do about results that could not be put into a bucket.
