@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/reach"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
@@ -373,28 +374,11 @@ func (c *checkup) network(ctx context.Context) {
 			continue
 		}
 		name := "url " + u.Redacted()
-		if err := reach(ctx, &client, url); err != nil {
+		if err := reach.URL(ctx, &client, url); err != nil {
 			c.lacks(name, needed[url],
 				"Check the URL, the network and the proxy; with benchgraph.lock.hcl, plan needs no network.", "%v", err)
 		} else {
 			c.ok(name, "can be reached")
 		}
 	}
-}
-
-// reach says why a URL cannot be reached. Any answer but "not there" counts: a repository's URL alone is no page.
-func reach(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound || resp.StatusCode >= 500 {
-		return errors.New(resp.Status)
-	}
-	return nil
 }
