@@ -100,6 +100,13 @@ benchmark "speed" {
 	}
 	s.write("benchmarks.hcl", plain)
 
+	// A container whose own variables disable the comparison starts everywhere.
+	s.write("benchmarks.hcl", strings.ReplaceAll(plain, "gpus {", "env = { NVIDIA_DISABLE_REQUIRE = \"1\" }\n  gpus {"))
+	if found := drivers("535.104.05", "12.2"); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+	s.write("benchmarks.hcl", plain)
+
 	// A lock that says nothing of it, and an image that the engine has by now.
 	if _, err := s.engine.Pull(t.Context(), ref, pinned.Digest, nil); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ failure "too_many_open_files" {
 }
 
 failure "too_many_processes" {
-  match  = "can't start new thread|pthread_create failed|fork: (retry: )?Resource temporarily unavailable|failed to create new OS thread"
+  match  = "can't start new thread|pthread_create failed|fork: (retry: )?Resource temporarily unavailable|: Cannot fork$|failed to create new OS thread"
   class  = "infra"
   remedy = "raise the limit on processes (ulimit -u, pids cgroup), or run fewer jobs at once"
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote/objects"
-	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
 // begin gives the job of the attempt its key. A result that is there and is to be made again is marked before, see
@@ -42,7 +42,7 @@ func (j *attempt) take(ctx context.Context) error {
 	e, err := j.Store.Ask(ctx, j.env.Key)
 	if err == nil {
 		j.ran, j.done = e.Duration, true
-		err = workdir.CopyTree(j.env.Out, e.Dir)
+		err = fs.CopyTree(j.env.Out, e.Dir)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/input"
@@ -86,7 +87,7 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	notes := transcript.Of(env)
 	if at.Tree != (hclspec.Address{}) {
 		notes.Did("tree", r.Input(env, at.Tree).Dir, at.Dir)
-		if err := workdir.CopyTree(at.Dir, r.Input(env, at.Tree).Dir); err != nil {
+		if err := fs.CopyTree(at.Dir, r.Input(env, at.Tree).Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -102,8 +103,7 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 		if err := s.enter(r, at); err != nil {
 			return nil, err
 		}
-	}
-	if at.Image == nil && at.Hidden != nil {
+	} else if at.Hidden != nil {
 		if err := s.confine(r, at); err != nil {
 			return nil, err
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/transcript"
-	"github.com/benchgraph/benchgraph/shell/workdir"
 	"github.com/benchgraph/benchgraph/source/download"
 )
 
@@ -57,7 +57,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 	fmt.Fprintf(env.Log, "%d bytes, sha256 %s\n", info.Size, info.SHA256)
 	to := filepath.Join(env.Out, download.FileName(t.url))
 	transcript.Of(env).Did("download", download.WithoutPassword(t.url), to, info.SHA256)
-	if err := workdir.CopyFile(to, partial); err != nil {
+	if err := fs.CopyFile(to, partial); err != nil {
 		return err
 	}
 	return os.Remove(partial)

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"os"
 	"path"
@@ -20,6 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/cores"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -91,13 +92,13 @@ func (f File) lay(env *engine.Env, root, dir string) error {
 	h, from := sha256.New(), filepath.Join(root, filepath.FromSlash(f.Path))
 	to := filepath.Join(dir, filepath.FromSlash(f.Path))
 	transcript.Of(env).Did("input", from, to, f.SHA256)
-	err := workdir.CopyTo(to, from, h)
-	if errors.Is(err, fs.ErrExist) {
+	err := fs.CopyTo(to, from, h)
+	if errors.Is(err, iofs.ErrExist) {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "data_conflict",
 			Stage: "start", Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),
 			Remedy: "rename the file of the project"}}
 	}
-	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+	if errors.Is(err, fs.ErrIrregular) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return workdir.InputChanged(f.Path)
 	}
 	if err != nil {

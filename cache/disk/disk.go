@@ -2,6 +2,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -111,6 +112,18 @@ func openDisk(dir string) (*Disk, error) {
 	}
 	d.sweep()
 	return d, nil
+}
+
+// Writable returns why nothing can be made in some directory of the store in dir, which need not exist; nil if it can.
+func Writable(dir string) error {
+	err := fs.Writable(dir)
+	for _, below := range []string{"tmp", "entries", "content", "blobs", "entries/??", "content/??", "blobs/??"} {
+		some, _ := filepath.Glob(filepath.Join(dir, below))
+		for _, sub := range some {
+			err = cmp.Or(err, fs.Writable(sub))
+		}
+	}
+	return err
 }
 
 // checkShelves makes sure that a directory of the store, and those below it where keys are, are this store's own. Who

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -39,7 +38,7 @@ func (d *Disk) keepAside(ctx context.Context, key cache.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := os.CopyFS(filepath.Join(dir, cache.FilesDir), os.DirFS(entry.Dir)); err != nil {
+	if err := fs.CopyTree(filepath.Join(dir, cache.FilesDir), entry.Dir); err != nil {
 		return errors.Join(err, fs.RemoveTree(dir))
 	}
 	text := cache.SupersededText(key, entry.Log)

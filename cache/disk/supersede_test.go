@@ -29,7 +29,7 @@ func TestWhatIsSupersededStays(t *testing.T) {
 			t.Fatalf("before %s: %v", attempt, err)
 		}
 		meta.Log = attempt
-		dir := cachetest.Prepare(t, d, map[string]string{"d/f": attempt})
+		dir := cachetest.Prepare(t, d, map[string]string{"d/f": attempt, "d/not UTF-8 \xff": ""})
 		if err := os.Symlink("d/f", filepath.Join(dir, cache.FilesDir, "link")); err != nil {
 			t.Fatal(err)
 		}

@@ -344,6 +344,18 @@ func (j *Journal) Failure(key cache.Key) (Attempt, bool) {
 	return *n.Attempt, true
 }
 
+// Failures returns the IDs of the attempts whose failures are remembered.
+func (j *Journal) Failures() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked()
+	var ids []string
+	for _, n := range j.failures {
+		ids = append(ids, n.ID)
+	}
+	return ids
+}
+
 // Attempts lists the kept attempts at an address, the newest last.
 func (j *Journal) Attempts(address string) []Attempt {
 	j.mu.Lock()

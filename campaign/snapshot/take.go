@@ -292,8 +292,8 @@ func secretsOf(f *tasks.Facts) (all workdir.Secrets) {
 // copyTo copies the file, unless something secret stands in it.
 func (w wanted) copyTo(to string, secrets workdir.Secrets) error {
 	h := sha256.New()
-	err := workdir.CopyTo(to, w.from, h)
-	if errors.Is(err, workdir.ErrIrregular) || errors.Is(err, iofs.ErrNotExist) ||
+	err := fs.CopyTo(to, w.from, h)
+	if errors.Is(err, fs.ErrIrregular) || errors.Is(err, iofs.ErrNotExist) ||
 		err == nil && hex.EncodeToString(h.Sum(nil)) != w.sha256 {
 		return refuse("apply again", "%s was changed since it was read", w.from)
 	}

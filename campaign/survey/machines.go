@@ -10,7 +10,7 @@ import (
 )
 
 // machinesOf adds the machines on which benchmarks with devices are measured, and returns their names by the name of the
-// image that those benchmarks run in, or on top of.
+// image that those benchmarks run in, or on top of, if the requirements of the image count for them.
 func (p *survey) machinesOf(ctx context.Context, in *preflight.Input) map[string]map[string]bool {
 	images := map[hclspec.Address]*hclspec.Image{}
 	for i := range p.Spec.Images {
@@ -23,6 +23,9 @@ func (p *survey) machinesOf(ctx context.Context, in *preflight.Input) map[string
 			continue
 		}
 		name := p.addMachine(in, b)
+		if requirement.Disabled(b.Env[requirement.Disable].String()) {
+			continue // its containers start whatever the image requires
+		}
 		for m := images[b.Image]; m != nil; m = images[m.Base] {
 			from := p.beginsWith(ctx, m)
 			if machines[from] == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
@@ -41,9 +42,10 @@ func (a *app) cache() cli.Command {
 		Name: "cache", Args: "ls|gc|verify|push|pull", Min: 1, Max: 1,
 		Summary: "list, remove, verify or share stored results",
 		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable " +
-			"(what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of " +
-			"the way. With -shared, they work on\nthe shared store, whose entries gc removes by the time when they " +
-			"were put there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
+			"(what no node of\nthe project would use now). With the latter two it also removes logs that no result " +
+			"and no remembered failure\nnames. verify reads every byte and takes damaged entries out of the way. " +
+			"With -shared, they work on\nthe shared store, whose entries gc removes by the time when they were put " +
+			"there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")
@@ -84,7 +86,7 @@ func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) e
 		return a.withShared(ctx, func(s *session) error {
 			err := f(entryStore{s.store.Records, s.store.Check, s.store.Collect})
 			if err != nil {
-				err = fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+				err = s.sharedError(err)
 			}
 			return err
 		})
@@ -206,7 +208,10 @@ func (a *app) verifyCache(ctx context.Context, o *cacheFlags, d entryStore) erro
 
 func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	options := cache.GCOptions{DryRun: o.dryRun}
-	var err error
+	p, err := a.place()
+	if err != nil {
+		return err
+	}
 	if o.maxSize != "" {
 		if options.MaxBytes, err = cli.Size("-max-size", o.maxSize); err != nil {
 			return err
@@ -235,6 +240,20 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		if err != nil {
 			return err
 		}
+		var logs runlog.Swept
+		if !o.shared {
+			named := map[string]bool{} // by entries that stay
+			err = d.list(ctx, func(m cache.Meta) { named[m.Log] = true })
+			for _, m := range r.Removed { // which a dry run leaves
+				delete(named, m.Log)
+			}
+			if err == nil {
+				logs, err = runlog.Sweep(p.state, named, options)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		entries, measured := []entryDoc{}, 0
 		for _, m := range r.Removed {
 			entries = append(entries, entryOf(m))
@@ -245,7 +264,8 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		if o.json {
 			return view.JSON(a.stdout, map[string]any{"format": view.Format, "removed": len(r.Removed),
 				"removed_bytes": r.RemovedBytes, "measured": measured, "entries": entries,
-				"kept": r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun})
+				"kept": r.Kept, "kept_bytes": r.KeptBytes, "quarantined": r.Quarantined, "dry_run": o.dryRun,
+				"logs": logs.Files, "logs_bytes": logs.Bytes})
 		}
 		word := "Removed"
 		if o.dryRun {
@@ -258,6 +278,10 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		}
 		_, err = fmt.Fprintf(a.stdout, "%s %s (%s)%s; %s stay (%s).\n", word, view.Count(len(r.Removed), "entry"),
 			view.Bytes(r.RemovedBytes), lost, view.Number(r.Kept), view.Bytes(r.KeptBytes))
+		if err == nil && logs.Files > 0 {
+			_, err = fmt.Fprintf(a.stdout, "%s %s (%s).\n", word, view.Count(logs.Files, "log"),
+				view.Bytes(logs.Bytes))
+		}
 		return err
 	})
 }

@@ -20,12 +20,14 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/reach"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
@@ -94,6 +96,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c.sharedStore(ctx)
 	c.secrets()
 	c.disk()
+	c.directories()
 	c.clock()
 	c.health(ctx)
 	if o.network {
@@ -280,22 +283,29 @@ func (c *checkup) secrets() {
 const lowDisk = 5 << 30
 
 func (c *checkup) disk() {
-	dir := c.state
-	for !fileExists(dir) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		c.lacks("disk", false, "", "%s: %v", dir, err)
-		return
-	}
-	free := int64(fs.Bavail) * int64(fs.Bsize)
-	if free < lowDisk {
+	var at unix.Statfs_t
+	err := unix.Statfs(fs.Nearest(c.state), &at)
+	if free := int64(at.Bavail) * int64(at.Bsize); err != nil {
+		c.lacks("disk", false, "", "%s: %v", c.state, err)
+	} else if free < lowDisk {
 		c.lacks("disk", false, "Free some, choose another place with BENCHGRAPH_STATE_DIR, or run benchgraph cache gc.",
 			"%s free for %s", view.Bytes(free), c.state)
-		return
+	} else {
+		c.ok("disk", "%s free for %s", view.Bytes(free), c.state)
 	}
-	c.ok("disk", "%s free for %s", view.Bytes(free), c.state)
+}
+
+// directories checks that files can be made in the state and the store, and run in the store, where commands work.
+func (c *checkup) directories() {
+	const elsewhere = "choose another place with BENCHGRAPH_STATE_DIR or BENCHGRAPH_CACHE_DIR."
+	if err := cmp.Or(fs.Writable(c.state), disk.Writable(c.store)); err != nil {
+		c.lacks("directories", true, "Make it writable for your user, or "+elsewhere, "nothing can be written: %v", err)
+	} else if fs.NoExec(c.store) {
+		c.lacks("directories", false, "Mount it without noexec, or "+elsewhere,
+			"%s is mounted noexec: programs that commands build or check out cannot run", c.store)
+	} else {
+		c.ok("directories", "%s and %s can be written to", c.state, c.store)
+	}
 }
 
 // clock looks for a clock that is behind: files of the project cannot be from the future.
@@ -318,14 +328,13 @@ func (c *checkup) health(ctx context.Context) {
 		c.ok("store", "none yet: %s", c.store)
 		return
 	}
-	d, err := disk.Open(c.store)
-	if err != nil {
-		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
-		return
-	}
-	defer d.Close()
 	entries, total := 0, int64(0)
-	if err := d.List(ctx, nil, func(m cache.Meta) error { entries++; total += m.Bytes; return nil }); err != nil {
+	d, err := disk.Open(c.store)
+	if err == nil {
+		defer d.Close()
+		err = d.List(ctx, nil, func(m cache.Meta) error { entries++; total += m.Bytes; return nil })
+	}
+	if err != nil {
 		c.lacks("store", true, "Choose another place with BENCHGRAPH_CACHE_DIR, or mend this one.", "%v", err)
 		return
 	}
@@ -365,28 +374,11 @@ func (c *checkup) network(ctx context.Context) {
 			continue
 		}
 		name := "url " + u.Redacted()
-		if err := reach(ctx, &client, url); err != nil {
+		if err := reach.URL(ctx, &client, url); err != nil {
 			c.lacks(name, needed[url],
 				"Check the URL, the network and the proxy; with benchgraph.lock.hcl, plan needs no network.", "%v", err)
 		} else {
 			c.ok(name, "can be reached")
 		}
 	}
-}
-
-// reach says why a URL cannot be reached. Any answer but "not there" counts: a repository's URL alone is no page.
-func reach(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound || resp.StatusCode >= 500 {
-		return errors.New(resp.Status)
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/benchgraph/benchgraph/cache"
-	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/applylock"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/gate"
@@ -137,8 +136,6 @@ func remedyOf(err error) string {
 	usage, isUsage := errors.AsType[*cli.UsageError](err)
 	held, isHeld := errors.AsType[*applylock.HeldError](err)
 	switch {
-	case errors.Is(err, bucket.ErrFull): // by which the disk of this machine is not meant
-		return bucket.Remedy(err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // whatever was to be written
 		return "Free some space (benchgraph cache gc), then run the command again: what is finished is kept."
 	case isHinted:

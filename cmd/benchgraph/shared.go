@@ -177,6 +177,15 @@ func (a *app) withShared(ctx context.Context, f func(*session) error) error {
 	return f(s)
 }
 
+// sharedError is an error of the shared store, with what the user can do about it.
+func (s *session) sharedError(err error) error {
+	err = fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+	if remedy := bucket.Known(err); remedy != "" {
+		return hint(remedy, "%w", err)
+	}
+	return err
+}
+
 func noShared() error {
 	return &cli.UsageError{Message: "the file declares no shared store",
 		Remedy: `write store { url = "s3://BUCKET/PREFIX" } into its benchgraph block`}
@@ -200,7 +209,7 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 		})
 		s.store.Warn()
 		if err != nil {
-			return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+			return s.sharedError(err)
 		}
 		if slices.Sort(differ); len(differ) > 0 {
 			s.note("Warning: the shared store %s has other results for %s, which were put there before: %s. On this "+
@@ -209,7 +218,7 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 				view.Clean(strings.Join(differ, ", ")))
 		}
 		if sent.Unsent > 0 {
-			return fmt.Errorf("shared store: %s not put there: %w", view.Count(sent.Unsent, "result"), sent.Err)
+			return s.sharedError(fmt.Errorf("%s not put there: %w", view.Count(sent.Unsent, "result"), sent.Err))
 		}
 		if o.json {
 			return view.JSON(a.stdout, map[string]any{"format": view.Format, "pushed": sent.Entries,
@@ -233,7 +242,7 @@ func (a *app) pullCache(ctx context.Context, o *cacheFlags) error {
 		return noShared()
 	}
 	if err := s.store.Away(ctx); err != nil {
-		return fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
+		return s.sharedError(err)
 	}
 	var keys []cache.Key
 	for key := range used {

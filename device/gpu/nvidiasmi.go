@@ -39,11 +39,18 @@ func openSMI(ctx context.Context) (answer, error) {
 		return answer{}, err
 	}
 	d := answer{Provider: ProviderNvidiaSMI, source: s}
-	if d.devices, err = parseSMI(out); err != nil {
+	all, err := parseSMI(out)
+	if err != nil {
 		return answer{}, fmt.Errorf("nvidia-smi: %w", err)
 	}
-	if len(d.devices) == 0 {
-		return answer{}, errors.New("nvidia-smi lists no device")
+	modes, _ := s.ask(ctx, "--query-gpu=uuid,mig.mode.current") // drivers that know nothing of MIG refuse the question
+	for _, dev := range all {
+		if strings.Contains(modes, dev.UUID+", Enabled") { // no query tells the memory of its instances
+			d.Odd = append(d.Odd, fmt.Sprintf("device %d is in MIG mode, and only NVML tells of its instances: "+
+				"install libnvidia-ml.so.1, or name it with BENCHGRAPH_NVML", dev.Index))
+		} else {
+			d.devices = append(d.devices, dev)
+		}
 	}
 	if out, err := s.ask(ctx, "--query-gpu=driver_version"); err == nil {
 		d.Version = firstLine(out)
@@ -141,11 +148,8 @@ func firstLine(text string) string {
 // parseSMI reads lines of index, UUID, name, and total and used MiB. The name may contain commas, as nothing is quoted.
 func parseSMI(text string) ([]Device, error) {
 	var all []Device
-	for line := range strings.Lines(text) {
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
 		f := strings.Split(line, ", ")
 		n := len(f)
 		if n < 5 {
@@ -159,6 +163,9 @@ func parseSMI(text string) ([]Device, error) {
 		used, _ := mebibytes(f[n-1]) // [N/A] where the driver does not tell
 		all = append(all, Device{Index: index, UUID: f[1], NUMA: -1, Name: strings.Join(f[2:n-2], ", "), Memory: total,
 			Used: used})
+	}
+	if len(all) == 0 {
+		return nil, errors.New("it lists no device")
 	}
 	return all, nil
 }

@@ -33,6 +33,12 @@ func TestNvidiaSMI(t *testing.T) {
 		{"two",
 			"case $1 in *driver_version) echo 550.1 && exit;; esac; echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, " +
 				"4'; echo '1, GPU-b, NVIDIA H100 80GB HBM3, 81559, [N/A]'", 2, "nvidia-smi", ""},
+		{"partitioned", "case $1 in *driver_version) echo 550.1 && exit;; *mig*) echo 'GPU-a, Disabled'; echo " +
+			"'GPU-b, Enabled'; exit;; esac; echo '0, GPU-a, NVIDIA H100 80GB HBM3, 81559, 4'; echo " +
+			"'1, GPU-b, NVIDIA H100, 81559, 4'", 1, "nvidia-smi",
+			"device 1 is in MIG mode, and only NVML tells of its instances: install libnvidia-ml.so.1"},
+		{"all partitioned", "case $1 in *mig*) echo 'GPU-a, Enabled' && exit;; esac; echo '0, GPU-a, H100, 81559, 4'",
+			0, "nvidia-smi", "device 0 is in MIG mode"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

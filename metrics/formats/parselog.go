@@ -8,6 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/metrics/collect"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
+	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
 // Log is what can be read from one log or result file.
@@ -72,14 +73,14 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []classif
 	return log, err
 }
 
-// pass reads the file once.
+// pass reads the file once. The log that a container runtime keeps is read as the text that it carries.
 func pass[T any](open func() (io.ReadCloser, error), read func(io.Reader) (T, error)) (T, error) {
 	f, err := open()
 	if err != nil {
 		var none T
 		return none, err
 	}
-	v, err := read(f)
+	v, err := read(lines.Unwrap(f))
 	if closed := f.Close(); err == nil && closed != nil {
 		err = fmt.Errorf("close: %w", closed)
 	}

@@ -35,6 +35,20 @@ func TestParseLog(t *testing.T) {
 		{"requests failed", "auto",
 			"refused\n= Serving Benchmark Result =\nSuccessful requests: 1\nFailed requests: 2\nrefused\n",
 			"vllm-serving", "run: 1 of 3 requests succeeded (3)"},
+		{"Docker's log", "auto", `{"log":"refused\n","stream":"stderr","time":"2026-11-27T10:11:12.5Z"}` + "\n" +
+			`{"log":"Throughput: 1.5 req","stream":"stdout","time":"2026-11-27T10:11:12.6Z"}` + "\n" +
+			`{"log":"beside\n","stream":"stderr","time":"2026-11-27T10:11:12.6Z"}` + "\n" +
+			`{"log":"uests/s, 3 tokens/s\n","stream":"stdout","time":"2026-11-27T10:11:12.6Z"}` + "\n" +
+			`{"log":"refused at \"last\"\n","stream":"stderr","attrs":{},"time":"2026-11-27T10:11:12.7Z"}` + "\n" +
+			`{"lo`,
+			"vllm-throughput", `run: refused at "last" (4)`},
+		{"a log of Kubernetes", "auto", "2026-11-27T10:11:12.1Z stdout F = Serving Benchmark Result =\n" +
+			"2026-11-27T10:11:12.1Z stdout P Successful req\n2026-11-27T10:11:12.1Z stdout F uests: 1\n" +
+			"2026-11-27T10:11:12.1+01:00 stdout F Failed requests: 2\n2026-11-27T10:11:12.1Z stdout F\n",
+			"vllm-serving", "run: 1 of 3 requests succeeded (2)"},
+		{"a document in Docker's log", "auto",
+			`{"log":"{\"a\": 1,\n","stream":"stdout","time":"2026-11-27T10:11:12.5Z"}` + "\n" +
+				`{"log":"\"b\": 2}\n","stream":"stdout","time":"2026-11-27T10:11:12.5Z"}`, "json", ""},
 		{"no count, and why", "auto", "refused\n= Serving Benchmark Result =\n", "vllm-serving", "run: refused (1)"},
 		{"no count", "auto", "= Serving Benchmark Result =\n", "vllm-serving",
 			"parse: the result has no count of successful requests (0)"},

@@ -104,11 +104,14 @@ func readHyperfine(r *reading, d map[string]any) bool {
 			r.take(name, k[1], "s", of[k[0]])
 		}
 		for i, code := range jsondoc.List(of["exit_codes"], 1_000_000) {
-			if n, ok := code.(json.Number); !ok || n.String() != "0" {
-				r.fail(invalid.RequestsFailed, "run %d of %q ended with exit status %v", i+1,
-					lines.Clip(command, collect.MaxLabel), code)
-				break
+			how := fmt.Sprintf("with exit status %v", code)
+			if n, ok := code.(json.Number); ok && n.String() == "0" {
+				continue
+			} else if code == nil {
+				how = "by a signal"
 			}
+			r.fail(invalid.RequestsFailed, "run %d of %q ended %s", i+1, lines.Clip(command, collect.MaxLabel), how)
+			break
 		}
 	}
 	return found

@@ -255,7 +255,7 @@ failure "architecture_inspection" {
 }
 
 failure "engine_start" {
-  match   = "Engine core initialization failed|EngineCore (failed to start|hit an exception|encountered (a fatal error|an issue))|Engine process failed to start|Engine loop is not running|Background loop has errored already|EngineDeadError"
+  match   = "Engine core initialization failed|EngineCore (failed to start|hit an exception|encountered a fatal error)|[\"']EngineCore encountered an issue|Engine process failed to start|Engine loop is not running|Background loop has errored already"
   stage   = ["start", "run"]
   class   = "permanent"
   remedy  = "the first error above it, in the log of the server, is the cause"

@@ -13,10 +13,19 @@ import (
 
 var majorMinor = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?`)
 
+// Disable is the variable of an image, or of a container, by which NVIDIA's container toolkit compares nothing.
+const Disable = "NVIDIA_DISABLE_REQUIRE"
+
+// Disabled reports whether a value of that variable means so.
+func Disabled(value string) bool {
+	off, err := strconv.ParseBool(value)
+	return err == nil && off
+}
+
 // ConditionsOf returns the conditions that variables of an image make, all of which must hold. NVIDIA's container
 // toolkit reads the variables in the same way: CUDA_VERSION alone is that of old images, and is a condition, too.
 func ConditionsOf(env map[string]string) (all []string) {
-	if off, err := strconv.ParseBool(env["NVIDIA_DISABLE_REQUIRE"]); err == nil && off {
+	if Disabled(env[Disable]) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -3,7 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
@@ -27,13 +28,13 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "not_one_file",
 				Stage: "start", Message: message, Remedy: remedy}}
 		}
-		from, verb, lay := workdir.OnlyFile(in.Entry), "file", workdir.CopyFile
+		from, verb, lay := workdir.OnlyFile(in.Entry), "file", fs.CopyFile
 		if item.Tree {
-			from, verb, lay = in.Dir, "tree", workdir.CopyTree
+			from, verb, lay = in.Dir, "tree", fs.CopyTree
 		}
 		transcript.Of(env).Did(verb, from, dst)
 		err := lay(dst, from)
-		if errors.Is(err, fs.ErrExist) {
+		if errors.Is(err, iofs.ErrExist) {
 			return &engine.Failure{Err: err, Failure: failure.Failure{
 				Class: failure.Permanent, Rule: "data_conflict", Stage: "start",
 				Message: fmt.Sprintf("data %q: there is a file of that name already", item.Name),

@@ -3,7 +3,7 @@ package workdir
 import (
 	"context"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"github.com/docker/go-units"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // mostCached bounds the bytes of a cache. It is copied for each start, while devices wait.
@@ -18,10 +19,10 @@ const mostCached = 32 << 30
 
 // CopyCache is CopyTree that keeps the times of files: build tools that fill caches compare them.
 func CopyCache(dst, src string) error {
-	if err := CopyTree(dst, src); err != nil {
+	if err := fs.CopyTree(dst, src); err != nil {
 		return err
 	}
-	return filepath.WalkDir(src, func(name string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(src, func(name string, d iofs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -76,7 +77,7 @@ func TakeCache(
 
 // sizeOf are the bytes of the regular files below a directory.
 func sizeOf(dir string) (bytes int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(_ string, d iofs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

@@ -6,13 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -39,35 +37,6 @@ func OnlyFile(e cache.Entry) string {
 	return e.Dir
 }
 
-// CopyTree copies what is below src into dst, which need not exist. Copies, not links: commands may write to what they
-// are given, and what is stored is never changed in place.
-func CopyTree(dst, src string) error {
-	return filepath.WalkDir(src, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(src, name)
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dst, rel)
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(to, 0o755)
-		case d.Type() == fs.ModeSymlink:
-			target, err := os.Readlink(name)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(target, to)
-		}
-		return CopyFile(to, name)
-	})
-}
-
-// ErrIrregular is wrapped by the error for what was a file and is something else.
-var ErrIrregular = errors.New("it is no regular file any more")
-
 // InputChanged is the failure of a node one of whose files, called name, is not what it was planned with.
 func InputChanged(name string) error {
 	// Another attempt would find it changed as well: only another plan helps.
@@ -79,46 +48,6 @@ func InputChanged(name string) error {
 // Create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
 func Create(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-}
-
-// CopyFile copies a regular file, which must not be there yet, with its permission to be executed.
-func CopyFile(dst, src string) error { return CopyTo(dst, src, nil) }
-
-// CopyTo is CopyFile that writes the bytes to also, too, unless that is nil.
-func CopyTo(dst, src string, also io.Writer) error {
-	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what became a pipe would be waited for
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", src, ErrIrregular)
-	}
-	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-		return err
-	}
-	executable := info.Mode().Perm() & 0o111
-	if executable != 0 {
-		// A process that is forked while a program is open for writing holds it open until its own exec, and until then
-		// nobody can run the program ("text file busy").
-		syscall.ForkLock.RLock()
-		defer syscall.ForkLock.RUnlock()
-	}
-	out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|executable)
-	if err != nil {
-		return err
-	}
-	if also == nil {
-		_, err = io.Copy(out, in)
-	} else {
-		buf := make([]byte, min(max(info.Size(), 1<<9), 128<<10))
-		_, err = io.CopyBuffer(io.MultiWriter(out, also), struct{ io.Reader }{in}, buf)
-	}
-	return errors.Join(err, out.Close())
 }
 
 // Keep takes over into env.Out what commands left in made: the files that match the patterns, each of which must match

@@ -181,6 +181,17 @@ func TestAnIncompleteLocalRepositoryIsToldApart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "has no ^ in the shallow clone") {
 		t.Errorf("shallow: %v", err)
 	}
+	// Git itself would ask the server of a partial clone.
+	m, x := open(t, partial)
+	dir := t.TempDir()
+	patch := "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n\\ No newline at end of file\n+patched\n"
+	if _, err := m.Apply(t.Context(), first, []byte(patch), dir); err != nil || layout(t, dir)["a"] != "patched\n" {
+		t.Errorf("partial: %v", err)
+	}
+	if err := m.Checkout(t.Context(), second, filepath.Join(t.TempDir(), "d")); err != nil || x.count("fetch") != 2 {
+		t.Errorf("partial: %v, %v", x.verbs(), err)
+	}
+	gitIn(t, partial, "config", "--unset", "remote.origin.url")
 	m, _ = open(t, partial)
 	err = m.Checkout(t.Context(), second, filepath.Join(t.TempDir(), "d"))
 	mo, ok := errors.AsType[*mirror.MissingObjects](err)

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,30 +48,40 @@ var ErrNoBucket = errors.New("there is no such bucket")
 // ErrFull is wrapped by the error of a request to write where there is no room.
 var ErrFull = errors.New("the store is full")
 
+// ErrTooLarge is wrapped by the error of a request that the server, or a proxy before it, takes for too large.
+var ErrTooLarge = errors.New("the object is too large for the store")
+
 // Remedy is what the user can do about an error of a bucket.
 func Remedy(err error) string {
+	return cmp.Or(Known(err),
+		"Correct url, endpoint and region of the store, or try again when it can be reached.")
+}
+
+// Known is Remedy for an error whose cause is known; else it is empty.
+func Known(err error) string {
 	switch {
 	case errors.Is(err, ErrDenied):
 		return "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to credentials that are valid and " +
 			"may list, read and write the store."
 	case errors.Is(err, ErrFull):
 		return "Give the store more room, or remove what was put there first with benchgraph cache gc -shared " +
-			"-max-size=SIZE. This machine keeps its results, and benchgraph cache push puts them there later."
+			"-max-size=SIZE."
+	case errors.Is(err, ErrTooLarge):
+		return "Raise the limit of the store's server, or of a proxy before it (client_max_body_size of nginx): " +
+			"requests have up to 16 MiB."
 	case errors.Is(err, fs.ErrPermission):
 		return "Ask the owner of the directory that is named to let you write there (chmod -R g+rwX; see A directory " +
-			"for a group in docs/sharing.md). This machine keeps its results: benchgraph cache push sends them then."
+			"for a group in docs/sharing.md)."
 	case errors.Is(err, ErrNoBucket):
 		return "Make the bucket, or correct url and endpoint of the store."
 	}
-	return "Correct url, endpoint and region of the store, or try again when it can be reached."
+	return ""
 }
 
 // Later is what the user can do about results that could not be put into a bucket.
 func Later(err error) string {
-	if errors.Is(err, fs.ErrPermission) {
-		return Remedy(err)
-	}
-	return "benchgraph cache push does so later."
+	const later = " This machine keeps its results: benchgraph cache push puts them there later."
+	return strings.TrimSpace(Known(err) + later)
 }
 
 // unreached is the error of a request that reached no server, without the request: nobody needs its query.

@@ -93,10 +93,17 @@ func failure(name string, err error) error {
 	if !errors.As(err, &response) {
 		return unreached(err)
 	}
+	said := strings.TrimSuffix(response.Message, ".")
+	switch { // before what the status alone says: servers have several for one cause
+	case response.StatusCode == http.StatusInsufficientStorage, response.Code == "XMinioStorageFull",
+		response.Code == "XMinioAdminBucketQuotaExceeded", response.Code == "QuotaExceeded": // MinIO, Ceph
+		return fmt.Errorf("%w: %s", ErrFull, said)
+	case response.StatusCode == http.StatusRequestEntityTooLarge, response.Code == "EntityTooLarge":
+		return fmt.Errorf("%s: %w: %s", name, ErrTooLarge, said)
+	}
 	if response.StatusCode >= http.StatusInternalServerError || response.StatusCode == http.StatusTooManyRequests {
 		return away{err}
 	}
-	said := strings.TrimSuffix(response.Message, ".")
 	switch {
 	case response.Code == minio.NoSuchBucket:
 		return ErrNoBucket

@@ -124,7 +124,7 @@ func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[s
 				v = cty.DynamicVal
 				if !s.Partial && !s.Lost[second] {
 					s.Diags.Error("", hcl.RangeBetween(t.SourceRange(), at), "Unknown "+root.What,
-						fmt.Sprintf("No %s is called %q.%s", root.What, second, s.choices(second, root.Names)))
+						s.unknown(root, second, t[2:]))
 				}
 			}
 			parts[name][second] = v
@@ -134,6 +134,17 @@ func (s *Scope) resolve(t hcl.Traversal, whole map[string]cty.Value, parts map[s
 	if _, done := whole[name]; !done {
 		whole[name] = root.All()
 	}
+}
+
+// unknown says that nothing below a root has a name. The names of executors have two parts.
+func (s *Scope) unknown(root Root, name string, rest hcl.Traversal) string {
+	dotted := func(known string) bool { return strings.Contains(known, ".") }
+	if len(rest) > 0 && !s.Diags.Full() && slices.ContainsFunc(root.Names(), dotted) {
+		if third, _, ok := diag.StepName(rest[0]); ok {
+			name += "." + third
+		}
+	}
+	return fmt.Sprintf("No %s is called %q.%s", root.What, name, s.choices(name, root.Names))
 }
 
 // choices is Choices while there is room for another diagnostic: to compare a name with all others takes long.

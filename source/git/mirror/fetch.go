@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,11 +77,20 @@ func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) erro
 }
 
 // Lacks reports whether contents may be missing that a fetch brings.
-func (m *Mirror) Lacks() bool { return m.kind == remote }
+func (m *Mirror) Lacks() bool { return m.url() != "" }
+
+// url returns where objects are fetched from: the location, or the server of a partial clone on this machine; empty if
+// nothing is fetched.
+func (m *Mirror) url() string {
+	if m.kind == remote {
+		return m.location
+	}
+	return m.local.promisor
+}
 
 // FetchObjects fetches single objects by their hashes.
 func (m *Mirror) FetchObjects(ctx context.Context, ids []string) error {
-	if m.kind != remote {
+	if !m.Lacks() {
 		remedy := "the bundle needs to hold the whole history"
 		if m.kind == repository {
 			remedy = "it is a partial or damaged clone: complete it with \"git fetch --refetch --no-filter\", or " +
@@ -97,7 +107,7 @@ func (m *Mirror) FetchObjects(ctx context.Context, ids []string) error {
 	// Negotiation only costs time if single objects are wanted.
 	err := m.fetch(ctx, want{specs: ids, config: []string{"fetch.negotiationAlgorithm", "noop"}})
 	fe, ok := errors.AsType[*FetchError](err)
-	if !ok || !objectsRefused().MatchString(fe.Evidence) || m.entire {
+	if !ok || !objectsRefused().MatchString(fe.Evidence) || m.entire || m.kind != remote {
 		return err
 	}
 	// It leaves objects out and does not give them later. Without filter it gives all at once.
@@ -123,11 +133,11 @@ type want struct {
 
 // fetch runs git fetch until it succeeds, fails for good, or has failed too often.
 func (m *Mirror) fetch(ctx context.Context, w want) error {
-	if m.Offline && m.kind == remote {
+	if m.Offline && m.Lacks() {
 		return &FetchError{Location: m.Shown, Class: failure.Permanent, Evidence: errOffline.Error(),
 			Remedy: "run without -offline once", Err: errOffline}
 	}
-	filter := m.kind == remote && !m.entire
+	filter := m.Lacks() && !m.entire
 	pause, begun := m.Backoff, time.Now()
 	for attempt := 1; ; attempt++ {
 		err := m.reach(ctx)
@@ -203,7 +213,7 @@ func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 // remoteEnv returns the environment that defines the remote and further settings of one call, as names and values in
 // turn.
 func (m *Mirror) remoteEnv(config ...string) []string {
-	config = append([]string{"remote.origin.url", m.location}, config...)
+	config = append([]string{"remote.origin.url", cmp.Or(m.url(), m.location)}, config...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config)/2)}
 	for i := 0; i < len(config); i += 2 {
 		n := strconv.Itoa(i / 2)

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type local struct {
 	dir     string // of the repository (.git or bare), absolute
 	objects string // of its objects, absolute
 	shallow bool
+	// the URL that a partial clone gets its missing objects from; empty: the repository is no partial clone
+	promisor string
 }
 
 var (
@@ -138,7 +141,42 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	}
 	_, err = os.Stat(filepath.Join(common, "shallow"))
 	l.shallow = err == nil
-	return l, nil
+	l.promisor, err = m.promisor(ctx, l)
+	return l, err
+}
+
+// promisor returns the URL from which git itself would fetch what a repository on this machine lacks, or "" if the
+// repository is no partial clone.
+func (m *Mirror) promisor(ctx context.Context, l local) (string, error) {
+	promised, err := filepath.Glob(filepath.Join(l.objects, "pack", "*.promisor"))
+	if err != nil || len(promised) == 0 {
+		return "", err
+	}
+	out, err := m.Git.Output(ctx, command.Call{
+		Args: []string{"config", "-z", "--get-regexp", `^remote\..*\.(url|promisor|partialclonefilter)$`},
+		Env:  foreign(l.dir), OK: []int{1}, // no such setting
+	})
+	if err != nil {
+		return "", fmt.Errorf("repository %s: %w", m.Shown, err)
+	}
+	urls, promisors := map[string]string{}, []string{}
+	for setting := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		name, value, _ := strings.Cut(setting, "\n")
+		switch remote, last := name[:max(0, strings.LastIndexByte(name, '.'))], filepath.Ext(name); {
+		case last == ".url":
+			urls[remote] = cmp.Or(urls[remote], value)
+		case last == ".partialclonefilter" || value != "false":
+			promisors = append(promisors, remote)
+		}
+	}
+	for _, name := range promisors {
+		if k, err := kindOf(urls[name]); err == nil && k == remote {
+			_, secrets := redact(urls[name])
+			m.Git.Secrets = append(m.Git.Secrets, secrets...)
+			return urls[name], nil
+		}
+	}
+	return "", nil
 }
 
 // foreign makes git work in a repository of somebody else, whose configuration then counts. It could name a program

@@ -26,7 +26,7 @@ var traced = lazyregexp.New(`(?m)^.* packet: .*\n`)
 // filters says whether the server can leave objects out. Each other transport than HTTP runs git at the other end,
 // which says so itself.
 func (m *Mirror) filters(ctx context.Context) (bool, error) {
-	if !strings.HasPrefix(m.location, "http://") && !strings.HasPrefix(m.location, "https://") {
+	if !strings.HasPrefix(m.url(), "http://") && !strings.HasPrefix(m.url(), "https://") {
 		return true, nil
 	}
 	if m.offers != nil {

@@ -38,8 +38,8 @@ func (m *Mirror) reach(ctx context.Context) error {
 
 // address is the host and the port that git connects to; empty when that is not known.
 func (m *Mirror) address() string {
-	u, err := url.Parse(m.location)
-	if err != nil || m.kind != remote {
+	u, err := url.Parse(m.url())
+	if err != nil {
 		return ""
 	}
 	port := map[string]string{"http": "80", "https": "443", "git": "9418"}[u.Scheme]

@@ -1,0 +1,76 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// CopyTree copies what is below src into dst, which need not exist. Copies, not links: commands may write to what they
+// are given, and what is stored is never changed in place.
+func CopyTree(dst, src string) error {
+	return filepath.WalkDir(src, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(src, name)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dst, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(to, 0o755)
+		case d.Type() == os.ModeSymlink:
+			target, err := os.Readlink(name)
+			if err != nil {
+				return err
+			}
+			return os.Symlink(target, to)
+		}
+		return CopyFile(to, name)
+	})
+}
+
+// CopyFile copies a regular file, which must not be there yet, with its permission to be executed.
+func CopyFile(dst, src string) error { return CopyTo(dst, src, nil) }
+
+// CopyTo is CopyFile that writes the bytes to also, too, unless that is nil.
+func CopyTo(dst, src string, also io.Writer) error {
+	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what became a pipe would be waited for
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: %w", src, ErrIrregular)
+	}
+	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+		return err
+	}
+	executable := info.Mode().Perm() & 0o111
+	if executable != 0 {
+		// A process that is forked while a program is open for writing holds it open until its own exec, and until then
+		// nobody can run the program ("text file busy").
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
+	out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|executable)
+	if err != nil {
+		return err
+	}
+	if also == nil {
+		_, err = io.Copy(out, in)
+	} else {
+		buf := make([]byte, min(max(info.Size(), 1<<9), 128<<10))
+		_, err = io.CopyBuffer(io.MultiWriter(out, also), struct{ io.Reader }{in}, buf)
+	}
+	return errors.Join(err, out.Close())
+}
