@@ -73,7 +73,7 @@ func Cells(text string) int {
 }
 
 func runeCells(r rune) int {
-	if unicode.Is(unicode.Mn, r) {
+	if unicode.In(r, unicode.Mn, unicode.Me) {
 		return 0
 	}
 	switch width.LookupRune(r).Kind() {
@@ -120,7 +120,7 @@ func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes
 			rows[r][i] = Clean(cell)
 		}
 	}
-	widths := widthsOf(rows)
+	widths := s.widthsOf(rows)
 	for r, row := range rows {
 		line := indent
 		for i, cell := range row {
@@ -160,22 +160,29 @@ func (s Style) noted(w io.Writer, line string, columns int, note, indent string)
 	}
 }
 
-// widthsOf are the widths of the columns of a table.
-func widthsOf(rows [][]string) (widths []int) {
+// WidestPadding is the most columns that a text is padded to: a long one must not push all others aside.
+const WidestPadding = 56
+
+// widthsOf are the widths of the columns of a table. On a terminal, none is padded to more than half of the line.
+func (s Style) widthsOf(rows [][]string) (widths []int) {
+	widest := WidestPadding
+	if s.Columns > 0 {
+		widest = min(widest, s.Columns/2)
+	}
 	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], Cells(cell))
+			widths[i] = max(widths[i], min(widest, Cells(cell)))
 		}
 	}
 	return widths
 }
 
 // tableWidth is that of a table, indent included.
-func tableWidth(rows [][]string) (width int) {
-	for _, columns := range widthsOf(rows) {
+func (s Style) tableWidth(rows [][]string) (width int) {
+	for _, columns := range s.widthsOf(rows) {
 		width += 2 + columns
 	}
 	return width
