@@ -11,10 +11,8 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/docker/go-units"
-	"golang.org/x/text/width"
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -64,42 +62,10 @@ func Clean(text string) string {
 }
 
 // Cells is how many columns of a terminal a text takes.
-func Cells(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeCells(r)
-	}
-	return n
-}
-
-func runeCells(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
+func Cells(text string) int { return printable.Cells(text) }
 
 // Fit cuts a text to a number of columns.
-func Fit(text string, columns int) string {
-	if Cells(text) <= columns {
-		return text
-	}
-	n := 0
-	for i, r := range text {
-		if n+runeCells(r) > columns-1 {
-			if columns < 1 {
-				return ""
-			}
-			return text[:i] + "…"
-		}
-		n += runeCells(r)
-	}
-	return text
-}
+func Fit(text string, columns int) string { return printable.Fit(text, columns) }
 
 // Pad adds blanks to a text up to a number of columns.
 func Pad(text string, columns int) string {
