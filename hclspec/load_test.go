@@ -255,6 +255,7 @@ task "t" {
   needs   = [task.u]
 }
 task "u" { command = "true" }
+commit "caf`+"\u00e9"+`" { params = { model = "c" } }
 `)
 	after := load(t, `-- benchmarks.hcl --
 // The order of blocks, comments, formatting, names of locals and the division into files mean nothing.
@@ -272,6 +273,7 @@ task "t" {
 locals { opt = "-O2" }
 commit "c2" { params = { "model" = "b" } }
 commit "c1" { params = { model : "a" } }
+commit "caf`+"e\u0301"+`" { params = { model = "c" } } // of two characters: other editors write it so
 -- parts/a.hcl --`+twoCommits)
 	same(t, before, after)
 }

@@ -32,20 +32,33 @@ func TestPageInABrowser(t *testing.T) {
 		t.Errorf("the title is %q, not the text of the document", title)
 	}
 	if !strings.Contains(before, ` data-scrolled=""`) {
-		t.Errorf("tables of verdicts scroll sideways at these widths: %.300s", before)
+		t.Errorf("tables scroll sideways, or break words, at these widths: %.300s", before)
+	}
+	if !strings.Contains(before, ` data-seen="true,true"`) {
+		t.Errorf("a row that a link leads to lies under the sections, or no sign shows how rows are sorted: %.300s",
+			before)
 	}
 }
 
 // framed is a page that measures the report in a frame of several widths, and then takes its document.
 const framed = `<iframe src="report.html" height="900"></iframe><script>onload = () => {
-  const frame = document.querySelector("iframe"), page = frame.contentDocument, scrolled = [];
+  const frame = document.querySelector("iframe"), page = frame.contentDocument, scrolled = [], top = (selector) =>
+    page.querySelector(selector).getBoundingClientRect();
   for (const width of [720, 800, 1100, 1600]) {
     frame.width = width;
     for (const table of page.querySelectorAll("section > .wide > table.verdicts")) {
       const box = table.parentNode;
       if (box.clientWidth < width / 2 || box.scrollWidth > box.clientWidth) scrolled.push(width);
     }
+    for (const cell of page.querySelectorAll("#failures td, #failures th")) {
+      if (cell.clientWidth < 40) scrolled.push(width);
+    }
   }
+  const button = page.querySelector(".sortable button"), view = frame.contentWindow;
+  const sign = () => view.getComputedStyle(button, "::after").content, unsorted = sign();
+  button.click();
+  frame.contentDocument.querySelector("tr[id]").scrollIntoView();
+  page.documentElement.dataset.seen = [top("tr[id]").top >= top("nav").bottom, sign() !== unsorted];
   page.documentElement.dataset.scrolled = scrolled;
   document.replaceChild(document.importNode(page.documentElement, true), document.documentElement);
 }</script>`

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,6 +52,50 @@ func TestPageIsSelfContained(t *testing.T) {
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// Every text has a contrast of 4.5 with what lies below it, in both schemes. Counts stand on the colours of outcomes.
+func TestContrast(t *testing.T) {
+	page := pageOf(t, campaign())
+	schemes := regexp.MustCompile(`:root\{(.*?)\}`).FindAllStringSubmatch(page, -1)
+	if len(schemes) != 2 || !strings.Contains(page, "svg .on{fill:var(--bg)") {
+		t.Fatalf("%d schemes, want 2, or counts do not have the colour of the page", len(schemes))
+	}
+	for _, scheme := range schemes {
+		colour := map[string]string{}
+		for _, pair := range strings.Split(scheme[1], ";") {
+			name, value, _ := strings.Cut(pair, ":")
+			colour[name] = value
+		}
+		for _, on := range []string{"--bg", "--panel"} {
+			for _, name := range []string{"fg", "dim", "link", "win", "loss", "tie", "open", "none", "bad"} {
+				a, b := luminance(t, colour["--"+name]), luminance(t, colour[on])
+				if c := (max(a, b) + 0.05) / (min(a, b) + 0.05); c < 4.5 {
+					t.Errorf("--%s %s on %s %s: %.2f", name, colour["--"+name], on, colour[on], c)
+				}
+			}
+		}
+	}
+}
+
+// luminance is that of a colour, by the rules of WCAG.
+func luminance(t *testing.T, colour string) (sum float64) {
+	t.Helper()
+	if len(colour) == len("#fff") {
+		colour = regexp.MustCompile(`[0-9a-f]`).ReplaceAllString(colour, "$0$0")
+	}
+	var rgb [3]uint8
+	if _, err := fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
+		t.Fatalf("%q: %v", colour, err)
+	}
+	for i, share := range []float64{0.2126, 0.7152, 0.0722} {
+		v := float64(rgb[i]) / 255
+		if v > 0.03928 {
+			v = math.Pow((v+0.055)/1.055, 2.4) * 12.92
+		}
+		sum += share * v / 12.92
+	}
+	return sum
 }
 
 // A reader of screens takes an img for one thing, and finds no links in it.

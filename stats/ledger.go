@@ -114,7 +114,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	return e.What + ": " + strings.Join(e.Reasons, "; ")
+	return e.What + ": " + strings.Join(e.Reasons, ";\n  ")
 }
 
 // Check makes sure that the outcomes partition the universe: exactly one primary row for each subject, of a known

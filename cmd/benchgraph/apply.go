@@ -336,7 +336,7 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 		}
 		return columns, rows
 	})
-	// The cursor comes back at once, also when what runs takes its time to end.
+	// The table goes at once, also when what runs takes its time to end.
 	finished = context.AfterFunc(ctx, func() {
 		live.Close()
 		s.note("Interrupted: ending what runs. What is finished is kept.")

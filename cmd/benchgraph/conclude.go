@@ -141,7 +141,7 @@ func (s *session) showResults(applied *campaign.Applied, rows []stats.Comparison
 		fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("Failed (%d), in full with benchgraph logs ADDR:", n)))
 		columns := 0
 		for _, f := range applied.Result.Failures[:min(n, 20)] {
-			columns = max(columns, view.Cells(view.Clean(f.Address)))
+			columns = max(columns, min(view.Cells(view.Clean(f.Address)), view.WidestPadding))
 		}
 		for _, f := range applied.Result.Failures[:min(n, 20)] {
 			style.Noted(s.stdout, "  "+view.Pad(view.Clean(f.Address), columns), f.Failure.Message)

@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/width"
 )
 
 // Line is one printable line of any text: terminal sequences go, white space becomes a space, and what a reader could
@@ -53,6 +55,37 @@ func Lines(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Cells is how many columns of a terminal, or how many halves of a square in any other font, a text takes at most.
+func Cells(text string) int {
+	n := 0
+	for _, r := range text {
+		n++
+		if unicode.In(r, unicode.Mn, unicode.Me) {
+			n--
+		} else if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			n++
+		}
+	}
+	return n
+}
+
+// Fit cuts a text to a number of columns.
+func Fit(text string, columns int) string {
+	if Cells(text) <= columns {
+		return text
+	}
+	n := 0
+	for i, r := range text {
+		if n += Cells(string(r)); n > columns-1 {
+			if columns < 1 {
+				return ""
+			}
+			return text[:i] + "…"
+		}
+	}
+	return text
 }
 
 // plain says that there is nothing but printable ASCII, as in most texts.

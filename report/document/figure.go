@@ -46,7 +46,10 @@ func Share(part, whole int, kind string) string {
 
 // Hours writes a time, from one hour on in hours.
 func Hours(d time.Duration) string {
-	if d < time.Hour {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Hour:
 		return d.Round(time.Second).String()
 	}
 	return fmt.Sprintf("%.1f h", d.Hours())
@@ -69,11 +72,5 @@ func OptionalTime(seconds *float64) string {
 	return Hours(time.Duration(*seconds * float64(time.Second)))
 }
 
-// Shorten makes one printable line of at most so many characters.
-func Shorten(text string, runes int) string {
-	all := []rune(printable.Line(text))
-	if len(all) <= runes {
-		return string(all)
-	}
-	return string(all[:runes-1]) + "…"
-}
+// Shorten makes one printable line of at most so many columns.
+func Shorten(text string, columns int) string { return printable.Fit(printable.Line(text), columns) }

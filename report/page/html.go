@@ -44,7 +44,6 @@ type page struct {
 	Tables   []pageTable // that account for all that was declared
 	Failures []document.Failed
 	Skips    []document.Skip
-	Hardware []string
 	Method   string
 	Cost     string
 	Live     *livePart // nil: the page is a file
@@ -59,13 +58,12 @@ type outcomeCount struct {
 
 // pageCompare is one compare of the page.
 type pageCompare struct {
-	Name     string
-	Answer   string
-	Forest   template.HTML // empty: no row has an interval
-	Rows     []pageRow     // of the primary metrics
-	Further  []pageRow     // of the others
-	Pairs    []pageRow     // patched candidates against what their commit itself is
-	Interval string        // title of the column
+	Name    string
+	Answer  string
+	Forest  template.HTML // empty: no row has an interval
+	Rows    []pageRow     // of the primary metrics
+	Further []pageRow     // of the others
+	Pairs   []pageRow     // patched candidates against what their commit itself is
 }
 
 // pageRow is one row of a table of comparisons. All is text that is ready to be shown.
@@ -146,7 +144,7 @@ func newPage(p *document.Counted) *page {
 		Policy: fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
 			digest(style), digest(script)),
 		Answer: "Nothing was declared to be compared.",
-		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips, Hardware: p.Machines(),
+		Tables: pageTables(p), Failures: p.Failures, Skips: p.Skips,
 	}
 	if p.Universe > 0 {
 		view.Answer = fmt.Sprintf("%s. %s have figures; %s.", document.Verdicts(p.Total),
@@ -254,7 +252,6 @@ func newPageCompare(p *document.Counted, t stats.Totals, ids map[int]string) pag
 			c.Pairs = append(c.Pairs, newPageRow(row, fmt.Sprintf("pair-%d", i+1), commits[row.Commit]))
 		}
 	}
-	c.Interval = document.IntervalTitle(judged)
 	c.Forest = forest(judged, judgedIDs)
 	return c
 }

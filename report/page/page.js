@@ -13,6 +13,8 @@
     const mine = choice(table);
     const bar = document.createElement("div");
     bar.className = "filter";
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", "Filter");
     const text = document.createElement("input");
     text.type = "search";
     text.value = mine.text;

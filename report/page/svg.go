@@ -79,7 +79,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 		low, high, margin = math.Min(low, logRatio(c.Low)), math.Max(high, logRatio(c.High)), math.Max(margin, c.Tie)
 	}
 	const line, top, width = 22.0, 26.0, 1000.0
-	room := func(text string) float64 { return 7.5 * float64(len([]rune(text))) } // at most, whatever the font
+	room := func(text string) float64 { return 7.5 * float64(printable.Cells(text)) } // at most, whatever the font
 	labels, names := 0.0, make([]string, len(rows))
 	figures, effects := 0.0, make([]string, len(rows))
 	for i, c := range rows {
@@ -107,7 +107,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	for at, i := range order {
 		c := rows[i]
 		y := top + line*float64(at) + line/2
-		fmt.Fprintf(&s, `<a href="#%s">`, ids[i])
+		fmt.Fprintf(&s, `<a href="#%s" tabindex="-1">`, ids[i]) // the table below has the same links for a keyboard
 		s.text(4, y+4, "label", names[i])
 		s.line(place(logRatio(c.Low)), y, place(logRatio(c.High)), y, "bar o-"+string(c.Outcome))
 		fmt.Fprintf(&s, `<circle cx="%.1f" cy="%.1f" r="4.5" class="o-%s"/>`, place(logRatio(c.Effect)), y, c.Outcome)

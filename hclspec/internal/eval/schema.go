@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
@@ -141,7 +142,8 @@ func (s *Schema) body() *hcl.BodySchema {
 func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 	b := &Block{Schema: s, Range: raw.DefRange, Label: raw.DefRange}
 	if s.Label {
-		b.Name, b.Label = raw.Labels[0], raw.LabelRanges[0]
+		// References and keys of for_each are in this form of Unicode, too.
+		b.Name, b.Label = cty.NormalizeString(raw.Labels[0]), raw.LabelRanges[0]
 	}
 	if s.Open {
 		attrs, diags := raw.Body.JustAttributes()

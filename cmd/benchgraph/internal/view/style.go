@@ -11,10 +11,8 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/docker/go-units"
-	"golang.org/x/text/width"
 
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/printable"
@@ -64,42 +62,10 @@ func Clean(text string) string {
 }
 
 // Cells is how many columns of a terminal a text takes.
-func Cells(text string) int {
-	n := 0
-	for _, r := range text {
-		n += runeCells(r)
-	}
-	return n
-}
-
-func runeCells(r rune) int {
-	if unicode.Is(unicode.Mn, r) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
+func Cells(text string) int { return printable.Cells(text) }
 
 // Fit cuts a text to a number of columns.
-func Fit(text string, columns int) string {
-	if Cells(text) <= columns {
-		return text
-	}
-	n := 0
-	for i, r := range text {
-		if n+runeCells(r) > columns-1 {
-			if columns < 1 {
-				return ""
-			}
-			return text[:i] + "…"
-		}
-		n += runeCells(r)
-	}
-	return text
-}
+func Fit(text string, columns int) string { return printable.Fit(text, columns) }
 
 // Pad adds blanks to a text up to a number of columns.
 func Pad(text string, columns int) string {
@@ -120,7 +86,7 @@ func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes
 			rows[r][i] = Clean(cell)
 		}
 	}
-	widths := widthsOf(rows)
+	widths := s.widthsOf(rows)
 	for r, row := range rows {
 		line := indent
 		for i, cell := range row {
@@ -160,22 +126,29 @@ func (s Style) noted(w io.Writer, line string, columns int, note, indent string)
 	}
 }
 
-// widthsOf are the widths of the columns of a table.
-func widthsOf(rows [][]string) (widths []int) {
+// WidestPadding is the most columns that a text is padded to: a long one must not push all others aside.
+const WidestPadding = 56
+
+// widthsOf are the widths of the columns of a table. On a terminal, none is padded to more than half of the line.
+func (s Style) widthsOf(rows [][]string) (widths []int) {
+	widest := WidestPadding
+	if s.Columns > 0 {
+		widest = min(widest, s.Columns/2)
+	}
 	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], Cells(cell))
+			widths[i] = max(widths[i], min(widest, Cells(cell)))
 		}
 	}
 	return widths
 }
 
 // tableWidth is that of a table, indent included.
-func tableWidth(rows [][]string) (width int) {
-	for _, columns := range widthsOf(rows) {
+func (s Style) tableWidth(rows [][]string) (width int) {
+	for _, columns := range s.widthsOf(rows) {
 		width += 2 + columns
 	}
 	return width

@@ -58,7 +58,7 @@ func (s Style) fit(table [][]string, notes []string) {
 	moved := make([][]string, len(table))
 	for _, name := range []string{"better", "value", "effect", "metric", "benchmark"} {
 		column := slices.Index(table[0], name)
-		if s.Columns == 0 || column < 0 || tableWidth(table) <= s.Columns {
+		if s.Columns == 0 || column < 0 || s.tableWidth(table) <= s.Columns {
 			continue
 		}
 		for i, row := range table[1:] {

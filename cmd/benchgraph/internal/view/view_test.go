@@ -339,6 +339,19 @@ func TestCleanedTextHasNoControlCharacters(t *testing.T) {
 	})
 }
 
+// One long name moves its own row and no other.
+func TestALongCellMovesNoOtherRow(t *testing.T) {
+	long := strings.Repeat("n", 300)
+	for columns, want := range map[int]int{0: WidestPadding, 80: 40, 200: WidestPadding} {
+		var b strings.Builder
+		Style{Columns: columns}.tableWithNotes(&b, "", [][]string{{"commit", "outcome"}, {"c1", "win"}, {long, "tie"}},
+			make([]string, 3))
+		if !strings.Contains(b.String(), "c1"+strings.Repeat(" ", want)+"win\n"+long+"  tie\n") {
+			t.Errorf("%d columns:\n%s", columns, &b)
+		}
+	}
+}
+
 func TestNotesThatDoNotFitStandBelow(t *testing.T) {
 	for columns, want := range map[int]string{
 		0:  "failed task.a  some evidence that is long\n",

@@ -14,14 +14,14 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// The control sequences that the live view uses.
-const (
-	hideCursor = "\x1b[?25l"
-	showCursor = "\x1b[?25h"
-	clearBelow = "\r\x1b[J"
-)
+// clearBelow clears from the line of the cursor down. The cursor stays visible: a shell must have it when this process
+// is stopped or killed.
+const clearBelow = "\r\x1b[J"
 
-const frame = 150 * time.Millisecond
+const (
+	frame     = 150 * time.Millisecond
+	narrowest = 11 // columns of a window that the table fits into
+)
 
 // Live is a table of the running nodes at the bottom of a terminal; events scroll by above it.
 type Live struct {
@@ -33,7 +33,7 @@ type Live struct {
 
 	mu     sync.Mutex
 	closed bool
-	drawn  int // lines of the table that are on the screen
+	drawn  []int // columns of each line of the table that is on the screen
 	progress
 }
 
@@ -50,7 +50,6 @@ type runningNode struct {
 // NewLive returns a Live for a plan, on a terminal of the size that size tells each time it is asked.
 func NewLive(w io.Writer, s view.Style, p *engine.Plan, size func() (columns, rows int)) *Live {
 	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), progress: newProgress(p)}
-	fmt.Fprint(w, hideCursor)
 	l.done.Go(l.animate)
 	return l
 }
@@ -70,7 +69,7 @@ func (l *Live) animate() {
 	}
 }
 
-// Close takes the table away and gives the cursor back.
+// Close takes the table away.
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,8 +78,9 @@ func (l *Live) Close() {
 	}
 	l.closed = true
 	close(l.quit)
-	fmt.Fprint(l.w, l.back()+showCursor)
-	l.drawn = 0
+	columns, _ := l.size()
+	fmt.Fprint(l.w, l.back(columns))
+	l.drawn = nil
 }
 
 // Event takes an event into the table, and writes above it what is worth a line.
@@ -102,12 +102,16 @@ func (l *Live) Event(e engine.Event) {
 	}
 }
 
-// back goes to where the table begins and clears it.
-func (l *Live) back() string {
-	if l.drawn == 0 {
+// back goes to where the table begins and clears it. In a window that became narrower, a line takes several rows.
+func (l *Live) back(columns int) string {
+	if len(l.drawn) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\x1b[%dA", l.drawn) + clearBelow
+	rows, width := 0, max(columns, narrowest)
+	for _, cells := range l.drawn {
+		rows += max(1, (cells+width-1)/width)
+	}
+	return fmt.Sprintf("\x1b[%dA", rows) + clearBelow
 }
 
 // draw writes text above the table and draws the table anew, in one write, so that nothing flickers.
@@ -116,13 +120,14 @@ func (l *Live) draw(text string) {
 		return
 	}
 	columns, rows := l.size()
-	lines := l.table(max(columns-1, 10), max(rows-2, 1))
+	lines := l.table(max(columns, narrowest)-1, max(rows-2, 1))
 	var b strings.Builder
-	b.WriteString(l.back() + text)
+	b.WriteString(l.back(columns) + text)
+	l.drawn = l.drawn[:0]
 	for _, line := range lines {
 		b.WriteString(line + "\n")
+		l.drawn = append(l.drawn, view.Cells(view.Clean(line))) // without its colours
 	}
-	l.drawn = len(lines)
 	io.WriteString(l.w, b.String())
 }
 
