@@ -31,14 +31,15 @@ import (
 
 // checks says whether a block of a group has the check. What is drawn depends on the patches: no patch foresees it.
 func (p *Drawing) checks(g *Group, block int) bool {
-	if spec := g.trusted().Bench; spec.Check == nil || block == 1 {
+	spec := g.trusted().Bench
+	if spec.Check == nil || block == 1 {
 		return spec.Check != nil
 	}
 	from, to := 2, stats.FewestBlocks
 	for block > to {
 		from, to = to+1, 2*to
 	}
-	salt := fmt.Appendln(nil, g.Name, g.trusted().Bench.Design.Seed, from)
+	salt := fmt.Appendln(nil, g.Name, spec.Design.Seed, from)
 	for _, m := range g.Members {
 		if c := p.candidates[m.Candidate]; c != nil && c.Patch != "" {
 			text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere
@@ -118,13 +119,12 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	if err != nil {
 		return err
 	}
-	if err := l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.Bench.Data); err != nil {
-		return err
+	err = l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.Bench.Data)
+	if err == nil && server == nil { // it may start the program anew
+		err = l.layCaches(sh)
 	}
-	if server == nil { // it may start the program anew
-		if err := l.layCaches(sh); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	l.seed(sh)
 	return l.wrong(l.runCheck(ctx, server, sh))

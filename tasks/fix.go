@@ -154,8 +154,7 @@ func (p *Facts) revOf(commit string) string {
 // isAt reports whether a fix was learnt for a block.
 func isAt(l lockfile.Fix, block hclspec.Address) bool { return l.At == "" || l.At == blockOf(block) }
 
-// blockOf names the declared block of an address: kind.name. The build of a wheel belongs to the wheel, and what a try
-// or noise measures by a benchmark to that benchmark.
+// blockOf names the declared block of an address: the wheel of a build, the benchmark of a try.
 func blockOf(a hclspec.Address) string {
 	if a.Kind == "build" {
 		a.Kind = "wheel"

@@ -144,10 +144,10 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	}
 	s := hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect, Against: t.against}
 	failures, err := Trespasses(ctx, mirror, []*hclspec.Source{&s}, func(*hclspec.Source) []byte { return t.bytes })
-	if err != nil {
+	switch {
+	case err != nil:
 		return gitFailure(err)
-	}
-	if failures[0] != nil {
+	case failures[0] != nil:
 		return &engine.Failure{Failure: *failures[0]}
 	}
 	return nil
@@ -168,10 +168,9 @@ func Trespasses(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, 
 	var changes []protect.Change
 	for i, s := range all {
 		touched, _ := git.TouchedPaths(patch(s)) // an error is told when the patch is applied
-		of := protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Paths: differs[i]}
-		changes = append(changes, of)
-		of.Paths = touched
-		changes = append(changes, of)
+		for _, paths := range [][]string{differs[i], touched} {
+			changes = append(changes, protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Paths: paths})
+		}
 	}
 	held, err := protect.Among(ctx, mirror, changes)
 	if err != nil {
@@ -336,10 +335,7 @@ func (t *tree) restore(ctx context.Context, mirror *git.Mirror, dir string) erro
 }
 
 func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs string) error {
-	rev := t.against
-	if rev == "" { // the candidate is the baseline with a patch
-		rev = t.rev
-	}
+	rev := cmp.Or(t.against, t.rev) // the candidate may be the baseline with a patch
 	if err := mirror.Checkout(ctx, rev, theirs); err != nil {
 		return gitFailure(err)
 	}

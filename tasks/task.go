@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	iofs "io/fs"
 	"maps"
 	"os"
 	"path"
@@ -93,12 +92,12 @@ func (f File) lay(env *engine.Env, root, dir string) error {
 	to := filepath.Join(dir, filepath.FromSlash(f.Path))
 	transcript.Of(env).Did("input", from, to, f.SHA256)
 	err := fs.CopyTo(to, from, h)
-	if errors.Is(err, iofs.ErrExist) {
+	if errors.Is(err, os.ErrExist) {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "data_conflict",
 			Stage: "start", Message: fmt.Sprintf("input %s: the source has a file of that name already", f.Path),
 			Remedy: "rename the file of the project"}}
 	}
-	if errors.Is(err, fs.ErrIrregular) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+	if errors.Is(err, fs.ErrIrregular) || errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return workdir.InputChanged(f.Path)
 	}
 	if err != nil {

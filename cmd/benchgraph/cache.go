@@ -279,8 +279,7 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 		_, err = fmt.Fprintf(a.stdout, "%s %s (%s)%s; %s stay (%s).\n", word, view.Count(len(r.Removed), "entry"),
 			view.Bytes(r.RemovedBytes), lost, view.Number(r.Kept), view.Bytes(r.KeptBytes))
 		if err == nil && logs.Files > 0 {
-			_, err = fmt.Fprintf(a.stdout, "%s %s (%s).\n", word, view.Count(logs.Files, "log"),
-				view.Bytes(logs.Bytes))
+			_, err = fmt.Fprintf(a.stdout, "%s %s (%s).\n", word, view.Count(logs.Files, "log"), view.Bytes(logs.Bytes))
 		}
 		return err
 	})

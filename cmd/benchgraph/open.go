@@ -114,8 +114,7 @@ func (o *opened) refusal(path string) error {
 		remedy += fmt.Sprintf(" Another version may judge in another way: benchgraph %s (revision %s) made it, and "+
 			"that one tells.", view.Clean(b), view.Clean(cmp.Or(o.doc.Revision, "unknown")))
 	}
-	return hint(remedy, "%w",
-		&stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
+	return hint(remedy, "%w", &stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
 }
 
 // openBundle unpacks and judges a bundle. The caller must close the result.
