@@ -157,7 +157,7 @@ func TestServe(t *testing.T) {
 	}
 
 	// The second commit waits. Its apply is killed, and the next one goes on.
-	browser.await(`document.querySelector("#now[data-active] td code")?.textContent.startsWith("trial.speed[\"two")`)
+	browser.await(`document.querySelector("#now[data-active] th code")?.textContent.startsWith("trial.speed[\"two")`)
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +167,12 @@ func TestServe(t *testing.T) {
 	if err := second.Start(); err != nil {
 		t.Fatal(err)
 	}
-	browser.await(`document.querySelector("#now[data-active] td code")?.textContent.startsWith("trial.speed[\"two")`)
+	browser.await(`document.querySelector("#now[data-active] th code")?.textContent.startsWith("trial.speed[\"two")`)
 	log := browser.eval(`[...document.querySelectorAll("#now a")].find((a) => ` +
 		`a.href.includes("trial.speed%5b%22two")).href`)
 	main := browser.session
 	browser.open(log)
-	browser.await(`/^<b>begun<.b>$/m.test(document.getElementById("log")?.textContent)`)
+	browser.await(`/^<b>begun<.b>$/m.test(document.querySelector("main > #log")?.textContent)`)
 	site.logs(log)
 	w.write("go", "")
 	browser.await(`/^released$/m.test(document.getElementById("log").textContent)`) // by ranges

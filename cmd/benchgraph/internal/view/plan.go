@@ -130,7 +130,7 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	var b strings.Builder
 	columns := 0
 	for _, l := range lines {
-		columns = max(columns, min(Cells(title(l)), WidestPadding))
+		columns = max(columns, min(Cells(title(l)), 56))
 	}
 	for _, l := range lines {
 		sign, color := symbol(l.action)

@@ -127,7 +127,7 @@ func (s Style) noted(w io.Writer, line string, columns int, note, indent string)
 }
 
 // WidestPadding is the most columns that a text is padded to: a long one must not push all others aside.
-const WidestPadding = 56
+const WidestPadding = 64
 
 // widthsOf are the widths of the columns of a table. On a terminal, none is padded to more than half of the line.
 func (s Style) widthsOf(rows [][]string) (widths []int) {
