@@ -13,15 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Run is what one run measured of a member.
+// Run is the blocks of a member that one run measured.
 type Run struct {
 	Name   string
 	Blocks []cache.Entry
 }
 
-// Runs compares the blocks of a member from one run with those from another. Both are parsed again by the same code;
-// whether both were measured in the same way is in the records of the blocks. The runs share no block, so the rows have
-// numbers and no verdict.
+// Runs compares the blocks of a member from one run with the blocks from another. The same code parses the raw output
+// of both; the records of the blocks tell whether both runs had the same methodology. The runs share no block, so the
+// rows have numbers and no verdict.
 func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.Comparison, error) {
 	s, err := m.In(one.Name, one.Blocks, g.Design.BurnIn)
 	if err != nil {
@@ -61,8 +61,8 @@ func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.
 	return rows, nil
 }
 
-// changed says what the figures of two runs must carry: fixes that may change speed, and which of a candidate's own
-// artefacts differ, for it may be called the same and be another one.
+// changed returns the caveats of a comparison of two runs: fixes that may change speed, and artefacts of the candidate
+// that have the same name and different digests.
 func changed(s, base *group.Standing) []stats.Caveat {
 	list := []stats.Caveat{}
 	for _, name := range slices.Sorted(maps.Keys(s.Procedure)) {
