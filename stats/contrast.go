@@ -13,10 +13,10 @@ import (
 type contrast struct {
 	Verdict
 	estimate inference.Estimate
-	testable bool // the rules of a verdict can be applied
+	testable bool // there can be a verdict
 }
 
-// measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
+// measure computes the figures of one contrast, and finds the reason if there can be no verdict.
 func measure(pairs []Pair, rule Rule) contrast {
 	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, Looks: rule.Looks,
 		RawP: 1, P: 1}}
@@ -86,10 +86,11 @@ func (c contrast) without(reason string) contrast {
 	return c
 }
 
-// NoLogarithm ends the reason of a row that no further block gives a verdict: its values are not positive.
+// NoLogarithm is the end of the reason of a row with values that are not positive. No further block gives such a row a
+// verdict.
 const NoLogarithm = ", which has no logarithm"
 
-// flawOf says which block makes a verdict impossible; empty: none.
+// flawOf describes a block that makes a verdict impossible; empty: there is none.
 func flawOf(pairs []Pair, independent bool) string {
 	seen := map[int]bool{}
 	for _, p := range pairs {
@@ -197,6 +198,5 @@ func orient(d float64, better string) float64 {
 	return d
 }
 
-// relative turns a ln ratio into a relative effect. It stays finite, because a result that cannot be written down is
-// lost.
+// relative turns a ln ratio into a relative effect. The effect stays finite, because JSON cannot hold an infinite one.
 func relative(d float64) float64 { return min(math.Expm1(d), math.MaxFloat64) }

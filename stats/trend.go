@@ -12,9 +12,10 @@ const (
 	fewestOrdered = 6    // blocks below which their order says nothing
 )
 
-// ordered are the caveats of differences that depend on when they were measured, given in the order of their blocks: a
-// trend, by the t test of their correlation with time, or neighbours that are alike, by von Neumann's ratio. Intervals
-// and p-values suppose blocks that know nothing of each other. freedom is that of their deviation.
+// ordered returns caveats about differences, given in the order of their blocks, that depend on the time of
+// measurement: a trend, by the t test of their correlation with time, or neighbours that are alike, by von Neumann's
+// ratio. Intervals and p-values suppose that blocks are independent. freedom is the degrees of freedom of the
+// differences' deviation.
 func ordered(differences []float64, freedom float64) []Caveat {
 	if len(differences) < fewestOrdered {
 		return nil
