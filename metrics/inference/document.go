@@ -21,7 +21,7 @@ import (
 // key is the metric that one key of a result file gives.
 type key struct{ key, metric, unit string }
 
-// servingKeys is the table of the keys of serving results, of all versions and with their mistakes.
+// servingKeys is the table of the keys of serving results, of all versions and with their misspellings.
 func servingKeys() []key {
 	return []key{
 		{"completed", "successful_requests", "req"},
@@ -58,7 +58,7 @@ func servingKeys() []key {
 	}
 }
 
-// offlineKeys are the keys of the result files of the other tools, by mode.
+// offlineKeys returns the keys of the result files of the other tools, by mode.
 func offlineKeys(mode string) []key {
 	switch mode {
 	case "throughput":
@@ -117,7 +117,7 @@ var (
 		`(?:"([^"]{0,60})"|([-+0-9.eE]+|NaN|-?Infinity|null)),?$`)
 )
 
-// pair keeps one line of a document whose brackets are not there.
+// pair stores one line of a document whose brackets are missing.
 func (r *reading) pair(text string, n int) bool {
 	if text == "{" && len(r.pairs) == 0 {
 		r.opened = n
@@ -139,7 +139,8 @@ func (r *reading) pair(text string, n int) bool {
 	return true
 }
 
-// fragment reads the lines of a document without its brackets. A document with the first bracket ends too early.
+// fragment reads the stored lines of a document without its brackets. A document with only the first bracket was cut
+// off.
 func (r *reading) fragment() {
 	tool, mode := origin.Of(r.pairs)
 	if mode == "" {
@@ -179,7 +180,7 @@ func (r *reading) dictionary(text string) bool {
 	return true
 }
 
-// isDocument says whether a text has the keys of a result file, whole or not.
+// isDocument reports whether a text has the keys of a result file, whole or not.
 func isDocument(src []byte) bool {
 	keys := origin.NewSearch()
 	for l := lines.New(bytes.NewReader(src)); l.Next(); {
@@ -190,8 +191,8 @@ func isDocument(src []byte) bool {
 	return false
 }
 
-// documents returns the reading of the documents in src that are results, nil when there is none. Of several, all have
-// to say the same.
+// documents returns the reading of the documents in src that are results; nil: there are none. Documents with different
+// values for one metric are a conflict.
 func (r *reading) documents(src []byte) *reading {
 	var found *reading
 	take := func(document any) {
@@ -274,7 +275,7 @@ func (r *reading) document(tool, mode string, d map[string]any) {
 	}
 }
 
-// take adds a number of a document. A number in quotes counts as well; null gives no sample.
+// take adds a number of a document. A number in quotes is accepted; null gives no sample.
 func (r *reading) take(metric, unit string, v any) {
 	if v == nil {
 		return

@@ -2,7 +2,7 @@ package jsondoc
 
 import "encoding/json"
 
-// colons counts the members of all objects in a document: each has one colon outside of texts.
+// colons counts the members of all objects in the text of a document: each has one colon outside of strings.
 func colons(text []byte) (n int) {
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -18,7 +18,7 @@ func colons(text []byte) (n int) {
 	return n
 }
 
-// members counts the members of all objects in a document as it was decoded. Of several with one key, one is left.
+// members counts the members of all objects in a decoded document, where a repeated key is one member.
 func members(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -34,7 +34,7 @@ func members(v any) (n int) {
 	return n
 }
 
-// firsts decodes a whole document, with the first of the values that an object has for one key.
+// firsts decodes a whole document. Of several values for one key of an object it keeps the first.
 func firsts(text []byte) any {
 	decoder := json.NewDecoder(&finite{src: text})
 	decoder.UseNumber()

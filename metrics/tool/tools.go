@@ -76,7 +76,7 @@ func readAIPerf(r *reading, d map[string]any) bool {
 	return true
 }
 
-// times are the keys of statistics of times, each with the metric that it is.
+// times returns the keys of statistics of times, each with its metric.
 func times() [][2]string {
 	return [][2]string{
 		{"mean", "time_mean"}, {"stddev", "time_std"}, {"median", "time_median"}, {"min", "time_min"},
@@ -135,7 +135,7 @@ func readPytest(r *reading, d map[string]any) bool {
 	return found
 }
 
-// readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations are not among those of runs.
+// readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations do not count.
 func readPyperf(r *reading, d map[string]any) bool {
 	common := jsondoc.Object(d["metadata"])
 	benchmarks, found := jsondoc.List(d["benchmarks"], collect.MaxSamples), false
@@ -236,7 +236,7 @@ func readGoogle(r *reading, d map[string]any) bool {
 	return found
 }
 
-// runName is the name of a benchmark without that of its aggregate.
+// runName returns the name of a benchmark without the name of an aggregate.
 func runName(of map[string]any) string {
 	return cmp.Or(jsondoc.Text(of["run_name"]), jsondoc.Text(of["name"]))
 }
