@@ -55,9 +55,9 @@ func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.
 		return []stats.Comparison{row}, nil
 	}
 	row.Attempts = attempts(s, base)
-	apart := *g
-	apart.Design.Pairing = stats.Runs
-	rows, _ := c.verdicts(&apart, []contender{{s, row}}, base)
+	unshared := *g
+	unshared.Design.Pairing = stats.Runs
+	rows, _ := c.verdicts(&unshared, []contender{{s, row}}, base)
 	return rows, nil
 }
 

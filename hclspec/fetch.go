@@ -20,7 +20,7 @@ func fetchSchema() *eval.Schema {
 const MaxDownload = 16 << 30
 
 func decodeFetch(r reader, b Block) {
-	r.Need("url", "the place of the file")
+	r.Need("url", "the URL of the file")
 	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), MaxSize: cmp.Or(r.Size("max_size"), MaxDownload),
 		URLRange: r.At("url")}
 	if f.URL != "" {

@@ -23,25 +23,25 @@ func measure(pairs []Pair, rule Rule) contrast {
 	if flaw := rule.flaw(); flaw != "" {
 		return c.without(flaw)
 	}
-	apart := map[string]string{
+	noVerdict := map[string]string{
 		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are " +
 			"only numbers",
 		Runs: "no verdict: what else changed on the machine from one run to the other is in the " +
 			"difference, so these are only numbers",
 	}[rule.Pairing]
 	original := pairs
-	if apart == "" {
+	if noVerdict == "" {
 		if vanished(pairs) {
 			return c.vanish(pairs, rule)
 		}
 		pairs = equalZeros(pairs)
 	}
-	if flaw := flawOf(pairs, apart != ""); flaw != "" {
+	if flaw := flawOf(pairs, noVerdict != ""); flaw != "" {
 		return c.without("no verdict: " + flaw)
 	}
-	if apart != "" {
+	if noVerdict != "" {
 		c.unpaired(pairs, rule)
-		return c.without(apart)
+		return c.without(noVerdict)
 	}
 	c.paired(pairs, rule)
 	if !slices.Equal(pairs, original) {

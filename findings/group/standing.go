@@ -23,22 +23,22 @@ type Standings map[string]*Standing
 // Standing is the state of a member after the blocks of its group.
 type Standing struct {
 	*Member
-	Failure  *failure.Failure   // the member's own failure in a block
-	FailedIn int                // block of Failure; 0: no block in particular
-	reading  *failure.Failure   // of the benchmark node; some of its blocks may be lost since
-	Lost     []*failure.Failure // its failures in blocks that have a result
-	Infra    *failure.Failure   // failure of a block as a whole
-	Never    string             // why no device can serve the blocks
-	Pending  string             // why blocks are still missing
-	missing  int                // blocks that have no result
-	whole    bool               // the benchmark node gathered the numbers of all its blocks
-	Rows     []sample.Measurement
-	Series   map[string]map[int]float64 // metric → block → value, in the unit of Units
-	Units    map[string]string          // unit of the first sample, by metric
-	Clash    map[string]string          // text about a unit that cannot be converted, by metric
-	burnIn   int                        // blocks up to this one are shown and not judged
-	First    map[int]bool               // the member was the first with numbers, by block
-	Canary   map[int]float64            // number of the canary before it, by block
+	Failure       *failure.Failure   // the member's own failure in a block
+	FailedIn      int                // block of Failure; 0: no block in particular
+	gatherFailure *failure.Failure   // of the benchmark node; some of its blocks may be lost since
+	Lost          []*failure.Failure // its failures in blocks that have a result
+	Infra         *failure.Failure   // failure of a block as a whole
+	Never         string             // why no device can serve the blocks
+	Pending       string             // why blocks are still missing
+	missing       int                // blocks that have no result
+	gathered      bool               // the benchmark node gathered the numbers of all its blocks
+	Rows          []sample.Measurement
+	Series        map[string]map[int]float64 // metric → block → value, in the unit of Units
+	Units         map[string]string          // unit of the first sample, by metric
+	Clash         map[string]string          // text about a unit that cannot be converted, by metric
+	burnIn        int                        // blocks up to this one are shown and not judged
+	First         map[int]bool               // the member was the first with numbers, by block
+	Canary        map[int]float64            // number of the canary before it, by block
 
 	Evidence []sample.Evidence          // of the blocks with samples that are judged
 	Aside    []sample.Evidence          // of the blocks of burn-in
@@ -84,7 +84,7 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		s.burnIn = g.Design.BurnIn
 		all[m.Name] = s
 		end := ends[m.Bench.Address.String()]
-		s.reading = end.Failure
+		s.gatherFailure = end.Failure
 		if end.Entry.Dir == "" {
 			continue
 		}
@@ -99,10 +99,10 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		}
 		s.addRows(read.Rows)
 		s.addEvidence(read.Blocks...)
-		s.whole = true
+		s.gathered = true
 	}
 	for _, b := range g.Blocks {
-		open := slices.DeleteFunc(slices.Clone(b.Members), func(name string) bool { return all[name].whole })
+		open := slices.DeleteFunc(slices.Clone(b.Members), func(name string) bool { return all[name].gathered })
 		end := ends[b.At.String()]
 		switch {
 		case len(open) == 0:
@@ -297,8 +297,8 @@ func (v Values) Of(name string) string {
 func (s *Standing) addMissing(at hclspec.Address, end engine.End) {
 	switch {
 	case s.Absent != "":
-	case s.reading != nil && !s.reading.Class.Retried():
-		s.Failure = s.reading
+	case s.gatherFailure != nil && !s.gatherFailure.Class.Retried():
+		s.Failure = s.gatherFailure
 	case end.Never:
 		s.Never = end.Reason
 	case end.Failure != nil && end.Failure.Class.Retried():

@@ -21,7 +21,7 @@ const Characters = "generated_characters"
 func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 	var all stated.Statement
 	out := filepath.Join(dir, OutDir)
-	take := func(name string, counts bool, open func() (*os.File, error)) error {
+	addFile := func(name string, counts bool, open func() (*os.File, error)) error {
 		f, err := open()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -47,11 +47,11 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 	}
 	files := readFiles(spec)
 	for _, name := range files {
-		if err := take(name, true, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
+		if err := addFile(name, true, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
 			return all, err
 		}
 	}
-	if err := take(StdoutFile, true, func() (*os.File, error) {
+	if err := addFile(StdoutFile, true, func() (*os.File, error) {
 		return os.Open(filepath.Join(dir, StdoutFile))
 	}); err != nil {
 		return all, err
@@ -60,7 +60,7 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 		if slices.Contains(files, name) {
 			continue
 		}
-		if err := take(name, false, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
+		if err := addFile(name, false, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
 			return all, err
 		}
 	}

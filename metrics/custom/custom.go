@@ -184,7 +184,7 @@ func (c parser) line(to *collect.Collector, file string, l *lines.Reader) {
 			case m[2] < 0:
 				to.Warn(l.Number, "%s: matched, but not the group with the number", d.Name)
 			default:
-				e.take(to, d, l, m[2], m[3])
+				e.add(to, d, l, m[2], m[3])
 			}
 		}
 		e.hidden(to, d, l, matches)
@@ -218,8 +218,8 @@ func (e *expression) hidden(to *collect.Collector, d Definition, l *lines.Reader
 	}
 }
 
-// take adds the number that an expression found at a place of a line.
-func (e *expression) take(to *collect.Collector, d Definition, l *lines.Reader, from, end int) {
+// add adds the number that an expression found at a place of a line.
+func (e *expression) add(to *collect.Collector, d Definition, l *lines.Reader, from, end int) {
 	line := l.Bytes()
 	digits := string(line[from:end])
 	if all := number.Cut(line, from, end, e.ends); all != "" {

@@ -38,16 +38,16 @@ func members(v any) (n int) {
 func firsts(text []byte) any {
 	decoder := json.NewDecoder(&finite{src: text})
 	decoder.UseNumber()
-	return first(decoder)
+	return decodeFirst(decoder)
 }
 
-func first(d *json.Decoder) any {
+func decodeFirst(d *json.Decoder) any {
 	token, _ := d.Token() // the document was decoded before
 	switch token {
 	case json.Delim('['):
 		all := []any{}
 		for d.More() {
-			all = append(all, first(d))
+			all = append(all, decodeFirst(d))
 		}
 		_, _ = d.Token()
 		return all
@@ -55,7 +55,7 @@ func first(d *json.Decoder) any {
 		all := map[string]any{}
 		for d.More() {
 			name, _ := d.Token()
-			value := first(d)
+			value := decodeFirst(d)
 			if key, ok := name.(string); ok {
 				if _, known := all[key]; !known {
 					all[key] = value

@@ -113,8 +113,8 @@ func (r *reading) fail(rule, format string, args ...any) {
 	}
 }
 
-// take adds one number of a document.
-func (r *reading) take(name, part, unit string, v any) {
+// addValue adds one number of a document.
+func (r *reading) addValue(name, part, unit string, v any) {
 	if v == nil {
 		return
 	}

@@ -41,13 +41,13 @@ func readAIPerf(r *reading, d map[string]any) bool {
 		found = true
 		unit = units.Canonical(unit)
 		if of["p50"] == nil && of["min"] == nil {
-			r.take("", name, unit, of["avg"])
+			r.addValue("", name, unit, of["avg"])
 			continue
 		}
-		r.take("", name+"_mean", unit, of["avg"])
+		r.addValue("", name+"_mean", unit, of["avg"])
 		for _, stat := range slices.Sorted(maps.Keys(of)) {
 			if stat == "std" || stat == "min" || stat == "max" || len(stat) < 7 && strings.HasPrefix(stat, "p") {
-				r.take("", name+"_"+stat, unit, of[stat])
+				r.addValue("", name+"_"+stat, unit, of[stat])
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func readHyperfine(r *reading, d map[string]any) bool {
 			name = command
 		}
 		for _, k := range append(times(), [2]string{"user", "time_user"}, [2]string{"system", "time_system"}) {
-			r.take(name, k[1], "s", of[k[0]])
+			r.addValue(name, k[1], "s", of[k[0]])
 		}
 		for i, code := range jsondoc.List(of["exit_codes"], 1_000_000) {
 			if n, ok := code.(json.Number); !ok || n.String() != "0" {
@@ -128,9 +128,9 @@ func readPytest(r *reading, d map[string]any) bool {
 		}
 		found = true
 		for _, k := range times() {
-			r.take(name, k[1], "s", stats[k[0]])
+			r.addValue(name, k[1], "s", stats[k[0]])
 		}
-		r.take(name, "ops", "ops/s", stats["ops"])
+		r.addValue(name, "ops", "ops/s", stats["ops"])
 	}
 	return found
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// maxTold bounds the number of reported mistakes: nobody reads more, and each one takes a pass through the whole file.
-const maxTold = 100
+// maxReported bounds the number of reported mistakes: nobody reads more, and each takes a pass through the whole file.
+const maxReported = 100
 
 // Diagnostics collects mistakes. If many instances of a block make the same mistake at the same place, it is reported
 // once with their number.
 type Diagnostics struct {
 	list  hcl.Diagnostics
-	index map[position]*told
-	more  int // mistakes beyond maxTold
+	index map[position]*report
+	more  int // mistakes beyond maxReported
 	catch *catch
 }
 
@@ -51,7 +51,7 @@ type position struct {
 	start, end int
 }
 
-type told struct {
+type report struct {
 	diag      *hcl.Diagnostic
 	instance  string
 	instances map[string]bool
@@ -60,7 +60,7 @@ type told struct {
 // Add records diagnostics. instance is the key of the instance that they came from; empty: none.
 func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 	if c.index == nil {
-		c.index = map[position]*told{}
+		c.index = map[position]*report{}
 	}
 	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { // diagnostics of a body are in the order of a map
 		return cmp.Compare(RangeOf(a).Start.Byte, RangeOf(b).Start.Byte)
@@ -83,7 +83,7 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 			continue
 		}
 		if !ok {
-			known = &told{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
+			known = &report{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
 			c.index[at] = known
 			c.list = append(c.list, known.diag)
 		}
@@ -104,7 +104,7 @@ func (c *Diagnostics) Warn(instance string, at hcl.Range, summary, detail string
 }
 
 // Full reports whether further mistakes are only counted, so that they need no improved text.
-func (c *Diagnostics) Full() bool { return len(c.list) >= maxTold }
+func (c *Diagnostics) Full() bool { return len(c.list) >= maxReported }
 
 // HasErrors reports whether a mistake was recorded.
 func (c *Diagnostics) HasErrors() bool { return c.list.HasErrors() }

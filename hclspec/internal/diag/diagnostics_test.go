@@ -29,12 +29,12 @@ func TestOneMistakeMakesOneDiagnostic(t *testing.T) {
 // Of very many mistakes, the first ones are reported, with the number of the others.
 func TestTooManyMistakesAreCounted(t *testing.T) {
 	var d Diagnostics
-	for i := range maxTold + 5 {
+	for i := range maxReported + 5 {
 		d.Error("", at("a", i), "Wrong type", "It is.")
 	}
 	all := d.All(nil)
-	if !d.Full() || len(all) != maxTold+1 {
-		t.Fatalf("%d are told", len(all))
+	if !d.Full() || len(all) != maxReported+1 {
+		t.Fatalf("%d are reported", len(all))
 	}
 	if last := all[len(all)-1]; !strings.HasPrefix(last.Detail, "5 more") {
 		t.Errorf("%+v", last)

@@ -31,7 +31,7 @@ type Dir struct {
 	path    string // absolute
 	home    string // absolute path of the project in absolute paths of its files
 	root    *os.Root
-	last    *os.Root // directory of the last call of look; nil: none
+	last    *os.Root // directory of the last call of statNear; nil: none
 	lastDir string   // name of last, with a slash at the end
 	cached  map[string][]byte
 	bytes   int
@@ -85,9 +85,9 @@ func (d *Dir) Close() error {
 	return d.root.Close()
 }
 
-// look is Stat of the project's directory. It keeps the directory of a name open: the next name is often in the same
-// directory, and then takes a third of the system calls.
-func (d *Dir) look(clean string) (fs.FileInfo, error) {
+// statNear is Stat of the project's directory. It keeps the directory of a name open: the next name is often in the
+// same directory, and then takes a third of the system calls.
+func (d *Dir) statNear(clean string) (fs.FileInfo, error) {
 	dir, name := path.Split(clean)
 	if dir == "" {
 		return d.root.Stat(clean)
@@ -203,7 +203,7 @@ func (d *Dir) open(name string) (*os.File, int64, error) {
 
 // stat follows links that stay inside the project and refuses everything but regular files.
 func (d *Dir) stat(clean string) (fs.FileInfo, error) {
-	info, err := d.look(clean)
+	info, err := d.statNear(clean)
 	d.reads.Regular[clean] = err == nil && info.Mode().IsRegular()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -167,13 +167,13 @@ func validate(s *eval.Scope, name string, rule *eval.Block, value cty.Value) {
 		s.Diags.Error("", condition.Expr.Range(), "Wrong type", "The condition of a validation must be true or false.")
 		return
 	}
-	told, err := convert.Convert(text, cty.String)
-	if err != nil || told.IsNull() {
+	explanation, err := convert.Convert(text, cty.String)
+	if err != nil || explanation.IsNull() {
 		s.Diags.Error("", message.Expr.Range(), "Wrong type", "The error_message of a validation must be a text.")
 		return
 	}
 	if verdict.False() {
 		s.Diags.Error("", condition.Expr.Range(), "Invalid value for variable",
-			fmt.Sprintf("The value of variable %q is not allowed: %s", name, told.AsString()))
+			fmt.Sprintf("The value of variable %q is not allowed: %s", name, explanation.AsString()))
 	}
 }
