@@ -74,7 +74,7 @@ func (a Address) Trial() (group string, block int) {
 // Compare orders addresses by kind, name and key.
 func (a Address) Compare(b Address) int {
 	c := cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
-	if c == 0 && a.Keyed != b.Keyed { // an empty key comes after none
+	if c == 0 && a.Keyed != b.Keyed { // no key comes before an empty key
 		c = len(a.String()) - len(b.String())
 	}
 	return c

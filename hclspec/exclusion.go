@@ -83,7 +83,7 @@ func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
 func decodeSkip(r reader, b Block) {
 	all := r.excluded(b)
 	if len(all) == 0 && !r.l.shadow || !r.Has("reason") {
-		return // only a skipped commit may have what the reason mentions
+		return // the reason may use attributes that only skipped commits have
 	}
 	r.Need("reason", "a sentence that plan and every report show")
 	reason := r.Str("reason")

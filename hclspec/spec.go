@@ -21,7 +21,7 @@ type Spec struct {
 	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
 	Reads Reads    // everything that the evaluation read below Dir
 
-	Absolute Absolute // knows the paths that abspath made
+	Absolute Absolute // the paths that abspath made
 
 	Try *Try // the only candidate that is measured; nil: all that the files declare
 
@@ -54,7 +54,7 @@ type Spec struct {
 	Models      []Model
 	Sandbox     string             // of blocks without the attribute; one of Sandboxes; empty: default of the system
 	Store       *Store             // store that machines share; nil: none
-	GPUHour     map[string]float64 // money for one hour of a device, by device name
+	GPUHour     map[string]float64 // price of one hour of a device, by device name
 }
 
 // Reads lists the parts of the project's directory that an evaluation read: while they and the options stay the same,
@@ -68,7 +68,7 @@ type Absolute = project.Absolute
 type Address struct {
 	Kind  string
 	Name  string
-	Key   string // meaningful only when Keyed
+	Key   string // meaningful only if Keyed
 	Keyed bool
 }
 
@@ -149,7 +149,7 @@ type Source struct {
 	Rev     string
 	Patch   string   // as in Candidate
 	Protect []string // as in Variant
-	Copies  bool     // likewise
+	Copies  bool     // as in Variant
 	// with Protect: the revision of the commit's baseline, whose files are the protected ones
 	Against  string
 	RevRange hcl.Range
@@ -258,7 +258,7 @@ func (f *Fix) Case(block Address, candidate string) (FixCase, bool) {
 
 // FixCase is a fix as evaluated for one candidate, since when, run and file may use each.
 type FixCase struct {
-	When   bool // the file says that it applies
+	When   bool // the fix applies by its condition
 	Run    []Text
 	Verify Command
 	Files  []FixFile
@@ -374,7 +374,7 @@ type Design struct {
 	Looks   []int
 	Spread  bool   // blocks take turns with those of other commits
 	Pairing string // blocked or independent
-	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle
+	Warmup  int    // runs of the command in every lifecycle whose output is not read
 	Repeat  int    // runs of the command whose mean is the sample; 0 counts as 1
 	Seed    int64  // of the random orders; 0: derived from the content
 }
@@ -409,7 +409,7 @@ type Compare struct {
 	Of         []Address // benchmark instances
 	Tie        float64   // relative; 0: the defaults (2 %; 5 % for TTFT and any p99)
 	Confidence float64
-	Metrics    []string // beside the primary; empty: all that the definitions declare
+	Metrics    []string // beside the primary; empty: all
 }
 
 // Report is a report of compares.

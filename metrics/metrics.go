@@ -13,10 +13,10 @@ import (
 type Sample struct {
 	Metric string  `json:"metric"` // canonical name: output_token_throughput, ttft_p99, …
 	Value  float64 `json:"value"`  // in Unit; finite
-	// as printed, in canonical spelling: ms, s, req/s, tok/s, ns/op; empty: the output does not say
+	// as printed, in canonical spelling: ms, s, req/s, tok/s, ns/op; empty: the output prints none
 	Unit    string `json:"unit"`
 	Printed string `json:"-"` // the digits in the output; empty: the sample is a mean
-	Line    int    `json:"-"` // 1-based line of the output; 0 when it came from a document, or is a mean
+	Line    int    `json:"-"` // 1-based line of the output; 0: it is from a document, or a mean
 
 	// Over lists the samples whose mean this sample is, in the order of the output; empty: the sample is no mean. A
 	// mean over one sample lists that sample. NAME ×3 stands for three results of one name.

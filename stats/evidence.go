@@ -9,8 +9,8 @@ import (
 const (
 	CaveatFix           = "fix"                // a fix was applied that may change speed
 	CaveatMismatch      = "mismatch"           // the methodologies differ, and the user allowed it
-	CaveatTest          = "test"               // which statistical test the figures rest on
-	CaveatNoVerdict     = "no_verdict"         // why the figures carry no verdict
+	CaveatTest          = "test"               // the statistical test of the figures
+	CaveatNoVerdict     = "no_verdict"         // the reason why the figures have no verdict
 	CaveatWarning       = "warning"            // the parser of an output warned
 	CaveatUnit          = "unit"               // values were converted into another unit
 	CaveatMissing       = "missing"            // a metric is missing on one side

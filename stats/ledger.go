@@ -54,7 +54,7 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		// absent: no figures; 0 is a figure
 		Value        *float64 `json:"value,omitempty"`
 		AgainstValue *float64 `json:"against_value,omitempty"`
-		// null where it is not known
+		// null: not known
 		Detectable *float64 `json:"detectable"`
 	}{plain: plain(c)}
 	ratio := c.Ratio()

@@ -12,16 +12,16 @@ const (
 	NoPatch       Outcome = "no_patch"       // its variant's optional patch does not exist
 	Infeasible    Outcome = "infeasible"     // no device can ever serve it
 	NoBaseline    Outcome = "no_baseline"    // the baseline has no valid measurement
-	BuildFailed   Outcome = "build_failed"   //
+	BuildFailed   Outcome = "build_failed"   // its artefact could not be built
 	Failed        Outcome = "failed"         // it ran and failed by itself while the baseline succeeded
 	Wrong         Outcome = "wrong"          // its outputs do not agree with the baseline's
 	Infra         Outcome = "infra"          // only transient or infra failures, attempts used up
 	NotComparable Outcome = "not_comparable" // its methodology differs from the baseline's
-	NotRun        Outcome = "not_run"        //
-	Win           Outcome = "win"            //
-	Loss          Outcome = "loss"           //
-	Tie           Outcome = "tie"            //
-	Inconclusive  Outcome = "inconclusive"   //
+	NotRun        Outcome = "not_run"        // no sample has been taken
+	Win           Outcome = "win"            // better by the margin or more
+	Loss          Outcome = "loss"           // worse by the margin or more
+	Tie           Outcome = "tie"            // equal within the margin
+	Inconclusive  Outcome = "inconclusive"   // the blocks decide neither win, loss nor tie
 )
 
 // Comparison is one row of a compare's ledger: one metric of one candidate against one reference, with the result of

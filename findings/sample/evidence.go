@@ -40,7 +40,7 @@ type Evidence struct {
 	Machine   map[string]string   `json:"machine,omitempty"`  // known properties of the machine's instance
 	Canary    float64             `json:"canary,omitempty"`   // number before the member; 0: not known
 	Counts    map[string]float64  `json:"counts,omitempty"`   // stated by the output beside its metrics
-	Counters  counters.Counters   `json:"counters,omitempty"` // what the server counted while the measured command ran
+	Counters  counters.Counters   `json:"counters,omitempty"` // of the server, while the measured command ran
 	Settings  map[string]string   `json:"settings,omitempty"` // of the client, as the output states them
 	// Complaints are the first lines of errors and warnings of the output, with # for digits.
 	Complaints []string `json:"complaints,omitempty"`
@@ -103,9 +103,10 @@ func (r *Record) evidence(member string, read metrics.Result) Evidence {
 
 // Rules of runs whose output does not count. Like MetricMissing, they are found by whoever reads the output.
 const (
-	// MetricRepeated: the primary metric was printed more than once, and not as one number each time.
+	// MetricRepeated: the primary metric was printed more than once, with different numbers or with texts that are
+	// none.
 	MetricRepeated = "metric_repeated"
-	Incomplete     = "incomplete" // a number is not as metrics.require demands
+	Incomplete     = "incomplete" // a number differs from metrics.require
 )
 
 // ByReading reports whether a rule is found by reading the output. No record of a block has such a rule.

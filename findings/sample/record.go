@@ -71,7 +71,7 @@ type Member struct {
 	Watched   []watch.Summary     `json:"watched,omitempty"`   // state of the devices meanwhile
 	Artefacts []Artefact          `json:"artefacts,omitempty"` // results of other nodes that it ran
 	Procedure []methodology.Field `json:"procedure,omitempty"` // methodology; the file may have changed since
-	Counters  counters.Counters   `json:"counters,omitempty"`  // what the server counted while the measured command ran
+	Counters  counters.Counters   `json:"counters,omitempty"`  // of the server, while the measured command ran
 	// paths of this lifecycle; the names of the paths are the same for all members
 	Places []methodology.Field `json:"places,omitempty"`
 }

@@ -47,7 +47,7 @@ func (r Row) Place() string {
 	return place
 }
 
-// Problem is something of one row that the user should know.
+// Problem is a message for the user about one row.
 type Problem struct {
 	Row  Row
 	Text string

@@ -17,7 +17,7 @@ type Rule struct {
 	Pattern *regexp.Regexp // Match, compiled
 }
 
-// Match is the rule that explains a failure, and the line that says so.
+// Match is the rule that explains a failure, and the line that it matched.
 type Match struct {
 	Rule     string        `json:"rule"`
 	Class    failure.Class `json:"class"`

@@ -38,7 +38,7 @@ type Reader struct {
 	scanner *bufio.Scanner
 	current []byte
 	newline bool // the current line ended with a line feed
-	skip    bool // the rest of an overlong line is being passed over
+	skip    bool // the rest of an overlong line is skipped
 	overrun bool // the current line is longer than Max
 	resumed bool // the current piece is not the first one of its line
 }

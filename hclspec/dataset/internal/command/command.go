@@ -18,8 +18,8 @@ type Command struct {
 	// kind of benchmark: serving, latency, throughput, prefix_caching, …; empty: an unknown program
 	Mode    string
 	Model   string
-	Dataset string   // name of the data set; empty when the command names none
-	GPUs    int      // tensor parallel × pipeline parallel size; 0 when the command does not say
+	Dataset string   // name of the data set; empty: the command names none
+	GPUs    int      // tensor parallel × pipeline parallel size; 0: not in the command
 	Server  []string // flags of the engine
 	Client  []string // flags of the benchmark itself
 }
