@@ -281,7 +281,7 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 		says       string
 	}{
 		"alike": {side{fast, "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Inconclusive,
-			"no verdict: what else changed"},
+			"no verdict: other changes of the machine"},
 		"another command": {side{fast, "x", "./prog 2"}, side{slow, "x", "./prog"}, "",
 			stats.NotComparable, `c/one@r2 and c/one@r1 are not comparable: command: "./prog 2" against "./prog"`},
 		"other hardware": {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "", stats.NotComparable,

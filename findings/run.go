@@ -44,8 +44,8 @@ func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.
 		row.Outcome, row.Reason = stats.NotRun, "no sample was taken in one of the runs"
 	case s.Silent || base.Silent:
 		row.Outcome, row.Reason = stats.NotComparable,
-			fmt.Sprintf("%s and %s are not comparable: the blocks of one do not say how they were measured, since "+
-				"they are of an earlier version", s.Title(), base.Title())
+			fmt.Sprintf("%s and %s are not comparable: the records of one run have no methodology, since an "+
+				"earlier version measured it", s.Title(), base.Title())
 	}
 	if row.Outcome != "" {
 		return []stats.Comparison{row}, nil

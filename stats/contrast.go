@@ -26,8 +26,8 @@ func measure(pairs []Pair, rule Rule) contrast {
 	noVerdict := map[string]string{
 		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are " +
 			"only numbers",
-		Runs: "no verdict: what else changed on the machine from one run to the other is in the " +
-			"difference, so these are only numbers",
+		Runs: "no verdict: other changes of the machine between the runs are part of the difference, so " +
+			"these are only numbers",
 	}[rule.Pairing]
 	original := pairs
 	if noVerdict == "" {

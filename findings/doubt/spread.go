@@ -78,7 +78,7 @@ func Raw(metric string, s, base *group.Standing) string {
 	if (own > theirs) == (better == stats.Higher) {
 		way = "better"
 	}
-	return fmt.Sprintf("; as it was printed, %s is %s: %s on average, against %s", metric, way,
+	return fmt.Sprintf("; by the printed numbers, %s is %s: %s on average, against %s", metric, way,
 		printed(own, base.Units[metric]), printed(theirs, base.Units[metric]))
 }
 

@@ -31,7 +31,7 @@ func Selected(a *stats.Attempts, further int) (reason string, passes bool) {
 	if !many(all) {
 		return "", false
 	}
-	return fmt.Sprintf("selection: %d of %d attempts at blocks were void by what is charged to nobody, %d of them for "+
-			"no known reason: the blocks that are left may be a selection", nobody, all, unknown),
+	return fmt.Sprintf("selection: %d of %d attempts at blocks were void by failures that are charged to nobody, %d "+
+			"of them for no known reason: the remaining blocks may be a selection", nobody, all, unknown),
 		further > 0 && !many(all+further)
 }
