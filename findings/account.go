@@ -13,7 +13,7 @@ import (
 // Measured is the state of a member with valid samples of its primary metric. Other states have no figures.
 const Measured = "measured"
 
-// State is how one member of a group stands, the baseline included.
+// State is the state of one member of a group. The baseline has one, too.
 type State struct {
 	Benchmark string `json:"benchmark"`
 	Commit    string `json:"commit"`
@@ -21,36 +21,36 @@ type State struct {
 	Candidate string `json:"candidate"`
 	Baseline  bool   `json:"baseline"`
 	GPUs      int    `json:"gpus"`  // devices that the benchmark asks for
-	State     string `json:"state"` // Measured, or the outcome that the member has by itself
+	State     string `json:"state"` // Measured, or the member's outcome apart from the baseline
 	Reason    string `json:"reason,omitempty"`
 	Blocks    int    `json:"blocks"` // valid blocks
 }
 
-// Failed is one attempt that failed: at a node, or of one member within a block.
+// Failed is one failed attempt at a node, or the failure of one member in a block.
 type Failed struct {
 	Address   string          `json:"address"`
 	Commit    string          `json:"commit,omitempty"`
-	Candidate string          `json:"candidate,omitempty"` // empty: nobody in particular
+	Candidate string          `json:"candidate,omitempty"` // empty: no candidate in particular
 	Failure   failure.Failure `json:"failure"`
-	Attempt   string          `json:"attempt,omitempty"` // its log has this name
+	Attempt   string          `json:"attempt,omitempty"` // name of its log
 	Took      time.Duration   `json:"took_ns,omitempty"` // 0: not recorded
 }
 
-// Spent is one recorded attempt at a block, or at something that a member needs.
+// Spent is one recorded attempt at a block, or at a node that a member needs.
 type Spent struct {
 	Attempt string        `json:"attempt"`
 	Took    time.Duration `json:"took_ns"`
-	GPUs    int           `json:"gpus,omitempty"` // devices that it was given
+	GPUs    int           `json:"gpus,omitempty"` // devices of its lease
 
-	Hardware string `json:"hardware,omitempty"` // that it ran on, as samples record it; empty: not recorded
+	Hardware string `json:"hardware,omitempty"` // class of the machine, as samples record it; empty: not recorded
 	Failed   bool   `json:"failed,omitempty"`
-	Block    bool   `json:"block,omitempty"` // at a block of measurement
+	Block    bool   `json:"block,omitempty"` // an attempt at a block of measurement
 
-	Benchmark string `json:"benchmark,omitempty"` // of a block, or of a fill of caches
-	Commit    string `json:"commit,omitempty"`    // likewise
+	Benchmark string `json:"benchmark,omitempty"` // of a block or a fill; else empty
+	Commit    string `json:"commit,omitempty"`    // of a block or a fill; else empty
 }
 
-// states tells how all members of a group stand.
+// states returns the states of the baseline and of all members that the case judges.
 func (c *Case) states(g *group.Group, all group.Standings) []State {
 	list := make([]State, 0, len(g.Members))
 	for i := range g.Members {
@@ -68,8 +68,8 @@ func (c *Case) states(g *group.Group, all group.Standings) []State {
 	return list
 }
 
-// pairs holds each patched member of a group against each member that has no patch and is no baseline: an agent's
-// change against the commit's own. The rows are on the primary metric and in no ledger.
+// pairs compares each patched member of a group with each unpatched member that is not the baseline: an agent's change
+// with the commit's own. The rows are on the primary metric and in no ledger.
 func (c *Case) pairs(g *group.Group, all group.Standings) []stats.Comparison {
 	var rows []stats.Comparison
 	fit := func(m *group.Member) bool { return !m.Baseline && c.judges(m) && all[m.Name].Measured() }
@@ -93,7 +93,7 @@ func (c *Case) pairs(g *group.Group, all group.Standings) []stats.Comparison {
 	return rows
 }
 
-// state is how a member stands by itself, whatever became of the baseline.
+// state returns the state of a member by itself, without regard to the baseline.
 func state(s *group.Standing) (state, reason string) {
 	switch {
 	case s.Absent != "":

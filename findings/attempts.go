@@ -26,7 +26,7 @@ func attempts(s, base *group.Standing) *stats.Attempts {
 		}
 		seen[block] = true
 		for _, t := range tries {
-			if s.Run != "" && t.Run != s.Run { // what other runs tried is no part of this one
+			if s.Run != "" && t.Run != s.Run { // an attempt of another run
 				continue
 			}
 			if t.Voided {
@@ -52,7 +52,7 @@ func attempts(s, base *group.Standing) *stats.Attempts {
 		}
 	}
 	if s.Absent != "" {
-		clear(seen) // what it voided are other attempts than those without it
+		clear(seen) // attempts that the absent member voided are not those of the blocks without it
 	}
 	for _, block := range slices.Sorted(maps.Keys(s.Tries)) { // of blocks that have no result
 		count(block, s.Tries[block])
@@ -73,9 +73,9 @@ const (
 	mostLost    = 0.1  // share of attempts that one side may lose while the other loses none
 )
 
-// survivorship reports why the remaining samples do not represent all attempts: one side lost more of its lifecycles
-// than the other, or too many were charged to nobody. failed reports that the candidate lost them, by a significant
-// number; passes, that so many further blocks outweigh the losses, if no more are lost.
+// survivorship returns the reason why the remaining samples are a selection: one side lost more lifecycles than the
+// other, or too many losses are charged to nobody; empty: they are none. failed reports whether the candidate lost
+// significantly more; passes reports whether so many further valid blocks would outweigh the losses.
 func survivorship(a *stats.Attempts, s, base *group.Standing, further int) (reason string, failed, passes bool) {
 	own, theirs := a.Lost(s.Name), a.Lost(base.Name)
 	causes := 0
@@ -95,14 +95,14 @@ func survivorship(a *stats.Attempts, s, base *group.Standing, further int) (reas
 		further > 0 && !oneSided(own, theirs, valid+further)
 }
 
-// oneSided reports whether so many lost lifecycles beside as many whole ones of each side make the latter a selection.
+// oneSided reports whether the losses of the sides are so unequal that the valid lifecycles are a selection.
 func oneSided(own, theirs, valid int) bool {
 	more := max(own, theirs)
 	return inference.FisherExact(own, valid, theirs, valid) < significant ||
 		min(own, theirs) == 0 && float64(more) > mostLost*float64(more+valid)
 }
 
-// history are the caveats of how the blocks came about: what was voided or measured again, and in how many applies.
+// history returns the caveats about voided attempts, replaced results, several applies and changes of the machine.
 func history(a *stats.Attempts, s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	if a.Voided > 0 {
@@ -146,13 +146,13 @@ func machineChanged(s, base *group.Standing) string {
 			continue
 		}
 		first := func(value string) int { return slices.Min(slices.Collect(maps.Keys(values[value]))) }
-		var told []string
+		var texts []string
 		for _, value := range slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 			return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a, b))
 		}) {
-			told = append(told, value+" in "+words.Blocks(slices.Sorted(maps.Keys(values[value]))))
+			texts = append(texts, value+" in "+words.Blocks(slices.Sorted(maps.Keys(values[value]))))
 		}
-		parts = append(parts, name+": "+strings.Join(told, ", "))
+		parts = append(parts, name+": "+strings.Join(texts, ", "))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -172,7 +172,7 @@ func causesText(a *stats.Attempts) string {
 	return " (" + words.Some(parts) + ")"
 }
 
-// runsText says which applies measured which blocks, when there were several.
+// runsText lists the blocks of each apply; empty: one apply measured all blocks.
 func runsText(sides ...*group.Standing) string {
 	blocks := map[string]map[int]bool{}
 	var order []string
@@ -199,8 +199,8 @@ func runsText(sides ...*group.Standing) string {
 	return fmt.Sprintf("the blocks were measured by %d applies: %s", len(order), words.Some(parts))
 }
 
-// ruleChanged says how the rule that a row is judged by differs from the one with which the first block was measured. A
-// row whose blocks are those of another row has them by the rule of that one.
+// ruleChanged returns a caveat if the rule that judges a row differs from the rule that its earliest block recorded.
+// There is none for a row that shares the blocks of another row, if the rule of that row is the recorded one.
 func (c *Case) ruleChanged(row stats.Comparison, fields []methodology.Field, s, base *group.Standing) []stats.Caveat {
 	var first *sample.Evidence
 	for _, side := range []*group.Standing{s, base} {

@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A gain is held against the wall clock of the commands: by the time that the outputs say was saved. Where start-up is
-// most of a command, the wall clock hardly changes, and nothing is doubted.
+// A gain is compared with the wall clock of the commands, by the time that the outputs claim to have saved. If start-up
+// is most of a command, the wall clock hardly changes, and there is no doubt.
 func TestAGainThatTheWallClockDoesNotKnow(t *testing.T) {
 	throughput := hclspec.Metrics{Primary: "output_token_throughput", Format: "vllm"}
 	own := hclspec.Metrics{Primary: "rate", Custom: []hclspec.Metric{{Name: "rate", Match: "^rate: ([0-9.]+)",

@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// measuredBy is how the member was measured: on the hardware that its samples say, and else as declared; of what stood
-// at another time, as its blocks say.
+// measuredBy returns the methodology of a member: its declared fields and the hardware of its samples. For the standing
+// of one run, the fields come from the records of the blocks.
 func measuredBy(s *group.Standing) methodology.Description {
 	fields := slices.Clip(s.Methodology.Fields)
 	if s.Run != "" {
@@ -31,17 +31,17 @@ func measuredBy(s *group.Standing) methodology.Description {
 		Value: strings.Join(s.Hardware(), "; ")})}
 }
 
-// Fields are the names by which a user may let something differ, sorted: sorts of fields of a methodology, and counts
-// and settings that outputs state. A field with a longer name is let differ by its whole name, too.
+// Fields returns the sorted names by which a user may allow a difference: sorts of methodology fields, and counts and
+// settings that outputs state. A methodology field may also be allowed by its whole name.
 func Fields() []string {
 	names := slices.Concat(methodology.Sorts(), stated.Settings(), []string{"successful_requests", "failed_requests",
-		"total_input_tokens", "total_output_tokens"}) // as sample.Counts has them
+		"total_input_tokens", "total_output_tokens"}) // canonical names of sample.Counts
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// comparable decides whether a candidate's numbers may be held against the other's, and labels a row with what was
-// allowed to differ.
+// comparable decides whether a candidate's numbers may be compared with the reference's. It returns the row with labels
+// for the allowed differences, and true if the comparison is refused.
 func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.Comparison, bool) {
 	own := measuredBy(s)
 	diff, labels := methodology.Compatible(own, measuredBy(base), c.Allow)
@@ -71,9 +71,8 @@ func (c *Case) comparable(row stats.Comparison, s, base *group.Standing) (stats.
 	return row, why != ""
 }
 
-// settings holds the settings that the outputs of both sides state against each other: equal commands may still load
-// another model, or ask at another rate. It returns why the numbers may not be compared, or the labels of what the user
-// lets differ.
+// settings compares the settings that the outputs of both sides state: equal commands may still load another model. It
+// returns the reason to refuse the comparison, or labels for the differences that the user allows.
 func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats.Caveat) {
 	settings := func(side *group.Standing) (names []string, of map[int]map[string]string) {
 		of = map[int]map[string]string{}
@@ -104,7 +103,7 @@ func (c *Case) settings(s, base *group.Standing) (refusal string, labels []stats
 	return "", labels
 }
 
-// varies says whether a setting has several values in the blocks of one side.
+// varies reports whether a setting has several values in the blocks of one side.
 func varies(name string, blocks map[int]map[string]string) bool {
 	seen := map[string]bool{}
 	for _, settings := range blocks {
@@ -113,8 +112,8 @@ func varies(name string, blocks map[int]map[string]string) bool {
 	return len(seen) > 1
 }
 
-// settingDiffers says in which block a setting differs between the sides. Sides that share no block are held against
-// each other by all values that they have.
+// settingDiffers describes the first block in which a setting differs between the sides; empty: none. Sides that share
+// no block are compared by the sets of their values.
 func settingDiffers(name string, own map[int]map[string]string, s *group.Standing, theirs map[int]map[string]string,
 	base *group.Standing) string {
 	text := func(value string) string {
@@ -146,8 +145,8 @@ func settingDiffers(name string, own map[int]map[string]string, s *group.Standin
 		values(all[1]), base.Title())
 }
 
-// amountsDiffer holds the total tokens of both sides, which have their own names for them, against each other: a server
-// that says less is not faster.
+// amountsDiffer compares the mean total tokens of both sides, since a server that says less is not faster; empty:
+// equal.
 func amountsDiffer(metric string, own map[int]float64, s *group.Standing, theirs map[int]float64) string {
 	tolerance := cmp.Or(s.Bench.Metrics.TokenTolerance, rule.UsualTolerance)
 	x, y := group.Mean(own), group.Mean(theirs)
@@ -158,8 +157,8 @@ func amountsDiffer(metric string, own map[int]float64, s *group.Standing, theirs
 		y, 100*tolerance)
 }
 
-// amountsVary doubts total tokens whose means may be compared: a wide tolerance lets them differ, they differ inside
-// blocks, or there are none.
+// amountsVary returns caveats about total tokens that amountsDiffer accepts: a wide tolerance lets the means differ,
+// blocks differ although the means agree, or nothing was generated.
 func amountsVary(metric string, own map[int]float64, s *group.Standing, theirs map[int]float64,
 	base *group.Standing) []stats.Caveat {
 	const inBlock = 0.02

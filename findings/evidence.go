@@ -14,8 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// gap says why the samples of two sides on one metric may not be held against each other; empty: they may. For the
-// values of the candidate it returns the factor's source and target unit, which differ where they must be converted.
+// gap returns the reason why the samples of two sides on one metric may not be compared; empty: they may.
 func gap(metric string, s, base *group.Standing) string {
 	for _, side := range []*group.Standing{s, base} {
 		if text := side.Clash[metric]; text != "" {
@@ -35,7 +34,7 @@ func gap(metric string, s, base *group.Standing) string {
 	return partsDiffer(metric, s, base)
 }
 
-// partsDiffer says which metrics a mean is over on one side alone.
+// partsDiffer describes the first block in which a mean has different parts on the two sides; empty: none.
 func partsDiffer(metric string, s, base *group.Standing) string {
 	for _, block := range slices.Sorted(maps.Keys(base.Series[metric])) {
 		if _, both := s.Series[metric][block]; !both { // an independent design shares no blocks
@@ -60,7 +59,7 @@ func partsDiffer(metric string, s, base *group.Standing) string {
 	return ""
 }
 
-// over are the parts of a mean in one block.
+// over returns the metrics whose mean a metric is, in one block.
 func over(s *group.Standing, metric string, block int) []string {
 	for i := range s.Evidence {
 		if s.Evidence[i].Block == block {
@@ -70,8 +69,8 @@ func over(s *group.Standing, metric string, block int) []string {
 	return nil
 }
 
-// incomplete holds against each other how much was asked for and done on both sides. It returns why the numbers may not
-// be compared, or the labels of what the user lets differ.
+// incomplete compares the amounts of work of both sides: requests and tokens. It returns the reason to refuse the
+// comparison, or caveats about differences that the user allows or that a mean hides.
 func (c *Case) incomplete(s, base *group.Standing) (refusal string, labels []stats.Caveat) {
 	for _, names := range sample.Counts() {
 		own, theirs := s.Counted(names), base.Counted(names)
@@ -110,8 +109,8 @@ func (c *Case) incomplete(s, base *group.Standing) (refusal string, labels []sta
 	return "", labels
 }
 
-// requestsDiffer lists the blocks in which the sides sent different numbers of requests. A block that only one side has
-// is compared with the mean of the other side.
+// requestsDiffer describes the first block in which the sides sent different numbers of requests; empty: none. If only
+// one side has a block, the mean of the other side stands in for the missing number.
 func requestsDiffer(metric string, own, theirs map[int]float64) string {
 	for _, block := range slices.Sorted(maps.Keys(own)) {
 		other, ok := theirs[block]
@@ -125,7 +124,7 @@ func requestsDiffer(metric string, own, theirs map[int]float64) string {
 	return ""
 }
 
-// minus are the elements of a that b lacks.
+// minus returns the elements of a that are not in b.
 func minus(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
 }

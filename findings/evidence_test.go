@@ -34,8 +34,8 @@ func contestOf(m hclspec.Metrics) *Case {
 	return c
 }
 
-// printed is how blocks ended in which each member printed what says gives for the block, from 0. change may change the
-// record.
+// printed returns the ends of blocks in which each member printed the text that says returns for the block, counted
+// from 0. change may change the record.
 func printed(t *testing.T, c *Case, says func(member string, block int) string,
 	change func(*sample.Record)) map[string]engine.End {
 	t.Helper()
@@ -74,7 +74,8 @@ func speed() hclspec.Metrics {
 // jitter makes the values of blocks differ a little, in the same way for both sides.
 func jitter(value float64, block int) float64 { return value * (1 + 0.002*float64(block%3)) }
 
-// Where devices of two kinds serve in turns, both sides see both, and one effect of them all would be of no device.
+// If devices of two kinds serve in turns, both sides run on both kinds, and one effect over all blocks would hold for
+// neither kind.
 func TestBlocksOfTwoKindsOfDevicesAreNotPooled(t *testing.T) {
 	says := func(m string, b int) string {
 		return fmt.Sprintf("%.3f items/s\n", jitter(map[string]float64{"base": 100, "one": 110}[m], b))
@@ -103,7 +104,7 @@ func TestBlocksOfTwoKindsOfDevicesAreNotPooled(t *testing.T) {
 	}
 }
 
-// Each story is one in which a candidate is not what it seems: whatever is printed, it does not win in silence.
+// In each story a candidate is not as good as its numbers: it must not win without a caveat.
 func TestNoSilentVerdict(t *testing.T) {
 	fast := func(extra func(member string, block int) string) func(string, int) string {
 		return func(member string, block int) string {
@@ -342,7 +343,7 @@ func carries(row stats.Comparison, kind, text string) bool {
 	return false
 }
 
-// A metric beside the primary one that one side lacks has a row that says so.
+// A secondary metric that one side lacks has a row that says so.
 func TestASecondaryMetricOfOneSide(t *testing.T) {
 	c := contestOf(speed())
 	found, err := c.Judge(printed(t, c, func(m string, b int) string {
@@ -361,7 +362,7 @@ func TestASecondaryMetricOfOneSide(t *testing.T) {
 	t.Errorf("%+v", found.Comparisons)
 }
 
-// What was lost on one side alone decides, and all that was lost is counted.
+// Losses on one side alone decide the outcome, and all losses are counted.
 func TestLossesOfOneSideAreNoWin(t *testing.T) {
 	lost := func(candidate string) sample.Try {
 		return sample.Try{Run: "r", Voided: true, Lost: []sample.Loss{{Candidate: candidate, Class: failure.Transient,
@@ -427,8 +428,7 @@ func slicesOf(t sample.Try, n int) []sample.Try {
 	return list
 }
 
-// The rule of the first block, the applies that measured, and artefacts that are the same bytes stand beside the
-// verdict.
+// The changed rule, the applies that measured, and identical artefacts stand beside the verdict.
 func TestTheHistoryOfAVerdict(t *testing.T) {
 	says := func(m string, b int) string {
 		return fmt.Sprintf("%.3f items/s\n", jitter(map[string]float64{"base": 100, "one": 110}[m], b))

@@ -1,6 +1,6 @@
 // Package findings turns samples into findings: it compares the members of groups by the results of their blocks and
-// gives every candidate exactly one outcome. Its input is plain data, the declarations and the ends of the blocks; it
-// runs nothing.
+// gives every candidate exactly one outcome. Its input is plain data: the declarations of the file and the ends of the
+// nodes. It runs nothing.
 package findings
 
 import (
@@ -18,32 +18,33 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A Case is the input of a judgment: a compare with all that is known of its groups.
+// A Case is the input of a judgment: a compare and everything that is known of its groups.
 type Case struct {
 	Compare   *hclspec.Compare
-	Of        map[hclspec.Address]bool // the benchmark instances that it names
-	Groups    []group.Group            // that have them as members, benchmarks in the order of the file
-	Uncovered []stats.Comparison       // outcomes of the candidates that none of them measures
-	Rank      map[string]int           // place of each candidate in the file, where those of a commit are together
-	// methodology fields that may differ; every figure that this lets through is labelled
+	Of        map[hclspec.Address]bool // benchmark instances that the compare names
+	Groups    []group.Group            // groups with these instances as members; benchmarks in the order of the file
+	Uncovered []stats.Comparison       // outcomes of candidates that no group measures
+	Rank      map[string]int           // place of each candidate in the file; the candidates of a commit are neighbours
+	// methodology fields that may differ; every figure that is compared in spite of such a difference has a label
 	Allow []string
 }
 
-// Findings are what a compare found and what that rests on: the material of a report.
+// Findings are the results of a compare with their evidence: the material of a report.
 type Findings struct {
 	Compare      string               `json:"compare"`
-	Universe     int                  `json:"universe"` // outcomes there must be
+	Universe     int                  `json:"universe"` // number of outcomes that the ledger must have
 	Comparisons  []stats.Comparison   `json:"comparisons"`
 	Measurements []sample.Measurement `json:"measurements"`
-	States       []State              `json:"states"` // of all members
-	// patched candidates against what the commit itself is; in no total
+	States       []State              `json:"states"` // of all members of the groups
+	// patched candidates against the unpatched candidates of the same commit; counted in no total
 	Pairs    []stats.Comparison `json:"pairs"`
-	Failures []Failed           `json:"failures"` // behind outcomes without figures, and in blocks that were lost
-	Spent    []Spent            `json:"spent"`    // as far as it is recorded
+	Failures []Failed           `json:"failures"` // behind outcomes without figures, and of lost blocks
+	Spent    []Spent            `json:"spent"`    // recorded attempts
 }
 
-// Judge gives all candidates of the case their outcomes. ends tells by address how what gathers from the blocks ended
-// and, where not all was gathered, how the blocks did. An outcome that does not add up is a *stats.RefusedError.
+// Judge gives all candidates of the case their outcomes. ends holds ends of nodes by address: of the benchmark nodes,
+// which gather the numbers of all blocks, and of trials whose numbers no benchmark node has gathered. If the outcomes
+// do not add up, the error is a *stats.RefusedError.
 func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 	found := Findings{Compare: c.Compare.Address.Instance(), Comparisons: []stats.Comparison{},
 		Measurements: []sample.Measurement{}}
@@ -79,7 +80,7 @@ func (c *Case) Judge(ends map[string]engine.End) (Findings, error) {
 // order compares rows by commit, benchmark and candidate, in the order of the file. Rows of one candidate keep their
 // order, with the primary metric first.
 func (c *Case) order() func(a, b stats.Comparison) int {
-	place := map[string]int{"": len(c.Groups)} // of each benchmark; that of a candidate that none measures comes last
+	place := map[string]int{"": len(c.Groups)} // of each benchmark; "" stands for candidates that no benchmark measures
 	for i := range c.Groups {
 		for _, m := range c.Groups[i].Members {
 			if _, known := place[m.Bench.Address.Name]; !known {
@@ -96,20 +97,20 @@ func (c *Case) order() func(a, b stats.Comparison) int {
 	}
 }
 
-// More is how many further blocks the open verdicts on a group ask for.
+// More returns the number of further blocks that the open verdicts of a group ask for.
 func (c *Case) More(g *group.Group, all group.Standings) int {
 	_, more := c.judge(g, all)
 	return more
 }
 
 // judges reports whether the case must give a member an outcome: whether the compare names the benchmark of the
-// candidate. The baseline is the reference of the others, named or not.
+// candidate. The baseline gets none, since it is the reference of the others.
 func (c *Case) judges(m *group.Member) bool {
 	return m.Candidate() != "" && !m.Baseline && c.Of[m.Bench.Address]
 }
 
-// judge gives every candidate of a group exactly one outcome on the primary metric, and the figures of the others. It
-// returns the rows and how many more blocks the open verdicts ask for.
+// judge returns rows that give every candidate of a group exactly one outcome on the primary metric, rows for the other
+// metrics, and the number of further blocks that the open verdicts ask for.
 func (c *Case) judge(g *group.Group, all group.Standings) ([]stats.Comparison, int) {
 	base := all.Baseline(g)
 	var rows []stats.Comparison
@@ -132,7 +133,7 @@ func (c *Case) judge(g *group.Group, all group.Standings) ([]stats.Comparison, i
 	return append(rows, judged...), more
 }
 
-// Pair holds one member of a group against another, whichever of them is the baseline.
+// Pair compares two members of a group. Neither of them has to be the baseline.
 func (c *Case) Pair(g *group.Group, all group.Standings, one, against string) []stats.Comparison {
 	s, base := all[one], all[against]
 	row, decided := c.withoutFigures(g, s, base)
@@ -143,8 +144,8 @@ func (c *Case) Pair(g *group.Group, all group.Standings, one, against string) []
 	return rows
 }
 
-// withoutFigures is the row of a candidate whose outcome is decided before any figure is looked at, or else how each of
-// its rows begins.
+// withoutFigures returns the row of a candidate whose outcome is decided without figures, and true. For another
+// candidate it returns the common part of its rows, and false.
 func (c *Case) withoutFigures(g *group.Group, s, base *group.Standing) (stats.Comparison, bool) {
 	row := stats.Comparison{Compare: c.Compare.Address.Instance(), Benchmark: s.Bench.Address.Name, Commit: g.Commit,
 		Candidate: s.Candidate(), Metric: s.Bench.Metrics.Primary, Primary: true}
@@ -156,7 +157,7 @@ func (c *Case) withoutFigures(g *group.Group, s, base *group.Standing) (stats.Co
 	var decided bool
 	row.Outcome, row.Reason, decided = outcome(s, base)
 	if decided && row.Outcome == stats.NotRun && base != nil {
-		// Members that the file measures in different ways are not comparable, measured or not.
+		// Members with different methodologies are not comparable, even before they are measured.
 		if diff, _ := methodology.Compatible(s.Methodology, base.Methodology, c.Allow); len(diff) > 0 {
 			row.Outcome, row.Reason = stats.NotComparable, methodology.Refuse(s.Title(), base.Title(), diff).Error()
 		}
@@ -168,7 +169,8 @@ func (c *Case) withoutFigures(g *group.Group, s, base *group.Standing) (stats.Co
 	return c.comparable(row, s, base)
 }
 
-// outcome decides by the first rule that holds whether a candidate has an outcome without any figure.
+// outcome returns the outcome of a candidate that needs no figures, with the reason. The first case that holds decides.
+// The bool is false if figures must decide.
 func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	switch {
 	case s.Absent == stats.Skipped || s.Absent == stats.NoPatch:
@@ -201,12 +203,12 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	return "", "", false
 }
 
-// unmade reports whether a member cannot be measured, whatever is done about the other members of its block.
+// unmade reports whether a member cannot be measured for a reason that no other member of its block can change.
 func unmade(s *group.Standing) bool {
 	return s.Absent != "" && s.Absent != stats.NotRun && s.Absent != stats.Tie
 }
 
-// failed is how a member failed: in which block, where other blocks failed in other ways.
+// failed describes the failure of a member. It names the block if other blocks failed in other ways.
 func failed(s *group.Standing) string {
 	text := Explain(s.Failure)
 	if s.FailedIn > 0 && slices.ContainsFunc(s.Lost, func(f *failure.Failure) bool { return Explain(f) != text }) {
@@ -215,8 +217,8 @@ func failed(s *group.Standing) string {
 	return text
 }
 
-// Explain returns a failure in one line: the rule that diagnosed it, or "undiagnosed", and the evidence unless the
-// message has it.
+// Explain returns a failure in one line: message, rule or "undiagnosed", and the evidence unless the message contains
+// it.
 func Explain(f *failure.Failure) string {
 	text := f.Message + " [" + cmp.Or(f.Rule, "undiagnosed") + "]"
 	if !strings.Contains(f.Message, f.Evidence) {

@@ -8,8 +8,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// fixed says what each figure must carry of the fixes of both sides. A fix that one side alone has, or that did another
-// thing to each, may be all of the difference between them: whoever called it neutral answers for that.
+// fixed returns the caveats about the fixes of both sides, which every figure must carry. A fix of one side alone, or
+// one that did another thing to each side, may be all of the difference between them: whoever declared the fix neutral
+// answers for that.
 func fixed(s, base *group.Standing) []stats.Caveat {
 	list := []stats.Caveat{}
 	add := func(f group.Fix, where string) {

@@ -18,7 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// sound fails unless findings can be written down and say of every candidate what became of it.
+// sound fails unless findings can be written as JSON and have an outcome for the candidate.
 func sound(t *testing.T, found Findings) {
 	t.Helper()
 	if _, err := json.Marshal(found); err != nil {
@@ -31,8 +31,8 @@ func sound(t *testing.T, found Findings) {
 	}
 }
 
-// What a benchmark gathered is read back from the store, where anybody may have put it. Whatever it says, every
-// candidate gets an outcome, and what is found can be written down.
+// Gathered numbers are read from the store, where anybody may have put them. For any numbers, every candidate gets an
+// outcome, and the findings can be written.
 func FuzzSamples(f *testing.F) {
 	var base, one []sample.Measurement
 	for block := range 7 {
@@ -80,7 +80,7 @@ func FuzzSamples(f *testing.F) {
 	})
 }
 
-// So is what a block recorded of itself.
+// The same holds for the records of blocks, which are read from the store, too.
 func FuzzRecord(f *testing.F) {
 	record, err := json.Marshal(sample.Record{Block: 1, Seed: 7, Order: []string{"one", "base"},
 		Members: map[string]sample.Member{
@@ -133,7 +133,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// renamed are rows of two runs without the name of the run.
+// renamed returns rows of two runs without the name of the run.
 func renamed(rows []stats.Comparison) []stats.Comparison {
 	for i := range rows {
 		rows[i].Candidate, _, _ = strings.Cut(rows[i].Candidate, "@")
@@ -141,7 +141,7 @@ func renamed(rows []stats.Comparison) []stats.Comparison {
 	return rows
 }
 
-// again fails unless what was read is written as it would be read once more.
+// again fails unless writing a record that was read, and reading and writing that once more, give the same text.
 func again(t *testing.T, read *sample.Record) {
 	t.Helper()
 	text, err := json.Marshal(read)

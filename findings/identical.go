@@ -16,12 +16,12 @@ import (
 
 const notMeasured = "identical artefact, not measured: "
 
-// SameInputs is why a candidate is not measured whose artefacts are made from the same inputs as the baseline's.
+// SameInputs returns the reason not to measure a candidate whose artefacts have the same inputs as the baseline's.
 func SameInputs(names []string) string {
 	return notMeasured + words.Some(names) + " of both sides is made from the same inputs"
 }
 
-// SameBytes is why a candidate is not measured whose artefacts have the baseline's digests.
+// SameBytes returns the reason not to measure a candidate whose artefacts have the baseline's digests.
 func SameBytes(digests map[string]string) string {
 	return notMeasured + "both sides are the same bytes (" + digestsText(digests) + ")"
 }
@@ -34,8 +34,7 @@ func digestsText(digests map[string]string) string {
 	return words.Some(parts)
 }
 
-// identical says which artefacts both sides ran byte by byte; empty: they differ somewhere, or nothing is known of
-// them.
+// identical lists the artefacts if both sides ran the same bytes; empty: an artefact differs, or none is known.
 func identical(s, base *group.Standing) string {
 	own, theirs := s.OwnArtefacts(), base.OwnArtefacts()
 	if len(own) == 0 || !maps.Equal(own, theirs) {
@@ -44,8 +43,7 @@ func identical(s, base *group.Standing) string {
 	return digestsText(own)
 }
 
-// sameWork is the caveat of a row whose sides differ in nothing that is known: none of them uses what its candidate
-// brought with it, and they were measured in the same way.
+// sameWork returns a caveat if neither side uses an artefact of its candidate and both were measured in the same way.
 func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if len(s.OwnArtefacts()) > 0 || len(base.OwnArtefacts()) > 0 || s.Silent || base.Silent || mismatched(row) {
 		return nil
@@ -54,8 +52,9 @@ func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		"of its candidates, so the figures show only noise"}}
 }
 
-// share notes which members have blocks of other groups. The key of a block tells: under which names it was measured
-// says nothing of what has those names now. Of members that share blocks, the first by name is no sharer.
+// share records which members have blocks in common with members of other groups. It compares the keys of blocks, since
+// the names under which a block was measured may belong to other candidates by now. Of the members with a common block,
+// the first by address owns it and is not marked.
 func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 	type place struct {
 		group  int
@@ -79,12 +78,12 @@ func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 	for _, p := range places {
 		s := p.member
 		for _, b := range c.Groups[p.group].Blocks {
-			of := block{ends[b.At.String()].Entry.Key, s.Name}
-			if of.key == (cache.Key{}) || !slices.Contains(b.Members, s.Name) {
+			id := block{ends[b.At.String()].Entry.Key, s.Name}
+			if id.key == (cache.Key{}) || !slices.Contains(b.Members, s.Name) {
 				continue
 			}
-			if owner, taken := owners[of]; !taken {
-				owners[of] = p
+			if owner, taken := owners[id]; !taken {
+				owners[id] = p
 			} else if owner.group != p.group {
 				if s.Shares.With != owner.member {
 					c.ruledTogether(p.group, s, owner.group, owner.member)
@@ -95,21 +94,21 @@ func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 	}
 }
 
-// ruledTogether notes of two members with the same blocks how the group of the other one is judged.
+// ruledTogether records, for two members with a common block, the judging rule of the other one's group.
 func (c *Case) ruledTogether(one int, s *group.Standing, other int, owner *group.Standing) {
 	s.Shares.Rules = append(s.Shares.Rules, c.Groups[other].Rule)
 	owner.Shares.Rules = append(owner.Shares.Rules, c.Groups[one].Rule)
 }
 
-// shared is the caveat of a row whose blocks are those of another row.
+// shared returns a caveat if the blocks of a row are also the blocks of another row.
 func shared(s, base *group.Standing) []stats.Caveat {
-	of := s.Shares.With
-	if of == nil || base.Shares.With == nil {
+	other := s.Shares.With
+	if other == nil || base.Shares.With == nil {
 		return nil
 	}
-	title := of.Title()
-	if of.Bench.Address.Name != s.Bench.Address.Name {
-		title += " in benchmark." + of.Bench.Address.Name
+	title := other.Title()
+	if other.Bench.Address.Name != s.Bench.Address.Name {
+		title += " in benchmark." + other.Bench.Address.Name
 	}
 	text := "these are the blocks of " + title + ", which does the same work: both rows are one measurement"
 	if n := len(s.Evidence) + len(s.Aside); s.Shares.Blocks < n {
@@ -118,7 +117,7 @@ func shared(s, base *group.Standing) []stats.Caveat {
 	return []stats.Caveat{{Kind: stats.CaveatShared, Text: text}}
 }
 
-// identicalCaveat is that of a row without figures.
+// identicalCaveat returns the caveat of a tie without figures.
 func identicalCaveat(row stats.Comparison) []stats.Caveat {
 	if row.Outcome != stats.Tie {
 		return nil

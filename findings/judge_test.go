@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// contest is a compare of a baseline and another variant over four blocks, of whose results nothing is known yet.
+// contest returns a compare of a baseline and another variant over four blocks without results.
 func contest() *Case {
 	g := group.Group{Commit: "c", Design: hclspec.Design{Samples: 4, Max: 4}}
 	of := map[hclspec.Address]bool{}
@@ -49,7 +49,7 @@ func number(member string, block int, value float64) sample.Measurement {
 		Metric: "items", Value: value, Unit: "items/s"}
 }
 
-// measured is how blocks ended that ran whole: each member printed what is given.
+// measured returns the ends of blocks in which each member printed the given text.
 func measured(t *testing.T, c *Case, says map[string]string) map[string]engine.End {
 	t.Helper()
 	ends := map[string]engine.End{}
@@ -82,7 +82,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// only is the one row on the primary metric that the case has.
+// only returns the row of the case on the primary metric, which must be the only one.
 func only(t *testing.T, c *Case, ends map[string]engine.End) stats.Comparison {
 	t.Helper()
 	found, err := c.Judge(ends)
@@ -96,7 +96,7 @@ func only(t *testing.T, c *Case, ends map[string]engine.End) stats.Comparison {
 
 const first = `trial.speed["c#1"]`
 
-// Each story begins with four blocks in which the candidate is a tenth faster, and spoils something.
+// Each story starts with four blocks in which the candidate is a tenth faster, and spoils one thing.
 func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 	lost := func(f failure.Failure) engine.End { return engine.End{Failure: &f} }
 	for name, story := range map[string]struct {
@@ -159,8 +159,8 @@ func TestTheFirstRuleThatHoldsDecides(t *testing.T) {
 	}
 }
 
-// What a member left in a block is read anew: a number that is not there is its failure, and of a block in which it was
-// left out nothing is said.
+// The output of a member is read again for each judgment: a missing number is a failure of the member, and a block that
+// left the member out tells nothing about it.
 func TestWhatABlockSaysOfItsMembers(t *testing.T) {
 	c := contest()
 	ends := measured(t, c, map[string]string{"base": "100%.1f items/s\n", "one": "no number%.0f\n"})
@@ -222,8 +222,7 @@ func TestAPairIsJudgedBothWays(t *testing.T) {
 	}
 }
 
-// Rows are in the order of the file, whatever is found about them, and of each candidate the primary metric comes
-// first.
+// Rows are in the order of the file, whatever their outcomes, and each candidate's primary metric comes first.
 func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 	c := contest()
 	g := &c.Groups[0]
@@ -271,7 +270,7 @@ func TestRowsAreInTheOrderOfTheFile(t *testing.T) {
 	}
 }
 
-// Two runs of a member are held against each other by what their blocks recorded, whatever the file says now.
+// Two runs of a member are compared by the records of their blocks, whatever the file says now.
 func TestTwoRunsOfOneMember(t *testing.T) {
 	type side struct{ says, class, command string }
 	slow, fast := "100%.1f items/s\n", "110%.1f items/s\n"
@@ -282,7 +281,7 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 		says       string
 	}{
 		"alike": {side{fast, "x", "./prog"}, side{slow, "x", "./prog"}, "", stats.Inconclusive,
-			"no verdict: what else changed"},
+			"no verdict: other changes of the machine"},
 		"another command": {side{fast, "x", "./prog 2"}, side{slow, "x", "./prog"}, "",
 			stats.NotComparable, `c/one@r2 and c/one@r1 are not comparable: command: "./prog 2" against "./prog"`},
 		"other hardware": {side{fast, "y", "./prog"}, side{slow, "x", "./prog"}, "", stats.NotComparable,
@@ -335,7 +334,7 @@ func TestTwoRunsOfOneMember(t *testing.T) {
 	}
 }
 
-// Who ran first in a block is who did among those with numbers, wherever the others were in the order.
+// The first member of a block is the first one with numbers, wherever the others were in the order.
 func TestWhoRanFirst(t *testing.T) {
 	c := contest()
 	g := &c.Groups[0]

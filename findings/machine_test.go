@@ -7,8 +7,8 @@ import (
 	"github.com/benchgraph/benchgraph/findings/sample"
 )
 
-// A row says which settings of the machine changed between its blocks, whichever side they were recorded with. What is
-// not known of a block, as of those of an earlier version, is no difference.
+// A row lists the settings of the machine that changed between its blocks, on either side. A setting that a block did
+// not record, as in earlier versions, is no difference.
 func TestTheMachineChangedBetweenBlocks(t *testing.T) {
 	side := func(machines ...map[string]string) *group.Standing {
 		s := &group.Standing{}

@@ -8,9 +8,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Beside puts what another class of machine measured beside the rows of found, as a caveat of each: whether it came to
-// the same outcome, and its figures. Nothing of the two is mixed. A row for which the other class has no verdict is
-// left as it is.
+// Beside adds caveats to the rows of found: whether another class of machine, whose findings are others, came to the
+// same outcome, and its figures. Figures of the two classes are never mixed. A row gets no caveat if one of the two has
+// no verdict, or if both were measured by the same class.
 func Beside(found, others []Findings) {
 	for i := range found {
 		at := slices.IndexFunc(others, func(f Findings) bool { return f.Compare == found[i].Compare })
@@ -37,7 +37,7 @@ func Beside(found, others []Findings) {
 	}
 }
 
-// hardware is the class of machine that measured a row.
+// hardware returns the class of machine that measured a row.
 func (f *Findings) hardware(row *stats.Comparison) string {
 	var all []string
 	for _, m := range f.Measurements {

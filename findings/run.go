@@ -13,15 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Run is what one run measured of a member.
+// Run is the blocks of a member that one run measured.
 type Run struct {
 	Name   string
 	Blocks []cache.Entry
 }
 
-// Runs compares the blocks of a member from one run with those from another. Both are parsed again by the same code;
-// whether both were measured in the same way is in the records of the blocks. The runs share no block, so the rows have
-// numbers and no verdict.
+// Runs compares the blocks of a member from one run with the blocks from another. The same code parses the raw output
+// of both; the records of the blocks tell whether both runs had the same methodology. The runs share no block, so the
+// rows have numbers and no verdict.
 func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.Comparison, error) {
 	s, err := m.In(one.Name, one.Blocks, g.Design.BurnIn)
 	if err != nil {
@@ -44,8 +44,8 @@ func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.
 		row.Outcome, row.Reason = stats.NotRun, "no sample was taken in one of the runs"
 	case s.Silent || base.Silent:
 		row.Outcome, row.Reason = stats.NotComparable,
-			fmt.Sprintf("%s and %s are not comparable: the blocks of one do not say how they were measured, since "+
-				"they are of an earlier version", s.Title(), base.Title())
+			fmt.Sprintf("%s and %s are not comparable: the records of one run have no methodology, since an "+
+				"earlier version measured it", s.Title(), base.Title())
 	}
 	if row.Outcome != "" {
 		return []stats.Comparison{row}, nil
@@ -55,14 +55,14 @@ func (c *Case) Runs(g *group.Group, m *group.Member, one, against Run) ([]stats.
 		return []stats.Comparison{row}, nil
 	}
 	row.Attempts = attempts(s, base)
-	apart := *g
-	apart.Design.Pairing = stats.Runs
-	rows, _ := c.verdicts(&apart, []contender{{s, row}}, base)
+	unshared := *g
+	unshared.Design.Pairing = stats.Runs
+	rows, _ := c.verdicts(&unshared, []contender{{s, row}}, base)
 	return rows, nil
 }
 
-// changed says what the figures of two runs must carry: fixes that may change speed, and which of a candidate's own
-// artefacts differ, for it may be called the same and be another one.
+// changed returns the caveats of a comparison of two runs: fixes that may change speed, and artefacts of the candidate
+// that have the same name and different digests.
 func changed(s, base *group.Standing) []stats.Caveat {
 	list := []stats.Caveat{}
 	for _, name := range slices.Sorted(maps.Keys(s.Procedure)) {

@@ -8,9 +8,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
-// Settled returns the rows and pairs of findings. Each open one has an estimate of the blocks that would settle it,
-// each block as long as the mean of the measured ones of the same benchmark and commit. price returns the cost of an
-// hour of a device by the classes of the machines that measured; 0: unknown.
+// Settled returns the rows and pairs of findings. Each open one has an estimate of the blocks that would settle it, at
+// the mean cost of the measured blocks of the same benchmark and commit. price returns the cost of an hour of a device
+// by the classes of the machines that measured; 0: unknown.
 func (f *Findings) Settled(price func(hardware []string) float64) (rows, pairs []stats.Comparison) {
 	took, gpus, blocks := map[BlocksOf]time.Duration{}, map[BlocksOf]time.Duration{}, map[BlocksOf]int{}
 	for _, s := range f.Spent {
@@ -41,10 +41,10 @@ func (f *Findings) Settled(price func(hardware []string) float64) (rows, pairs [
 	return fill(f.Comparisons), fill(f.Pairs)
 }
 
-// BlocksOf names the blocks of one commit.
+// BlocksOf identifies the blocks of one benchmark and commit.
 type BlocksOf struct{ Benchmark, Commit string }
 
-// Classes are the classes of the machines that measured.
+// Classes returns the classes of the machines that measured each benchmark and commit.
 func (f *Findings) Classes() map[BlocksOf][]string {
 	classes := map[BlocksOf][]string{}
 	for _, m := range f.Measurements {

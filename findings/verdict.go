@@ -14,13 +14,14 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// contender is a member that figures decide about.
+// contender is a member whose outcome is decided by figures.
 type contender struct {
 	*group.Standing
-	row stats.Comparison // how each of its rows begins
+	row stats.Comparison // the common part of its rows
 }
 
-// verdicts judges the contenders together, metric by metric.
+// verdicts judges the contenders together, metric by metric. It returns the rows, and how many more blocks the open
+// verdicts on the primary metric ask for.
 func (c *Case) verdicts(g *group.Group, fit []contender, base *group.Standing) ([]stats.Comparison, int) {
 	var rows []stats.Comparison
 	more := 0
@@ -57,8 +58,8 @@ func (c *Case) verdicts(g *group.Group, fit []contender, base *group.Standing) (
 	return rows, more
 }
 
-// sides are the contenders whose numbers on a metric may be held against the baseline's, and the rows of the others. On
-// the primary metric they were refused before.
+// sides returns the contenders whose numbers on a metric may be compared with the baseline's, and rows for the others.
+// On the primary metric all contenders were checked before.
 func sides(metric string, fit []contender, base *group.Standing) (judged []contender, refused []stats.Comparison) {
 	for _, s := range fit {
 		why := gap(metric, s.Standing, base)
@@ -91,7 +92,7 @@ func (c *Case) qualify(
 	if row.Primary {
 		if same := sameWork(row, s, base); same != nil {
 			row.Caveats = append(row.Caveats, same...)
-			row.Detectable, row.Needed = 0, 0 // no number of such blocks settles it
+			row.Detectable, row.Needed = 0, 0 // more blocks cannot settle it
 		}
 		all := []*group.Standing{base}
 		for _, other := range judged {
@@ -128,19 +129,19 @@ func (c *Case) qualify(
 	if reason == "" {
 		return row
 	}
-	if passes && row.Outcome != stats.Inconclusive { // else the figures say how many more blocks are of use
+	if passes && row.Outcome != stats.Inconclusive { // the verdict of an inconclusive row has set More
 		row.More = stats.Next(row.Looks, row.Blocks)
 		reason += fmt.Sprintf("; open after %d of at most %d blocks", row.Blocks, last)
 	}
 	row.Outcome, row.Reason = stats.Inconclusive, reason
-	row.Detectable, row.Needed = 0, 0 // what such blocks hold does not settle it
+	row.Detectable, row.Needed = 0, 0 // more blocks with such losses cannot settle it
 	if failed {
 		row.Outcome = stats.Failed
 	}
 	return row
 }
 
-// mismatched says whether the user let the methodologies differ.
+// mismatched reports whether the user let the methodologies differ.
 func mismatched(row stats.Comparison) bool {
 	return slices.ContainsFunc(row.Caveats, func(c stats.Caveat) bool { return c.Kind == stats.CaveatMismatch })
 }
@@ -184,7 +185,7 @@ func ruleOf(c *hclspec.Compare, g *group.Group, base *group.Standing, metric, be
 		Looks: LooksOf(g.Design), Pairing: g.Design.Pairing}
 }
 
-// LooksOf are the numbers of blocks at which a design has its contrasts judged.
+// LooksOf returns the numbers of blocks at which the contrasts of a design are judged.
 func LooksOf(d hclspec.Design) []int {
 	if len(d.Looks) > 0 {
 		return d.Looks
@@ -192,7 +193,7 @@ func LooksOf(d hclspec.Design) []int {
 	return stats.Looks(d.Samples, d.Max)
 }
 
-// pairs are the blocks in which both sides have a sample.
+// pairs returns the samples of both sides, for each block in which both have one.
 func pairs(candidate, against map[int]float64, s, base *group.Standing) []stats.Pair {
 	var list []stats.Pair
 	for _, block := range slices.Sorted(maps.Keys(candidate)) {
@@ -210,7 +211,7 @@ func pairs(candidate, against map[int]float64, s, base *group.Standing) []stats.
 	return list
 }
 
-// unpaired are all samples of both sides. None has to do with the one beside it.
+// unpaired returns all samples of both sides, each in a pair of its own.
 func unpaired(candidate, against map[int]float64) []stats.Pair {
 	var list []stats.Pair
 	for _, value := range candidate {

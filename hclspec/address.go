@@ -32,7 +32,7 @@ func ParseAddress(s string) (Address, error) {
 	return a, nil
 }
 
-// String is the address as ParseAddress reads it; empty for the zero Address.
+// String returns the address in the form that ParseAddress reads; empty for the zero Address.
 func (a Address) String() string {
 	switch {
 	case a == Address{}:
@@ -47,18 +47,18 @@ func (a Address) String() string {
 	return a.Kind + "." + a.Name + `["` + key + `"]`
 }
 
-// Instance is the address without its kind: what tells the instances of all blocks of one kind apart.
+// Instance returns the address without its kind. It is unique among all instances of one kind.
 func (a Address) Instance() string {
 	return strings.TrimPrefix(a.String(), a.Kind+".")
 }
 
-// TrialAddress is that of a block of a benchmark: the how manieth of its group, which is a commit, a candidate or an
-// instance.
+// TrialAddress returns the address of a trial: a block, counted from 1, of a group of a benchmark. The group is a
+// commit, a candidate or an instance.
 func TrialAddress(benchmark, group string, block int) Address {
 	return Address{Kind: "trial", Name: benchmark, Key: group + "#" + strconv.Itoa(block), Keyed: true}
 }
 
-// Trial is what TrialAddress made the address of; the block is 0 when it is no trial's.
+// Trial returns the arguments of TrialAddress; block is 0 if the address is not that of a trial.
 func (a Address) Trial() (group string, block int) {
 	at := strings.LastIndexByte(a.Key, '#')
 	if at < 0 {
@@ -74,13 +74,14 @@ func (a Address) Trial() (group string, block int) {
 // Compare orders addresses by kind, name and key.
 func (a Address) Compare(b Address) int {
 	c := cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
-	if c == 0 && a.Keyed != b.Keyed { // an empty key comes after none
+	if c == 0 && a.Keyed != b.Keyed { // no key comes before an empty key
 		c = len(a.String()) - len(b.String())
 	}
 	return c
 }
 
-// unquote leaves a backslash alone that escapes neither a quote nor a backslash: patterns have them.
+// unquote removes the backslashes in front of quotes and backslashes. Other backslashes stay, since patterns have them.
+// It returns false for a quote without a backslash, and for a backslash at the end.
 func unquote(s string) (string, bool) {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -97,8 +98,8 @@ func unquote(s string) (string, bool) {
 	return out.String(), true
 }
 
-// MatchAddress says whether an address matches a pattern: an address in which kind, name and key may hold doublestar
-// globs. A pattern without a key matches all instances of a block. An error means that the pattern, or the address, is
+// MatchAddress reports whether an address matches a pattern: an address in which kind, name and key may hold doublestar
+// globs. A pattern without a key matches all instances of a block. The error says that the pattern, or the address, is
 // malformed.
 func MatchAddress(pattern, address string) (bool, error) {
 	p, err := ParseAddress(pattern)
@@ -120,7 +121,7 @@ func MatchAddress(pattern, address string) (bool, error) {
 	return matches && (a.Keyed || !p.Keyed), nil
 }
 
-// Refs are the distinct addresses in the text, in their order.
+// Refs returns the distinct addresses in the text, in their order.
 func (t Text) Refs() []Address {
 	var refs []Address
 	seen := map[Address]bool{}
@@ -133,7 +134,7 @@ func (t Text) Refs() []Address {
 	return refs
 }
 
-// Expand is the text with what path gives for every reference.
+// Expand returns the text with path(a) for every reference a.
 func (t Text) Expand(path func(Address) string) string {
 	var out strings.Builder
 	for _, part := range t {
@@ -146,7 +147,7 @@ func (t Text) Expand(path func(Address) string) string {
 	return out.String()
 }
 
-// String is the text for people: a reference stands as in the file, ${wheel.vllm["22d33bac/human"]}.
+// String returns the text for people: a reference is written as in the file, ${wheel.vllm["22d33bac/human"]}.
 func (t Text) String() string {
 	return t.Expand(func(a Address) string { return "${" + a.String() + "}" })
 }

@@ -20,7 +20,7 @@ func benchmarkSchema() *eval.Schema {
 			"image", "data", "env", "command", "client", "fixes", "mounts", "caches", "fill", "cpus", "memory",
 			"quiet", "network", "sandbox",
 		},
-		// Where is measured is in keys as the class of the machine.
+		// The executor is no part of keys: they contain the class of the machine.
 		Free: []string{"for_each", "secrets", "disk", "timeout", "estimate", "executor"},
 		Blocks: []*eval.Schema{
 			{Kind: "gpus", Key: []string{"count", "memory", "model", "sm_clock"}},
@@ -28,14 +28,14 @@ func benchmarkSchema() *eval.Schema {
 				Free: []string{"ipc"}, Blocks: []*eval.Schema{
 					{Kind: "ready", Key: []string{"http", "log", "tcp"}, Free: []string{"timeout"}},
 				}},
-			// The canary heats the devices, so what it runs is part of a block. What counts as a deviation is not.
+			// The canary heats the devices, so its command is part of a block. The limit of its deviation is not.
 			{Kind: "canary", Key: []string{"command"}, Free: []string{"match", "json", "file", "unit", "tolerance",
 				"timeout"}},
 			{Kind: "check", Key: []string{"command", "source", "same"}, Free: []string{"timeout"}},
-			// How many blocks are measured is not part of what one of them is.
+			// The number of blocks does not change any single block.
 			{Kind: "design", Key: []string{"pairing", "warmup", "repeat", "seed"},
 				Free: []string{"samples", "max", "looks", "burn_in", "spread"}},
-			// Reading the output anew takes no new measurement.
+			// To read the output again takes no new measurement.
 			{Kind: "metrics", Free: []string{"format", "primary", "file", "token_tolerance", "require"},
 				Blocks: []*eval.Schema{
 					{Kind: "metric", Label: true, Many: true, Free: []string{"match", "json", "file", "unit", "better",
@@ -46,7 +46,7 @@ func benchmarkSchema() *eval.Schema {
 }
 
 func decodeBenchmark(r reader, b Block) {
-	r.Need("command", "what is run and prints the numbers")
+	r.Need("command", "the command that prints the numbers")
 	bench := Benchmark{
 		Block: b, Work: r.work(r.filledIn("command")), Data: r.data(), Client: r.client("client", b),
 		Quiet: r.Bool("quiet"), GPUs: r.gpus(), Server: r.server(), Canary: r.canary(), Check: r.check(b),
@@ -71,7 +71,7 @@ func decodeBenchmark(r reader, b Block) {
 	r.l.spec.Benchmarks = append(r.l.spec.Benchmarks, bench)
 }
 
-// client is the source whose tree commands run in: a reference to one, or a revision of the commit's repo.
+// client returns the source whose tree commands run in: a reference, or a revision of the commit's repo.
 func (r reader) client(name string, b Block) Address {
 	v, ok := r.Value(name)
 	if !ok {
@@ -129,7 +129,7 @@ func (r reader) server() *Server {
 		return nil
 	}
 	r = r.nested(b)
-	r.Need("command", "what starts the server")
+	r.Need("command", "the command that starts the server")
 	s := &Server{Command: r.filledIn("command"), Env: r.env(), Timeout: 10 * time.Minute, ShmSize: r.Size("shm_size"),
 		Ulimits: r.ulimits()}
 	s.Devices, s.Capabilities = r.devices(), r.capabilities()
@@ -173,23 +173,23 @@ func (r reader) canary() *Canary {
 		return nil
 	}
 	r = r.nested(b)
-	r.Need("command", "a small workload whose speed does not depend on what is measured")
+	r.Need("command", "a small workload whose speed does not depend on the candidates")
 	return &Canary{
 		Command: r.filledIn("command"), Metric: r.reading("canary"), Tolerance: r.Fraction("tolerance", 1, 0.05),
 		Timeout: r.Duration("timeout", 10*time.Minute), Range: b.Range,
 	}
 }
 
-// standardDesign is what is measured unless the file says otherwise: the fewest blocks that a verdict can rest on, and
-// 15 at most.
+// standardDesign returns the design of a benchmark without a design block: as few blocks as a verdict needs, and at
+// most standardMax.
 func standardDesign() Design {
 	return Design{Samples: fewestBlocks, Max: standardMax, Repeat: 1, Pairing: "blocked"}
 }
 
 const (
-	fewestBlocks = 4  // below which there is no verdict
+	fewestBlocks = 4  // fewer blocks give no verdict
 	standardMax  = 15 // blocks at most
-	maxLooks     = 20 // further ones only cost power
+	maxLooks     = 20 // more looks only cost power
 	maxBurnIn    = 100
 	maxRepeat    = 100
 )
@@ -227,7 +227,7 @@ func (r reader) design() Design {
 	return d
 }
 
-// burnIn reads how many blocks come before all that are judged.
+// burnIn reads the number of blocks before those that are judged.
 func (r reader) burnIn() int {
 	n := r.Whole("burn_in", 0, 0)
 	if n > maxBurnIn {
@@ -238,7 +238,7 @@ func (r reader) burnIn() int {
 	return int(n)
 }
 
-// repeat reads how often the command runs for one sample.
+// repeat reads the number of runs of the command for one sample.
 func (r reader) repeat() int {
 	n := r.Whole("repeat", 1, 1)
 	if n > maxRepeat {
@@ -250,7 +250,7 @@ func (r reader) repeat() int {
 	return int(n)
 }
 
-// looks reads the numbers of blocks at which is judged. The first and the last one are samples and max.
+// looks reads the numbers of blocks at which contrasts are judged. The first is samples, and the last is max.
 func (r reader) looks(d *Design) {
 	values := r.Elements("looks", cty.Number, "a list of whole numbers such as [4, 6, 9, 12, 15]")
 	var looks []int
@@ -302,7 +302,7 @@ func (r reader) looks(d *Design) {
 // maxBlocks is far above the number that a verdict can use: each block is a node of the graph.
 const maxBlocks = 10_000
 
-// blocks is a number of blocks.
+// blocks reads a number of blocks.
 func (r reader) blocks(name string, standard int) int {
 	n := r.Whole(name, 1, int64(standard))
 	if n > maxBlocks {
@@ -353,10 +353,10 @@ func (r reader) metrics() Metrics {
 	return m
 }
 
-// Own says whether metric blocks, where there are any, are all that is read.
+// Own reports whether the metric blocks, if there are any, are the only metrics that are read.
 func (m Metrics) Own() bool { return slices.Contains([]string{"", "auto", "json", "regex"}, m.Format) }
 
-// reading says where in the output of a command a number of that name stands.
+// reading reads the place of a number in the output of a command.
 func (r reader) reading(name string) Metric {
 	m := Metric{Name: name, Match: r.Pattern("match", 1), JSON: r.Path("json"), File: r.Inside("file", ""),
 		Unit: r.Str("unit")}
@@ -383,8 +383,8 @@ func (r reader) arguments(c Command, secrets []string) {
 	}
 }
 
-// filledIn is a command. One that still has a placeholder is refused: it would fail, or measure something else, after
-// all that it needs was built.
+// filledIn reads a command and refuses one with a placeholder: it would fail, or measure something else, after
+// everything that it needs was built.
 func (r reader) filledIn(name string) Command {
 	c := r.command(name)
 	var words []string

@@ -21,13 +21,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// What reading a hostile or mistaken project may take.
+// Bounds on the reading of a hostile or mistaken project.
 const (
 	maxMemory  = 512 << 20
 	maxSeconds = 60 // of processor time, twice what an evaluation has
 )
 
-// TestMain reads one project instead of running the tests where a test has started this program as its child.
+// TestMain reads one project instead of running the tests, if a test has started this program as its child.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("HCLSPEC_READ"); dir != "" {
 		readAlone(dir)
@@ -39,11 +39,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// childDir is where childProgram puts what it builds.
+// childDir is the directory in which childProgram builds.
 var childDir string
 
-// childProgram is this test as a program; built without the race detector where that is on, since it multiplies the
-// time and the memory that are to be measured.
+// childProgram returns this test as a program. It is built without the race detector, which would multiply the measured
+// time and memory.
 var childProgram = sync.OnceValues(func() (string, error) {
 	if !needtest.UnderRace {
 		return os.Executable()
@@ -59,7 +59,7 @@ var childProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// readAlone reads the project and its lock, prints what is told, and ends.
+// readAlone reads the project and its lock, prints the diagnostics, and ends.
 func readAlone(dir string) {
 	limit := syscall.Rlimit{Cur: maxSeconds, Max: maxSeconds}
 	if err := syscall.Setrlimit(syscall.RLIMIT_CPU, &limit); err != nil {
@@ -112,11 +112,11 @@ func exists(name string) bool {
 // stopped is the summary of the diagnostic for an evaluation that the watchdog ended.
 const stopped = "Too much to evaluate"
 
-// peakMark begins the line that says how much memory the child had at most, in KiB.
+// peakMark begins the line with the largest memory of the child, in KiB.
 const peakMark = "peak memory: "
 
-// readInChild reads the project in a process of its own, which is ended when it takes too much, and returns what is
-// told. Where the watchdog is to end the evaluation, it does so soon.
+// readInChild reads the project in a process of its own, which is killed above its bounds, and returns the diagnostics.
+// If the watchdog must end the evaluation, its bounds are low.
 func readInChild(t *testing.T, dir, want string) string {
 	t.Helper()
 	program, err := childProgram()
@@ -151,7 +151,7 @@ func readInChild(t *testing.T, dir, want string) string {
 	return told
 }
 
-// watch waits for a process, and ends it when it has too much memory.
+// watch waits for a process, and kills it when it has too much memory.
 func watch(cmd *exec.Cmd, done <-chan error) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
@@ -169,7 +169,7 @@ func watch(cmd *exec.Cmd, done <-chan error) error {
 	}
 }
 
-// resident is the memory of a process; 0 where the system does not say.
+// resident returns the memory of a process; 0: not known.
 func resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {
@@ -179,12 +179,12 @@ func resident(pid int) int64 {
 	return 0
 }
 
-// locals makes a project of one locals block.
+// locals returns a project of one locals block.
 func locals(body string) string {
 	return "-- benchmarks.hcl --\nlocals {\n" + body + "\n}\n"
 }
 
-// doubling makes a chain of local values each of which holds the one before it twice.
+// doubling returns a chain of local values, each of which holds the one before it twice.
 func doubling(first, format string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "  a0 = %s\n", first)
@@ -194,7 +194,7 @@ func doubling(first, format string) string {
 	return locals(out.String())
 }
 
-// encoded makes a project in which something goes over the whole of the last value of doubling.
+// encoded returns a project in which an expression reads the whole of the last value of doubling.
 func encoded(project string) string {
 	return strings.TrimSuffix(project, "\n}\n") + "\n  b = jsonencode(local.a60)\n}\n"
 }
@@ -203,8 +203,8 @@ func nested(n int, open, middle, end string) string {
 	return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
 }
 
-// TestEveryMistakeEndsSoon reads projects that ask for more than there is. Each ends with a diagnostic that says where
-// and what, within bounds of time and memory.
+// TestEveryMistakeEndsSoon reads projects that ask for too much. Each ends, within bounds of time and memory, with a
+// diagnostic that names the place and the cause.
 func TestEveryMistakeEndsSoon(t *testing.T) {
 	needtest.NoRace(t)
 	task := func(forEach string) string {
@@ -218,7 +218,7 @@ func TestEveryMistakeEndsSoon(t *testing.T) {
 		"for_each over setproduct": {task(`toset([for p in setproduct(range(4000), range(4000)) : join("-", p)])`),
 			"benchmarks.hcl:"},
 		"for_each over 300000": {task(`{ for i in range(300000) : "k${i}" => null }`),
-			"a project can have so many instances"},
+			"which is the limit of a project"},
 		"for_each over equal keys": {task(`[for i in range(100000) : "x"]`), "there twice"},
 		"three loops": {locals(`a = [for i in range(1000) : [for j in range(1000) : [for k in ` +
 			`range(1000) : null]]]`), "benchmarks.hcl:2"},
@@ -406,7 +406,7 @@ func TestEveryMistakeEndsSoon(t *testing.T) {
 	}
 }
 
-// TestFilesThatMustNotBeRead puts something else where a file should be.
+// TestFilesThatMustNotBeRead puts something else in the place of a file.
 func TestFilesThatMustNotBeRead(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside.hcl")
 	write(t, outside, "locals { secret = 1 }\n")

@@ -11,11 +11,11 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
-// Cache is a directory in which what is measured keeps what it compiles while it runs, as torch.compile and Triton
-// do. A run that is not measured fills it, and each start gets a copy of its own.
+// Cache is a directory in which a measured program keeps what it compiles while it runs, as torch.compile and Triton
+// do. A run that is not measured fills the cache, and each start gets its own copy.
 type Cache struct {
 	Block
-	Path string // absolute path in containers, or one that begins with ~/: below the home of the commands
+	Path string // absolute path in containers, or ~/PATH below the home of the commands
 }
 
 func cacheSchema() *eval.Schema {
@@ -40,7 +40,8 @@ func decodeCache(r reader, b Block) {
 	r.l.spec.Caches = append(r.l.spec.Caches, c)
 }
 
-// caches are the caches that a benchmark names: each in a place of its own, which the benchmark's commands have.
+// caches reads the caches that a benchmark names. Each must have a place of its own, which the commands of the
+// benchmark can use.
 func (r reader) caches(b *Benchmark) {
 	b.Caches, b.Fill = r.refs("caches", "cache"), b.Command
 	if r.Has("fill") {
@@ -79,16 +80,16 @@ func (r reader) caches(b *Benchmark) {
 	}
 }
 
-// FillsOtherwise says whether caches are filled by another command than the measured one.
+// FillsOtherwise reports whether another command than the measured one fills the caches.
 func (b *Benchmark) FillsOtherwise() bool {
 	return !slices.Equal(b.Fill.Shell, b.Command.Shell) ||
 		!slices.EqualFunc(b.Fill.Argv, b.Command.Argv, slices.Equal[Text])
 }
 
-// overlap says whether two paths are the same directory, or one lies in the other.
+// overlap reports whether two paths are the same directory, or one lies in the other.
 func overlap(a, b string) bool { return under(a, b) || under(b, a) }
 
-// cacheAt is the cache of an address; nil: there is none that could be read.
+// cacheAt returns the cache of an address; nil: there is none, or it has a mistake.
 func (l *loader) cacheAt(a Address) *Cache {
 	if i := slices.IndexFunc(l.spec.Caches, func(c Cache) bool { return c.Address == a }); i >= 0 {
 		return &l.spec.Caches[i]
@@ -96,7 +97,7 @@ func (l *loader) cacheAt(a Address) *Cache {
 	return nil
 }
 
-// checkCaches warns of caches that no benchmark names: then every start compiles anew.
+// checkCaches warns of caches that no benchmark names: without them every start compiles anew.
 func (l *loader) checkCaches() {
 	for _, d := range l.of("cache") {
 		names := func(b *declaration) bool {
@@ -109,7 +110,7 @@ func (l *loader) checkCaches() {
 	}
 }
 
-// mayName says whether an expression with these variables may lead to a cache. Values from outside hold no
+// mayName reports whether an expression with these variables may lead to a cache. Variables of the project hold no
 // references.
 func mayName(variables []hcl.Traversal, cache string) bool {
 	return slices.ContainsFunc(variables, func(v hcl.Traversal) bool {

@@ -19,21 +19,21 @@ func variantSchema() *eval.Schema {
 		Free: []string{"optional", "params"}}
 }
 
-// candidateSet is commit × variant.
+// candidateSet holds the candidates: commits × variants.
 type candidateSet struct {
 	value  cty.Value      // object by key; unknown when the commits are
 	byKey  map[string]int // index into values and Spec.Candidates
 	values []cty.Value    // key, commit, variant, rev, patch, source
 }
 
-// variantReader is a variant and what it takes to evaluate it for a commit.
+// variantReader is a variant with a reader that evaluates it for a commit.
 type variantReader struct {
 	Variant
 	reader
 	value cty.Value // name, baseline, params
 }
 
-// variantEach is what each has in a variant block.
+// variantEach returns the attributes that each has in a variant block.
 func variantEach() eval.Each {
 	return eval.Each{
 		"key": nil, "commit": {"name", "repo", "rev", "parent", "title", "params"},
@@ -41,13 +41,13 @@ func variantEach() eval.Each {
 	}
 }
 
-// variantSet are all variants.
+// variantSet holds all variants.
 type variantSet struct {
 	value cty.Value // object by name
 	list  []variantReader
 }
 
-// variants decodes once what every variant is for all commits alike.
+// variants decodes, once, the part of each variant that is the same for all commits.
 func (l *loader) variants() *variantSet {
 	if l.variant != nil {
 		return l.variant
@@ -153,14 +153,14 @@ func (l *loader) candidates() *candidateSet {
 	return set
 }
 
-// checkOnly finds the mistakes of a variant that no commit is measured in.
+// checkOnly finds the mistakes of a variant if there are no commits.
 func (v variantReader) checkOnly() {
 	r := v.with("", cty.DynamicVal)
 	r.Str("rev")
 	r.Str("patch")
 }
 
-// tryCandidate is candidate. With a mistake, the candidate is out, and the others go on.
+// tryCandidate calls candidate. A candidate with a mistake is out; the others stay.
 func (l *loader) tryCandidate(c Commit, v variantReader, commit cty.Value) (out Candidate, value cty.Value) {
 	key := c.Name + "/" + v.Name
 	r := row{commit: c.Name, candidate: key}
@@ -210,7 +210,7 @@ func (l *loader) candidate(c Commit, v variantReader, commit cty.Value) (Candida
 	return out, cty.ObjectVal(value)
 }
 
-// patch reads the attribute and looks at the file that it names.
+// patch reads the attribute and checks the file that it names.
 func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 	given, ok := r.Value("patch")
 	if !ok {
@@ -255,7 +255,7 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 		strings.ToUpper(why[:1])+why[1:])
 }
 
-// sourcesOf is what source.REPO stands for: the references to the sources of its candidates by key.
+// sourcesOf returns the value of source.REPO: the references to the sources of its candidates by key.
 func (l *loader) sourcesOf(repo string) (cty.Value, bool) {
 	if _, ok := l.byName[Address{Kind: "repo", Name: repo}]; !ok {
 		return cty.NilVal, false
@@ -273,7 +273,8 @@ func (l *loader) sourcesOf(repo string) (cty.Value, bool) {
 	return cty.ObjectVal(all), true
 }
 
-// clientSource is the tree of a client's revision: the source of that key, made when it is first asked for.
+// clientSource returns the address of the source of a client's revision, and adds the source when it is first asked
+// for.
 func (l *loader) clientSource(repo Address, rev, instance string, at hcl.Range) Address {
 	if why := l.lock.unknown(repo, rev); why != "" {
 		l.scope.Diags.Error(instance, at, unknownRevision, why)

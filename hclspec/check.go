@@ -11,14 +11,14 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 )
 
-// edge is one reference that a node has to another.
+// edge is one reference of a node to another node.
 type edge struct {
 	to Address
 	at hcl.Range
 }
 
-// maxReferences bounds the references of all nodes: each instance of a block that needs all instances of another makes
-// the product of both.
+// maxReferences bounds the references of all nodes: if each instance of a block needs all instances of another block,
+// there are as many as the product of both numbers.
 const maxReferences = 800_000
 
 // use records that a node refers to another.
@@ -36,7 +36,7 @@ func (l *loader) use(from, to Address, at hcl.Range) {
 	l.edges[from] = append(l.edges[from], edge{to, at})
 }
 
-// check is what can be seen only when all is decoded.
+// check finds the mistakes that show only when everything is decoded.
 func (l *loader) check() {
 	l.checkBaselines()
 	l.checkComparable()
@@ -50,7 +50,7 @@ func (l *loader) check() {
 	}
 }
 
-// checkBaselines makes sure that every comparison has exactly one variant to compare with.
+// checkBaselines checks that there is at most one baseline, and exactly one if there are compare blocks.
 func (l *loader) checkBaselines() {
 	var baselines []Variant
 	for _, v := range l.spec.Variants {
@@ -69,7 +69,7 @@ func (l *loader) checkBaselines() {
 	case len(baselines) == 0 && len(l.of("variant")) > 0 && len(l.of("compare")) > 0 && !l.scope.Partial &&
 		!diags.HasErrors():
 		diags.Error("", l.first("variant"), "No baseline",
-			"There are compare blocks, so one variant must be what the others are compared with: baseline = true.")
+			"There are compare blocks, so one variant must be the baseline of the others: baseline = true.")
 	case len(l.of("variant")) == 0 && len(l.of("compare")) > 0 && !l.scope.Partial:
 		diags.Error("", l.first("compare"), "Nothing to compare",
 			"A compare block needs variants, one of them with baseline = true: declare variant blocks.")
@@ -79,7 +79,7 @@ func (l *loader) checkBaselines() {
 // checkComparable warns of benchmarks in which a comparison finds no candidates.
 func (l *loader) checkComparable() {
 	candidate := map[Address]bool{}
-	declared := map[Address][]string{} // metrics, of benchmarks that read no others
+	declared := map[Address][]string{} // metrics of benchmarks that read no other metrics
 	for _, b := range l.spec.Benchmarks {
 		candidate[b.Address] = b.Candidate != ""
 		for _, m := range b.Metrics.Custom {
@@ -101,12 +101,12 @@ func (l *loader) checkComparable() {
 	}
 }
 
-// checkBlocks makes sure that the variants of a commit, which share their blocks, agree on the clock and the canary of
-// a block, and warns of variants that differ in nothing.
+// checkBlocks checks that the variants of a commit, which share their blocks, agree on the clock and the canary of a
+// block. It warns of variants that do the same work.
 func (l *loader) checkBlocks() {
 	type group struct{ benchmark, commit string }
 	first := map[group]*Benchmark{}
-	compared := map[string]bool{} // benchmarks, until one is warned of
+	compared := map[string]bool{} // benchmarks without a warning so far
 	for _, c := range l.spec.Compares {
 		for _, of := range c.Of {
 			compared[of.Name] = true
@@ -127,8 +127,8 @@ func (l *loader) checkBlocks() {
 			slices.Equal(b.Command.Shell, other.Command.Shell) && b.work() == other.work() {
 			compared[b.Address.Name] = false
 			l.scope.Diags.Warn("", b.Range, "The same work for all candidates", fmt.Sprintf(
-				"%s and %s do the same, so that a comparison shows noise. Give the benchmark what differs between "+
-					"them: their trees, as in data = { \"src/\" = each.source }, or what is made from them.",
+				"%s and %s do the same, so that a comparison shows noise. Give the benchmark something that "+
+					"differs between them: their trees, as in data = { \"src/\" = each.source }, or their artefacts.",
 				other.Address, b.Address))
 		}
 		if b.smClock() != other.smClock() {
@@ -151,10 +151,10 @@ func (l *loader) checkBlocks() {
 	}
 }
 
-// work is a text of all that is run. It is costly.
+// work returns a text of everything that is run. It is costly.
 func (b *Benchmark) work() string { return fmt.Sprint(b.Work, b.Data, b.Client, b.Server) }
 
-// smClock is the clock at which the devices are locked; 0: they are not.
+// smClock returns the clock at which the devices are locked; 0: they are not.
 func (b *Benchmark) smClock() int {
 	if b.GPUs == nil {
 		return 0
@@ -162,7 +162,7 @@ func (b *Benchmark) smClock() int {
 	return b.GPUs.SMClock
 }
 
-// text is all that a canary declares; empty: there is none.
+// text returns everything that a canary declares; empty: there is none.
 func (c *Canary) text() string {
 	if c == nil {
 		return ""
@@ -176,7 +176,7 @@ func (c *Canary) text() string {
 	return text
 }
 
-// place is where a canary stands, or the other one where there is none.
+// place returns the place of a canary; if c is nil, the place of other.
 func (c *Canary) place(other *Canary) hcl.Range {
 	if c == nil {
 		return other.Range
@@ -189,7 +189,7 @@ func (l *loader) checkMetrics(c Compare, declared map[Address][]string) {
 	var all []string
 	for _, of := range c.Of {
 		if len(declared[of]) == 0 {
-			return // it reads whatever its format has
+			return // it reads all metrics of its format
 		}
 		all = append(all, declared[of]...)
 	}
@@ -212,8 +212,8 @@ func (l *loader) checkReports() {
 			owner, taken := owners[file{r.Dir, format}]
 			if taken && owner != r.Address {
 				l.scope.Diags.Warn("", r.Range, "Same files",
-					fmt.Sprintf("%s and %s both write %s into %q: what the first wrote is lost. Give each a dir of "+
-						"its own.", owner, r.Address, format, r.Dir))
+					fmt.Sprintf("%s and %s both write %s into %q, so that the files of the first are lost. Give "+
+						"each a dir of its own.", owner, r.Address, format, r.Dir))
 				break
 			}
 			owners[file{r.Dir, format}] = r.Address
@@ -263,16 +263,16 @@ func (l *loader) checkCycles() {
 	}
 }
 
-// cycle reports a chain of nodes of which the last needs the first, once for all instances of the same blocks.
+// cycle reports a chain of nodes whose last one needs the first, once for all instances of the same blocks.
 func (l *loader) cycle(chain []Address, reported map[string]bool) {
 	lowest := slices.Index(chain, slices.MinFunc(chain, Address.Compare))
 	chain = slices.Concat(chain[lowest:], chain[:lowest])
-	var blocks, told []string
+	var blocks, needs []string
 	for i, a := range chain {
 		to := chain[(i+1)%len(chain)]
 		at := l.edges[a][slices.IndexFunc(l.edges[a], func(e edge) bool { return e.to == to })].at
 		blocks = append(blocks, a.Kind+"."+a.Name)
-		told = append(told, fmt.Sprintf("%s needs %s (%s:%d)", a, to, at.Filename, at.Start.Line))
+		needs = append(needs, fmt.Sprintf("%s needs %s (%s:%d)", a, to, at.Filename, at.Start.Line))
 	}
 	id := strings.Join(blocks, " ")
 	if reported[id] {
@@ -282,5 +282,5 @@ func (l *loader) cycle(chain []Address, reported map[string]bool) {
 	first := l.edges[chain[0]][slices.IndexFunc(l.edges[chain[0]], func(e edge) bool {
 		return e.to == chain[1%len(chain)]
 	})].at
-	l.scope.Diags.Error("", first, "Cycle", strings.Join(told, ", ")+". Nothing in a cycle can be first.")
+	l.scope.Diags.Error("", first, "Cycle", strings.Join(needs, ", ")+". Nothing in a cycle can be first.")
 }

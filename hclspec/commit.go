@@ -14,12 +14,12 @@ import (
 )
 
 func commitSchema() *eval.Schema {
-	// The params are part of a key only where a block uses them.
+	// The params are in a key only if a block uses them.
 	return &eval.Schema{Kind: "commit", Label: true, Key: []string{"repo", "rev", "parent"},
 		Free: []string{"for_each", "title", "params"}}
 }
 
-// commitSet are all commits, as they are needed to evaluate other blocks.
+// commitSet holds all commits, with the values that other blocks see.
 type commitSet struct {
 	value  cty.Value            // object by name; unknown when a for_each is
 	byName map[string]cty.Value // name, repo, rev, parent, title, params
@@ -70,7 +70,7 @@ func (l *loader) allCommits() *commitSet {
 	return set
 }
 
-// addCommit decodes one commit. One with a mistake is out, and the others go on.
+// addCommit decodes one commit. A commit with a mistake is out; the others stay.
 func (l *loader) addCommit(set *commitSet, r reader, name string, repo Address) {
 	at := Address{Kind: "commit", Name: name}
 	out := l.attempt(fault{row: row{commit: name}, block: Address{Kind: "commit"}, at: at, instance: r.Instance}, true,
@@ -83,7 +83,7 @@ func (l *loader) addCommit(set *commitSet, r reader, name string, repo Address) 
 	}
 }
 
-// sound is the collection of the commits that have no mistake: what goes over all commits goes over these.
+// sound returns the value of commit: the commits without a mistake, over which expressions go.
 func (l *loader) sound(set *commitSet) cty.Value {
 	all := set.byName
 	for _, c := range set.list {
@@ -97,7 +97,7 @@ func (l *loader) sound(set *commitSet) cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// first is the place of the first block of a kind.
+// first returns the place of the first block of a kind.
 func (l *loader) first(kind string) hcl.Range {
 	if all := l.of(kind); len(all) > 0 {
 		return all[0].Range
@@ -105,7 +105,7 @@ func (l *loader) first(kind string) hcl.Range {
 	return hcl.Range{}
 }
 
-// onlyRepo is the repo that commits belong to when they name none; zero when there is none or more than one.
+// onlyRepo returns the repo of commits that name none; zero if there is not exactly one.
 func (l *loader) onlyRepo() Address {
 	repos := l.of("repo")
 	if len(repos) == 1 {
@@ -127,7 +127,7 @@ func (l *loader) checkName(r reader, name string, set *commitSet) bool {
 	return true
 }
 
-// badName says why a name cannot be part of a candidate's key.
+// badName returns the reason why a name cannot be part of a candidate's key; empty: it can.
 func badName(name string) string {
 	switch {
 	case name == "":
@@ -182,7 +182,7 @@ func (set *commitSet) add(r reader, name string, repo Address) {
 	set.list = append(set.list, c)
 }
 
-// revision is the attribute's value, or the standard one; false when it is not known because of a mistake.
+// revision returns the attribute's value, or the standard one; false: a mistake makes it unknown.
 func (r reader) revision(name, standard string) (string, bool) {
 	v := r.Evaluate(name)
 	if !v.IsKnown() {
@@ -202,7 +202,7 @@ func (r reader) revision(name, standard string) (string, bool) {
 	return rev, rev != ""
 }
 
-// object is the attribute's value, which must have named parts; an empty object when there is none.
+// object returns the attribute's value, which must be an object or a map; an empty object if there is none.
 func (r reader) object(name string) cty.Value {
 	v := r.Evaluate(name)
 	switch {
@@ -219,7 +219,7 @@ func (r reader) object(name string) cty.Value {
 	return v
 }
 
-// toJSON writes a value down; a reference in it stands as its address.
+// toJSON writes a value as JSON, with the address for each reference; nil: a part of it is unknown.
 func toJSON(v cty.Value) json.RawMessage {
 	if !v.IsWhollyKnown() {
 		return nil

@@ -23,20 +23,20 @@ func decodeCompare(r reader, b Block) {
 	r.l.spec.Compares = append(r.l.spec.Compares, c)
 }
 
-// notEmpty refuses a list that was written down empty; one that is empty because a collection is, is only told of.
+// notEmpty refuses a list that is written as empty. It only warns of a list of collections that are all empty.
 func (r reader) notEmpty(name string, n int) {
 	r.Distinct(name)
 	v, ok := r.Value(name)
 	switch {
 	case n > 0 || !ok:
 	case v.CanIterateElements() && v.LengthInt() == 0:
-		r.Fail(r.At(name), "Nothing to look at", "%s must name something.", name)
+		r.Fail(r.At(name), "Empty list", "%s must name something.", name)
 	case v.CanIterateElements() && leaves(v) == 0:
-		r.Scope.Diags.Warn(r.Instance, r.At(name), "Nothing to look at", name+" names blocks that have no instances.")
+		r.Scope.Diags.Warn(r.Instance, r.At(name), "Empty list", name+" names blocks that have no instances.")
 	}
 }
 
-// leaves counts what a list of references holds, right or wrong.
+// leaves counts the items of a list and of the collections in it, right or wrong.
 func leaves(v cty.Value) int {
 	if !v.CanIterateElements() {
 		return 1
@@ -68,7 +68,7 @@ func decodeReport(r reader, b Block) {
 	for i, text := range report.Recorded {
 		if _, err := recorded.Read([]byte(text)); err != nil {
 			r.Fail(r.AtItem("recorded", i), "Not recorded results",
-				"%s. Name what benchgraph import -results has written: recorded = [file(\"FILE\")].", err)
+				"%s. Name a file that benchgraph import -results wrote: recorded = [file(\"FILE\")].", err)
 		}
 	}
 	r.notEmpty("of", len(report.Of))

@@ -15,9 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
-// Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL; a reference stands
-// as its address. The diagnostics are those of the expression and of what it needs. A project without a root file is
-// empty.
+// Eval evaluates one expression as if it stood in the project's files, and writes the value in HCL, with the address
+// for each reference. The diagnostics are those of the expression and of the parts of the project that it needs. A
+// project without a root file is empty.
 func Eval(o Options, expr string) (string, map[string]*hcl.File, hcl.Diagnostics) {
 	return evaluate(o, expr, eval.StandardBounds())
 }
@@ -40,7 +40,7 @@ func evaluate(o Options, expr string, bounds eval.Bounds) (string, map[string]*h
 	return value, l.sources.all(), diags
 }
 
-// evaluate reads the project and evaluates an expression; the value is empty where it is not known.
+// evaluate reads the project and evaluates an expression; the value is empty if a mistake makes it unknown.
 func (l *loader) evaluate(expr string) (string, hcl.Diagnostics) {
 	l.read()
 	if len(l.names) == 0 && l.options.File == "" {
@@ -65,7 +65,7 @@ func (l *loader) evaluate(expr string) (string, hcl.Diagnostics) {
 	return value.String(), diags
 }
 
-// write writes a value as hclwrite would lay it out, but without a token for each of its words. newline is the end of a
+// write writes a value in the layout of hclwrite, but without a token for each of its words. newline is the end of a
 // line and the indentation of the next.
 func write(out *strings.Builder, v cty.Value, newline string) {
 	switch ty := v.Type(); {
@@ -98,7 +98,7 @@ func write(out *strings.Builder, v cty.Value, newline string) {
 	}
 }
 
-// writeObject writes a line for each attribute. The signs of neighbours that take one line each are aligned.
+// writeObject writes a line for each attribute. The equals signs of neighbours that take one line each are aligned.
 func writeObject(out *strings.Builder, all map[string]cty.Value, newline string) {
 	if len(all) == 0 {
 		out.WriteString("{}")

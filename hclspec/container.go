@@ -11,9 +11,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// What the container of a server gets beyond what all containers have.
+// Options of the container of a server, beyond those that all containers have.
 
-// ulimits are limits of a container, by the names that engines have for them.
+// ulimits reads the limits of a container, by the names that container engines use.
 func (r reader) ulimits() map[string]int64 {
 	names := []string{"core", "fsize", "memlock", "msgqueue", "nofile", "nproc", "rtprio", "sigpending", "stack"}
 	values := r.Map("ulimits", cty.Number, "a map of limits to numbers", "a number")
@@ -35,13 +35,13 @@ func (r reader) ulimits() map[string]int64 {
 	return limits
 }
 
-// deviceDirs are the devices that a container may get beside GPUs: network cards, and drivers that copy between
-// processes and devices. Others, such as disks or the machine's memory, would hand over the machine.
+// deviceDirs returns the devices that a container may get beside GPUs: network cards, and drivers that copy between
+// processes and devices. Others, such as disks or the machine's memory, would give away the machine.
 func deviceDirs() []string {
 	return []string{"/dev/infiniband", "/dev/gdrdrv", "/dev/knem", "/dev/xpmem"}
 }
 
-// devices are paths of devices of the host.
+// devices reads paths of devices of the host.
 func (r reader) devices() []string {
 	list := r.Strs("devices")
 	for i, name := range list {
@@ -57,7 +57,7 @@ func (r reader) devices() []string {
 	return list
 }
 
-// capabilities are those that a container may have: with none of them does a program leave its container.
+// capabilities reads the capabilities of a container. With any of the allowed ones, a program stays in its container.
 func (r reader) capabilities() []string {
 	allowed := []string{"IPC_LOCK", "SYS_NICE", "SYS_PTRACE"}
 	list := r.Strs("capabilities")

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// Check says how the results of candidates are held against the baseline's. At least one of Command and Same is set.
+// Check is the comparison of the results of candidates with the baseline's. At least one of Command and Same is set.
 type Check struct {
 	Command Command // run after the measured one, in an empty directory or in the tree of Source
 	Source  Address // zero: an empty directory
@@ -19,7 +19,7 @@ type Check struct {
 	Timeout time.Duration
 }
 
-// Same says which files must agree.
+// Same names files that must agree.
 type Same struct {
 	Pattern   string  // doublestar, below $OUT
 	Tolerance float64 // largest relative difference of two numbers
@@ -31,7 +31,7 @@ type Required struct {
 	Value  float64
 }
 
-// check is what must hold of the results of candidates, whatever their speed.
+// check reads the check block: conditions on the results of candidates, whatever their speed.
 func (r reader) check(owner Block) *Check {
 	b := r.Block.Block("check")
 	if b == nil {
@@ -47,7 +47,7 @@ func (r reader) check(owner Block) *Check {
 	return c
 }
 
-// same are the files that must agree, by pattern.
+// same reads the files that must agree, by pattern.
 func (r reader) same() (list []Same) {
 	const one = "{ tolerance = NUMBER }"
 	values := r.Map("same", cty.ObjectWithOptionalAttrs(map[string]cty.Type{"tolerance": cty.Number},
@@ -69,14 +69,14 @@ func (r reader) same() (list []Same) {
 	return list
 }
 
-// counts are the numbers that are read from each output, whatever metrics it is read for.
+// counts returns the numbers that are read from every output, whatever its metrics are.
 func counts() []string {
 	return []string{"completed", "successful_requests", "failed", "failed_requests", "total_input_tokens",
 		"total_output_tokens"}
 }
 
-// required are the numbers that each output must have. Where metric blocks are all that is read, they must declare
-// what is no count.
+// required reads the numbers that each output must have. If metric blocks are the only metrics, they must declare each
+// number that is no count.
 func (r reader) required(names []string, own bool) []Required {
 	var list []Required
 	values := r.Map("require", cty.Number, "a map of metrics to numbers", "a number")

@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// Label is the name as a key and a methodology have it. A source was a directory before names had slashes, so its label
-// is the bare name.
+// Label returns the name as keys and methodologies contain it. A source was a directory before names had slashes, so
+// its label is the bare name.
 func (d Data) Label() string {
 	if d.Tree && d.Ref.Kind != "source" {
 		return d.Name + "/"
@@ -17,14 +17,14 @@ func (d Data) Label() string {
 	return d.Name
 }
 
-// laid is one element of a data attribute that is to be one of the files that a block chooses, and its place.
+// laid is an element of a data attribute for a single file, with its place. The node may have several outputs.
 type laid struct {
 	Data
-	of Address // the node that has the attribute
+	of Address // node with the attribute
 	at hcl.Range
 }
 
-// checkData finds the results that are laid out as one file although their outputs say that there are several.
+// checkData finds results that are laid out as one file although their outputs are several files.
 func (l *loader) checkData() {
 	if len(l.laid) == 0 {
 		return

@@ -15,14 +15,14 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/variable"
 )
 
-// maxInstances bounds how many instances the for_each of all blocks make together, and how many candidates there are.
+// maxInstances bounds the instances that the for_each of all blocks make together, and the number of candidates.
 const maxInstances = 250_000
 
 // kind is one kind of block: a row in the table of kinds.
 type kind struct {
 	schema *eval.Schema
-	decode func(r reader, b Block) // one instance; nil: decoded apart
-	out    func(s *Spec, b Block)  // what stands for an instance of a row that is out; nil: every instance is decoded
+	decode func(r reader, b Block) // one instance; nil: decoded by other code
+	out    func(s *Spec, b Block)  // adds an instance of a row that is out; nil: every instance is decoded
 }
 
 // kinds is the table of kinds. Nodes of a kind are decoded in this order.
@@ -62,15 +62,14 @@ func kinds() []kind {
 	}
 }
 
-// AttributeInfo tells of one attribute whether it is part of the key of its block's nodes.
+// AttributeInfo describes one attribute: whether it is part of the key of its block's nodes.
 type AttributeInfo struct {
 	Block     string // kind, with the kinds of nested blocks after dots: benchmark.server.ready
 	Attribute string
 	InKey     bool
 }
 
-// Attributes lists every attribute of every block, in the order of the language. The blocks are read with the same
-// table.
+// Attributes lists every attribute of every block, in the order of the language. The same table reads the blocks.
 func Attributes() []AttributeInfo {
 	var all []AttributeInfo
 	var list func(prefix string, s *eval.Schema)
@@ -100,12 +99,12 @@ type declaration struct {
 	*eval.Block
 	address   Address
 	instances []instance // after instancesOf
-	known     bool       // the instances are; false: for_each has a mistake
+	known     bool       // instances is known; false: for_each has a mistake
 	listed    bool
-	reference cty.Value // what kind.name stands for, after referenceTo
+	reference cty.Value // value of kind.name, after referenceTo
 }
 
-// instance is what one key of for_each makes of a block.
+// instance is one key of for_each, with its value.
 type instance struct {
 	key   string
 	value cty.Value
@@ -123,7 +122,7 @@ func (l *loader) declare() {
 				fmt.Sprintf("%s is declared already at %s.", d.address, first.Range))
 			continue
 		}
-		// Commits and variants are named in strings alone, so their names need not be identifiers.
+		// Only strings name commits, variants and models, so their names need not be identifiers.
 		if named := b.Schema.Kind == "commit" || b.Schema.Kind == "variant" || b.Schema.Kind == "model"; !named &&
 			!hclsyntax.ValidIdentifier(b.Name) {
 			l.scope.Diags.Error("", b.Label, "Invalid name", fmt.Sprintf("%s %q: a name has letters, "+
@@ -139,10 +138,10 @@ func (l *loader) declare() {
 	variable.Define(l.scope, l.blocksOf("variable"), l.given())
 }
 
-// of are the declarations of a kind, in the order of the files.
+// of returns the declarations of a kind, in the order of the files.
 func (l *loader) of(kind string) []*declaration { return l.decls[kind] }
 
-// namesOf lists the names of a kind, in the order of the files.
+// namesOf returns a function that lists the names of a kind, in the order of the files.
 func (l *loader) namesOf(kind string) func() []string {
 	return func() (all []string) {
 		for _, d := range l.of(kind) {
@@ -187,7 +186,7 @@ func (l *loader) defineRoots() {
 	}
 }
 
-// referenceTo is what kind.name stands for: a reference, or with for_each an object of references by key.
+// referenceTo returns the value of kind.name: a reference, or with for_each an object of references by key.
 func (l *loader) referenceTo(d *declaration) cty.Value {
 	if d.reference != cty.NilVal {
 		return d.reference
@@ -231,8 +230,8 @@ func (l *loader) instancesOf(d *declaration) ([]instance, bool) {
 	return d.instances, d.known
 }
 
-// keys is the value of for_each. Of toset(LIST) it is the list without doublets: to make and to sort a set of cty takes
-// longer than all else that is done with its elements.
+// keys returns the value of for_each. For toset(LIST) it returns the list without duplicates: cty takes longer to make
+// and sort a set than all other work on its elements takes.
 func (l *loader) keys(attr *hcl.Attribute) cty.Value {
 	call, ok := hcl.UnwrapExpressionUntil(attr.Expr, func(e hcl.Expression) bool {
 		_, call := e.(*hclsyntax.FunctionCallExpr)
@@ -245,20 +244,20 @@ func (l *loader) keys(attr *hcl.Attribute) cty.Value {
 	if ty := v.Type(); !v.IsWhollyKnown() || v.IsNull() || !ty.IsTupleType() && !ty.IsListType() || v.LengthInt() == 0 {
 		return l.scope.Static(attr.Expr)
 	}
-	kept, seen := make([]cty.Value, 0, v.LengthInt()), make(map[string]bool, v.LengthInt())
+	distinct, seen := make([]cty.Value, 0, v.LengthInt()), make(map[string]bool, v.LengthInt())
 	for _, key := range v.Elements() {
 		if key.IsNull() || key.Type() != cty.String {
 			return l.scope.Static(attr.Expr)
 		}
 		if text := key.AsString(); !seen[text] {
 			seen[text] = true
-			kept = append(kept, key)
+			distinct = append(distinct, key)
 		}
 	}
-	return cty.ListVal(kept)
+	return cty.ListVal(distinct)
 }
 
-// expand lists what a for_each value has, sorted by key.
+// expand returns the instances of a for_each value, sorted by key.
 func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 	fail := func(detail string, args ...any) ([]instance, bool) {
 		l.scope.Diags.Error("", attr.Expr.Range(), "Invalid for_each", fmt.Sprintf(detail, args...))
@@ -274,8 +273,8 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 		return fail("for_each takes a map, an object, a set of texts or a list of distinct texts, not %s.",
 			eval.Describe(v))
 	case v.LengthInt() > maxInstances-l.instances:
-		return fail("There are %d keys, and with those of other blocks more than %d; a project can have so many "+
-			"instances. Divide it into several projects, or let one command go over several keys.",
+		return fail("There are %d keys, and with the keys of other blocks more than %d instances, which is the "+
+			"limit of a project. Divide it into several projects, or let one command go over several keys.",
 			v.LengthInt(), maxInstances)
 	}
 	l.instances += v.LengthInt()
@@ -310,7 +309,7 @@ func (l *loader) expand(v cty.Value, attr *hcl.Attribute) ([]instance, bool) {
 	return instances, true
 }
 
-// eachNames are what each may have where a block goes over candidates.
+// eachNames returns the attributes that each may have in a block that goes over candidates.
 func eachNames() eval.Each {
 	each := variantEach()
 	for _, name := range []string{"value", "rev", "patch", "source"} {
@@ -319,7 +318,7 @@ func eachNames() eval.Each {
 	return each
 }
 
-// each is the value of each for an instance. What a candidate or a commit has is there when the key names one.
+// each returns the value of each for an instance. If the key names a candidate or a commit, it has their attributes.
 func (l *loader) each(i instance) cty.Value {
 	attrs := map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value}
 	set := l.candidates()
@@ -352,7 +351,7 @@ func (l *loader) decode() {
 	}
 	l.evaluateFixes()
 	l.decodeCost()
-	l.scope.Roots["local"].All() // a mistake in a value that nothing uses is a mistake, too
+	l.scope.Roots["local"].All() // mistakes in unused values count, too
 	l.settle()
 	l.complete()
 	l.check()
@@ -362,7 +361,7 @@ func (l *loader) decode() {
 // the mistakes in it. left is the number of blocks of its kind from this one on.
 func (l *loader) decodeAll(k kind, d *declaration, left int) {
 	instances, _ := l.instancesOf(d)
-	if d.address.Kind == "task" { // there may be many, and to move them is what it costs when a list grows
+	if d.address.Kind == "task" { // there may be many, and a list that grows moves them
 		l.spec.Tasks = slices.Grow(l.spec.Tasks, min(len(instances)*left, 1<<14))
 	}
 	keyed := d.Attrs["for_each"] != nil

@@ -19,14 +19,14 @@ func knownIssueSchema() *eval.Schema {
 		Free: []string{"for_each", "when", "reason"}}
 }
 
-// excluding says whether blocks of the kind take rows out.
+// excluding reports whether blocks of the kind take rows out.
 func excluding(kind string) bool { return kind == "skip" || kind == "known_issue" }
 
-// exclude finds out which rows are skipped, before anything else of them is evaluated.
+// exclude finds the rows that are skipped, before anything else of them is evaluated.
 func (l *loader) exclude() {
 	for _, kind := range []string{"skip", "known_issue"} {
 		for _, d := range l.of(kind) {
-			if d.Attrs["reason"] == nil && !d.Meant("reason") { // not of one row alone, which it may take out
+			if d.Attrs["reason"] == nil && !d.Meant("reason") { // a mistake of the block, not of a row
 				l.scope.Diags.Error("", d.Range, "Missing reason", fmt.Sprintf(
 					"%s %q needs reason: a sentence that plan and every report show.", kind, d.Name))
 			}
@@ -41,8 +41,8 @@ func (l *loader) exclude() {
 	}
 }
 
-// unmet warns of a for_each whose condition nothing meets. One that is about more than candidates and commits, such as
-// about a variable, is meant to be met at times.
+// unmet warns of a for_each whose condition nothing meets. A condition on more than candidates and commits, such as on
+// a variable, may be false at times.
 func (l *loader) unmet(d *declaration) {
 	if !d.known || len(d.instances)+len(l.rows.list) > 0 {
 		return
@@ -55,8 +55,8 @@ func (l *loader) unmet(d *declaration) {
 	}
 }
 
-// withFaulty adds to the instances of a skip that goes over all commits, or all candidates, those that have a mistake:
-// the skip may be about it.
+// withFaulty adds the instances with a mistake to those of a skip over all commits or all candidates: the skip may be
+// the answer to the mistake.
 func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
 	if !excluding(d.address.Kind) || len(l.rows.list) == 0 || d.Attrs["for_each"] == nil {
 		return instances
@@ -83,7 +83,7 @@ func (l *loader) withFaulty(d *declaration, instances []instance) []instance {
 func decodeSkip(r reader, b Block) {
 	all := r.excluded(b)
 	if len(all) == 0 && !r.l.shadow || !r.Has("reason") {
-		return // the reason may be about what only a skipped commit has
+		return // the reason may use attributes that only skipped commits have
 	}
 	r.Need("reason", "a sentence that plan and every report show")
 	reason := r.Str("reason")
@@ -107,7 +107,7 @@ func decodeKnownIssue(r reader, b Block) {
 	}
 }
 
-// skip takes a row out, whatever is wrong with it. The key is that of the instance that says so.
+// skip takes a row out, with or without a mistake. key is the key of the instance of the skip.
 func (l *loader) skip(key, candidate, reason string) {
 	r := row{commit: key}
 	if key == candidate {
@@ -122,8 +122,8 @@ func (l *loader) skip(key, candidate, reason string) {
 	l.rows.out[r] = &Out{Skipped: true, Reason: reason}
 }
 
-// excluded are the candidates that the instance is about, when its condition holds: the one that its key names, or all
-// of the commit that its key names.
+// excluded returns the candidates of the instance, if its condition holds: the one that its key names, or all
+// candidates of the commit that its key names.
 func (r reader) excluded(b Block) []Block {
 	holds := r.When("when")
 	switch {

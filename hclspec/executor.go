@@ -31,7 +31,7 @@ func decodeExecutor(r reader, b Block) {
 	r.l.spec.Executors = append(r.l.spec.Executors, x)
 }
 
-// executor reads where a benchmark is measured.
+// executor reads the name of the executor whose machine measures, or Local.
 func (r reader) executor() string {
 	v, ok := r.Value("executor")
 	if !ok {
@@ -51,7 +51,7 @@ func (r reader) executor() string {
 	return ""
 }
 
-// executorsOf is what executor.TYPE stands for: the executor without a name, or those of the type by their names.
+// executorsOf returns the value of executor.TYPE: the executor without a name, or those of the type by their names.
 func (l *loader) executorsOf(second string) (cty.Value, bool) {
 	if d, ok := l.byName[Address{Kind: "executor", Name: second}]; ok {
 		return l.referenceTo(d), true
@@ -65,7 +65,7 @@ func (l *loader) executorsOf(second string) (cty.Value, bool) {
 	return cty.ObjectVal(named), len(named) > 0
 }
 
-// allExecutors is what executor stands for: an object of what is below it, by type.
+// allExecutors returns the value of executor: an object of the values of executor.TYPE, by type.
 func (l *loader) allExecutors() cty.Value {
 	all := map[string]cty.Value{}
 	for _, d := range l.of("executor") {
@@ -75,7 +75,7 @@ func (l *loader) allExecutors() cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// executorNames are the executors as references name them, after executor and a dot.
+// executorNames returns the names of executors as references write them behind "executor.".
 func (l *loader) executorNames() (all []string) {
 	for _, d := range l.of("executor") {
 		all = append(all, strings.Replace(d.Name, "-", ".", 1))
@@ -86,7 +86,7 @@ func (l *loader) executorNames() (all []string) {
 // Choices returns a sentence, with a space before it, that suggests the nearest of the known names, or lists them.
 func Choices(given string, known []string) string { return diag.Choices(given, known) }
 
-// decodeCost reads what an hour of a device costs.
+// decodeCost reads the price of an hour of each device.
 func (l *loader) decodeCost() {
 	blocks := l.blocksOf("cost")
 	for i, b := range blocks {

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
-// soon are the bounds of tests, which have many evaluations that reach them.
+// soon are the bounds of tests, which reach them in many evaluations.
 func soon() eval.Bounds { return within(time.Second) }
 
 func within(processor time.Duration) eval.Bounds {
@@ -24,7 +24,7 @@ func LoadWithin(processor time.Duration, o Options) (*Spec, map[string]*hcl.File
 	return load(o, within(processor))
 }
 
-// ParseWithin is lockfile.Parse within the bounds of tests, with one of processor time.
+// ParseWithin is lockfile.Parse within the bounds of tests, with a bound of processor time.
 func ParseWithin(processor time.Duration, src []byte, filename string) (*lockfile.Lock, hcl.Diagnostics) {
 	return lockfile.ParseWithin(within(processor), src, filename)
 }

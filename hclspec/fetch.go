@@ -16,11 +16,11 @@ func fetchSchema() *eval.Schema {
 		Free: []string{"for_each", "max_size"}}
 }
 
-// MaxDownload is how many bytes a download may have where the file says nothing.
+// MaxDownload is the largest size in bytes of a download without max_size.
 const MaxDownload = 16 << 30
 
 func decodeFetch(r reader, b Block) {
-	r.Need("url", "where the file comes from")
+	r.Need("url", "the URL of the file")
 	f := Fetch{Block: b, URL: r.Str("url"), SHA256: r.Str("sha256"), MaxSize: cmp.Or(r.Size("max_size"), MaxDownload),
 		URLRange: r.At("url")}
 	if f.URL != "" {
@@ -35,7 +35,7 @@ func decodeFetch(r reader, b Block) {
 	r.l.spec.Fetches = append(r.l.spec.Fetches, f)
 }
 
-// download refuses what no file can be downloaded from.
+// download refuses a URL that is not http, https or file.
 func (r reader) download(at hcl.Range, location string) {
 	if u, err := url.Parse(location); err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "file" {
 		r.Fail(at, "Invalid URL", "%q is not an http, https or file URL.", printable.WithoutPasswords([]byte(location)))

@@ -20,7 +20,7 @@ func fixSchema() *eval.Schema {
 	}
 }
 
-// staticOfFix are the attributes that are the same for all candidates.
+// staticOfFix returns the attributes that are the same for all candidates.
 func staticOfFix() []string {
 	return []string{"description", "detect", "patches", "effect", "caveat", "after"}
 }
@@ -33,7 +33,7 @@ func (l *loader) decodeFixes() {
 }
 
 func (l *loader) decodeFix(d *declaration) {
-	// What each stands for is known to the second context only, so that description = each.key is refused.
+	// Only the second reader knows each, so that description = each.key is refused.
 	var static []hcl.Expression
 	for _, name := range staticOfFix() {
 		if attr := d.Attrs[name]; attr != nil {
@@ -73,7 +73,7 @@ func (l *loader) decodeFix(d *declaration) {
 		}
 	}
 	if !r.Has("run") && !r.Has("env") && !r.Has("pip") && len(d.Blocks("file")) == 0 && !d.Misspelt() {
-		r.Fail(d.Range, "Fix without effect", "%s says nothing to do: it needs run, a file block, env or pip.",
+		r.Fail(d.Range, "Fix without effect", "%s does nothing: it needs run, a file block, env or pip.",
 			r.Title())
 	}
 	if f.Patches && !r.Has("detect") {
@@ -83,8 +83,8 @@ func (l *loader) decodeFix(d *declaration) {
 	l.spec.Fixes = append(l.spec.Fixes, f)
 }
 
-// evaluateFixes evaluates the fixes that use each for the blocks that list them and have no candidate: each is that of
-// the block there.
+// evaluateFixes evaluates the fixes that use each for the blocks that list them and have no candidate, with the each of
+// that block.
 func (l *loader) evaluateFixes() {
 	for i := range l.spec.Wheels {
 		w := &l.spec.Wheels[i]
@@ -130,7 +130,7 @@ func (l *loader) evaluateFixesOf(b Block, listed []Address) {
 	}
 }
 
-// usesSite reports whether a fix writes where Python finds packages.
+// usesSite reports whether a fix writes into the directory in which Python finds packages.
 func usesSite(b *eval.Block) bool {
 	blocks := append([]*eval.Block{b}, b.Blocks("file")...)
 	return slices.ContainsFunc(blocks, func(b *eval.Block) bool {
@@ -143,7 +143,7 @@ func usesSite(b *eval.Block) bool {
 	})
 }
 
-// mentionsSite reports whether $SITE is in a text that stands in an expression.
+// mentionsSite reports whether a text in an expression contains $SITE.
 func mentionsSite(expr hcl.Expression) bool {
 	node, native := expr.(hclsyntax.Node)
 	if !native {
@@ -161,8 +161,8 @@ func mentionsSite(expr hcl.Expression) bool {
 	return found
 }
 
-// decodeCaseOf evaluates what a fix is for one candidate. With a mistake, the candidate is out: nobody knows what it
-// would get.
+// decodeCaseOf evaluates a fix for one candidate. With a mistake, the candidate is out: the effect of the fix on it is
+// unknown.
 func (l *loader) decodeCaseOf(f *Fix, c Candidate, r reader) {
 	of := row{c.Commit, c.Key}
 	if l.outOf(of) != nil {
@@ -178,8 +178,8 @@ func (l *loader) decodeCaseOf(f *Fix, c Candidate, r reader) {
 	}
 }
 
-// decodeCase evaluates what a fix is for one candidate. Without when, a fix with detect waits until it is asked for,
-// and any other applies wherever it is listed.
+// decodeCase evaluates a fix for one candidate. Without when, a fix with detect waits until a failure asks for it, and
+// any other fix applies wherever it is listed.
 func decodeCase(r reader) FixCase {
 	c := FixCase{When: r.When("when"), Run: r.texts("run"), Verify: r.command("verify"), Env: r.env(),
 		Pip: r.Strs("pip")}
@@ -192,7 +192,7 @@ func decodeCase(r reader) FixCase {
 		if r.Has("from") == r.Has("content") {
 			r.Fail(file.Range, "Content of the file", "A file block needs exactly one of from and content.")
 		}
-		r.Need("to", "where the file goes; it may begin with $SITE")
+		r.Need("to", "the path of the file; it may begin with $SITE")
 		c.Files = append(c.Files, FixFile{From: r.text("from"), Content: r.Str("content"), To: r.text("to")})
 		if c.When || detect {
 			r.placeable(c.Files[len(c.Files)-1])
@@ -201,8 +201,8 @@ func decodeCase(r reader) FixCase {
 	return c
 }
 
-// placeable refuses a file that no fix can put in place. A path with a reference or a variable is known later, and a
-// pack has no files of the project.
+// placeable refuses a file that no fix can put in place. A path with a reference or a variable is not known yet, and
+// the files of a pack are not files of the project.
 func (r reader) placeable(f FixFile) {
 	literal := func(t Text) (string, bool) {
 		return t.String(), len(t) == 1 && !strings.Contains(t.String(), "$")

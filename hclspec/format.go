@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Formats are the values of metrics.format.
+// Formats returns the values of metrics.format.
 func Formats() []string {
 	return []string{
 		"auto", "vllm", "sglang", "aiperf", "gobench", "redis", "hyperfine", "pytest", "pyperf", "googlebench", "json",
@@ -18,8 +18,8 @@ func Formats() []string {
 	}
 }
 
-// FormatMetrics are names of the metrics of a format, for people to choose from. Not all percentiles are listed: see
-// Gives. Nil: the names of the format depend on the benchmark.
+// FormatMetrics returns names of the metrics of a format, for people to choose from. Not all percentiles are listed:
+// see Gives. Nil: the names of the format depend on the benchmark.
 func FormatMetrics(format string) []string {
 	if format != "vllm" && format != "sglang" {
 		return nil
@@ -52,7 +52,7 @@ var (
 	partOfRun = lazyregexp.New(`^(steady_state|(turn|warmup)_[0-9]+)_`)
 )
 
-// Gives reports whether a format can have a metric. A format whose names depend on the benchmark can have any. Case and
+// Gives reports whether a format can have a metric. Formats whose names depend on the benchmark can have any. Case and
 // separators do not matter, as in the output.
 func Gives(format, metric string) bool {
 	listed := FormatMetrics(format)
@@ -68,7 +68,8 @@ func wordsOf(name string) []string {
 	})
 }
 
-// meant is the metric for which another tool, or a file of the same tool, has the given name; empty: no name is near.
+// meant returns the metric among names that another tool, or a file of the same tool, calls metric; empty: no name is
+// near.
 func meant(metric string, names []string) string {
 	var words []string
 	for _, word := range wordsOf(metric) {

@@ -31,7 +31,7 @@ func seeds(f *testing.F) [][]byte {
 	return all
 }
 
-// placed fails when a diagnostic says nothing, or says it of what the files do not have.
+// placed fails if a diagnostic has no text, or a place that the files do not have.
 func placed(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) {
 	t.Helper()
 	for _, d := range diags {
@@ -50,7 +50,7 @@ func placed(t *testing.T, files map[string]*hcl.File, diags hcl.Diagnostics) {
 	}
 }
 
-// FuzzLoad looks for input that crashes, takes too much, or is accepted and refused at once.
+// FuzzLoad looks for input that crashes, exceeds the bounds, or is both accepted and refused.
 func FuzzLoad(f *testing.F) {
 	for _, src := range seeds(f) {
 		f.Add(src, false)

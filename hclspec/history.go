@@ -14,17 +14,16 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
-// Question is what an expression asks of a repo's history. What a commit holds never changes, and neither does the
-// answer.
+// Question is a question of an expression to a repo's history. A commit never changes, and neither does the answer.
 type Question struct {
 	Repo   string // name
 	About  About
 	Commit string // 40 digits
-	Parent string // of Changed: 40 digits; empty: the first parent
-	Path   string // of Exists and Content: slash-separated, inside the tree
+	Parent string // for Changed: 40 digits; empty: the first parent
+	Path   string // for Exists and Content: slash-separated, inside the tree
 }
 
-// About says which question it is.
+// About is the kind of a question.
 type About string
 
 // The questions.
@@ -32,19 +31,19 @@ const (
 	Changed   About = "changed"  // paths in which the commit differs from its parent
 	Exists    About = "exists"   // whether the commit's tree has a path
 	Content   About = "file"     // the bytes of a file
-	Described About = "describe" // what git describe says; it depends on the tags, too, so the lock file keeps it
+	Described About = "describe" // output of git describe; it also depends on the tags, so the lock file keeps it
 )
 
-// Answer is what the history says. One of its fields is meant, by what the question is about.
+// Answer is the answer to a Question. The kind of the question determines which field is set.
 type Answer struct {
 	Paths  []string `json:"paths,omitempty"`
 	Exists bool     `json:"exists,omitempty"`
 	Text   []byte   `json:"text,omitempty"`
-	Err    string   `json:"err,omitempty"` // why there is no answer; empty: there is one
+	Err    string   `json:"err,omitempty"` // reason why there is no answer; empty: there is one
 }
 
-// History answers what expressions ask of the histories of repos. It is false when it does not know: the value is
-// unknown then, and the files are read again when the answer is there.
+// History answers the questions of expressions to the histories of repos. known is false if the answer is not known
+// yet: the value is then unknown, and the files are read again when the answer is there.
 type History interface {
 	Ask(q Question) (a Answer, known bool)
 }
@@ -58,7 +57,7 @@ type Revision struct {
 // maxContent is the size in bytes above which git_file refuses a file: it is for build files, not for data.
 const maxContent = 1 << 20
 
-// historyFunctions are the functions over the histories of repos.
+// historyFunctions returns the functions over the histories of repos.
 func (l *loader) historyFunctions() map[string]function.Function {
 	rev := function.Parameter{Name: "rev", Type: cty.DynamicPseudoType}
 	path := function.Parameter{Name: "path", Type: cty.String}
@@ -71,7 +70,7 @@ func (l *loader) historyFunctions() map[string]function.Function {
 	}
 }
 
-// ofHistory makes one function: the first argument is a commit, or a revision as a text.
+// ofHistory returns one function. Its first argument is a commit, or a revision as a text.
 func (l *loader) ofHistory(about About, result cty.Type, params ...function.Parameter) function.Function {
 	return function.New(&function.Spec{
 		Params: params,
@@ -95,7 +94,7 @@ func (l *loader) ofHistory(about About, result cty.Type, params ...function.Para
 	})
 }
 
-// ask is the value of an answer.
+// ask returns the value of the answer to a question.
 func (l *loader) ask(q Question, result cty.Type) (cty.Value, error) {
 	if q.About == Described && l.options.Lock != nil {
 		if text := l.options.Lock.Repos[q.Repo].Described[q.Commit]; text != "" {
@@ -124,7 +123,7 @@ func (l *loader) ask(q Question, result cty.Type) (cty.Value, error) {
 	return cty.StringVal(string(a.Text)), nil
 }
 
-// listOf is a list of texts. A path that is no text is left as far as it is one.
+// listOf returns a list of texts. The bytes of a path that are not UTF-8 are replaced.
 func listOf(texts []string) cty.Value {
 	if len(texts) == 0 {
 		return cty.ListValEmpty(cty.String)
@@ -136,7 +135,7 @@ func listOf(texts []string) cty.Value {
 	return cty.ListVal(all)
 }
 
-// which finds the repo and the commit that an argument means; false: the commit is not known yet.
+// which finds the repo and the commit of an argument; false: the commit is not known yet.
 func (l *loader) which(v cty.Value, q *Question) (known bool, err error) {
 	if v.Type() == cty.String {
 		repo, err := l.repoOf(v.AsString())
@@ -171,15 +170,15 @@ func (l *loader) which(v cty.Value, q *Question) (known bool, err error) {
 		return false, nil
 	}
 	if standard := parent.AsString(); strings.HasSuffix(standard, "^") && l.lock.unknown(of, standard) != "" {
-		// it has none: the mirror says whether that is the beginning of the history, or the end of a shallow clone
+		// the commit has no parent: the mirror tells whether the history begins there, or a shallow clone ends there
 		return known, nil
 	}
 	both, err := l.pinned(of, parent.AsString(), &q.Parent)
 	return known && both, err
 }
 
-// repoOf is the repo that a revision without a commit block belongs to: the only one, or one of which the lock,
-// or a commit block, has it.
+// repoOf returns the repo of a revision without a commit block: the only repo, or one for which the lock or a commit
+// block has the revision.
 func (l *loader) repoOf(rev string) (Address, error) {
 	if only := l.onlyRepo(); only != (Address{}) {
 		return only, nil
@@ -209,7 +208,7 @@ func (l *loader) repoOf(rev string) (Address, error) {
 			"revision")
 }
 
-// pinned finds the commit of a revision. One that the lock does not have is noted, so that it is looked up.
+// pinned finds the commit of a revision. A revision that is not in the lock is recorded, so that it is looked up.
 func (l *loader) pinned(repo Address, rev string, commit *string) (known bool, err error) {
 	if why := badRevision(rev); why != "" {
 		return false, errors.New(why)
@@ -226,7 +225,7 @@ func (l *loader) pinned(repo Address, rev string, commit *string) (known bool, e
 	return false, nil
 }
 
-// badRevision says why a text cannot be a revision; empty: it can.
+// badRevision returns the reason why a text cannot be a revision; empty: it can.
 func badRevision(rev string) string {
 	switch {
 	case rev == "":
@@ -239,7 +238,7 @@ func badRevision(rev string) string {
 	return ""
 }
 
-// treePath brings a path inside a tree into its shortest form, or says that it leads out of it.
+// treePath returns the shortest form of a path inside a tree. The error says that the path leads out of the tree.
 func treePath(name string) (string, error) {
 	clean, err := project.Clean(name)
 	switch {

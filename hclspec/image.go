@@ -59,7 +59,7 @@ func decodeImage(r reader, b Block) {
 	r.l.spec.Images = append(r.l.spec.Images, i)
 }
 
-// imageOverlay is what is laid over a package that the image has.
+// imageOverlay reads the files that are laid over a package of the image.
 func (r reader) imageOverlay() *ImageOverlay {
 	r.Need("source", "the tree whose files the package gets")
 	r.Need("over", "the tree that the package in the image was made from")
@@ -67,7 +67,7 @@ func (r reader) imageOverlay() *ImageOverlay {
 	return &ImageOverlay{Source: r.ref("source", "source"), Over: r.ref("over", "source"), Paths: r.Globs("paths")}
 }
 
-// exampleTag is a tag that tells the instances of a block apart.
+// exampleTag returns a tag that differs between the instances of a block.
 func exampleTag(b Block) string {
 	if b.Address.Keyed {
 		return "${each.key}"
@@ -75,7 +75,7 @@ func exampleTag(b Block) string {
 	return b.Address.Name
 }
 
-// from is what an image begins with: an image of a registry by its name, or a node that makes one.
+// from reads the base of an image: the name of an image in a registry, or a node that makes an image.
 func (r reader) from() (string, Address) {
 	v, ok := r.Value("from")
 	if !ok {
@@ -89,7 +89,7 @@ func (r reader) from() (string, Address) {
 	return "", r.only("from", v, []string{"image", "task", "fetch"})
 }
 
-// imageName is the name of an image, as registries have them. A slash in its tag, as the keys of candidates have one,
+// imageName reads the name of an image in a registry. A slash in its tag, which may come from the key of a candidate,
 // becomes a hyphen.
 func (r reader) imageName(name string) string {
 	given := r.Str(name)
@@ -100,7 +100,7 @@ func (r reader) imageName(name string) string {
 		return ""
 	}
 	_, err := reference.ParseNormalizedNamed(given)
-	if err == nil || strings.ContainsAny(given, "^~") { // a revision that is not resolved yet: it is told later
+	if err == nil || strings.ContainsAny(given, "^~") { // a revision that is not resolved yet, and is checked later
 		return given
 	}
 	if i := strings.LastIndexByte(given, ':'); i >= 0 && strings.Contains(given[:i], "/") {

@@ -9,8 +9,9 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// TestInstancesAreEvaluatedAtOnce has instances that call what looks at files beside what is evaluated on all cores:
-// with -race, two goroutines that look are an error. Mistakes are told as if instances were read one after the other.
+// TestInstancesAreEvaluatedAtOnce has instances that read files beside attributes that are evaluated on all cores: with
+// -race, two goroutines that read files are an error. Mistakes are reported as if instances were read one after the
+// other.
 func TestInstancesAreEvaluatedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {

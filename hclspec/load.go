@@ -25,32 +25,32 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
-// Options say which project is read, and with what.
+// Options select a project, and give values to its reading.
 type Options struct {
 	Dir      string                      // the project's directory; empty: the current one
-	Home     string                      // absolute: of a copy, the directory that it is of; empty: Dir is no copy
+	Home     string                      // if Dir is a copy: absolute path of the original; empty: no copy
 	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
 	Vars     map[string]string           // values of variables from the command line
 	VarFiles []string                    // files of values, in HCL or JSON; later ones are stronger, Vars strongest
 	EnvVars  map[string]string           // values from the environment, weakest of all, by the variable's name
 	Lock     *lockfile.Lock              // pins; nil: nothing is pinned
-	Version  string                      // of benchgraph, which required_version is about; empty: not checked
-	History  History                     // answers what expressions ask of histories of repos; nil: nothing is known
-	Strict   bool                        // the mistakes of single commits and candidates are errors, too
+	Version  string                      // of benchgraph, for required_version; empty: not checked
+	History  History                     // answers questions of expressions; nil: no answer is known
+	Strict   bool                        // mistakes of single commits and candidates are errors, too
 	Packs    fs.FS                       // the packs of the program, a directory each; nil: none
-	Try      *Try                        // one candidate more; nil: those of the files
-	Check    func(*Spec) hcl.Diagnostics // more mistakes; the Spec may lack parts that have one; nil: none
+	Try      *Try                        // an additional candidate; nil: none
+	Check    func(*Spec) hcl.Diagnostics // finds more mistakes in a Spec, which may lack faulty parts; nil: none
 }
 
 // Load reads a project. The diagnostics are all mistakes, in the order of the files; the Spec is nil if one of them is
-// an error. A mistake of a single commit or candidate takes that out, with a warning, and is one of the Spec's
-// Mistakes. The files are those that diagnostics may refer to, by name; they are returned in any case.
+// an error. A mistake of a single commit or candidate takes only that one out, with a warning, and is among the Spec's
+// Mistakes. Load always returns the files that diagnostics may refer to, by name.
 func Load(o Options) (*Spec, map[string]*hcl.File, hcl.Diagnostics) {
 	return load(o, eval.StandardBounds())
 }
 
-// Abandoned reports whether reading was stopped since it took too much. Its goroutine may still run, so the program
-// should end soon.
+// Abandoned reports whether reading was stopped because it took too long or too much memory. Its goroutine may still
+// run, so the program should end soon.
 func Abandoned(diags hcl.Diagnostics) bool {
 	return len(diags) == 1 && diags[0].Summary == eval.Stopped
 }
@@ -83,8 +83,8 @@ func load(o Options, bounds eval.Bounds) (*Spec, map[string]*hcl.File, hcl.Diagn
 	return l.spec, l.sources.all(), diags
 }
 
-// sources are the files that a diagnostic may point into, by name. They are written by the goroutine that reads the
-// project, and read by the one that waits for it.
+// sources holds the files that a diagnostic may point into, by name. One goroutine reads the project and adds files;
+// another one waits for it and reads them.
 type sources struct {
 	mu     sync.Mutex
 	byName map[string]*hcl.File
@@ -117,9 +117,9 @@ type loader struct {
 	dir        *project.Dir
 	scope      *eval.Scope
 	sources    sources
-	names      []string           // of the files, in the order in which they were read
-	eachFixes  map[Address]reader // of the fixes that use each
-	packFiles  map[string]bool    // the names that are those of files of packs
+	names      []string           // of the files, in the order of reading
+	eachFixes  map[Address]reader // readers of the fixes that use each
+	packFiles  map[string]bool    // names of the files that belong to packs
 	blocks     []*eval.Block
 	kinds      map[string]kind
 	schemas    []*eval.Schema
@@ -130,11 +130,11 @@ type loader struct {
 	commits    *commitSet
 	variant    *variantSet
 	set        *candidateSet
-	clientRevs map[Address]string // revisions of the sources made for clients
+	clientRevs map[Address]string // revisions of the sources of clients
 	edges      map[Address][]edge
-	instances  int  // that for_each has made so far
-	references int  // that instances have to others
-	shadow     bool // what is decoded now is only checked
+	instances  int  // number of instances of for_each so far
+	references int  // number of references between instances so far
+	shadow     bool // decoded blocks are checked, and not kept
 	laid       []laid
 	rows       faults
 	spec       *Spec
@@ -168,7 +168,7 @@ func newLoader(o Options) (*loader, error) {
 	return l, nil
 }
 
-// read reads the root file and those that it includes.
+// read reads the root file and the files that it includes.
 func (l *loader) read() {
 	root, ok := l.rootFile()
 	if !ok {
@@ -188,10 +188,10 @@ func (l *loader) read() {
 	l.settings()
 }
 
-// RootFiles are the names of files with which a project begins when none is given.
+// RootFiles are the names of root files that are tried if none is given.
 var RootFiles = [...]string{"benchmarks.hcl", "benchmarks.hcl.json"}
 
-// rootFile finds the file to begin with.
+// rootFile finds the root file.
 func (l *loader) rootFile() (string, bool) {
 	name := l.options.File
 	for _, standard := range RootFiles {
@@ -248,7 +248,7 @@ func (l *loader) parseFile(src []byte, name string) {
 	l.params.scan(src, name)
 }
 
-// settingsSchemas are the blocks that declare no node.
+// settingsSchemas returns the blocks that declare no node.
 func settingsSchemas() []*eval.Schema {
 	return []*eval.Schema{
 		{Kind: "benchgraph", Key: []string{"sandbox"}, Free: []string{"required_version", "include", "packs"},
@@ -269,15 +269,15 @@ func (l *loader) blocksOf(kind string) []*eval.Block {
 	return found
 }
 
-// constant reads a block that belongs to no instance.
+// constant returns a reader of a block that belongs to no instance.
 func (l *loader) constant(b *eval.Block) reader {
 	return reader{Reader: l.scope.Reader(b, b.Expressions(), nil), l: l}
 }
 
-// maxIncluded bounds how many files the root file may include.
+// maxIncluded bounds the number of files that the root file may include.
 const maxIncluded = 10_000
 
-// included are the files that the root file's benchgraph block names.
+// included returns the files that the root file's benchgraph block names.
 func (l *loader) included(root string) []string {
 	settings := l.blocksOf("benchgraph")
 	if len(settings) == 0 {
@@ -363,7 +363,7 @@ func (l *loader) settings() {
 	}
 }
 
-// given are the values of variables from outside.
+// given returns the values of variables from outside of the files.
 func (l *loader) given() variable.Given {
 	g := variable.Given{Flags: l.options.Vars, Env: l.options.EnvVars, Keep: func(name string, src []byte) {
 		l.sources.add(name, &hcl.File{Bytes: src})
@@ -387,8 +387,8 @@ func (l *loader) given() variable.Given {
 	return g
 }
 
-// readVars reads a file that the user names on the command line: it may lie anywhere, and be a pipe, but not be
-// endless.
+// readVars reads a file that the user names on the command line. It may lie anywhere, and may be a pipe, so its size is
+// bounded.
 func readVars(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

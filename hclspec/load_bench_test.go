@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// BenchmarkLoadTasks reads as many task blocks, each written out.
+// BenchmarkLoadTasks reads many task blocks, each written in the file.
 func BenchmarkLoadTasks(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -43,7 +43,7 @@ func BenchmarkLoadTasksWithInputs(b *testing.B) {
 	loadDir(b, dir, tasks, n)
 }
 
-// BenchmarkLoadInstances reads one task block that for_each makes as many instances of.
+// BenchmarkLoadInstances reads one task block with for_each and as many instances.
 func BenchmarkLoadInstances(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
@@ -67,7 +67,7 @@ func loadTasks(b *testing.B, src string, n int) {
 
 func tasks(spec *hclspec.Spec) int { return len(spec.Tasks) }
 
-// loadDir reads a project that has so many of what is counted.
+// loadDir measures the reading of a project, and checks what count returns for it.
 func loadDir(b *testing.B, dir string, count func(*hclspec.Spec) int, want int) {
 	b.ReportAllocs()
 	before := processor(b)
@@ -125,8 +125,8 @@ compare "c" { of = [benchmark.b] }
 	loadDir(b, dir, func(spec *hclspec.Spec) int { return len(spec.Benchmarks) }, 20_000)
 }
 
-// processor is the time in which this process had a processor, which says more than the time on a wall when others have
-// it, too.
+// processor returns the processor time of this process. It tells more than wall time if other processes use the
+// machine, too.
 func processor(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -30,7 +30,7 @@ func project(t testing.TB, archive []byte) string {
 	return dir
 }
 
-// told is the text of diagnostics as people see it.
+// told returns the text of diagnostics as people see it.
 func told(t testing.TB, files map[string]*hcl.File, diags hcl.Diagnostics) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -65,7 +65,7 @@ func load(t testing.TB, archive string, options ...func(*hclspec.Options)) *hcls
 	return spec
 }
 
-// find is the element of a Spec's list that has the address.
+// find returns the element of a Spec's list with an address.
 func find[T any](t *testing.T, all []T, address func(T) hclspec.Address, want string) T {
 	t.Helper()
 	var have []string
@@ -169,7 +169,7 @@ func TestTheExampleOfTheLanguage(t *testing.T) {
 	}
 }
 
-// plain takes out of a Spec what two files that mean the same may differ in: places, and the order of blocks.
+// plain removes from a Spec the places and the order of blocks, in which two files of the same meaning may differ.
 func plain(spec *hclspec.Spec) *hclspec.Spec {
 	spec.Dir, spec.Files = "", nil
 	slices.SortFunc(spec.Commits, func(a, b hclspec.Commit) int { return a.Address.Compare(b.Address) })
@@ -640,7 +640,7 @@ func TestEveryAttributeIsOnOneSide(t *testing.T) {
 	}
 }
 
-// A block whose for_each is empty is no mistake, and what is named beside it still counts.
+// A block whose for_each is empty is no mistake, and the other blocks named beside it still count.
 func TestReferencesToNothingLoseNoOthers(t *testing.T) {
 	spec := load(t, `-- benchmarks.hcl --
 task "none" {
@@ -687,7 +687,7 @@ task "t" {
 	}
 }
 
-// A file may leave the list of prebuilt sources empty, for a machine that can ask none: nearest then means nothing.
+// A file may have an empty list of prebuilt sources, for a machine that can reach none: nearest then has no effect.
 func TestNearestWithoutSources(t *testing.T) {
 	spec := load(t, "-- benchmarks.hcl --"+`
 repo "r" { path = "." }

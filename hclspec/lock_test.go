@@ -57,7 +57,8 @@ fetch "f" { url = "https://example.com/f" }
 	}
 }
 
-// The prebuilt sources of an ancestor are those of the candidate with the ancestor's hash in the place of its own.
+// The prebuilt sources of an ancestor are those of the candidate, with the ancestor's hash in the place of the
+// candidate's.
 func TestPrebuiltOfAnotherRevision(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(`

@@ -4,13 +4,13 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
-// Which machine is planned for is said on the command line, so that nothing here is part of a key.
+// The command line chooses the machine of a plan, so no attribute is part of a key.
 func machineSchema() *eval.Schema {
 	return &eval.Schema{Kind: "machine", Label: true, Free: []string{"devices"}}
 }
 
 func decodeMachine(r reader, b Block) {
-	r.Need("devices", "the file with what benchgraph devices -json printed on that machine")
+	r.Need("devices", "the file with the output of benchgraph devices -json on that machine")
 	m := Machine{Block: b, Devices: r.Str("devices"), DevicesRange: r.At("devices")}
 	if m.Devices == "" {
 		return
@@ -18,7 +18,7 @@ func decodeMachine(r reader, b Block) {
 	document, err := r.l.dir.Read(m.Devices)
 	if err != nil {
 		r.Fail(m.DevicesRange, "Machine not described",
-			"%s. It is to be a file of the project with what \"benchgraph devices -json\" printed on that machine.",
+			"%s. Name a file of the project with the output of \"benchgraph devices -json\" on that machine.",
 			err)
 		return
 	}

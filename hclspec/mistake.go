@@ -9,29 +9,28 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Mistake is an error that belongs to one commit or to one candidate alone: the others can be built and measured
-// without it.
+// Mistake is an error of one commit or one candidate: the others can be built and measured in spite of it.
 type Mistake struct {
 	Commit     string
 	Candidate  string          // key; empty: every candidate of the commit
-	At         Address         // the instance that has the mistake
-	Check      string          // what a preflight calls it: placeholder, patch or parent
+	At         Address         // instance with the mistake
+	Check      string          // its name in a preflight: placeholder, patch or parent
 	Diagnostic *hcl.Diagnostic // as an error, with its place
 }
 
-// Out says why an instance is not made. Of such an instance, nothing but its Block is meant.
+// Out is the reason why an instance is not made. Of such an instance, only Block is set.
 type Out struct {
-	Skipped bool // a skip or a known issue holds; false: it has a mistake
+	Skipped bool // a skip or a known issue holds; false: the instance has a mistake
 	Reason  string
 }
 
-// row is the line of the campaign that an instance belongs to: a candidate, or a commit in all variants.
+// row identifies the candidate, or the commit in all variants, that an instance belongs to.
 type row struct {
 	commit    string
 	candidate string // key; empty: the whole commit
 }
 
-// rowOf is the row that the key of an instance names; the zero row where it names none.
+// rowOf returns the row that the key of an instance names; zero: none.
 func (l *loader) rowOf(key string) row {
 	if i, ok := l.candidates().byKey[key]; ok && i < len(l.spec.Candidates) {
 		return row{commit: l.spec.Candidates[i].Commit, candidate: key}
@@ -42,24 +41,24 @@ func (l *loader) rowOf(key string) row {
 	return row{}
 }
 
-// fault is what is wrong with one instance.
+// fault holds the mistakes of one instance.
 type fault struct {
 	row
 	block    Address // the block without its key; of a candidate, the variant; of a commit, the kind alone
 	at       Address
-	instance string // by which diagnostics name it
+	instance string // name of the instance in diagnostics
 	diags    hcl.Diagnostics
 }
 
-// faults are those of all rows.
+// faults holds the mistakes of all rows.
 type faults struct {
 	list  []fault
-	tried map[Address]int // by block: the instances that were read
+	tried map[Address]int // number of instances that were read, by block
 	out   map[row]*Out    // rows that a skip, a known issue or a mistake takes out
 }
 
-// attempt reads one instance. The mistakes that it has are kept apart, since they may be its own. It returns why the
-// instance is out; nil: it is sound.
+// attempt reads one instance. It keeps the mistakes of the instance, since other instances may not have them, and
+// returns the reason why the instance is out; nil: it has no mistake.
 func (l *loader) attempt(f fault, whole bool, read func()) *Out {
 	if l.rows.tried == nil {
 		l.rows.tried = map[Address]int{}
@@ -70,14 +69,14 @@ func (l *loader) attempt(f fault, whole bool, read func()) *Out {
 	case len(f.diags) == 0:
 		return nil
 	case l.shadow:
-		l.scope.Diags.Add(f.instance, f.diags...) // of all rows together
+		l.scope.Diags.Add(f.instance, f.diags...) // a mistake of the block itself
 		return nil
 	}
 	l.rows.list = append(l.rows.list, f)
 	return &Out{Reason: reasonOf(f.diags[0])}
 }
 
-// reasonOf is a diagnostic in one line.
+// reasonOf returns a diagnostic in one line.
 func reasonOf(d *hcl.Diagnostic) string {
 	text := d.Summary
 	if d.Detail != "" {
@@ -89,7 +88,7 @@ func reasonOf(d *hcl.Diagnostic) string {
 	return text
 }
 
-// leaveOut notes that a row is out. The first reason counts.
+// leaveOut takes a row out. The first reason counts.
 func (l *loader) leaveOut(r row, out *Out) {
 	if l.rows.out == nil {
 		l.rows.out = map[row]*Out{}
@@ -99,7 +98,7 @@ func (l *loader) leaveOut(r row, out *Out) {
 	}
 }
 
-// outOf says why a row is out; nil: it is not. A commit is out when all its candidates are.
+// outOf returns the reason why a row is out; nil: it is not. A commit is out when all its candidates are.
 func (l *loader) outOf(r row) *Out {
 	if out := l.rows.out[r]; out != nil {
 		return out
@@ -116,8 +115,8 @@ func (l *loader) outOf(r row) *Out {
 	return last
 }
 
-// decodeInstance decodes an instance, unless its row is out. One with a mistake takes no more than its own place out:
-// what needs it has nothing to begin with.
+// decodeInstance decodes an instance, unless its row is out. An instance with a mistake is removed again. Other
+// instances of its row stay, but those that need it cannot be built.
 func (l *loader) decodeInstance(k kind, r reader, b Block) {
 	of := l.rowOf(r.Instance)
 	if k.out == nil || l.shadow || of == (row{}) {
@@ -125,7 +124,7 @@ func (l *loader) decodeInstance(k kind, r reader, b Block) {
 		return
 	}
 	if out := l.outOf(of); out != nil && excluding(k.schema.Kind) && !out.Skipped {
-		l.scope.Diags.Catch(false, func() { k.decode(r, b) }) // its mistake was told
+		l.scope.Diags.Catch(false, func() { k.decode(r, b) }) // the mistake of its row was reported
 		return
 	} else if out != nil {
 		b.Out = out
@@ -146,14 +145,14 @@ func (l *loader) decodeInstance(k kind, r reader, b Block) {
 	l.spec.Benchmarks, l.spec.Skips, l.spec.KnownIssues = before.Benchmarks, before.Skips, before.KnownIssues
 	delete(l.edges, b.Address)
 	if excluding(k.schema.Kind) {
-		l.leaveOut(of, out) // nobody knows whether it is to be measured
+		l.leaveOut(of, out) // it is not known whether the row is skipped
 	}
 	b.Out = out
 	k.out(l.spec, b)
 }
 
-// complete tells commits, candidates and their sources that they are out, and gives benchmarks that are the design and
-// the metric of their kin, by which they are reported.
+// complete sets Out of commits, candidates and their sources. It gives benchmarks that are out the design and the
+// metrics of another instance of the same block, for their rows in reports.
 func (l *loader) complete() {
 	for i := range l.spec.Commits {
 		c := &l.spec.Commits[i]
@@ -189,15 +188,15 @@ func (l *loader) complete() {
 	}
 }
 
-// skipped says whether a row is out for a reason that is no mistake.
+// skipped reports whether a row is out for a reason that is no mistake.
 func (l *loader) skipped(r row) bool {
 	out := l.outOf(r)
 	return out != nil && out.Skipped
 }
 
-// settle decides what the mistakes of single rows mean. Those of a row that is skipped do not matter. One that every
-// instance of a block has is a mistake of the file, and so is each when the reader is strict. Any other takes its row
-// out with a warning.
+// settle decides which mistakes of single rows are errors. Mistakes of skipped rows do not matter. A mistake of every
+// instance of a block is a mistake of the file and an error; if Strict is set, each mistake is one. Any other mistake
+// takes its row out with a warning.
 func (l *loader) settle() {
 	byBlock := map[Address][]fault{}
 	for _, f := range l.rows.list {
@@ -217,7 +216,7 @@ func (l *loader) settle() {
 			continue
 		}
 		if f.candidate != "" && l.rows.out[row{commit: f.commit}] != nil {
-			continue // the mistake of its commit was told
+			continue // the mistake of its commit was reported
 		}
 		for _, d := range f.diags {
 			warning := *d
@@ -229,7 +228,7 @@ func (l *loader) settle() {
 	}
 }
 
-// common says whether all of the faults are, among others, the same mistake at the same place.
+// common reports whether all faults include the same mistake at the same place.
 func common(all []fault) bool {
 	same := func(a, b *hcl.Diagnostic) bool {
 		return a.Summary == b.Summary && (a.Subject == nil) == (b.Subject == nil) &&
@@ -242,14 +241,14 @@ func common(all []fault) bool {
 	})
 }
 
-// The summaries of diagnostics by which a preflight knows them.
+// Summaries of diagnostics that a preflight recognises.
 const (
 	unknownRevision = "Unknown revision"
 	noPatch         = "No patch"
 	unreadablePatch = "Patch not readable"
 )
 
-// checkOf is what a preflight calls a mistake. What is not filled in, or wrongly, is a placeholder.
+// checkOf returns the name of a mistake in a preflight. A missing or wrong value is a placeholder.
 func checkOf(d *hcl.Diagnostic) string {
 	switch d.Summary {
 	case unknownRevision:

@@ -45,7 +45,7 @@ task "all" {
 }
 `
 
-// TestOneBadRowStopsNoOther shows what becomes of rows with mistakes, of those that are skipped, and of the others.
+// TestOneBadRowStopsNoOther shows the states of rows with mistakes, of skipped rows, and of the others.
 func TestOneBadRowStopsNoOther(t *testing.T) {
 	dir := project(t, []byte("-- benchmarks.hcl --"+oneBadRow))
 	spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir})
@@ -98,7 +98,7 @@ func TestOneBadRowStopsNoOther(t *testing.T) {
 	}
 }
 
-// TestARevisionThatIsNotThere shows that what a repo does not have takes out what needs it, and nothing else.
+// TestARevisionThatIsNotThere shows that a missing revision takes out the rows that need it, and no other row.
 func TestARevisionThatIsNotThere(t *testing.T) {
 	dir := project(t, []byte(`-- benchmarks.hcl --
 repo "r" { url = "https://git.example/r.git" }
@@ -141,7 +141,7 @@ task "t" {
 	}
 }
 
-// history answers from a map, and notes what it was asked.
+// history answers from a map, and records its questions.
 type history struct {
 	answers map[hclspec.Question]hclspec.Answer
 	asked   []hclspec.Question
@@ -153,7 +153,7 @@ func (h *history) Ask(q hclspec.Question) (hclspec.Answer, bool) {
 	return a, ok
 }
 
-// TestHistoriesAreAskedByCommits shows which questions are asked: about commits that are known, and about no other.
+// TestHistoriesAreAskedByCommits shows that only questions about known commits are asked.
 func TestHistoriesAreAskedByCommits(t *testing.T) {
 	dir := project(t, []byte(`-- benchmarks.hcl --
 repo "r" { url = "https://git.example/r.git" }
@@ -219,7 +219,7 @@ task "t" {
 	}
 }
 
-// TestFirstMistakesAreTold finds the same ones told of many, each time: those that stand first.
+// TestFirstMistakesAreTold shows that of many mistakes, always the same ones are reported: the first in the file.
 func TestFirstMistakesAreTold(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("task \"t\" {\n")

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is told now into testdata")
 
-// TestMistakes loads every archive of testdata/mistakes and compares what is told with the file "want" in it.
+// TestMistakes loads every archive of testdata/mistakes and compares the diagnostics with the file "want" in it.
 func TestMistakes(t *testing.T) {
 	names, err := filepath.Glob("testdata/mistakes/*.txtar")
 	if err != nil || len(names) == 0 {

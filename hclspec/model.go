@@ -6,7 +6,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
-// What is known of a model decides what a preflight says and nothing that is made or measured.
+// Facts about a model are used by preflights only. They change nothing that is made or measured.
 func modelSchema() *eval.Schema {
 	return &eval.Schema{Kind: "model", Label: true, Free: []string{
 		"exists", "parameters", "weights", "quantization", "architecture", "max_length", "cache", "gated", "rope",

@@ -12,19 +12,19 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Mount is a directory of the host, or a volume of the container engine, that commands see where it is. It is never
+// Mount is a directory of the host, or a volume of the container engine, that commands use in place. It is never
 // copied.
 type Mount struct {
 	Block
-	// as written: an absolute path, one that begins with ~, or one below the project that begins with a dot; of a
-	// volume its name
+	// as written: an absolute path, one that begins with ~, one below the project that begins with a dot, or the name
+	// of a volume
 	Source   string
 	Volume   bool
 	Target   string // absolute path in containers
 	Writable bool
 	Identity string       // stands for the content in keys
-	Digests  []FileDigest // that the files must have; empty: the identity is taken for granted
-	Variable string       // of commands, which holds the path
+	Digests  []FileDigest // of the files; empty: the identity is not verified
+	Variable string       // environment variable of commands with the path
 }
 
 // FileDigest is the SHA-256, in 64 digits, that a file of a mount must have.
@@ -48,9 +48,9 @@ var (
 
 func decodeMount(r reader, b Block) {
 	r.Need("source", "a directory of this machine, or the name of a volume")
-	r.Need("target", "where containers see it, as \"/models\"")
+	r.Need("target", "its path in containers, such as \"/models\"")
 	r.Need("identity",
-		"what stands for the content in keys: a revision, or file(\"models.sha256\") with the output of sha256sum")
+		"a text for the content in keys: a revision, or file(\"models.sha256\") with the output of sha256sum")
 	m := Mount{Block: b, Source: r.Str("source"), Target: r.Str("target"), Writable: r.Has("read_only") &&
 		!r.Bool("read_only")}
 	m.Variable = "MOUNT_" + strings.ToUpper(strings.ReplaceAll(b.Address.Name, "-", "_"))
@@ -73,7 +73,7 @@ func decodeMount(r reader, b Block) {
 	r.l.spec.Mounts = append(r.l.spec.Mounts, m)
 }
 
-// freeInContainers says whether a path is absolute, in its shortest form, and may be that of a directory in containers.
+// freeInContainers reports whether a path is absolute, in its shortest form, and not reserved in containers.
 func freeInContainers(t string) bool {
 	for _, taken := range []string{"/benchgraph", "/proc", "/sys", "/dev"} {
 		if under(t, taken) {
@@ -83,7 +83,7 @@ func freeInContainers(t string) bool {
 	return path.IsAbs(t) && path.Clean(t) == t && t != "/"
 }
 
-// under says whether a path is a directory, or below it.
+// under reports whether a path is a directory, or below it.
 func under(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
 // identify reads the identity: a list of digests as sha256sum writes it, or a revision in one line.
@@ -137,7 +137,7 @@ func (m *Mount) identify(r reader) {
 	m.Identity = "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// mounts are the mounts that a block names. Two of them cannot be in the same place.
+// mounts reads the mounts that a block names. Two of them cannot be in the same place.
 func (r reader) mounts() []Address {
 	all := r.refs("mounts", "mount")
 	for i, a := range all {
@@ -156,7 +156,7 @@ func (r reader) mounts() []Address {
 	return all
 }
 
-// mountAt is the mount of an address; nil: there is none that could be read.
+// mountAt returns the mount of an address; nil: there is none, or it has a mistake.
 func (l *loader) mountAt(a Address) *Mount {
 	if i := slices.IndexFunc(l.spec.Mounts, func(m Mount) bool { return m.Address == a }); i >= 0 {
 		return &l.spec.Mounts[i]

@@ -7,10 +7,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxNearest bounds how many commits of the history one wheel may ask for.
+// maxNearest bounds nearest, which is the number of commits of the history that one wheel may ask for.
 const maxNearest = 1000
 
-// nearest reads for how many commits back the prebuilt sources of ancestors may serve a wheel.
+// nearest reads the number of commits back in the history whose prebuilt wheels may serve.
 func (r reader) nearest(w *Wheel) {
 	w.Nearest = int(r.Whole("nearest", 0, 0))
 	if w.Nearest == 0 {
@@ -23,7 +23,7 @@ func (r reader) nearest(w *Wheel) {
 		r.Fail(r.At("nearest"), "Nothing to be near to",
 			"%s takes the prebuilt wheel of an ancestor whose tree is the same outside the overlay, and lays its "+
 				"own files over it: nearest needs source, overlay and prebuilt.", r.Title())
-	case r.l.shadow || len(w.Prebuilt) == 0: // an empty list: nobody is asked
+	case r.l.shadow || len(w.Prebuilt) == 0: // an empty list: there is nothing to ask
 	case w.Candidate == "":
 		r.Fail(r.At("nearest"), "No revision",
 			"nearest needs for_each over candidates: each.rev says whose ancestors may serve.")
@@ -37,7 +37,8 @@ func (r reader) nearest(w *Wheel) {
 	}
 }
 
-// of is the reader for the candidate at another revision: each.rev is that one, also where each.value is the candidate.
+// of returns the reader for the candidate at another revision. each.rev is that revision, and each.value.rev, too, if
+// each.value is the candidate.
 func (r reader) of(rev string) reader {
 	each := withRev(r.Ctx.Variables["each"], rev)
 	if all := each.AsValueMap(); all["value"] != cty.NilVal && isCandidate(all["value"]) {

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Noise names what measures a baseline against itself: its compare, and the variant that is the baseline once more.
+// Noise is the name of the compare that measures a baseline against itself, and a part of the names of its benchmarks.
 const Noise = "noise"
 
-// AgainstItself is the spec in which baselines are measured against themselves: of each benchmark that chosen accepts
-// (nil: of all), the first baseline that it measures, once more as a variant of its own, and one compare. All else that
-// the file declares stays, so that whatever the baseline needs is made as ever. An error says that there is no such
-// benchmark.
+// AgainstItself returns a spec that measures baselines against themselves. It has each benchmark that chosen accepts
+// (nil: all) with the first baseline that it measures, the same baseline again as a variant of its own, and one
+// compare. Everything else in the file stays, so that the dependencies of the baseline are made as usual. The error
+// says that there is no such benchmark.
 func (s *Spec) AgainstItself(chosen func(Address) bool) (*Spec, error) {
 	own := *s
 	own.Benchmarks, own.Reports = nil, nil
 	own.Candidates = slices.Clone(s.Candidates)
 	compare := Compare{Block: Block{Address: Address{Kind: "compare", Name: Noise}}, Confidence: 0.95}
-	again := map[string]string{} // by key of a baseline: that of its other self
+	again := map[string]string{} // key of a baseline → key of its copy
 	taken := map[string]bool{}
 	for i := range s.Benchmarks {
 		b := &s.Benchmarks[i]
@@ -67,7 +67,7 @@ func (s *Spec) candidate(key string) (Candidate, bool) {
 	return s.Candidates[i], true
 }
 
-// unusedVariant is a name that no variant of the file has.
+// unusedVariant returns a name that no variant of the file has.
 func (s *Spec) unusedVariant() string {
 	name := "again"
 	for slices.ContainsFunc(s.Variants, func(v Variant) bool { return v.Name == name }) {

@@ -12,10 +12,10 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 )
 
-// packPrefix begins the names of files that are part of the program, in diagnostics.
+// packPrefix is the prefix, in diagnostics, of the names of files that are part of the program.
 const packPrefix = "pack:"
 
-// knownRules is the file of a pack that a project does not read: its failure rules are known to every project.
+// knownRules is the file of a pack that projects do not read: its failure rules apply to every project.
 const knownRules = "failures.hcl"
 
 // readPacks reads the packs that the root file's benchgraph block names: from the directory packs/NAME beside the root
@@ -42,7 +42,7 @@ func (l *loader) readPacks(root string) {
 	l.replacePacks()
 }
 
-// readOwnPack reads the files of a pack that the project has itself. It is false when there are none.
+// readOwnPack reads the files of a pack in the project. It returns false if there are none.
 func (l *loader) readOwnPack(dir string) bool {
 	names, err := l.dir.List(dir)
 	found := false
@@ -50,7 +50,7 @@ func (l *loader) readOwnPack(dir string) bool {
 		if name = path.Join(dir, name); err == nil && strings.HasSuffix(name, ".hcl") {
 			found = true
 			l.packFiles[name] = true
-			if !slices.Contains(l.names, name) { // or else the project includes it
+			if !slices.Contains(l.names, name) { // false: the project includes it
 				l.readFile(name)
 			}
 		}
@@ -58,7 +58,7 @@ func (l *loader) readOwnPack(dir string) bool {
 	return found
 }
 
-// readKnownPack reads the files of a pack of the program. It is false when there is none of that name.
+// readKnownPack reads the files of a pack of the program. It returns false if there is none of that name.
 func (l *loader) readKnownPack(name string) bool {
 	if !slices.Contains(l.knownPacks(), name) {
 		return false
@@ -76,13 +76,13 @@ func (l *loader) readKnownPack(name string) bool {
 	return err == nil
 }
 
-// knownPacks are the names of the packs of the program.
+// knownPacks returns the names of the packs of the program.
 func (l *loader) knownPacks() []string {
 	if l.options.Packs == nil {
 		return nil
 	}
 	var names []string
-	entries, _ := fs.ReadDir(l.options.Packs, ".") // what cannot be read is no pack
+	entries, _ := fs.ReadDir(l.options.Packs, ".") // no packs in case of an error
 	for _, entry := range entries {
 		if entry.IsDir() {
 			names = append(names, entry.Name())
@@ -91,7 +91,7 @@ func (l *loader) knownPacks() []string {
 	return names
 }
 
-// replacePacks leaves out the blocks and local values of packs that the project declares itself.
+// replacePacks removes the blocks and local values of packs that the project declares itself.
 func (l *loader) replacePacks() {
 	type id struct{ kind, name string }
 	own := map[id]bool{}

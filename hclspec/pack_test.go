@@ -34,7 +34,7 @@ func loadWithPacks(t *testing.T, src string) (*hclspec.Spec, string) {
 	return spec, told(t, files, diags)
 }
 
-// The blocks of a pack are part of the file, and those that the project declares itself replace them.
+// The blocks of a pack are part of the file. Blocks that the project declares itself replace them.
 func TestAPackIsPartOfTheFile(t *testing.T) {
 	for name, c := range map[string]struct{ src, one, two string }{
 		"as it is": {"-- benchmarks.hcl --\nbenchgraph { packs = [\"engine\"] }\n", "known", "known"},
@@ -69,7 +69,7 @@ func TestAPackIsPartOfTheFile(t *testing.T) {
 	}
 }
 
-// Mistakes name their place, that in a file of the program included.
+// Mistakes name their place, also in a file of the program.
 func TestMistakesWithPacks(t *testing.T) {
 	for src, want := range map[string]string{
 		`benchgraph { packs = ["engin"] }`:            `Did you mean "engine"?`,

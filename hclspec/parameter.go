@@ -26,11 +26,11 @@ func (set *commitSet) fill(mentioned mentions) {
 	}
 }
 
-// mentions are the parameters that the files use, with the places where they do.
+// mentions holds the parameters that the files use, with the places of use.
 type mentions map[string][]mention
 
 type mention struct {
-	of string // what stands before .params: commit, variant, or another word
+	of string // word before .params: commit or variant; empty: another one
 	at hcl.Range
 }
 
@@ -51,7 +51,7 @@ func (m *mentions) scan(src []byte, filename string) {
 		if found[2] >= 0 {
 			of = string(src[found[2]:found[3]])
 		}
-		// Lines are counted only for what is shown; most names are known.
+		// Lines are counted later, for warnings only; most names need none.
 		(*m)[name] = append((*m)[name], mention{of, hcl.Range{Filename: filename, Start: hcl.Pos{Byte: from},
 			End: hcl.Pos{Byte: to}}})
 	}
@@ -76,12 +76,12 @@ func (m mentions) complete(params cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// warn tells of parameters that no commit has but that are spelt nearly like one that some have.
+// warn warns of parameters that no commit has, and whose names are nearly those of parameters that some have.
 func (m mentions) warn(l *loader, commits []Commit) {
 	have := map[string]bool{}
 	for _, c := range commits {
 		var params map[string]json.RawMessage
-		// What is not an object was reported.
+		// Params that are no object were reported.
 		_ = json.Unmarshal(c.Params, &params)
 		for name := range params {
 			have[name] = true
@@ -105,7 +105,7 @@ func (m mentions) warn(l *loader, commits []Commit) {
 	}
 }
 
-// placeOf completes a range of which only the bytes are known.
+// placeOf completes a range that has only byte offsets.
 func (l *loader) placeOf(r hcl.Range) hcl.Range {
 	src := l.sources.get(r.Filename).Bytes
 	r.Start = position(src, r.Start.Byte)
@@ -119,7 +119,7 @@ func position(src []byte, offset int) hcl.Pos {
 	return hcl.Pos{Line: line + 1, Column: offset - (strings.LastIndexByte(before, '\n') + 1) + 1, Byte: offset}
 }
 
-// inComment says whether a byte of a file in native syntax lies in a comment.
+// inComment reports whether a byte of a file in native syntax lies in a comment.
 func inComment(src []byte, filename string, offset int) bool {
 	if strings.HasSuffix(filename, ".json") {
 		return false

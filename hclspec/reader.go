@@ -12,26 +12,26 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// reader reads the attributes of one block for one instance, references among them.
+// reader reads the attributes of one block for one instance, including references.
 type reader struct {
 	eval.Reader
 	l     *loader
-	owner Address // what the references that are read belong to
+	owner Address // node to which references that are read belong
 }
 
-// with is the reader for the instance of a key, and its value of each.
+// with returns a reader for the instance of a key, with its value of each.
 func (r reader) with(key string, each cty.Value) reader {
 	r.Reader = r.With(key, each)
 	return r
 }
 
-// nested is a reader of a block inside this one.
+// nested returns a reader of a block inside this one.
 func (r reader) nested(b *eval.Block) reader {
 	r.Block = b
 	return r
 }
 
-// text is a text that may hold references to nodes that have files.
+// text reads a text that may hold references to nodes that have files.
 func (r reader) text(name string) Text {
 	v, ok := r.As(name, cty.String, "a text")
 	if !ok {
@@ -71,7 +71,7 @@ func (r reader) texts(name string) []Text {
 	return out
 }
 
-// mapOf is a map of texts, as read makes of each; null removes an entry.
+// mapOf reads a map of texts; read converts each value. A null value removes an entry.
 func mapOf[T any](r reader, name string, read func(name string, v cty.Value) T) map[string]T {
 	all := r.Map(name, cty.String, "a map of texts", "a text")
 	if all == nil {
@@ -86,7 +86,7 @@ func mapOf[T any](r reader, name string, read func(name string, v cty.Value) T) 
 	return out
 }
 
-// env is a map of environment variables.
+// env reads a map of environment variables.
 func (r reader) env() map[string]Text {
 	vars := mapOf(r, "env", r.parts)
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
@@ -103,7 +103,7 @@ func (r reader) secrets() []string {
 	return names
 }
 
-// command is what a block runs: a text for the shell, or a list as argv.
+// command reads a command: a text for the shell, or a list as argv.
 func (r reader) command(name string) Command {
 	v, ok := r.Value(name)
 	if !ok {
@@ -118,12 +118,12 @@ func (r reader) command(name string) Command {
 		c.Argv = r.texts(name)
 	}
 	if empty {
-		r.Fail(c.Range, "Empty command", "%s says nothing to run.", name)
+		r.Fail(c.Range, "Empty command", "%s is empty.", name)
 	}
 	return c
 }
 
-// ref is a reference to one node of the given kinds; the zero Address when there is none.
+// ref reads a reference to one node of the given kinds; zero: there is none.
 func (r reader) ref(name string, kinds ...string) Address {
 	v, ok := r.Value(name)
 	if !ok {
@@ -132,7 +132,7 @@ func (r reader) ref(name string, kinds ...string) Address {
 	return r.only(name, v, kinds)
 }
 
-// only is the one reference that a value must be.
+// only returns the reference in a value, which must be a single one.
 func (r reader) only(name string, v cty.Value, kinds []string) Address {
 	if v.IsNull() || !v.Type().IsObjectType() || v.LengthInt() == 0 {
 		return r.address(name, v, kinds)
@@ -145,7 +145,7 @@ func (r reader) only(name string, v cty.Value, kinds []string) Address {
 	return Address{}
 }
 
-// refs are references to nodes of the given kinds; a block with for_each stands for all its instances.
+// refs reads references to nodes of the given kinds; a block with for_each stands for all its instances.
 func (r reader) refs(name string, kinds ...string) []Address {
 	if r.l.references > maxReferences {
 		return nil
@@ -158,7 +158,7 @@ func (r reader) refs(name string, kinds ...string) []Address {
 	return all
 }
 
-// flatten are the references in a value, and whether all of them are some.
+// flatten returns the distinct references in a value. ok reports whether the value holds nothing else.
 func (r reader) flatten(name string, v cty.Value, kinds []string) (all []Address, ok bool) {
 	if v.IsNull() || v.Type() == cty.String || !v.CanIterateElements() {
 		a := r.address(name, v, kinds)
@@ -212,7 +212,7 @@ func (r reader) address(name string, v cty.Value, kinds []string) Address {
 	return a
 }
 
-// data are the nodes laid into the working directory, sorted by name.
+// data reads the nodes that are laid into the working directory, sorted by name.
 func (r reader) data() []Data {
 	v, ok := r.Value("data")
 	if !ok {
@@ -255,11 +255,11 @@ func (r reader) data() []Data {
 	return out
 }
 
-// Sandboxes are the words for how much of the host commands see: all of it; no more than they need, where the machine
-// can see to that; that or nothing runs.
+// Sandboxes are the values of sandbox: no sandbox; a sandbox if the machine supports one; a sandbox or a refusal.
 var Sandboxes = []string{"none", "default", "required"}
 
-// Sandboxed are the words that blocks with commands say, each with the image of its commands; empty words say nothing.
+// Sandboxed returns the values of sandbox in all blocks with commands, each with the image of the commands. Blocks
+// without the attribute have an empty value.
 func (s *Spec) Sandboxed() iter.Seq2[string, Address] {
 	return func(yield func(string, Address) bool) {
 		for i := range s.Benchmarks {
@@ -285,7 +285,7 @@ func (s *Spec) Sandboxed() iter.Seq2[string, Address] {
 	}
 }
 
-// work is what a block runs, and what its commands have.
+// work reads the environment and limits of a command, for a block that runs it.
 func (r reader) work(command Command) Work {
 	w := Work{
 		Image: r.ref("image", "image"), Command: command, Env: r.env(), Secrets: r.secrets(), Mounts: r.mounts(),
@@ -295,10 +295,10 @@ func (r reader) work(command Command) Work {
 	return w
 }
 
-// sandbox is the word of a block; empty: it has none. In an image it says nothing.
+// sandbox reads the attribute of a block; empty: it is not set. In an image it has no effect.
 func (r reader) sandbox() string { return r.Choice("sandbox", "", Sandboxes...) }
 
-// limits are what a node may use.
+// limits reads the limits of a node.
 func (r reader) limits() Limits {
 	return Limits{CPUs: int(r.Whole("cpus", 1, 0)), Memory: r.Size("memory"), Disk: r.Size("disk"),
 		Timeout: r.Duration("timeout", 0), Estimate: r.Duration("estimate", 0)}

@@ -9,13 +9,13 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// A reference to a node is, while expressions are evaluated, a string with the address between two marks. So it passes
+// While expressions are evaluated, a reference to a node is a string: the address between two marks. So it passes
 // through templates, lists, conditions and for expressions like any text, and no user can write one by hand.
 
-// token is the reference to a.
+// token returns the reference to a.
 func token(a Address) cty.Value { return cty.StringVal(funcs.Mark + a.String() + funcs.Mark) }
 
-// splitTokens takes a string apart into text and references; false when a reference in it was taken apart.
+// splitTokens splits a string into literals and references; false: a reference in it was taken apart.
 func splitTokens(s string) (Text, bool) {
 	if !strings.Contains(s, funcs.Mark) {
 		if s == "" {
@@ -43,7 +43,7 @@ func splitTokens(s string) (Text, bool) {
 	return text, true
 }
 
-// single is the one reference that a text consists of.
+// single returns the reference if the text consists of exactly one.
 func (t Text) single() (Address, bool) {
 	if len(t) == 1 && t[0].Ref != (Address{}) {
 		return t[0].Ref, true
@@ -51,10 +51,10 @@ func (t Text) single() (Address, bool) {
 	return Address{}, false
 }
 
-// withPaths are the kinds whose result is files, so that a reference to one can stand in a command.
+// withPaths returns the kinds of nodes whose results are files, so that commands can name them.
 func withPaths() []string { return []string{"wheel", "fetch", "task", "source"} }
 
-// pathless is the first reference in the text that stands for no files.
+// pathless returns the first reference in the text to a node without files.
 func (t Text) pathless() (Address, bool) {
 	for _, part := range t {
 		if part.Ref != (Address{}) && !slices.Contains(withPaths(), part.Ref.Kind) {

@@ -11,9 +11,9 @@ import (
 
 var (
 	transports = []string{"https", "http", "ssh", "git", "file"}
-	// remote is how the URL of a repository begins: with a transport, or as ssh writes it.
+	// remote matches the beginning of a URL of a repository: a transport, or the form of ssh.
 	remote = lazyregexp.New(`^([a-z+]+://|[^/:]+:[^/]|[^/:]+:/[^/])`)
-	// hostless is a URL of which the transport was forgotten: github.com/team/app.
+	// hostless matches a URL without its transport: github.com/team/app.
 	hostless = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[a-z]{2,}/`)
 )
 
@@ -54,7 +54,7 @@ func decodeRepo(r reader, b Block) {
 			"%q has no transport: write \"https://%s\", or path = %q for a repository on this machine.", repo.URL,
 			repo.URL, repo.URL)
 	} else if repo.URL != "" && !remote().MatchString(repo.URL) {
-		repo.Path, repo.URL = repo.URL, "" // a path is one wherever it stands
+		repo.Path, repo.URL = repo.URL, "" // a path is accepted in url, too
 	}
 	r.l.spec.Repos = append(r.l.spec.Repos, repo)
 }

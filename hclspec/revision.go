@@ -13,7 +13,7 @@ import (
 type lockIndex struct {
 	lock      *lockfile.Lock
 	spellings map[string]map[string][]string // repo → commit → the spellings that are pinned to it
-	names     map[Name]bool                  // that were asked for
+	names     map[Name]bool                  // names that resolve was asked for
 }
 
 func newLockIndex(lock *lockfile.Lock) *lockIndex {
@@ -31,9 +31,9 @@ func newLockIndex(lock *lockfile.Lock) *lockIndex {
 	return index
 }
 
-// resolve is the commit that a spelling is pinned to, or else the spelling. A pinned commit with a suffix, as in "<40
-// digits>^", is what the same suffix was pinned to behind any spelling of that commit: the file appends suffixes to
-// revisions that the lock has replaced.
+// resolve returns the commit that a spelling is pinned to, or else the spelling. Files append suffixes to revisions
+// that the lock has replaced. So for a commit with a suffix, as in "<40 digits>^", resolve looks for a pin of the same
+// suffix behind any spelling of that commit.
 func (i *lockIndex) resolve(repo Address, spelling string) string {
 	if i.lock == nil || repo == (Address{}) {
 		return spelling
@@ -55,11 +55,11 @@ func (i *lockIndex) resolve(repo Address, spelling string) string {
 	return spelling
 }
 
-// Name is a revision that the files name otherwise than by a hash, so that it may come to stand for another commit.
+// Name is a revision that the files do not name by its hash, so that it may mean another commit later.
 type Name struct {
 	Repo     Address
 	Spelling string
-	Commit   string // that it is pinned to
+	Commit   string // the commit that the lock has for it
 }
 
 func (i *lockIndex) note(n Name) {
@@ -68,14 +68,14 @@ func (i *lockIndex) note(n Name) {
 	}
 }
 
-// sorted are the names that were asked for.
+// sorted returns the names that resolve was asked for.
 func (i *lockIndex) sorted() []Name {
 	return slices.SortedFunc(maps.Keys(i.names), func(a, b Name) int {
 		return cmp.Or(strings.Compare(a.Repo.Name, b.Repo.Name), strings.Compare(a.Spelling, b.Spelling))
 	})
 }
 
-// unknown says why the repo has no such revision; empty: nobody has asked it, or it has.
+// unknown returns the reason why the repo has no such revision; empty: it has, or was not asked yet.
 func (i *lockIndex) unknown(repo Address, spelling string) string {
 	if i.lock == nil || repo == (Address{}) {
 		return ""

@@ -19,14 +19,14 @@ import (
 type Spec struct {
 	Dir   string   // the project's directory, absolute
 	Files []string // the files read, relative to Dir: the root file first, then the included ones, sorted
-	Reads Reads    // all that the evaluation looked at below Dir
+	Reads Reads    // everything that the evaluation read below Dir
 
-	Absolute Absolute // knows the paths that abspath made
+	Absolute Absolute // the paths that abspath made
 
-	Try *Try // what is measured against its baseline, or nothing is measured; nil: all that the files declare
+	Try *Try // the only candidate that is measured; nil: all that the files declare
 
-	Mistakes  []Mistake  // of single commits and candidates, which are out
-	Revisions []Revision // that expressions named, and whose commits are not known
+	Mistakes  []Mistake  // of commits and candidates that are out
+	Revisions []Revision // in expressions, with unknown commits
 
 	Names []Name // of revisions, as the lock pins them
 
@@ -52,13 +52,13 @@ type Spec struct {
 	Executors   []Executor
 	Machines    []Machine
 	Models      []Model
-	Sandbox     string             // for blocks that do not say; one of Sandboxes, empty: the standard of the system
-	Store       *Store             // that machines share; nil: none
-	GPUHour     map[string]float64 // money for one hour of a device, by device name
+	Sandbox     string             // of blocks without the attribute; one of Sandboxes; empty: default of the system
+	Store       *Store             // store that machines share; nil: none
+	GPUHour     map[string]float64 // price of one hour of a device, by device name
 }
 
-// Reads are what of the project's directory an evaluation looked at: as long as all of it is as it was, and the options
-// are the same, another one gives the same Spec. Variable files may lie anywhere and are not among it.
+// Reads lists the parts of the project's directory that an evaluation read: while they and the options stay the same,
+// another evaluation gives the same Spec. Variable files may lie anywhere and are not listed.
 type Reads = project.Reads
 
 // Absolute finds paths in texts that abspath made.
@@ -68,11 +68,11 @@ type Absolute = project.Absolute
 type Address struct {
 	Kind  string
 	Name  string
-	Key   string // meaningful only when Keyed
+	Key   string // meaningful only if Keyed
 	Keyed bool
 }
 
-// Text is a string of the file in which references to other nodes stand where a path will be.
+// Text is a string of the file. Each reference in it will become a path.
 type Text []Part
 
 // Part is one piece of a Text: a literal, or (when Ref is not the zero Address) the path of a node's output.
@@ -81,22 +81,22 @@ type Part struct {
 	Ref     Address `json:",omitzero"`
 }
 
-// Command is what a block runs. Exactly one of Shell and Argv is set; the zero Command is none.
+// Command is a command of a block. Exactly one of Shell and Argv is set; the zero Command is none.
 type Command struct {
 	Shell Text   `json:",omitzero"` // run by sh -euc
 	Argv  []Text `json:",omitzero"` // run as it is
 	Range hcl.Range
 }
 
-// Block is what every instance has.
+// Block holds the fields that every instance has.
 type Block struct {
 	Address   Address
 	Candidate string    `json:",omitzero"` // key of the candidate that the for_each key names; empty: none
 	Range     hcl.Range // of the block's header in the file
-	Out       *Out      `json:",omitzero"` // why the instance is not made; nil: it is
+	Out       *Out      `json:",omitzero"` // reason why the instance is not made; nil: it is made
 }
 
-// Repo says where code comes from. Exactly one of URL and Path is set; Path may name a bundle file.
+// Repo is a source of code. Exactly one of URL and Path is set; Path may name a bundle file.
 type Repo struct {
 	Block
 	URL  string
@@ -109,7 +109,7 @@ type Commit struct {
 	Name                  string
 	Repo                  Address // zero: the commit has no code (its variants differ by configuration alone)
 	Rev                   string  // 40 digits once the lock has them, else as written
-	Parent                string  // likewise; by default Rev + "^"
+	Parent                string  // written like Rev; default: Rev + "^"
 	Title                 string
 	Params                json.RawMessage // the params object as JSON
 	RevRange, ParentRange hcl.Range
@@ -122,7 +122,7 @@ type Variant struct {
 	Baseline bool
 	Optional bool
 	Protect  []string // doublestar patterns of files that neither a patch nor the revision may change
-	Copies   bool     // the baseline's copies of them are measured, instead of a refusal
+	Copies   bool     // the baseline's copies of these files are used, instead of a refusal
 }
 
 // Candidate is one commit measured in one way.
@@ -131,9 +131,9 @@ type Candidate struct {
 	Commit   string
 	Variant  string
 	Baseline bool
-	Rev      string // what is checked out; empty when the commit has no code
+	Rev      string // revision that is checked out; empty if the commit has no code
 	Patch    string // slash-separated path relative to Dir; empty: none
-	// why there is no patch where the variant declares an optional one; empty: there is one, or none is declared
+	// reason why the optional patch of the variant is missing; empty: it is not, or none is declared
 	NoPatch              string
 	Source               Address   // source.<repo>["commit/variant"]; zero when the commit has no code
 	Range                hcl.Range // of the commit's block
@@ -149,22 +149,22 @@ type Source struct {
 	Rev     string
 	Patch   string   // as in Candidate
 	Protect []string // as in Variant
-	Copies  bool     // likewise
+	Copies  bool     // as in Variant
 	// with Protect: the revision of the commit's baseline, whose files are the protected ones
 	Against  string
 	RevRange hcl.Range
 }
 
-// Limits are what a node may use. The zero value means: not declared.
+// Limits bounds the resources of a node. A zero value is not declared.
 type Limits struct {
 	CPUs     int           `json:",omitzero"`
 	Memory   int64         `json:",omitzero"` // bytes
-	Disk     int64         `json:",omitzero"` // bytes of room where it works
+	Disk     int64         `json:",omitzero"` // bytes of disk for its working directory
 	Timeout  time.Duration `json:",omitzero"`
 	Estimate time.Duration `json:",omitzero"` // of one run, for forecasts and the schedule, until one was measured
 }
 
-// Work is what a build, a task or a benchmark runs, and what the commands have.
+// Work is a command of a build, a task or a benchmark, with its environment.
 type Work struct {
 	Image   Address `json:",omitzero"` // zero: on the host
 	Command Command
@@ -172,28 +172,28 @@ type Work struct {
 	Secrets []string        `json:",omitzero"`
 	Mounts  []Address       `json:",omitzero"`
 	Fixes   []Address       `json:",omitzero"`
-	// the commands may reach beyond this machine; on the host, nothing but a sandbox keeps them from it
+	// the commands may use the network; on the host, only a sandbox prevents it
 	Network bool   `json:",omitzero"`
-	Sandbox string `json:",omitzero"` // one of Sandboxes; empty: what Spec.Sandbox says
+	Sandbox string `json:",omitzero"` // one of Sandboxes; empty: Spec.Sandbox
 	Limits
 }
 
-// Build says how something is made.
+// Build is the recipe of a build.
 type Build struct {
 	Work
 	Inputs []string // files of the project that are laid into the tree, by their paths in the project
 }
 
-// Wheel is something built once from a source tree.
+// Wheel is something that is built once from a source tree.
 type Wheel struct {
 	Block
 	Source   Address // zero: built from nothing but its inputs
 	Prebuilt []string
 	Overlay  []string  // doublestar patterns
-	Nearest  int       // how many commits back the prebuilt sources may be those of an ancestor; 0: none
+	Nearest  int       // distance in commits of the ancestors whose prebuilt wheels may serve; 0: none
 	Build    *Build    // nil: prebuilt only
 	Outputs  []string  // doublestar patterns; at least one file must match each
-	Fixes    []Address // what may be applied to the tree before it is built (host runtime)
+	Fixes    []Address // fixes that may be applied to the tree before the build (on the host)
 
 	// PrebuiltOf evaluates prebuilt for another revision, 40 digits, in the place of the candidate's own. It is nil
 	// unless Nearest is positive. It is not safe for concurrent use.
@@ -210,7 +210,7 @@ type Image struct {
 	Overlay              *ImageOverlay // nil: none
 	Fixes                []Address
 	Verify               Command
-	Network              bool // what is run to make it may reach beyond this machine
+	Network              bool // commands that make it may use the network
 	Push                 string
 	FromRange, PushRange hcl.Range
 }
@@ -222,7 +222,7 @@ type ImageOverlay struct {
 	Paths  []string // doublestar patterns
 }
 
-// ImageBuild says how an image is built from a Dockerfile.
+// ImageBuild is a build of an image from a Dockerfile.
 type ImageBuild struct {
 	Context    string // directory, slash-separated, relative to the project's directory
 	Dockerfile string // slash-separated, relative to Context
@@ -233,20 +233,20 @@ type ImageBuild struct {
 
 // Fix is a recipe that makes something broken run.
 type Fix struct {
-	Block       // Candidate is empty; one instance per candidate for which the fix was evaluated is in Cases
+	Block       // Candidate is empty; Cases has an entry per candidate
 	Description string
 	Detect      string // RE2; empty: never learnt
-	Patches     bool   // a failure that only a patch shows teaches it, too
+	Patches     bool   // a failure that only a patch causes teaches it, too
 	InImage     bool   // it can be applied in images only
 	Effect      string // neutral, perf or unknown
 	Caveat      string
 	After       []Address
-	// by candidate key, or by the address of a block without one; "" where it is the same everywhere
+	// by candidate key, or by the address of a block without a candidate; "" if all cases are the same
 	Cases map[string]FixCase
 }
 
-// Case returns the fix as evaluated for a block: for its candidate, or for its address if it has none. It is false if
-// the fix depends on each and was not evaluated there.
+// Case returns the fix as evaluated for a block: for its candidate, or for its address if it has none. It returns false
+// if the fix uses each and was not evaluated for the block.
 func (f *Fix) Case(block Address, candidate string) (FixCase, bool) {
 	for _, key := range [...]string{candidate, block.String(), ""} {
 		if c, ok := f.Cases[key]; ok {
@@ -258,7 +258,7 @@ func (f *Fix) Case(block Address, candidate string) (FixCase, bool) {
 
 // FixCase is a fix as evaluated for one candidate, since when, run and file may use each.
 type FixCase struct {
-	When   bool // the file says that it applies
+	When   bool // the fix applies by its condition
 	Run    []Text
 	Verify Command
 	Files  []FixFile
@@ -312,12 +312,12 @@ type Benchmark struct {
 	Canary  *Canary
 	Check   *Check
 	Caches  []Address
-	Fill    Command // what a fill of the caches runs: Command where the file has no other
+	Fill    Command // command that fills the caches; by default Command
 	Client  Address // the source whose tree the commands run in; zero: an empty directory
 	Quiet   bool
 	Design  Design
 	Metrics Metrics
-	// name of the executor whose machine measures, or Local; empty: what the benchmark asks for decides
+	// name of the executor whose machine measures, or Local; empty: the requirements of the benchmark decide
 	Executor      string
 	ExecutorRange hcl.Range
 }
@@ -330,12 +330,12 @@ type Data struct {
 	Tree bool // the name was written with a slash at its end: a directory
 }
 
-// GPUs says which devices a benchmark needs.
+// GPUs describes the devices that a benchmark needs.
 type GPUs struct {
 	Count        int
 	Memory       int64  // bytes a device
 	Model        string // RE2 on the device name; empty: any
-	SMClock      int    // MHz at which it is locked; 0: it is left alone
+	SMClock      int    // MHz at which the clock is locked; 0: it is not locked
 	SMClockRange hcl.Range
 }
 
@@ -346,12 +346,12 @@ type Server struct {
 	HTTP    string // path; exactly one of HTTP, Log and TCP is set
 	Log     string // RE2
 	TCP     bool
-	Timeout time.Duration // to get ready
+	Timeout time.Duration // until it is ready
 
 	ShmSize int64            // bytes of /dev/shm of its container; 0: half of the memory
 	Ulimits map[string]int64 // of its container, by name; -1: none
 
-	Devices      []string // of the host that its container gets beside GPUs: paths
+	Devices      []string // paths of devices of the host for its container, beside GPUs
 	Capabilities []string // of its container, without CAP_
 }
 
@@ -359,30 +359,30 @@ type Server struct {
 // speed is a change of the machine.
 type Canary struct {
 	Command   Command
-	Metric    Metric        // where its number is
+	Metric    Metric        // place of its number
 	Tolerance float64       // largest relative difference between two of its numbers
 	Timeout   time.Duration // for each run
 	Range     hcl.Range
 }
 
-// Design says how often is measured.
+// Design is the number and arrangement of blocks and runs.
 type Design struct {
 	Samples int // blocks before the first look
-	Max     int // blocks at most; equal to Samples when nothing adapts
+	Max     int // blocks at most; equal to Samples if the number is fixed
 	BurnIn  int // blocks before all others, which are measured and not judged
-	// numbers of blocks at which is judged, ascending from Samples to Max; empty: stats.Looks spreads them
+	// ascending numbers of blocks at which contrasts are judged, from Samples to Max; empty: stats.Looks chooses them
 	Looks   []int
 	Spread  bool   // blocks take turns with those of other commits
 	Pairing string // blocked or independent
-	Warmup  int    // runs of the command whose output is thrown away, in every lifecycle
-	Repeat  int    // runs of the command after that whose mean is the sample; 0 counts as 1
+	Warmup  int    // runs of the command in every lifecycle whose output is not read
+	Repeat  int    // runs of the command whose mean is the sample; 0 counts as 1
 	Seed    int64  // of the random orders; 0: derived from the content
 }
 
-// Passes is how often the measured command runs for one sample, from 1.
+// Passes returns the number of runs of the measured command for one sample, at least 1.
 func (d Design) Passes() int { return max(1, d.Repeat) }
 
-// Metrics says what is read from the output.
+// Metrics describes the numbers that are read from the output.
 type Metrics struct {
 	Format         string // one of Formats
 	Primary        string
@@ -392,7 +392,7 @@ type Metrics struct {
 	Require        []Required
 }
 
-// Metric is one number that a benchmark of one's own prints.
+// Metric is a custom metric: one number that a benchmark prints.
 type Metric struct {
 	Name   string
 	Match  string // RE2 whose first group is the value; one of Match and JSON is set
@@ -409,10 +409,10 @@ type Compare struct {
 	Of         []Address // benchmark instances
 	Tie        float64   // relative; 0: the defaults (2 %; 5 % for TTFT and any p99)
 	Confidence float64
-	Metrics    []string // beside the primary; empty: all that the definitions declare
+	Metrics    []string // beside the primary; empty: all
 }
 
-// Report writes what was found.
+// Report is a report of compares.
 type Report struct {
 	Block
 	Of      []Address // compares
@@ -422,7 +422,7 @@ type Report struct {
 	Recorded []string // results of other studies, each text as JSON lines
 }
 
-// Task is anything else one would put in a Makefile.
+// Task is any other work, like a rule in a Makefile.
 type Task struct {
 	Block
 	Work
@@ -432,7 +432,7 @@ type Task struct {
 	Needs   []Address `json:",omitzero"`
 	Outputs []string  `json:",omitzero"`
 	Quiet   bool      `json:",omitzero"`
-	// Artefact says that the result is measured, so that it may differ between variants as a wheel does.
+	// Artefact: the result is measured, so that it may differ between variants as a wheel does.
 	Artefact bool `json:",omitzero"`
 }
 
@@ -440,14 +440,14 @@ type Task struct {
 type Model struct {
 	Block
 	Missing      bool    // there is no model of this name
-	Parameters   float64 // all of them, those of experts included
-	Weights      float64 // bytes of the files that are loaded; 0: two a parameter
+	Parameters   float64 // number, with those of all experts
+	Weights      float64 // bytes of the files that are loaded; 0: two per parameter
 	Quantization string  // of those files; empty: none
 	Architecture string  // class name
 	MaxLength    int     // tokens
 	Cache        float64 // bytes of keys and values for one token at 16 bits; 0: not known
 	Gated        bool
-	Rope         string // scaling of positions that an engine must know
+	Rope         string // scaling of positions that the engine must support
 }
 
 // Machine is another machine that can be planned for.
@@ -461,10 +461,10 @@ type Machine struct {
 // Local is the Executor of a benchmark that is measured on the machine of the project.
 const Local = "local"
 
-// Executor says where nodes run when the machine is outgrown. Its name is TYPE or TYPE-NAME.
+// Executor runs nodes on other machines. Its name is TYPE or TYPE-NAME.
 type Executor struct {
 	Block
-	Machine    string               // name of the machine block that describes its machines; empty: none is named
+	Machine    string               // name of the machine block that describes its machines; empty: none
 	Settings   json.RawMessage      // the other attributes
-	Attributes map[string]hcl.Range // where each one that is not null is
+	Attributes map[string]hcl.Range // places of the attributes that are not null
 }

@@ -12,12 +12,12 @@ import (
 // Store is a store that machines share.
 type Store struct {
 	URL      string   // s3://BUCKET/PREFIX, or file:///DIRECTORY
-	Dir      string   // the directory; empty: it is on a server
+	Dir      string   // directory of a file store; empty: it is on a server
 	Endpoint string   // of s3: the server's http or https URL; empty: Amazon's
-	Region   string   // of s3; empty: as the environment or the server says
+	Region   string   // of s3; empty: that of the environment or the server
 	ReadOnly bool     // nothing is put there
-	JobRole  string   // of s3: ARN of the role with whose credentials jobs reach the store; empty: with their own
-	Trust    []string // public ed25519 keys: only entries that one of them signed are taken; empty: all are
+	JobRole  string   // of s3: ARN of the role whose credentials jobs get; empty: they have their own
+	Trust    []string // public ed25519 keys, one of which must have signed each entry; empty: no check
 }
 
 func storeSchema() *eval.Schema {
@@ -67,12 +67,12 @@ func (r reader) store() *Store {
 	return s
 }
 
-// isServer reports whether a URL names an http or https server and nothing on it.
+// isServer reports whether a URL names an http or https server, without a path or a query.
 func isServer(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.Trim(u.Path, "/")+u.RawQuery == ""
 }
 
-// location reads a URL, which must not hold a password: the file is for everybody to read.
+// location reads a URL, which must not hold a password: everybody may read the file.
 func (r reader) location(name, text string) (*url.URL, bool) {
 	if text == "" {
 		return nil, false

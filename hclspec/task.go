@@ -24,7 +24,7 @@ func taskSchema() *eval.Schema {
 }
 
 func decodeTask(r reader, b Block) {
-	r.Need("command", "what is run, for instance command = \"make\"")
+	r.Need("command", "the command to run, for instance command = \"make\"")
 	r.Str("description")
 	t := Task{
 		Block: b, Work: r.work(r.command("command")), Inputs: r.inputs(), Data: r.data(),
@@ -36,7 +36,7 @@ func decodeTask(r reader, b Block) {
 	r.l.spec.Tasks = append(r.l.spec.Tasks, t)
 }
 
-// inputs are the files that the globs name.
+// inputs returns the files that the globs of inputs match.
 func (r reader) inputs() []string {
 	patterns := r.Globs("inputs")
 	if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
@@ -55,7 +55,7 @@ func (r reader) inputs() []string {
 }
 
 // smuggled reports files of the project that a command or a variable names by an absolute path: the command would read
-// them, and they would be in no key.
+// them although they are in no key.
 func (r reader) smuggled(c Command, env map[string]Text) {
 	report := func(at hcl.Range, t Text) {
 		for _, part := range t {
@@ -83,8 +83,8 @@ func (r reader) smuggled(c Command, env map[string]Text) {
 	}
 }
 
-// projectFile is the first file or directory of the project that a text names, to be read, by a path that abspath made,
-// relative to the project; empty when there is none.
+// projectFile returns the first file or directory of the project, relative to the project, that a text names by a path
+// that abspath made; empty: there is none.
 func (l *loader) projectFile(text string) string {
 	for _, name := range l.dir.Named(text) {
 		rel, err := filepath.Rel(l.dir.Home(), name)

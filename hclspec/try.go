@@ -9,19 +9,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Try is a candidate that no file declares: a commit of the file as its baseline is measured, with other code.
+// Try is a candidate that no file declares: a commit of the file, measured like its baseline, with other code.
 type Try struct {
 	Commit  string // name
 	Rev     string // 40 digits; empty: the baseline's
 	Patch   string // path of a file, absolute or relative to the project's directory; empty: none
-	NoPatch string // why there is nothing to measure; empty: there is
+	NoPatch string // reason why there is nothing to measure; empty: none
 }
 
-// Tried names the compare and the variant of a Try, and stands behind the name of its benchmark.
+// Tried is the name of the compare and the variant of a Try, and the suffix of the name of its benchmark.
 const Tried = "try"
 
-// addTry adds the candidate of Options.Try to those of its commit. It has the parameters of the baseline and all
-// protected files. The key is empty where there is none, or where its commit has a mistake.
+// addTry adds the candidate of Options.Try to the candidates of its commit. It has the parameters of the baseline and
+// all protected files. The key is empty if there is no such candidate, or its commit has a mistake.
 func (l *loader) addTry(set *candidateSet, c Commit, variants []variantReader, commit cty.Value) (key string) {
 	t := l.options.Try
 	at := slices.IndexFunc(variants, func(v variantReader) bool { return v.Baseline })
@@ -69,7 +69,7 @@ func (l *loader) addTry(set *candidateSet, c Commit, variants []variantReader, c
 	return out.Key
 }
 
-// tryVariant is a name that no variant of the file has.
+// tryVariant returns a name that no variant of the file has.
 func tryVariant(variants []variantReader) string {
 	name := Tried
 	for slices.ContainsFunc(variants, func(v variantReader) bool { return v.Name == name }) {
@@ -78,9 +78,9 @@ func tryVariant(variants []variantReader) string {
 	return name
 }
 
-// OnlyTry is the spec in which a benchmark measures the candidate of a Try against its baseline, and nothing else. The
-// rules are those of the compare that judges the benchmark. All else that the file declares stays, so that whatever
-// both need is made as ever.
+// OnlyTry returns a spec in which a benchmark measures the candidate of a Try against its baseline, and nothing else.
+// The compare that judges the benchmark gives the rules. Everything else in the file stays, so that the dependencies of
+// both are made as usual.
 func (s *Spec) OnlyTry(benchmark, commit string) (*Spec, error) {
 	own := *s
 	own.Benchmarks, own.Reports = nil, nil
@@ -128,7 +128,7 @@ func (s *Spec) OnlyTry(benchmark, commit string) (*Spec, error) {
 	return &own, nil
 }
 
-// Path is where a file lies that the spec names, on this machine.
+// Path returns the place, on this machine, of a file that the spec names.
 func (s *Spec) Path(name string) string {
 	if filepath.IsAbs(name) {
 		return name

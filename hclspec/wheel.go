@@ -26,7 +26,7 @@ func decodeWheel(r reader, b Block) {
 	r.nearest(&w)
 	if build := r.Block.Block("build"); build != nil {
 		r := r.nested(build)
-		r.Need("command", "what builds it and leaves the result in $OUT")
+		r.Need("command", "the command that builds it and leaves the result in $OUT")
 		w.Build = &Build{Work: r.work(r.command("command")), Inputs: r.inputs()}
 		r.smuggled(w.Build.Command, w.Build.Env)
 	} else if !r.Has("prebuilt") && !r.Block.Meant("build") && !r.Block.Meant("prebuilt") {

@@ -12,21 +12,22 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// shortestTime is the shortest duration that anybody measures, in any unit: what is below it has underflowed.
+// shortestTime is the shortest duration that counts as measured, in any unit: a shorter one has underflowed.
 const shortestTime = 1e-300
 
-// Vanished says why a sample is no measurement: it is a duration that is zero, or as good as that; empty: it is one.
+// Vanished returns the reason why a sample is no measurement: it is a duration of zero, or next to zero; empty: it is a
+// measurement.
 func (s Sample) Vanished() string {
 	amount, per, _ := strings.Cut(units.Canonical(s.Unit), "/")
 	if !units.IsTime(amount) || units.IsTime(per) || math.Abs(s.Value) >= shortestTime {
 		return ""
 	}
-	return fmt.Sprintf("%s is %s %s, and a duration of nothing is no measurement", s.Metric,
+	return fmt.Sprintf("%s is %s %s, and a duration of zero is no measurement", s.Metric,
 		cmp.Or(s.Printed, strconv.FormatFloat(s.Value, 'g', -1, 64)), s.Unit)
 }
 
-// Better says which direction of a metric is the better one. Known is false where neither is: counts of requests and
-// tokens, and names and units that say nothing.
+// Better returns the direction in which a metric improves. known is false if there is none, as for counts of requests
+// and tokens, or if name and unit do not tell.
 func Better(metric, unit string) (higher, known bool) {
 	unit = units.Canonical(unit)
 	words := names.Words(metric)

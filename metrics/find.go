@@ -6,9 +6,9 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/names"
 )
 
-// Find returns the sample of a metric: the one of that very name, else the only one whose name has the same words, so
-// that "SET requests per second" finds set_requests_per_second; a leading Benchmark is ignored. False: there is none,
-// or more than one.
+// Find returns the sample of a metric: the one with that name, or else the only one whose name has the same words, so
+// that "SET requests per second" finds set_requests_per_second. A leading Benchmark is ignored. False: there is no such
+// sample, or more than one.
 func Find(samples []Sample, metric string) (Sample, bool) {
 	for _, s := range samples {
 		if s.Metric == metric {

@@ -13,35 +13,35 @@ import (
 type contrast struct {
 	Verdict
 	estimate inference.Estimate
-	testable bool // the rules of a verdict can be applied
+	testable bool // there can be a verdict
 }
 
-// measure computes the figures of one contrast, and settles all reasons for which there is no verdict.
+// measure computes the figures of one contrast, and finds the reason if there can be no verdict.
 func measure(pairs []Pair, rule Rule) contrast {
 	c := contrast{Verdict: Verdict{Better: rule.Better, Confidence: rule.Confidence, Tie: rule.Tie, Looks: rule.Looks,
 		RawP: 1, P: 1}}
 	if flaw := rule.flaw(); flaw != "" {
 		return c.without(flaw)
 	}
-	apart := map[string]string{
+	noVerdict := map[string]string{
 		"independent": "no verdict: the samples were not taken in blocks (pairing = \"independent\"), so these are " +
 			"only numbers",
-		Runs: "no verdict: what else changed on the machine from one run to the other is in the " +
-			"difference, so these are only numbers",
+		Runs: "no verdict: other changes of the machine between the runs are part of the difference, so " +
+			"these are only numbers",
 	}[rule.Pairing]
 	original := pairs
-	if apart == "" {
+	if noVerdict == "" {
 		if vanished(pairs) {
 			return c.vanish(pairs, rule)
 		}
 		pairs = equalZeros(pairs)
 	}
-	if flaw := flawOf(pairs, apart != ""); flaw != "" {
+	if flaw := flawOf(pairs, noVerdict != ""); flaw != "" {
 		return c.without("no verdict: " + flaw)
 	}
-	if apart != "" {
+	if noVerdict != "" {
 		c.unpaired(pairs, rule)
-		return c.without(apart)
+		return c.without(noVerdict)
 	}
 	c.paired(pairs, rule)
 	if !slices.Equal(pairs, original) {
@@ -86,10 +86,11 @@ func (c contrast) without(reason string) contrast {
 	return c
 }
 
-// NoLogarithm ends the reason of a row that no further block gives a verdict: its values are not positive.
+// NoLogarithm is the end of the reason of a row with values that are not positive. No further block gives such a row a
+// verdict.
 const NoLogarithm = ", which has no logarithm"
 
-// flawOf says which block makes a verdict impossible; empty: none.
+// flawOf describes a block that makes a verdict impossible; empty: there is none.
 func flawOf(pairs []Pair, independent bool) string {
 	seen := map[int]bool{}
 	for _, p := range pairs {
@@ -197,6 +198,5 @@ func orient(d float64, better string) float64 {
 	return d
 }
 
-// relative turns a ln ratio into a relative effect. It stays finite, because a result that cannot be written down is
-// lost.
+// relative turns a ln ratio into a relative effect. The effect stays finite, because JSON cannot hold an infinite one.
 func relative(d float64) float64 { return min(math.Expm1(d), math.MaxFloat64) }

@@ -12,10 +12,10 @@ import (
 const (
 	byChance           = 0.002 // p from which on the effect of a covariate may be chance
 	fewestForCovariate = 6     // blocks below which a further parameter costs more than it saves
-	moreForAnother     = 2     // blocks that a second covariate wants beyond these
-	// blocks in which each side must be first: one block alone would be left out in effect, like an outlier
+	moreForAnother     = 2     // further blocks that a second covariate needs
+	// blocks in which each side must be first: a single such block would lose its influence, like a removed outlier
 	fewestFirst = 2
-	mostOfOne   = 0.5 // largest share of one block in the spread of the canary's ratios, for the same reason
+	mostOfOne   = 0.5 // largest share of one block in the variance of the canary's ratios, for the same reason
 )
 
 // covariate is a known property of each block, and its estimated effect on the difference.
@@ -60,7 +60,7 @@ func withoutCovariates(differences []float64, pairs []Pair) (effect inference.Es
 			use = append(use, &canary)
 		}
 	}
-	if len(use) == 2 && len(pairs) < fewestForCovariate+moreForAnother { // the surer one of the two, each by itself
+	if len(use) == 2 && len(pairs) < fewestForCovariate+moreForAnother { // keep the surer one of the two fitted alone
 		for _, c := range use {
 			regress(differences, []*covariate{c})
 		}
@@ -79,7 +79,7 @@ func withoutCovariates(differences []float64, pairs []Pair) (effect inference.Es
 	return effect, position, canary
 }
 
-// withoutLeastSure leaves out the covariate whose effect is the likeliest to be chance; of equal ones, the last.
+// withoutLeastSure removes the covariate with the largest p; of equal ones, the last.
 func withoutLeastSure(list []*covariate) []*covariate {
 	at := 0
 	for i, c := range list {
@@ -91,7 +91,7 @@ func withoutLeastSure(list []*covariate) []*covariate {
 	return slices.Delete(list, at, at+1)
 }
 
-// even says whether values differ, and not by one of them alone.
+// even reports whether values differ, and no single value causes most of their variance.
 func even(values []float64) bool {
 	mean := stat.Mean(values, nil)
 	var most, all float64
@@ -103,7 +103,7 @@ func even(values []float64) bool {
 }
 
 // regress fits differences by least squares and sets slope and p of each covariate. It returns the difference where all
-// covariates are 0. Covariates that say the same have a p of 1.
+// covariates are 0. If covariates depend on each other, their p is 1.
 func regress(differences []float64, covariates []*covariate) inference.Estimate {
 	columns := make([][]float64, len(covariates))
 	for i, c := range covariates {
@@ -122,18 +122,18 @@ func regress(differences []float64, covariates []*covariate) inference.Estimate 
 	return effect
 }
 
-// removed says in a row what was removed from its figures.
+// removed returns caveats about the changes that were removed from the figures of a row.
 func removed(position, canary covariate) (list []Caveat) {
 	if position.slope != 0 {
 		list = append(list, Caveat{CaveatPosition,
-			fmt.Sprintf("whatever ran first in a block was %s (p = %.2g), which effect, interval and p do not "+
-				"contain: a warm-up may make all positions equal",
+			fmt.Sprintf("the member that ran first in a block was %s (p = %.2g); effect, interval and p are "+
+				"without that: a warm-up may make all positions equal",
 				sided(relative(position.slope)), position.p)})
 	}
 	if canary.slope != 0 {
 		list = append(list, Caveat{CaveatCanary,
 			fmt.Sprintf("the machine's speed changed inside blocks, as the canary before each sample tells (p = "+
-				"%.2g), which effect, interval and p do not contain", canary.p)})
+				"%.2g); effect, interval and p are without that", canary.p)})
 	}
 	return list
 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// placed makes pairs of ln ratios with who ran first.
+// placed makes pairs from ln ratios and the side that ran first.
 func placed(ratios []float64, first []int) []Pair {
 	pairs := blocks(ratios...)
 	for i := range pairs {
@@ -20,8 +20,9 @@ func placed(ratios []float64, first []int) []Pair {
 	return pairs
 }
 
-// The figures are those of a regression of these seven differences on who ran first, by hand: lead has the mean 1/7 and
-// the sum of squares 48/7, and the residuals are 2, -1, -1, 1, 0, 0, -1 thousandths around 0.031 - 0.05*lead.
+// The figures are those of a regression of these seven differences on lead, by hand. lead tells who ran first; it has
+// the mean 1/7 and the sum of squares 48/7. The residuals are 2, -1, -1, 1, 0, 0, -1 thousandths around 0.031 -
+// 0.05*lead.
 func TestPositionIsRemoved(t *testing.T) {
 	first := []int{1, -1, 1, -1, 1, -1, 1}
 	residuals := []float64{0.002, -0.001, -0.001, 0.001, 0, 0, -0.001}
@@ -65,8 +66,7 @@ func TestPositionIsRemoved(t *testing.T) {
 	}
 }
 
-// However large the effect of the position is, figures and verdict stay those without it, as soon as it is told from
-// chance.
+// Figures and verdict are those without the effect of the position, however large it is, once it is no longer chance.
 func TestPositionDecidesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(6, 15).Draw(t, "blocks")
@@ -98,8 +98,8 @@ func TestPositionDecidesNothing(t *testing.T) {
 	})
 }
 
-// A machine that changes its speed from run to run, and a canary that sees most of that: what the canary tells is
-// removed, and figures are those of a regression that is solved in another way.
+// On a machine that changes its speed from run to run, the part that the canary sees is removed. The figures are those
+// of a regression that is solved in another way.
 func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	removed := 0
@@ -155,8 +155,8 @@ func TestWhatTheCanaryTellsIsRemoved(t *testing.T) {
 	}
 }
 
-// leastSquares solves the normal equations by elimination, and returns the half width of the 95 % interval of the first
-// coefficient, too.
+// leastSquares solves the normal equations by elimination. It also returns the half width of the 95 % interval of the
+// first coefficient.
 func leastSquares(rows [][]float64, y []float64) (coefficients []float64, half float64) {
 	k, n := len(rows[0]), len(rows)
 	matrix := make([][]float64, k) // X'X, X'y and the first column of the unit matrix
@@ -194,7 +194,7 @@ func leastSquares(rows [][]float64, y []float64) (coefficients []float64, half f
 	return coefficients, inference.Quantile(0.975, freedom) * math.Sqrt(left/freedom*matrix[0][k+1]/matrix[0][0])
 }
 
-// A canary that is known in some blocks only, or differs in one block alone, removes nothing.
+// A canary removes nothing if it is known in some blocks only, or differs in one block alone.
 func TestACanaryMustTellOfMoreThanOneBlock(t *testing.T) {
 	for name, canary := range map[string][]float64{
 		"one block is odd":   {1, 1, 1.3, 1, 1, 1, 1},

@@ -9,36 +9,36 @@ import (
 const (
 	CaveatFix           = "fix"                // a fix was applied that may change speed
 	CaveatMismatch      = "mismatch"           // the methodologies differ, and the user allowed it
-	CaveatTest          = "test"               // which statistical test the figures rest on
-	CaveatNoVerdict     = "no_verdict"         // why the figures carry no verdict
+	CaveatTest          = "test"               // the statistical test of the figures
+	CaveatNoVerdict     = "no_verdict"         // the reason why the figures have no verdict
 	CaveatWarning       = "warning"            // the parser of an output warned
 	CaveatUnit          = "unit"               // values were converted into another unit
 	CaveatMissing       = "missing"            // a metric is missing on one side
 	CaveatConstant      = "constant"           // the metric has one value in all blocks
 	CaveatIdentical     = "identical_artefact" // both sides ran the same bytes
 	CaveatSameWork      = "same_work"          // no side uses anything of its candidate
-	CaveatShared        = "shared"             // another candidate does the same work: one measurement
+	CaveatShared        = "shared"             // the blocks are also those of another candidate
 	CaveatRequests      = "requests"           // requests failed on both sides, or amounts of tokens are in doubt
 	CaveatContradiction = "contradiction"      // numbers of one output contradict each other
-	CaveatClock         = "wall_clock"         // the wall clock does not know of the gain
-	CaveatServer        = "server"             // what the servers of both sides counted differs
+	CaveatClock         = "wall_clock"         // the wall clock does not show the gain
+	CaveatServer        = "server"             // the counters of the servers differ
 	CaveatRule          = "rule_changed"       // the judging rule changed after the first block
-	CaveatRerolled      = "rerolled"           // results of blocks were there and were replaced on request
+	CaveatRerolled      = "rerolled"           // results of blocks were replaced on request
 	CaveatRuns          = "runs"               // the blocks come from several applies
 	CaveatVoided        = "voided"             // blocks were voided and measured again
 	CaveatArtefact      = "artefact"           // the artefact differs between two runs
-	CaveatProtected     = "protected"          // files that measure are the baseline's copies, or the candidate's own
+	CaveatProtected     = "protected"          // measuring files are copies of the baseline's, or the candidate's own
 	CaveatMachine       = "machine"            // settings of the machine differ between blocks
-	CaveatReplica       = "replica"            // what another class of machine measured
+	CaveatReplica       = "replica"            // the result of another class of machine
 	CaveatOrder         = "order"              // the differences depend on when they were measured
-	// the first position of a block changes samples, and was removed from the figures
+	// running first in a block changes samples; the change was removed from the figures
 	CaveatPosition = "position"
-	// the machine's speed changed inside blocks, and was removed from the figures
+	// the machine's speed changed inside blocks; the change was removed from the figures
 	CaveatCanary     = "canary"
 	CaveatUnverified = "unverified" // an older version measured the blocks and recorded less
 )
 
-// CaveatKinds are all kinds of caveats.
+// CaveatKinds returns all kinds of caveats.
 func CaveatKinds() []string {
 	return []string{CaveatFix, CaveatMismatch, CaveatTest, CaveatNoVerdict, CaveatWarning, CaveatUnit, CaveatMissing,
 		CaveatConstant, CaveatIdentical, CaveatSameWork, CaveatShared, CaveatRequests, CaveatContradiction, CaveatClock,
@@ -58,7 +58,7 @@ type Attempts struct {
 	Voided   int     `json:"voided"`   // attempts that ended without a result
 	Retried  int     `json:"retried"`  // attempts that followed a voided one
 	Replaced int     `json:"replaced"` // results that a later attempt replaced, on request
-	Causes   []Cause `json:"causes"`   // of what was voided and of what was replaced after a failure
+	Causes   []Cause `json:"causes"`   // of voided attempts, and of results that were replaced after a failure
 }
 
 // MarshalJSON writes an empty list of causes for a missing one.
@@ -76,7 +76,7 @@ type Cause struct {
 	Count   int    `json:"count"`
 }
 
-// Lost counts the attempts that a variant lost.
+// Lost returns the number of attempts that a variant lost.
 func (a *Attempts) Lost(variant string) int {
 	n := 0
 	if a == nil {

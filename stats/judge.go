@@ -15,7 +15,7 @@ const (
 	Lower  = "lower"  // less is better
 )
 
-// Runs is the pairing of samples that were taken at two times, in blocks that have nothing to do with each other.
+// Runs is the pairing of samples of two runs, which share no block.
 const Runs = "runs"
 
 const (
@@ -35,29 +35,29 @@ type Pair struct {
 	Against   float64
 	// 1: the candidate ran before all others of the block; -1: the other side did; 0: neither did, or it is not known
 	First int
-	// number of the canary before the candidate's sample over that before the other side's; 0: not known
+	// canary's number before the candidate's sample divided by its number before the other sample; 0: not known
 	Canary float64
 }
 
-// Rule says how a contrast is judged.
+// Rule is the rule by which a contrast is judged.
 type Rule struct {
 	Better     string  // Higher or Lower
 	Tie        float64 // margin of practical equality, relative; 0: 2 %
 	Confidence float64 // of the reported interval, and of the whole sequence of looks; 0: 0.95
-	// numbers of blocks at which is judged, ascending, from Looks; empty: once, at the blocks there are
+	// ascending numbers of blocks at which the contrast is judged, see Looks; empty: it is judged once, with all blocks
 	Looks   []int
-	Pairing string // blocked (or empty); independent or Runs: numbers without a verdict
+	Pairing string // blocked (or empty); independent and Runs give numbers without a verdict
 }
 
-// Verdict is what the blocks of one contrast say. Effects are relative and positive when the candidate is better: 0.05
-// is 5 % better. Effect, Low, High and P are meaningful only if Blocks is at least 2.
+// Verdict is the result of the blocks of one contrast. Effects are relative and positive when the candidate is better:
+// 0.05 is 5 % better. Effect, Low, High and P are meaningful only if Blocks is at least 2.
 type Verdict struct {
-	Outcome Outcome `json:"outcome"`          // Win, Loss, Tie, or Inconclusive, also where no verdict can be given
+	Outcome Outcome `json:"outcome"`          // Win, Loss, Tie, or Inconclusive, also if there can be no verdict
 	Reason  string  `json:"reason,omitempty"` // one sentence
 	Effect  float64 `json:"effect"`           // exp(mean of ln ratios) - 1
-	// how much better whatever ran first in its block was, which no figure contains; 0: nothing was removed
+	// relative advantage of running first in a block, which was removed from all figures; 0: nothing was removed
 	First float64 `json:"first,omitempty"`
-	// slope of the ln ratios on those of the canary, which no figure contains; 0: nothing was removed
+	// slope of the ln ratios on those of the canary, which was removed from all figures; 0: nothing was removed
 	Canary     float64 `json:"canary,omitempty"`
 	Low        float64 `json:"low"` // bounds of the t interval at Confidence
 	High       float64 `json:"high"`
@@ -66,20 +66,20 @@ type Verdict struct {
 	Blocks int     `json:"blocks"`
 	Look   int     `json:"look,omitempty"`  // the last look that was reached, from 1; 0: none yet
 	Looks  []int   `json:"looks,omitempty"` // as in Rule
-	P      float64 `json:"p"`               // exact two-sided sign-flip test, after Holm over what was judged together
-	PT     float64 `json:"p_t,omitempty"`   // t test after Holm likewise, which decides; 0: it was not made
+	P      float64 `json:"p"`               // exact two-sided sign-flip test, after Holm over all contrasts
+	PT     float64 `json:"p_t,omitempty"`   // t test after Holm, which decides; 0: not made
 	// median of the means of all pairs of ln ratios, as a relative effect
 	HodgesLehmann float64  `json:"hodges_lehmann,omitempty"`
 	Value         float64  `json:"value,omitempty"`         // geometric mean of the candidate's samples
-	AgainstValue  float64  `json:"against_value,omitempty"` // likewise of the other's
+	AgainstValue  float64  `json:"against_value,omitempty"` // geometric mean of the other side's samples
 	Better        string   `json:"better,omitempty"`        // as in Rule
 	Tie           float64  `json:"tie,omitempty"`           // the margin that was used
 	Caveats       []Caveat `json:"caveats"`
-	// smallest effect that so many blocks of this noise show in four of five cases; 0: not known
+	// smallest effect that this number of blocks, with this noise, shows in four of five cases; 0: not known
 	Detectable float64 `json:"detectable"`
 	// blocks that would settle an inconclusive contrast, if its effect and noise stay; 0: not known
 	Needed int `json:"needed,omitempty"`
-	// one side is zero throughout, so that no ratio says how much better the other one is
+	// one side is zero in all blocks, so there is no ratio
 	NoRatio bool `json:"no_ratio,omitempty"`
 
 	More     int     `json:"-"` // blocks to measure before the next look; 0: decided, or the cap is reached
@@ -88,7 +88,7 @@ type Verdict struct {
 	RawP     float64 `json:"-"` // P before Holm
 }
 
-// TestP is the p that reports show, with its name: PT, which decides, or P where that test was not made.
+// TestP returns the p that reports show, with its name: PT, which decides, or P if no t test was made.
 func (v Verdict) TestP() (name string, p float64) {
 	if v.PT > 0 {
 		return "p_t", v.PT
@@ -109,20 +109,20 @@ func Judge(pairs []Pair, rule Rule) Verdict {
 //   - win, loss: the t interval of mean(d) at the look's level (Pocock, see Looks) excludes 0, |mean(d)| >= m, and
 //     the contrast survives Holm's correction of the t test's p over the contrasts at the look's level;
 //   - tie: the 90 % t interval of mean(d) lies inside ±m, which is two one-sided tests at 5 %;
-//   - inconclusive: otherwise. More says how many blocks the next look wants. It is 0 at the last look, and where the
-//     chance of a verdict at the last look is below 10 % (futility).
+//   - inconclusive: otherwise. More is the number of blocks to measure before the next look. It is 0 at the last
+//     look, and where the chance of a verdict at the last look is below 10 % (futility).
 //
 // The exact sign-flip p is reported and decides nothing: with 4 blocks it cannot be below 0.125, whatever they hold.
 //
 // Two zeros in a block are a difference of 0. Where one side is zero in every block and the other one in none, the t
 // interval of the plain difference decides between win, loss and inconclusive: no ratio exists, and no margin applies.
 //
-// Where running first in a block, or the machine's speed as the canary before each sample tells it, changes samples
-// beyond doubt, d is without that change, see withoutCovariates.
+// If the order in a block, or the machine's speed as the canary before each sample measures it, changes samples beyond
+// doubt, that change is removed from d; see withoutCovariates.
 //
 // There is no verdict below 4 blocks, before the first look, in an independent design, or when a value cannot have a
-// logarithm: no sample is left out to make a verdict possible. All blocks there are count, also those beyond a look
-// that already decided.
+// logarithm: no sample is left out to make a verdict possible. All blocks count, also those after a look that already
+// decided.
 func JudgeTogether(contrasts [][]Pair, rule Rule) []Verdict {
 	rule = rule.withDefaults()
 	judged := make([]contrast, len(contrasts))
@@ -149,12 +149,11 @@ func (r Rule) withDefaults() Rule {
 	return r
 }
 
-// level is the level of the test at a look after so many blocks.
+// level returns the level of the test at a look with the given number of blocks.
 //
-// Pocock's level is for values whose variance is known. The t statistic of 4 or 5 blocks has less to do with those of
-// later looks than such values have, so that the level would be crossed too often: five looks at 0.0158 call 5.3 % of
-// equal pairs a win or a loss at 20 % noise, and 1.1 % at 2 % noise. Two thirds of the level at such a look make these
-// 5.0 % and 0.9 %.
+// Pocock's level is for values whose variance is known. The t statistics of 4 or 5 blocks depend less on those of later
+// looks, so the level would be crossed too often: five looks at 0.0158 call 5.3 % of equal pairs a win or a loss at 20
+// % noise, and 1.1 % at 2 % noise. With two thirds of the level at such a look, these are 5.0 % and 0.9 %.
 func (r Rule) level(blocks int) float64 {
 	level := inference.Pocock(max(1, len(r.Looks)), 1-r.Confidence)
 	if len(r.Looks) > 1 && blocks < fewForPocock {
@@ -163,12 +162,12 @@ func (r Rule) level(blocks int) float64 {
 	return level
 }
 
-// flaw says why the rule cannot judge; empty: it can.
+// flaw returns the reason why the rule cannot judge; empty: it can.
 func (r Rule) flaw() string {
 	switch {
 	case r.Better != Higher && r.Better != Lower:
-		return "no verdict: nothing says whether higher or lower is better; say better = \"higher\" or \"lower\" in " +
-			"the metric, and what is measured is judged"
+		return "no verdict: it is not known whether higher or lower is better; say better = \"higher\" or " +
+			"\"lower\" in the metric, and the measured blocks are judged"
 	case !(r.Tie > 0 && r.Tie < 1):
 		return fmt.Sprintf("no verdict: tie = %v does not lie between 0 and 1", r.Tie)
 	case !(r.Confidence > 0.5 && r.Confidence < 1):
@@ -225,7 +224,7 @@ func (c *contrast) decide(rule Rule, survives bool) {
 	c.Reason = c.whyOpen(rule, stopped, excludes, large, low, high)
 }
 
-// whyOpen says which condition of a verdict does not hold.
+// whyOpen names the condition of a verdict that does not hold.
 func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low, high float64) string {
 	var why string
 	size, span, none := rule.texts(c.Effect, low, high)
@@ -257,8 +256,8 @@ func (c *contrast) whyOpen(rule Rule, stopped string, excludes, large bool, low,
 	return stopped + ": " + why
 }
 
-// texts writes a relative effect, an interval of ln ratios, and no effect: +5.20 %, or ×1.052 where less is better,
-// since 434 % of a time reads as slower.
+// texts writes a relative effect, an interval of ln ratios, and the absence of an effect: +5.20 %, or ×1.052 if less is
+// better, since 434 % of a time reads as slower.
 func (r Rule) texts(effect, low, high float64) (size, span, none string) {
 	c := Comparison{Verdict: Verdict{Better: r.Better, Blocks: fewest, Effect: effect, Low: relative(low),
 		High: relative(high)}}
@@ -276,8 +275,8 @@ const (
 	tailTie  = 0.05
 )
 
-// DefaultTie is the margin of practical equality for a metric when the file declares none: 5 % for the time to first
-// token and for any 99th percentile, which are noisier than what they summarise, and 2 % for all else.
+// DefaultTie returns the margin of practical equality for a metric when the file declares none: 5 % for the time to
+// first token and for any 99th percentile, which are noisier than other metrics, and 2 % for all else.
 func DefaultTie(metric string) float64 {
 	name := strings.ToLower(metric)
 	if strings.Contains(name, "ttft") || strings.Contains(name, "p99") {

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// blocks makes pairs whose ratios are given.
+// blocks makes pairs with the given ratios.
 func blocks(ratios ...float64) []Pair {
 	var pairs []Pair
 	for i, r := range ratios {
@@ -167,7 +167,7 @@ func TestHolmWithinACommit(t *testing.T) {
 	}
 }
 
-// The exact p cannot get below 0.125 with four blocks. It is reported, and four clear blocks are a win all the same.
+// The exact p of four blocks cannot be below 0.125. It is reported, but four clear blocks are a win all the same.
 func TestFourBlocksAreEnough(t *testing.T) {
 	gain := blocks(1.05, 1.06, 1.04, 1.05)
 	for _, v := range JudgeTogether([][]Pair{gain, gain, gain}, Rule{Better: Higher, Looks: Looks(4, 15)}) {
@@ -185,7 +185,7 @@ func TestDrawnSignsAreSaid(t *testing.T) {
 	}
 }
 
-// Properties that hold for whatever was measured.
+// Properties that hold for all samples.
 func TestVerdictProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 12).Draw(t, "n")
@@ -233,7 +233,7 @@ func TestVerdictProperties(t *testing.T) {
 	})
 }
 
-// simulate is the whole sequential procedure: look, and measure more while the verdict wants it.
+// simulate runs the whole sequential procedure: look, and measure more while the verdict asks for it.
 func simulate(random *rand.Rand, effect, noise float64, contrasts int) []Verdict {
 	rule := Rule{Better: Higher, Looks: Looks(4, 15)}
 	family := make([][]Pair, contrasts)
@@ -260,8 +260,8 @@ func simulate(random *rand.Rand, effect, noise float64, contrasts int) []Verdict
 	}
 }
 
-// The promises of the verdict: how often it errs, and how much it sees. The rates are those of a fixed seed; the noise
-// is that of one ln ratio.
+// The promises of the verdict: its rate of errors, and its power. The rates are those of a fixed seed; the noise is
+// that of one ln ratio.
 func TestErrorRates(t *testing.T) {
 	needtest.NoRace(t)
 	type rate struct{ least, most float64 }

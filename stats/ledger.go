@@ -11,16 +11,16 @@ import (
 	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
-// Outcomes are all outcomes, in the order in which they are decided.
+// Outcomes returns all outcomes, in the order in which they are decided.
 func Outcomes() []Outcome {
 	return []Outcome{Skipped, NoPatch, Infeasible, NoBaseline, BuildFailed, Failed, Wrong, Infra, NotComparable, NotRun,
 		Win, Loss, Tie, Inconclusive}
 }
 
-// Judged says whether the outcome comes from figures: win, loss, tie or inconclusive.
+// Judged reports whether the outcome comes from figures: win, loss, tie or inconclusive.
 func (o Outcome) Judged() bool { return o == Win || o == Loss || o == Tie || o == Inconclusive }
 
-// Ratio is what a row says of a candidate against the other side; nil: too few blocks tell, or there is no ratio.
+// Ratio holds the figures of a candidate against the other side; nil: too few blocks, or there is no ratio.
 type Ratio struct {
 	Effect  *float64 // relative, positive is better
 	Speedup *float64 // how many times better: 1 + effect
@@ -40,8 +40,7 @@ func (c *Comparison) Ratio() (r Ratio) {
 	return r
 }
 
-// MarshalJSON writes null for the figures that too few blocks leave without a meaning: a p of 0 would read as
-// certainty.
+// MarshalJSON writes null for figures that have no meaning with so few blocks: a p of 0 would read as certainty.
 func (c Comparison) MarshalJSON() ([]byte, error) {
 	type plain Comparison
 	row := struct {
@@ -55,7 +54,7 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		// absent: no figures; 0 is a figure
 		Value        *float64 `json:"value,omitempty"`
 		AgainstValue *float64 `json:"against_value,omitempty"`
-		// null where it is not known
+		// null: not known
 		Detectable *float64 `json:"detectable"`
 	}{plain: plain(c)}
 	ratio := c.Ratio()
@@ -75,8 +74,8 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 	return json.Marshal(row)
 }
 
-// Fields are the row's JSON as an event has it: without settle, which is estimated at the end, and with of, the most
-// blocks that may be measured; nil: not known.
+// Fields returns the row's JSON for an event: without settle, which is estimated at the end, and with of, the largest
+// number of blocks that may be measured; nil: not known.
 func (c Comparison) Fields() (fields map[string]any, err error) {
 	text, err := json.Marshal(c)
 	if err == nil {
@@ -92,7 +91,7 @@ func (c Comparison) Fields() (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// subject is what has exactly one outcome. A candidate that a compare measures with two benchmarks is two subjects.
+// subject identifies one outcome. A candidate that a compare measures with two benchmarks is two subjects.
 type subject struct{ compare, benchmark, commit, candidate string }
 
 func (s subject) String() string {
@@ -100,14 +99,14 @@ func (s subject) String() string {
 		s.commit)
 }
 
-// Ledger is all that was declared to be compared, with what became of it.
+// Ledger holds the outcomes of all candidates that were declared to be compared.
 type Ledger struct {
-	// (compare, benchmark, commit, candidate) declared in the file, counted there and not from Rows
+	// number of (compare, benchmark, commit, candidate) declared in the file, counted there and not from Rows
 	Universe int
-	Rows     []Comparison // one primary row for each of them, and any number of secondary ones
+	Rows     []Comparison // one primary row for each subject, and any number of secondary ones
 }
 
-// RefusedError says that figures must not be shown: they are not comparable, or they do not add up.
+// RefusedError is the error for figures that must not be shown: they are not comparable, or they do not add up.
 type RefusedError struct {
 	What    string   // what was refused: one line
 	Reasons []string // each a sentence
@@ -117,9 +116,9 @@ func (e *RefusedError) Error() string {
 	return e.What + ": " + strings.Join(e.Reasons, ";\n  ")
 }
 
-// Check makes sure that the outcomes partition the universe: exactly one primary row for each subject, of a known
-// outcome, as many as were declared; and that every figure is a number. The error is a *RefusedError that lists all
-// mistakes.
+// Check checks that the outcomes partition the universe: exactly one primary row for each subject, of a known outcome,
+// and as many subjects as were declared. It also checks that every figure is a number. The error is a *RefusedError
+// that lists all mistakes.
 func (l *Ledger) Check() error {
 	var wrong []string
 	primary := map[subject]int{}
@@ -158,17 +157,17 @@ func (l *Ledger) Check() error {
 	return &RefusedError{What: "the accounting does not add up", Reasons: wrong}
 }
 
-// identical says that a row is a tie without a block, since both sides are one artefact.
+// identical reports whether a row is a tie without blocks, because both sides are one artefact.
 func (c *Comparison) identical() bool {
 	return c.Outcome == Tie && c.Blocks == 0 && slices.ContainsFunc(c.Caveats, func(caveat Caveat) bool {
 		return caveat.Kind == CaveatIdentical
 	})
 }
 
-// Measured says whether a row has figures: it was judged, and is no tie of one artefact with itself.
+// Measured reports whether a row has figures: it was judged, and is no tie of one artefact with itself.
 func (c *Comparison) Measured() bool { return c.Outcome.Judged() && !c.identical() }
 
-// badFigure says what in the figures of a row cannot be; empty: nothing.
+// badFigure describes an impossible figure of a row; empty: there is none.
 func badFigure(row Comparison) string {
 	figures := []float64{row.Effect, row.First, row.Canary, row.Low, row.High, row.P, row.Q, row.HodgesLehmann,
 		row.Value, row.AgainstValue, row.Tie, row.Detectable}
@@ -191,11 +190,11 @@ func badFigure(row Comparison) string {
 type Totals struct {
 	Compare  string          `json:"compare"` // empty: all compares
 	Universe int             `json:"universe"`
-	Counts   map[Outcome]int `json:"counts"`   // every outcome, also those that nothing has
+	Counts   map[Outcome]int `json:"counts"`   // has every outcome, also those of no row
 	Standing map[Outcome]int `json:"standing"` // wins and losses that a headline may count, once SetQ was called
-	// Doubtful is how many wins and losses no headline may count, likewise.
+	// Doubtful is the number of wins and losses that no headline may count, once SetQ was called.
 	Doubtful int `json:"-"`
-	// Identical is how many ties have no figures, since both sides are one artefact.
+	// Identical is the number of ties without figures, because both sides are one artefact.
 	Identical int `json:"identical"`
 }
 
@@ -249,14 +248,14 @@ func (t *Totals) add(row Comparison) {
 	}
 }
 
-// Measured is how many of the universe have figures: the denominator of every share of wins, losses and ties.
+// Measured returns the number of candidates with figures: the denominator of every share of wins, losses and ties.
 func (t Totals) Measured() int {
 	return t.Counts[Win] + t.Counts[Loss] + t.Counts[Tie] - t.Identical + t.Counts[Inconclusive]
 }
 
-// SetQ fills Q of the rows that were judged: Benjamini-Hochberg within each compare, over its commits, for the primary
-// rows and for all others by themselves. A list of all primary wins and losses with q <= Headline is expected to hold
-// at most 5 % false ones. It rests on the t test's p over all looks, and on the exact p in rows that no t test decided.
+// SetQ fills Q of the judged rows by Benjamini-Hochberg within each compare, over its commits. Primary rows and
+// secondary rows are two lists. A list of all primary wins and losses with q <= Headline is expected to hold at most 5
+// % false ones. Q is computed from the t test's p over all looks, or from the exact p in rows without a t test.
 func SetQ(rows []Comparison) {
 	type family struct {
 		compare string

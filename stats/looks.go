@@ -1,6 +1,6 @@
 package stats
 
-// mostLooks is the number of looks that Looks spreads; further ones cost power and save little.
+// mostLooks is the largest number of looks that Looks returns; more of them cost power and save little.
 const mostLooks = 5
 
 // Looks returns the numbers of blocks at which a contrast is judged: from samples to most at equal distances, rounded
@@ -8,10 +8,10 @@ const mostLooks = 5
 // look. No look lies below FewestBlocks unless most does. A samples below 1 counts as 1, a most below samples as
 // samples.
 //
-// Looking more than once and stopping at the first verdict raises the rate of false ones. Each look is therefore judged
-// at Pocock's level, at which the whole sequence has the error rate 1-confidence: 0.0158 a look for five looks at 5 %.
-// The level supposes looks at equal distances from 0. These lie closer together, hence share more of their blocks,
-// which makes the level slightly conservative.
+// Looking more than once and stopping at the first verdict makes false verdicts more frequent. Each look is therefore
+// judged at Pocock's level, at which the whole sequence has the error rate 1-confidence: 0.0158 a look for five looks
+// at 5 %. The level supposes looks at equal distances from 0. The looks here lie closer together, hence share more of
+// their blocks, which makes the level slightly conservative.
 func Looks(samples, most int) []int {
 	most = max(most, samples, 1)
 	first := max(samples, min(FewestBlocks, most), 1)
@@ -26,7 +26,7 @@ func Looks(samples, most int) []int {
 	return looks
 }
 
-// Next is the number of blocks missing at the first look beyond blocks; 0: there is no further look.
+// Next returns the number of blocks to measure before the next look; 0: there is no further look.
 func Next(looks []int, blocks int) int {
 	for _, look := range looks {
 		if look > blocks {

@@ -2,8 +2,8 @@ package stats
 
 import "github.com/benchgraph/benchgraph/stats/inference"
 
-// correct applies Holm to the testable contrasts, fills P and PT, and says which contrasts survive by the t test at the
-// look's level.
+// correct applies Holm to the testable contrasts and fills P and PT. It reports for each contrast whether it survives
+// the t test at the look's level.
 func correct(contrasts []contrast, rule Rule) []bool {
 	var exact, normal []float64
 	var members []int

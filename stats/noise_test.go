@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The deviation that is read back from a row's interval is that of the differences it was computed from.
+// The deviation computed from a row's interval is the deviation of the original differences.
 func TestDeviationOfARow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ratios := rapid.SliceOfN(rapid.Float64Range(-0.5, 0.5), 2, 40).Draw(t, "ratios")
@@ -30,7 +30,7 @@ func TestDeviationOfARow(t *testing.T) {
 	}
 }
 
-// An effect that is said to be seen is found significant in about four of five cases.
+// An effect of the size that Sees returns is found significant in about four of five cases.
 func TestWhatIsSeen(t *testing.T) {
 	const deviation, blocks, cases = 0.02, 7, 4000
 	effect := math.Log1p(Sees(deviation, blocks, 0.95))

@@ -14,8 +14,9 @@ const (
 	futile   = 0.1    // chance of a verdict at the last look below which no further block is measured
 )
 
-// chance is the probability that a contrast has a verdict at the last look, after last blocks. The mean at that look is
-// foretold from the blocks so far (its distribution is a t distribution around their mean); the noise is taken to stay.
+// chance returns the probability that a contrast has a verdict at the last look, after last blocks. It predicts the
+// mean at that look from the blocks so far, by a t distribution around their mean, and supposes that the noise stays
+// the same.
 func (c *contrast) chance(last int, margin, level float64) float64 {
 	n, all := float64(c.Blocks), float64(last)
 	deviation := c.estimate.Error * math.Sqrt(n)
@@ -54,10 +55,10 @@ func (c *contrast) foresee(margin float64, rule Rule) {
 	}
 }
 
-// freedom is the degrees of freedom that n blocks would have.
+// freedom returns the degrees of freedom with n blocks.
 func (c *contrast) freedom(n int) float64 { return c.estimate.Freedom + float64(n-c.Blocks) }
 
-// resolution is the smallest difference on the log scale that n blocks show with the chance power.
+// resolution returns the smallest difference on the log scale that n blocks show with probability power.
 func resolution(deviation float64, n int, freedom, level float64) float64 {
 	away := inference.Quantile(1-level/2, freedom) + inference.Quantile(power, freedom)
 	return away * deviation / math.Sqrt(float64(n))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// An effect of the size that a verdict calls detectable is found in about four of five cases, and as many blocks as it
-// asks for settle it about as often.
+// An effect of the size Detectable is found in about four of five cases, and Needed blocks settle a contrast about as
+// often.
 func TestTheDetectableEffectIsDetected(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	noisy := func(blocks int, effect float64) []Pair {

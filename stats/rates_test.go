@@ -26,8 +26,8 @@ type run struct {
 	effect    float64 // true ln effect of what runs
 }
 
-// noises are the ways in which a machine varies: what a run's ln value differs by from its true one, above zero where
-// it is faster. Each call makes a new machine, whose runs are asked for in their order.
+// noises are the ways in which a machine varies: the difference of a run's ln value from its true one, above zero if
+// the run is faster. Each call makes a new machine, whose runs are asked for in order.
 var noises = []struct {
 	name, says string
 	machine    func(*rand.Rand) func(run) float64
@@ -110,7 +110,7 @@ var noises = []struct {
 
 const usual = 0.02 / math.Sqrt2 // noise of one run whose pairs vary by 2 %
 
-// sometimes is amount in a share of the cases, else 0.
+// sometimes returns amount in a share of the cases, else 0.
 func sometimes(r *rand.Rand, share, amount float64) float64 {
 	if r.Float64() < share {
 		return amount
@@ -118,7 +118,7 @@ func sometimes(r *rand.Rand, share, amount float64) float64 {
 	return 0
 }
 
-// tally is how a method fared over many trials of one machine and one effect.
+// tally counts the results of a method over many trials of one machine and one effect.
 type tally struct{ trials, better, worse, covered, runs int }
 
 func (t *tally) share(n int) float64 { return float64(n) / float64(t.trials) }
@@ -127,7 +127,7 @@ func (t *tally) share(n int) float64 { return float64(n) / float64(t.trials) }
 type machine struct {
 	noise  func(run) float64
 	canary func() float64 // number of the canary, asked before each run; nil: there is none
-	blind  bool           // neither orders nor the canary are known to who judges
+	blind  bool           // the judge knows neither orders nor the canary
 	effect float64        // ln of the candidate's true ratio, above zero where it is better
 	runs   int
 }
@@ -137,7 +137,7 @@ func (m *machine) run(candidate, first bool) float64 {
 	return value
 }
 
-// watched is a run, and the number of the canary before it.
+// watched returns the value of a run, and the number of the canary before it.
 func (m *machine) watched(candidate, first bool) (value, canary float64) {
 	x := run{at: m.runs, candidate: candidate, first: first}
 	if candidate {
@@ -233,7 +233,7 @@ func (t *tally) count(better, worse bool) {
 // effects are the true effects under which each method is tried.
 var effects = []float64{0, 0.03}
 
-// fare tries a method so often on machines of one kind, under each of effects.
+// fare tries a method a number of times on machines of one kind, under each of effects.
 func fare(noise, method, trials int) []tally {
 	tallies := make([]tally, len(effects))
 	for i := range tallies {
@@ -247,8 +247,8 @@ func fare(noise, method, trials int) []tally {
 	return tallies
 }
 
-// cell is the figures of a method in the table: false verdicts without an effect, coverage, wins with an effect of 3 %,
-// runs.
+// cell holds the figures of a method in the table: false verdicts without an effect, coverage, wins with an effect of 3
+// %, runs.
 func cell(t []tally, interval bool) string {
 	null, real := t[0], t[1]
 	text := fmt.Sprintf("%.1f", 100*null.share(null.better+null.worse))
@@ -271,7 +271,7 @@ var (
 
 var trials = flag.Int("rates", 0, "simulate so many contrasts for each figure and write the tables of "+page)
 
-// rowsOf are the rows of a table of the page, below its head.
+// rowsOf returns the rows of a table of the page, below its head.
 func rowsOf(t *testing.T, table *regexp.Regexp) [][]string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -289,7 +289,7 @@ func rowsOf(t *testing.T, table *regexp.Regexp) [][]string {
 	return rows
 }
 
-// agree holds a count against a figure of the page, in per cent.
+// agree compares a count with a figure of the page, in per cent.
 func agree(t *testing.T, what string, count, trials int, figure string) {
 	t.Helper()
 	want, err := strconv.ParseFloat(figure, 64)
@@ -302,8 +302,8 @@ func agree(t *testing.T, what string, count, trials int, figure string) {
 	}
 }
 
-// The table of the page says how methods fare on machines of many kinds. Without -rates, what fewer trials with other
-// random numbers give must agree with it, and the promises of the page must hold in it.
+// The table of the page shows how methods fare on machines of many kinds. Without -rates, fewer trials with other
+// random numbers must agree with the table. The promises of the page must hold in the table.
 func TestRates(t *testing.T) {
 	needtest.NoRace(t)
 	if *trials > 0 {
@@ -331,7 +331,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// watched are machines on which something is known of each run beside its number.
+// watched are machines whose runs have known properties beside their numbers.
 var watched = []struct {
 	says    string
 	machine func(*rand.Rand) (noise func(run) float64, canary func() float64)
@@ -378,7 +378,7 @@ func first(r *rand.Rand, by float64) func(run) float64 {
 	}
 }
 
-// unsteady is a machine whose speed is another one for each run, as a canary tells to within half a per cent.
+// unsteady is a machine whose speed differs from run to run. A canary tells the speed to within half a per cent.
 func unsteady(r *rand.Rand, by float64) (func(run) float64, func() float64) {
 	speed, rest := 0.0, first(r, by)
 	return func(x run) float64 { return rest(x) + speed }, func() float64 {
@@ -387,7 +387,7 @@ func unsteady(r *rand.Rand, by float64) (func(run) float64, func() float64) {
 	}
 }
 
-// watch tries the looks on machines of one kind, under each of effects, with what is known of the runs or without it.
+// watch tries the looks on machines of one kind, under each of effects, with and without the known properties of runs.
 func watch(kind int, blind bool, trials int) []tally {
 	tallies := make([]tally, len(effects))
 	for i := range tallies {
@@ -402,8 +402,8 @@ func watch(kind int, blind bool, trials int) []tally {
 	return tallies
 }
 
-// The second table says that covariates make no false verdicts where there is nothing to remove, and what they save
-// elsewhere.
+// The second table shows that covariates make no false verdicts if there is nothing to remove, and how much they save
+// otherwise.
 func TestRatesWithCovariates(t *testing.T) {
 	needtest.NoRace(t)
 	rows := rowsOf(t, covariates)

@@ -6,7 +6,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats/settle"
 )
 
-// TwoDigits is a number with two digits that count, and never with an exponent where it is large.
+// TwoDigits writes a number with two significant digits, and a large one without an exponent.
 func TwoDigits(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

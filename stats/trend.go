@@ -12,9 +12,10 @@ const (
 	fewestOrdered = 6    // blocks below which their order says nothing
 )
 
-// ordered are the caveats of differences that depend on when they were measured, given in the order of their blocks: a
-// trend, by the t test of their correlation with time, or neighbours that are alike, by von Neumann's ratio. Intervals
-// and p-values suppose blocks that know nothing of each other. freedom is that of their deviation.
+// ordered returns caveats about differences, given in the order of their blocks, that depend on the time of
+// measurement: a trend, by the t test of their correlation with time, or neighbours that are alike, by von Neumann's
+// ratio. Intervals and p-values suppose that blocks are independent. freedom is the degrees of freedom of the
+// differences' deviation.
 func ordered(differences []float64, freedom float64) []Caveat {
 	if len(differences) < fewestOrdered {
 		return nil
@@ -25,13 +26,13 @@ func ordered(differences []float64, freedom float64) []Caveat {
 	if r, p := inference.Trend(differences, freedom-1); p < mostUnordered {
 		return []Caveat{{CaveatOrder, fmt.Sprintf(
 			"the difference %s from block to block (correlation with time %.2f, p = %.2g): the effect depends on "+
-				"when it was measured, and the interval does not know that",
+				"when it was measured, and the interval does not account for that",
 			map[bool]string{true: "grows", false: "shrinks"}[r > 0], r, p)}}
 	}
 	if p := inference.Alike(differences); p < mostUnordered {
 		return []Caveat{{CaveatOrder, fmt.Sprintf(
-			"the differences of neighbouring blocks are alike (von Neumann's test: p = %.2g): there is less in %d "+
-				"blocks than the interval supposes; blocks that lie further apart would say more",
+			"the differences of neighbouring blocks are alike (von Neumann's test: p = %.2g): %d blocks tell less "+
+				"than the interval supposes; blocks further apart in time would tell more",
 			p, len(differences))}}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Independent differences are seldom called ordered, a trend and an autocorrelation of 0.8 mostly are, and the caveat
+// Independent differences are seldom called ordered; a trend and an autocorrelation of 0.8 mostly are. The caveat
 // stands with the verdict.
 func TestTheOrderOfBlocks(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))

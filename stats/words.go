@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// EffectText is the effect of a row for people: +5.20 % where more is better, and ×3.32 (time −69.9 %) where less is,
-// since 232 % of a time reads as slower. A row without a ratio shows both values, one without a block "-".
+// EffectText returns the effect of a row for people: +5.20 % if more is better, and ×3.32 (time −69.9 %) if less is,
+// since 232 % of a time reads as slower. A row without a ratio shows both values; a row without blocks shows "-".
 func (c *Comparison) EffectText() string {
 	switch {
 	case c.Blocks == 0:
@@ -19,7 +19,7 @@ func (c *Comparison) EffectText() string {
 	return c.ratioText(c.Effect, true)
 }
 
-// IntervalText is the interval of a row for people; empty where there is none.
+// IntervalText returns the interval of a row for people; empty: there is none.
 func (c *Comparison) IntervalText() string {
 	if c.Blocks < 2 || c.NoRatio {
 		return ""
@@ -27,7 +27,7 @@ func (c *Comparison) IntervalText() string {
 	return c.ratioText(c.Low, false) + " to " + c.ratioText(c.High, false)
 }
 
-// DirectionText says which way the metric of a row is better, for people.
+// DirectionText returns the direction in which the metric of a row improves, for people.
 func (c *Comparison) DirectionText() string {
 	switch c.Better {
 	case Higher:
@@ -56,7 +56,7 @@ func (c *Comparison) ratioText(effect float64, whole bool) string {
 	return fmt.Sprintf("%s (%s %s)", c.factor(effect), c.quantity(), text)
 }
 
-// factors says whether the effect and the interval of a row are written as ratios: all three, or none.
+// factors reports whether the effect and both ends of the interval of a row are written as ratios.
 func (c *Comparison) factors() bool { return c.Better == Lower || max(c.Effect, c.Low, c.High) >= 9 }
 
 // percent writes a relative effect with its sign: −5.20 %.
@@ -64,8 +64,7 @@ func percent(digits int, effect float64) string {
 	return strings.Replace(fmt.Sprintf("%+.*f %%", digits, 100*effect), "-", "−", 1)
 }
 
-// factor writes a relative effect as the ratio that it is: ×3.32. The ends of an interval have as many digits as the
-// effect.
+// factor writes a relative effect as a ratio: ×3.32. The ends of an interval have as many digits as the effect.
 func (c *Comparison) factor(effect float64) string {
 	switch {
 	case effect >= 9 || effect < -0.99:
@@ -88,7 +87,7 @@ func (c *Comparison) quantity() string {
 	return "value"
 }
 
-// Text is the attempts for people: "7 valid, 2 voided (one: transient [oom] × 2)".
+// Text returns the attempts for people: "7 valid, 2 voided (one: transient [oom] × 2)".
 func (a *Attempts) Text() string {
 	if a == nil {
 		return ""
@@ -116,14 +115,14 @@ func (a *Attempts) Text() string {
 // Headline is the largest q of a win or loss that a headline may count.
 const Headline = 0.05
 
-// Stands says whether a headline may count a row: it is a win or a loss on the primary metric, and few of such a list
-// are false.
+// Stands reports whether a headline may count a row: it is a win or a loss on the primary metric with a q of at most
+// Headline, so that few rows of such a list are false.
 func (c *Comparison) Stands() bool {
 	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > 0 && c.Q <= Headline
 }
 
-// Doubtful says whether a win or loss on the primary metric may be false among so many. A row without a q, which is in
-// no list, is not.
+// Doubtful reports whether a row is a win or a loss on the primary metric whose q is above Headline. A row without a q
+// is in no list and not doubtful.
 func (c *Comparison) Doubtful() bool {
 	return c.Primary && (c.Outcome == Win || c.Outcome == Loss) && c.Q > Headline
 }

@@ -48,7 +48,8 @@ func TestEffectsInWords(t *testing.T) {
 	}
 }
 
-// The headline counts what few of such a list are false of, by the t test where the exact test cannot say so.
+// A headline counts rows of a list in which few are false. The t test's p decides where the exact p cannot be small
+// enough.
 func TestRowsThatStand(t *testing.T) {
 	rows := make([]Comparison, 20)
 	for i := range rows {

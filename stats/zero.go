@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// equalZeros gives each block in which both samples are zero a ratio of 1: they are equal.
+// equalZeros gives each block in which both samples are zero a ratio of 1, since they are equal.
 func equalZeros(pairs []Pair) []Pair {
 	changed := slices.Clone(pairs)
 	for i, p := range changed {
@@ -19,14 +19,14 @@ func equalZeros(pairs []Pair) []Pair {
 	return changed
 }
 
-// vanished says whether one side is zero in every block and the other one in none.
+// vanished reports whether one side is zero in every block and the other one in none.
 func vanished(pairs []Pair) bool {
 	own := !slices.ContainsFunc(pairs, func(p Pair) bool { return p.Candidate != 0 || !(p.Against > 0) })
 	other := !slices.ContainsFunc(pairs, func(p Pair) bool { return p.Against != 0 || !(p.Candidate > 0) })
 	return len(pairs) > 0 && (own || other)
 }
 
-// vanish judges a contrast of which one side is zero throughout, by the plain differences.
+// vanish judges a contrast with a side that is zero in all blocks, by the plain differences.
 func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
 	differences := make([]float64, len(pairs))
 	for i, p := range pairs {
@@ -58,7 +58,7 @@ func (c contrast) vanish(pairs []Pair, rule Rule) contrast {
 	return c
 }
 
-// arithmetic are the arithmetic means of both sides: zeros have no geometric one.
+// arithmetic returns the arithmetic means of both sides: zeros have no geometric mean.
 func arithmetic(pairs []Pair) (candidate, against float64) {
 	n := float64(len(pairs))
 	for _, p := range pairs {

@@ -47,7 +47,7 @@ func TestZerosAreNumbers(t *testing.T) {
 	}
 }
 
-// A zero that was measured is in the JSON. What was not measured is not.
+// A measured zero is in the JSON; a missing value is not.
 func TestZerosAreWritten(t *testing.T) {
 	for want, v := range map[string]Verdict{
 		`"value":0,"against_value":17`: {Blocks: 4, AgainstValue: 17, NoRatio: true},

@@ -17,20 +17,20 @@ import (
 	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
-// A gain shortens the run that it is measured in, unless the run has a fixed time. How much a command takes beside the
-// measured work is unknown, and is often most of it, so the rule goes by differences: the time that the outputs say was
-// saved is held against the time that the commands saved. Start-up that both sides have falls out.
+// A gain shortens the run in which it is measured, unless the run has a fixed time. A command also does other work,
+// often for most of its time, and nobody knows for how long. So Clock compares differences: the time saved according to
+// the outputs, and the time saved by the commands. A start-up that both sides have cancels out.
 
 const (
 	clockConfidence = 0.95
-	// by which a command must take longer where no output says how long the work took
+	// share by which a command must take longer, if no output states the duration of the work
 	clockShare = 0.05
-	// of a command that a time takes if it is that of all the work, and not that of one request among many
+	// share of a command that a time must fill to be the time of all the work, and not of one request among many
 	workShare  = 0.25
-	clockLeast = 500 * time.Millisecond // likewise: less is the start of processes
+	clockLeast = 500 * time.Millisecond // smaller differences may be the start of processes
 )
 
-// Clock doubts a gain that the wall clock of the measured command does not know.
+// Clock doubts a gain that the wall clock of the measured command does not show.
 func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if row.Outcome != stats.Win {
 		return nil
@@ -76,7 +76,7 @@ func Clock(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 			s.Title(), longer(mean), seconds(usual-mean), seconds(usual))}}
 }
 
-// adaptive says whether the program chooses by itself how much it does, as tools do that measure for a time.
+// adaptive reports whether the program itself chooses how much it does, like tools that measure for a fixed time.
 func adaptive(s *group.Standing) bool {
 	return slices.Contains([]string{"gobench", "hyperfine", "pytest", "pyperf", "googlebench"},
 		s.Bench.Metrics.Format) ||
@@ -87,7 +87,7 @@ func adaptive(s *group.Standing) bool {
 
 func seconds(s float64) string { return fmt.Sprintf("%.3g s", s) }
 
-// longer is a time that was saved, or lost, as a comparison.
+// longer compares two durations in words. saved is their difference, in seconds.
 func longer(saved float64) string {
 	if saved < 0 {
 		return seconds(-saved) + " longer"
@@ -95,7 +95,7 @@ func longer(saved float64) string {
 	return "only " + seconds(saved) + " less"
 }
 
-// took is how long the measured command took, in seconds by block.
+// took returns the duration of the measured command, in seconds by block.
 func took(s *group.Standing) map[int]float64 {
 	times := map[int]float64{}
 	for _, e := range s.Evidence {
@@ -106,8 +106,8 @@ func took(s *group.Standing) map[int]float64 {
 	return times
 }
 
-// fills says whether the primary metric is a time that takes a good part of the command. A processor time may be that
-// of several threads.
+// fills reports whether the primary metric is a time that fills a good part of the command. Processor time does not
+// count: several threads may share it.
 func fills(base *group.Standing) bool {
 	primary := base.Bench.Metrics.Primary
 	if strings.Contains(strings.ToLower(primary), "cpu") {
@@ -124,9 +124,9 @@ func fills(base *group.Standing) bool {
 	return blocks > 0 && share/float64(blocks) >= workShare
 }
 
-// worked is how long the measured work took as the output says, in seconds by block: by the primary metric, if that is
-// the time of the whole work or of one of its iterations, by it and the amount of work, or else by the duration that
-// the output states. Blocks of which nothing is known are missing.
+// worked returns the duration of the measured work according to the output, in seconds by block: the primary metric, if
+// it is the time of the whole work or of one iteration; the amount of work divided by the rate; or else the duration
+// that the output states. Blocks without any of these are missing.
 func worked(s, base *group.Standing, whole bool) map[int]float64 {
 	primary := s.Bench.Metrics.Primary
 	values, unit := s.Series[primary], s.Units[primary]
@@ -165,8 +165,8 @@ func worked(s, base *group.Standing, whole bool) map[int]float64 {
 	return s.Counts["benchmark_duration"]
 }
 
-// iterated is how long all iterations of an offline benchmark took, of whose latency the metric is, in seconds by
-// block. How many there were is stated by the output or asked for by the command; one there was in any case.
+// iterated returns the duration of all iterations of an offline latency benchmark, in seconds by block. The output
+// states the number of iterations, or the command asks for it; it is at least one.
 func iterated(s *group.Standing, metric string) map[int]float64 {
 	format := s.Bench.Metrics.Format
 	if !strings.HasPrefix(metric, "latency_") || format != "vllm" && format != "sglang" || custom(s, metric) {
@@ -186,8 +186,8 @@ func iterated(s *group.Standing, metric string) map[int]float64 {
 	return times
 }
 
-// asked is how much work the command asks for, where no output says how much was done: requests or, by what the
-// baseline generated for each of them, tokens.
+// asked returns the amount of work that the command asks for, by block, for outputs that state none: requests, or
+// tokens by the number that the baseline generated for each request.
 func asked(s, base *group.Standing, metric, unit string) map[int]float64 {
 	n := float64(stated.Requests(sample.CommandLine(s.Bench.Command)))
 	work := map[int]float64{}
@@ -203,7 +203,7 @@ func asked(s, base *group.Standing, metric, unit string) map[int]float64 {
 	return work
 }
 
-// amount is how much work was done, in what the unit of a rate counts; nil: that is unknown, or the metric is no rate.
+// amount returns the amount of work by block, in the unit that a rate counts; nil: unknown, or the metric is no rate.
 func amount(s *group.Standing, metric, unit string) map[int]float64 {
 	counts := sample.Counts()
 	switch rateOf(unit) {
@@ -228,7 +228,7 @@ func amount(s *group.Standing, metric, unit string) map[int]float64 {
 	return nil
 }
 
-// rateOf is the rate with a known amount that a unit is convertible to; empty: none.
+// rateOf returns the rate, req/s or tok/s, that a unit can be converted into; empty: none.
 func rateOf(unit string) string {
 	for _, rate := range []string{"req/s", "tok/s"} {
 		if _, ok := units.Convert(1, unit, rate); ok && unit != "" {
@@ -238,18 +238,18 @@ func rateOf(unit string) string {
 	return ""
 }
 
-// named says whether a format gives the metric, so that its meaning is known.
+// named reports whether a known format gives the metric, so that its meaning is known.
 func named(s *group.Standing, metric string) bool {
 	return !custom(s, metric) && strings.HasSuffix(metric, "throughput")
 }
 
-// custom says whether the file defines the metric.
+// custom reports whether the file defines the metric.
 func custom(s *group.Standing, metric string) bool {
 	return slices.ContainsFunc(s.Bench.Metrics.Custom, func(c hclspec.Metric) bool { return c.Name == metric })
 }
 
-// within says whether the work fits into the time that the command took: else the rate is another one than the amount
-// suggests, such as that of one request among many.
+// within reports whether the work fits into the time of the commands. If it does not, the rate counts something else
+// than the amount, such as one request among many.
 func within(s *group.Standing, times map[int]float64) bool {
 	took := took(s)
 	for block, t := range times {
@@ -260,7 +260,7 @@ func within(s *group.Standing, times map[int]float64) bool {
 	return len(times) > 0
 }
 
-// lasts says whether the name of a metric is that of a duration of all the work.
+// lasts reports whether a metric, by its name, is the duration of all the work.
 func lasts(metric string) bool {
 	name := strings.ToLower(metric)
 	return slices.ContainsFunc([]string{"duration", "elapsed", "total_time", "runtime", "wall_time"},

@@ -1,5 +1,5 @@
-// Package doubt finds in the outputs of two sides why a verdict on them is not to be believed: caveats of a row, or the
-// reason why there can be no verdict.
+// Package doubt finds reasons in the outputs of two sides to doubt a verdict on them. A reason becomes a caveat of the
+// row, or there is no verdict.
 package doubt
 
 import (
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	mostRounding = 0.01 // by which percentiles may be out of order, since outputs round them
-	// by which a rate may differ from amount and duration, beyond the difference that the other side has
+	mostRounding = 0.01 // relative disorder of percentiles that rounding may cause
+	// relative difference of a rate from amount / duration, beyond the difference on the other side
 	mostApart = 0.05
-	mostTimes = 2 // how far apart the sides may be in that before no verdict can rest on the rate
+	mostTimes = 2 // factor between the sides above which there is no verdict
 )
 
-// Contradictions doubts numbers that contradict others in the same output: percentiles that are out of order, and rates
-// that are not the amount by the duration.
+// Contradictions doubts numbers that contradict others in the same output: percentiles out of order, and rates that are
+// not the amount divided by the duration.
 func Contradictions(metric string, s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	add := func(side *group.Standing, blocks []int, text string) {
@@ -42,12 +42,13 @@ func Contradictions(metric string, s, base *group.Standing) []stats.Caveat {
 	return list
 }
 
-// contradicts says that the member's output contradicts itself in blocks, and how.
+// contradicts writes that the output of a member contradicts itself in some blocks.
 func contradicts(s *group.Standing, blocks []int, text string) string {
 	return fmt.Sprintf("the output of %s contradicts itself in %s: %s", s.Title(), words.Blocks(blocks), text)
 }
 
-// disordered are the blocks in which a percentile of the family of a metric is above a higher one.
+// disordered returns the blocks in which a percentile of a metric's family is above a higher one, and describes the
+// first.
 func disordered(s *group.Standing, metric string) (blocks []int, text string) {
 	end := strings.LastIndex(metric, "_")
 	if end < 0 {
@@ -87,8 +88,8 @@ func disordered(s *group.Standing, metric string) (blocks []int, text string) {
 	return nil, ""
 }
 
-// unlikeItsAmount are the blocks in which a rate is not the amount by the duration, as it is on the other side: tools
-// may count both in ways of their own, and then do so on both sides.
+// unlikeItsAmount returns the blocks in which a rate is neither the amount divided by the duration nor as far from it
+// as on the other side: a tool may count in ways of its own, and then does so on both sides.
 func unlikeItsAmount(s *group.Standing, metric string, other *group.Standing) (blocks []int, text string) {
 	own, theirs := overAmount(s, metric), overAmount(other, metric)
 	if len(own) == 0 || len(theirs) == 0 {
@@ -105,12 +106,13 @@ func unlikeItsAmount(s *group.Standing, metric string, other *group.Standing) (b
 	}
 	slices.Sort(blocks)
 	b := blocks[0]
-	return blocks, fmt.Sprintf("%s is %.6g, and the amount by the duration is %.6g in block %d", metric,
+	return blocks, fmt.Sprintf("%s is %.6g, and the amount divided by the duration is %.6g in block %d", metric,
 		s.Series[metric][b], s.Series[metric][b]/own[b], b)
 }
 
-// Unbelievable says why a metric cannot carry a verdict: one side's rate is far from the amount by the duration, and
-// the other side's is not as far, or one side has far less text for each token; empty: it can.
+// Unbelievable returns the reason why a metric cannot carry a verdict; empty: it can. Either the rate of one side is
+// far from the amount divided by the duration, and that of the other side is closer, or one side has far less text for
+// each token.
 func Unbelievable(metric string, s, base *group.Standing) string {
 	own, theirs := textOfToken(s), textOfToken(base)
 	a, b := group.Mean(own), group.Mean(theirs)
@@ -128,7 +130,8 @@ func Unbelievable(metric string, s, base *group.Standing) string {
 	return ""
 }
 
-// overAmount are the ratios of a rate to the amount by the duration, by block; nil: the outputs do not have all three.
+// overAmount returns the ratio of a rate to the amount divided by the duration, by block. Blocks without all three
+// numbers are missing.
 func overAmount(s *group.Standing, metric string) map[int]float64 {
 	var amounts []string
 	switch metric {

@@ -14,7 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// FailedRequests says of how many requests failed on both sides alike, which the comparison lets through.
+// FailedRequests returns a caveat with the number of failed requests. It is the same on both sides, so the comparison
+// is allowed.
 func FailedRequests(s, base *group.Standing) []stats.Caveat {
 	n := group.Mean(s.Counted(sample.Counts()[1]))
 	if n == 0 {
@@ -24,7 +25,8 @@ func FailedRequests(s, base *group.Standing) []stats.Caveat {
 		Text: fmt.Sprintf("%.6g requests failed in each run of %s and of %s", n, s.Title(), base.Title())}}
 }
 
-// Warnings are the parser's on one metric, or on none in particular with the primary one.
+// Warnings returns the parsers' warnings about one metric. With the primary metric come those about no metric in
+// particular, or about a metric without numbers.
 func Warnings(metric string, primary bool, sides ...*group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	for _, s := range sides {
@@ -59,7 +61,7 @@ func Warnings(metric string, primary bool, sides ...*group.Standing) []stats.Cav
 	return list
 }
 
-// Constant doubts a metric that has one value in all blocks of all sides, or of one of the two that a row is about.
+// Constant doubts a metric that has one value in all blocks of all sides, or in all blocks of one side of a row (own).
 func Constant(metric string, sides, own []*group.Standing, unit string) []stats.Caveat {
 	values := map[float64]bool{}
 	blocks := 0
@@ -102,7 +104,7 @@ func stuck(metric string, sides []*group.Standing, unit string) []stats.Caveat {
 	return list
 }
 
-// tailRequests is the number of requests below which a 99th percentile rests on fewer than ten of them.
+// tailRequests is the number of requests below which fewer than ten requests are above the 99th percentile.
 const tailRequests = 1000
 
 // FewRequests doubts a 99th percentile of few requests.
@@ -138,7 +140,7 @@ func OneSided(s, base *group.Standing) []stats.Caveat {
 			base.Title(), words.Some(alone))}}
 }
 
-// Complaints are the lines of errors and warnings that only the candidate's outputs have.
+// Complaints lists the lines of errors and warnings that only the candidate's outputs have.
 func Complaints(s, base *group.Standing) []stats.Caveat {
 	theirs := map[string]bool{}
 	for _, e := range base.Evidence {

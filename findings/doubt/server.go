@@ -11,20 +11,20 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A server may work out its answers while it starts, which is not measured, where it can foresee what it is asked. So a
-// start is long if it took readyTimes as long as that of the other side, and longer by a share of the time that the
-// command takes there: then half of the answers, say, can be had. The share is mostReady at most, since whoever has all
-// requests at once answers faster than a client asks, and leastReady at least, since the start of processes varies.
+// A server that foresees its requests may compute answers while it starts, which is not measured. So a start is too
+// long if it takes readyTimes as long as on the other side, and longer by readyShare of the time of the other side's
+// command: enough for half of the answers, say. This difference is at most mostReady, since a server that has all
+// requests at once answers faster than a client asks, and at least leastReady, since the start of processes varies.
 const (
 	readyTimes            = 1.5
 	readyShare            = 0.5
 	leastReady, mostReady = 1.0, 30.0 // seconds
 )
 
-// hitsApart is how far the hit rates of two prefix caches may be from each other.
+// hitsApart is the largest difference between the hit rates of two prefix caches that is no caveat.
 const hitsApart = 0.01
 
-// Ready doubts a gain of a server that took far longer than the other one until it was ready.
+// Ready doubts a gain of a server that took far longer than the other side's until it was ready.
 func Ready(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	own, theirs := ready(s), ready(base)
 	maps.DeleteFunc(own, func(block int, _ float64) bool { return theirs[block] == 0 })
@@ -39,7 +39,7 @@ func Ready(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		s.Title(), seconds(mine), base.Title(), seconds(other))}}
 }
 
-// ready is how long the server took until it was ready, in seconds by block.
+// ready returns the time until the server was ready, in seconds by block.
 func ready(s *group.Standing) map[int]float64 {
 	times := map[int]float64{}
 	for _, e := range s.Evidence {
@@ -50,10 +50,10 @@ func ready(s *group.Standing) map[int]float64 {
 	return times
 }
 
-// Servers returns the caveats of a row that follow from the counters of the servers: a prefix cache that served more of
-// the prompts on one side, or requests that a client reports and its server did not finish. A client may send requests
-// that it does not report, such as a probe, so a surplus counts only if it differs between the sides. Of a server that
-// does not count its requests nothing is found out, so a row says so where the other one does.
+// Servers returns the caveats that follow from the counters of the servers: a prefix cache that served more of the
+// prompts on one side, or requests that a client reports and its server did not finish. A client may send requests that
+// it does not report, such as a probe, so a surplus counts only if it differs between the sides. If only one server
+// counts its requests, a caveat says that nothing can be checked.
 func Servers(s, base *group.Standing) []stats.Caveat {
 	var list []stats.Caveat
 	tell := func(format string, args ...any) {
@@ -92,7 +92,7 @@ func Servers(s, base *group.Standing) []stats.Caveat {
 	return list
 }
 
-// counts says whether the member's server counted requests in a block.
+// counts reports whether the member's server counted requests in a block.
 func counts(s *group.Standing) bool {
 	return slices.ContainsFunc(s.Evidence, func(e sample.Evidence) bool {
 		_, counts := e.Counters["requests"]
@@ -100,7 +100,7 @@ func counts(s *group.Standing) bool {
 	})
 }
 
-// hitRate is the mean hit rate of the prefix cache over the member's blocks; false: nobody knows it.
+// hitRate returns the mean hit rate of the prefix cache over the member's blocks; false: not known.
 func hitRate(s *group.Standing) (float64, bool) {
 	rates := map[int]float64{}
 	for _, e := range s.Evidence {
@@ -111,7 +111,7 @@ func hitRate(s *group.Standing) (float64, bool) {
 	return group.Mean(rates), len(rates) > 0
 }
 
-// unreported is how many requests the server finished beyond those that the client reports, by block.
+// unreported returns the number of requests that the server finished beyond those that the client reports, by block.
 func unreported(s *group.Standing) map[int]float64 {
 	reported, failed := s.Counted(sample.Counts()[0]), s.Counted(sample.Counts()[1])
 	surplus := map[int]float64{}
@@ -119,7 +119,7 @@ func unreported(s *group.Standing) map[int]float64 {
 		n, counts := e.Counters["requests"]
 		if done, reports := reported[e.Block]; counts && reports {
 			surplus[e.Block] = n - done
-			if surplus[e.Block] > 0 { // a server may count those that failed as finished
+			if surplus[e.Block] > 0 { // a server may count failed requests as finished
 				surplus[e.Block] = max(0, surplus[e.Block]-failed[e.Block])
 			}
 		}

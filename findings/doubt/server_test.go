@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A server that was ready late may have worked out its answers: how late that must be goes by both servers and by what
-// the command takes.
+// A server that was ready late may have computed its answers. The limit depends on the other server and on the duration
+// of the command.
 func TestReady(t *testing.T) {
 	side := func(blocks int, ready, took time.Duration) *group.Standing {
 		s := &group.Standing{Member: &group.Member{Bench: &hclspec.Benchmark{}}}

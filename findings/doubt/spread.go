@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// how many times as far as the baseline's a candidate's numbers are spread, and how sure that is
+	// ratio of the candidate's standard deviation to the baseline's above which it is doubted, and the test's
+	// confidence
 	mostSpread, spreadConfidence = 3, 0.99
 )
 
-// Spread says of a row without a verdict that it is the candidate's own noise that keeps the verdict from being made,
-// and which way the figures go: noise is a way out of a loss.
+// Spread returns a caveat if the candidate's own noise keeps a row inconclusive. The caveat tells which way the figures
+// go: noise can hide a loss.
 func Spread(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if row.Outcome != stats.Inconclusive {
 		return nil
@@ -39,7 +40,7 @@ func Spread(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if x <= mostSpread*mostSpread*y {
 		return nil
 	}
-	// Pitman and Morgan: two spreads are alike if sums and differences of the pairs have nothing to do with each other.
+	// Pitman and Morgan: two variances are equal if the sums and the differences of the pairs are not correlated.
 	r := (x - y) / math.Sqrt((x+y)*(x+y)-4*both*both)
 	freedom := float64(n - 2)
 	if t := r * math.Sqrt(freedom/max(1e-12, 1-r*r)); t < inference.Quantile(0.5+spreadConfidence/2, freedom) {
@@ -51,7 +52,7 @@ func Spread(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 		Raw(row.Metric, s, base))}}
 }
 
-// moments are the variances of two series and their covariance.
+// moments returns the variances of two series and their covariance.
 func moments(a, b []float64) (x, y, both float64) {
 	n := float64(len(a))
 	var meanA, meanB float64
@@ -65,8 +66,8 @@ func moments(a, b []float64) (x, y, both float64) {
 	return x, y, both
 }
 
-// Raw is how the reason of a row without a verdict ends: which way the numbers go all the same; empty: there are none
-// in one unit, or they do not differ.
+// Raw returns the end of the reason of a row without a verdict: which way the printed numbers go; empty: they have no
+// common unit, or do not differ.
 func Raw(metric string, s, base *group.Standing) string {
 	own, theirs := group.Mean(s.InUnit(metric, base.Units[metric])), group.Mean(base.Series[metric])
 	better, known := sample.Better(base.Bench.Metrics, metric, base.Units[metric])
@@ -77,7 +78,7 @@ func Raw(metric string, s, base *group.Standing) string {
 	if (own > theirs) == (better == stats.Higher) {
 		way = "better"
 	}
-	return fmt.Sprintf("; as it was printed, %s is %s: %s on average, against %s", metric, way,
+	return fmt.Sprintf("; by the printed numbers, %s is %s: %s on average, against %s", metric, way,
 		printed(own, base.Units[metric]), printed(theirs, base.Units[metric]))
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Whoever makes noise so that a loss is none is told of, with the way that the figures go.
+// A candidate that hides a loss in noise gets a caveat, which tells the direction of the figures.
 func TestNoiseIsAWayOutOfALoss(t *testing.T) {
 	calm := []float64{100, 101, 99, 100, 101, 100}
 	for name, tt := range map[string]struct {

@@ -13,18 +13,18 @@ import (
 	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
-// A server decides when the parts of an answer come, what is in them, and how many tokens it says there were. So the
-// times of a stream are held against the time of the whole answer, and the tokens against the text.
+// A server decides when it sends the parts of an answer, what is in them, and how many tokens it reports. So the times
+// of a stream are compared with the time of the whole answer, and the tokens with the text.
 
 const (
-	// shares of an answer's time that pass after its first token
+	// shares of an answer's time after its first token: below atOnce it came at once, above drawnOut token by token
 	atOnce, drawnOut = 0.1, 0.5
-	// by which the characters of a token may be fewer than those of the other side's
+	// characters per token, relative to the other side's, below which tokens are doubted
 	leastText = 0.7
 )
 
-// Streams doubts a gain in the times of a stream that the whole answers do not have, answers that came at once on one
-// side alone, and tokens for which there is less text than on the other side.
+// Streams doubts a win: a gain in the times of a stream that the whole answers do not have, answers that came at once
+// on the candidate's side alone, and tokens with less text than on the other side.
 func Streams(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if row.Outcome != stats.Win {
 		return nil
@@ -50,13 +50,13 @@ func Streams(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	return list
 }
 
-// lessText says how many characters each token of both sides has.
+// lessText compares the characters of text for each token, in words.
 func lessText(s, base *group.Standing, own, theirs float64) string {
 	return fmt.Sprintf("a token of %s has %.3g characters of text, and one of %s %.3g", s.Title(), own, base.Title(),
 		theirs)
 }
 
-// family is the part of a stream that a metric is about: ttft, tpot or itl; empty: none.
+// family returns the part of a stream that a metric is about: ttft, tpot or itl; empty: none.
 func family(metric string) string {
 	of, _, _ := strings.Cut(metric, "_")
 	if of == "ttft" || of == "tpot" || of == "itl" {
@@ -65,8 +65,8 @@ func family(metric string) string {
 	return ""
 }
 
-// movedInStream says by how many seconds the part of an answer that a metric is about got shorter, and the whole
-// answer, and whether the whole answer saved less than half of that.
+// movedInStream returns how many seconds shorter the part of an answer that a metric is about became, and how many the
+// whole answer. moved reports whether the whole answer saved less than half of that gain.
 func movedInStream(metric string, s, base *group.Standing) (gain, whole float64, moved bool) {
 	of := family(metric)
 	if of == "" {
@@ -93,8 +93,8 @@ func movedInStream(metric string, s, base *group.Standing) (gain, whole float64,
 	return gain, whole, gain > 0 && most < 0
 }
 
-// inStream is how long a part of a mean answer took, in seconds by block: up to the first token, or, as the times
-// between tokens say, all that came after.
+// inStream returns the duration of a part of an average answer, in seconds by block: for ttft up to the first token,
+// for e2el the whole answer, and else the time after the first token.
 func inStream(s *group.Standing, of string) map[int]float64 {
 	times, rest := map[int]float64{}, perAnswer(s)
 	for block, v := range s.Series[of+"_mean"] {
@@ -111,8 +111,7 @@ func inStream(s *group.Standing, of string) map[int]float64 {
 	return times
 }
 
-// answers is how long a whole answer took on average, in seconds by block: as printed, or as the times of its parts
-// say.
+// answers returns the average duration of a whole answer, in seconds by block: as printed, or as the sum of its parts.
 func answers(s *group.Standing) map[int]float64 {
 	if whole := inStream(s, "e2el"); len(whole) > 0 {
 		return whole
@@ -126,7 +125,7 @@ func answers(s *group.Standing) map[int]float64 {
 	return times
 }
 
-// drawn is the share of a mean answer's time that passed after its first token, by block.
+// drawn returns the share of an average answer's time that passed after its first token, by block.
 func drawn(s *group.Standing) map[int]float64 {
 	shares, first := map[int]float64{}, inStream(s, "ttft")
 	for block, rest := range inStream(s, "tpot") {
@@ -137,7 +136,7 @@ func drawn(s *group.Standing) map[int]float64 {
 	return shares
 }
 
-// perAnswer is how many tokens a mean answer has, by block, where it has more than one.
+// perAnswer returns the number of tokens in an average answer, by block, where it is more than one.
 func perAnswer(s *group.Standing) map[int]float64 {
 	counts := sample.Counts()
 	requests, tokens := s.Counted(counts[0]), map[int]float64{}
@@ -149,7 +148,7 @@ func perAnswer(s *group.Standing) map[int]float64 {
 	return tokens
 }
 
-// textOfToken is how many characters of text there are for each token that was counted, by block.
+// textOfToken returns the characters of text for each counted token, by block.
 func textOfToken(s *group.Standing) map[int]float64 {
 	lengths := map[int]float64{}
 	for block, n := range s.Counted(sample.Counts()[3]) {

@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// stream is what a client prints of 24 answers of 24 tokens each; times in ms.
+// stream returns the output of a client for 24 answers of 24 tokens each; times in ms.
 func stream(ttft, tpot []float64) map[string][]float64 {
 	n := make([]float64, len(ttft))
 	tokens := make([]float64, len(ttft))
@@ -19,7 +19,7 @@ func stream(ttft, tpot []float64) map[string][]float64 {
 		"total_output_tokens": tokens}
 }
 
-// A gain in a stream is one of the whole answers, too: else the server only sent their parts at other times.
+// A gain in a stream must show in the whole answers, too: else the server only sent the parts at other times.
 func TestAGainOfTheStreamAlone(t *testing.T) {
 	usual := stream([]float64{8.53, 7.87, 8.49, 8.33}, []float64{6.48, 6.48, 6.49, 6.51})
 	for name, tt := range map[string]struct {
@@ -56,7 +56,7 @@ func TestAGainOfTheStreamAlone(t *testing.T) {
 	}
 }
 
-// Tokens that the server counts have to be in the text that the client got.
+// The client must get text for all tokens that the server counts.
 func TestTokensWithoutText(t *testing.T) {
 	row := stats.Comparison{Metric: "output_token_throughput"}
 	row.Outcome = stats.Win

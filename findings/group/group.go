@@ -1,4 +1,5 @@
-// Package group has the candidates that are measured together, and how each of them stands after their blocks.
+// Package group describes the candidates that are measured together, and the standing of each of them after their
+// blocks.
 package group
 
 import (
@@ -12,9 +13,9 @@ import (
 type Group struct {
 	Commit  string
 	Design  hclspec.Design
-	Members []Member // all that were to take part
+	Members []Member // absent ones included
 	Blocks  []Block
-	Rule    []methodology.Field // how the file judges now; parts of one compare begin with its address
+	Rule    []methodology.Field // the file's judging rule now; see package rule
 }
 
 // A Block is one block of a group: the address of its trial and the names of its members.
@@ -25,30 +26,31 @@ type Block struct {
 
 // Member is one variant in a group.
 type Member struct {
-	Name        string // of the variant; "run" where the benchmark has no candidates
+	Name        string // name of the variant; "run" if the benchmark has no candidates
 	Baseline    bool
 	Patched     bool // by a patch of the project
 	Bench       *hclspec.Benchmark
-	Absent      stats.Outcome           // of one that takes no part; else empty
-	Why         string                  // it takes none
-	Methodology methodology.Description // as declared; on what hardware it was is known by the samples
-	Fixes       []Fix                   // that it was measured with
-	Caveats     []stats.Caveat          // that every figure must carry
-	Tries       map[int][]sample.Try    // by block: attempts at those that have no result
+	Absent      stats.Outcome           // outcome of a member that takes no part; else empty
+	Why         string                  // reason of Absent
+	Methodology methodology.Description // as declared; the samples record the hardware
+	Fixes       []Fix                   // of the member and of its artefacts
+	Caveats     []stats.Caveat          // of every figure of the member
+	Tries       map[int][]sample.Try    // attempts at blocks that have no result, by block
 }
 
-// Fix is one that a member ran with, or that its artefacts were made with.
+// Fix is a fix that a member ran with, or that its artefacts were made with.
 type Fix struct {
 	Name   string `json:"name"`
 	Effect string `json:"effect"`
 	Caveat string `json:"caveat,omitempty"`
-	Recipe string `json:"recipe"` // the same for members that it does the same to
+	Recipe string `json:"recipe"` // equal for members to which the fix does the same
 }
 
-// Candidate is the name of the candidate that the member is.
+// Candidate returns the name of the member's candidate.
 func (m *Member) Candidate() string { return m.Bench.Candidate }
 
-// Together is how often a group is measured of which one more member asks for a design: as the most demanding one asks.
+// Together returns the design of a group with design d to which a member with design own is added: the more demanding
+// design decides.
 func Together(d, own hclspec.Design) hclspec.Design {
 	most, spread := max(d.BurnIn, own.BurnIn), d.Spread || own.Spread
 	if own.Max > d.Max || own.Max == d.Max && own.Samples > d.Samples {

@@ -21,10 +21,10 @@ func (s *Standing) Hardware() []string {
 	return slices.Sorted(maps.Keys(classes))
 }
 
-// Without are the blocks in which the member has a sample, and none of this metric.
+// Without returns the blocks in which the member has a primary sample and no sample of this metric.
 func (s *Standing) Without(metric string) []int { return s.Lacking(s.Series[metric]) }
 
-// Lacking are the blocks in which the member has a sample, and which values do not have.
+// Lacking returns the blocks in which the member has a primary sample and values has nothing.
 func (s *Standing) Lacking(values map[int]float64) []int {
 	var blocks []int
 	for _, block := range slices.Sorted(maps.Keys(s.Series[s.Bench.Metrics.Primary])) {
@@ -35,7 +35,7 @@ func (s *Standing) Lacking(values map[int]float64) []int {
 	return blocks
 }
 
-// InUnit are the member's values of a metric in another unit of the same dimension.
+// InUnit returns the member's values of a metric in another unit of the same dimension.
 func (s *Standing) InUnit(metric, unit string) map[int]float64 {
 	values := s.Series[metric]
 	if s.Units[metric] == unit {
@@ -48,8 +48,8 @@ func (s *Standing) InUnit(metric, unit string) map[int]float64 {
 	return converted
 }
 
-// Counted is a count of the member by block, under the first of some names that it has: a metric, the end of a path
-// into a document, or else what the outputs state beside metrics.
+// Counted returns a count of the member by block. It looks for the names among the metrics, then at the end of paths
+// into a document, then among the counts that the outputs state beside metrics.
 func (s *Standing) Counted(names []string) map[int]float64 {
 	for _, name := range names {
 		if len(s.Series[name]) > 0 {
@@ -64,13 +64,14 @@ func (s *Standing) Counted(names []string) map[int]float64 {
 	counts := s.Counts[names[0]]
 	if primary := s.Bench.Metrics.Primary; !strings.Contains(s.Units[primary], "/") &&
 		maps.Equal(counts, s.Series[primary]) {
-		return nil // the count itself is what the file measures: how much is done in a fixed time
+		return nil // the file measures the count itself: the work done in a fixed time
 	}
 	return counts
 }
 
-// OwnArtefacts are the digests of what the candidate brought with it, by node without the candidate. A result that
-// several commits share names the candidate that was measured first, of the same variant.
+// OwnArtefacts returns the digests of the artefacts that the candidate brought with it, by node name without the
+// candidate. Nodes are matched by variant: a result that several commits share names the commit that was measured
+// first.
 func (s *Standing) OwnArtefacts() map[string]string {
 	own := map[string]string{}
 	_, variant, ok := strings.Cut(s.Candidate(), "/")
@@ -85,10 +86,10 @@ func (s *Standing) OwnArtefacts() map[string]string {
 	return own
 }
 
-// Spared says that no block ran the member, because it is the baseline's artefact.
+// Spared reports whether no block ran the member, because its artefacts are the baseline's.
 func (s *Standing) Spared() bool { return s.same && !s.Measured() }
 
-// In is how a member stands by the blocks of one run, of which the first ones are burn-in.
+// In returns the standing of a member by the blocks of one run. Blocks up to burnIn are not judged.
 func (m *Member) In(run string, blocks []cache.Entry, burnIn int) (*Standing, error) {
 	s := newStanding(m)
 	s.Run, s.burnIn = run, burnIn
@@ -104,7 +105,7 @@ func (m *Member) In(run string, blocks []cache.Entry, burnIn int) (*Standing, er
 	return s, nil
 }
 
-// Apart is the relative difference of two amounts.
+// Apart returns the difference of two amounts relative to y.
 func Apart(x, y float64) float64 {
 	switch {
 	case x == y:
@@ -115,7 +116,7 @@ func Apart(x, y float64) float64 {
 	return math.Abs(x-y) / math.Abs(y)
 }
 
-// Mean is the mean of values by block; 0: there are none.
+// Mean returns the mean of values by block; 0: there are none.
 func Mean(values map[int]float64) float64 {
 	sum := 0.0
 	for _, v := range values {

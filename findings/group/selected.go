@@ -7,15 +7,16 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Bounds on the attempts that may be charged to nobody: one in so many.
+// Bounds on the attempts that are charged to nobody: at most one in so many.
 const (
 	mostUnknown = 10 // for a reason that is not known
 	mostNobody  = 3  // for any reason
 )
 
-// Selected reports why the blocks that count may be those that a candidate chose: too many others were void by what is
-// charged to nobody, and what a candidate may have brought about. An interrupt is the user's. Passes reports that so
-// many further blocks outweigh them, if no more are void.
+// Selected returns the reason why the valid blocks may be a selection that favours a candidate: too many other attempts
+// were void by failures that are charged to nobody, and that a candidate may have caused; empty: they are no selection.
+// Interrupts do not count, since the user causes them. passes reports whether the given number of further blocks would
+// outweigh the void ones, if all of them are valid.
 func Selected(a *stats.Attempts, further int) (reason string, passes bool) {
 	nobody, unknown, all := 0, 0, a.Valid+a.Voided+a.Replaced
 	for _, c := range a.Causes {
@@ -30,7 +31,7 @@ func Selected(a *stats.Attempts, further int) (reason string, passes bool) {
 	if !many(all) {
 		return "", false
 	}
-	return fmt.Sprintf("selection: %d of %d attempts at blocks were void by what is charged to nobody, %d of them for "+
-			"no known reason: the blocks that are left may be a selection", nobody, all, unknown),
+	return fmt.Sprintf("selection: %d of %d attempts at blocks were void by failures that are charged to nobody, %d "+
+			"of them for no known reason: the remaining blocks may be a selection", nobody, all, unknown),
 		further > 0 && !many(all+further)
 }

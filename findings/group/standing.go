@@ -17,46 +17,46 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// Standings are how the members of a group stand after its blocks, by name.
+// Standings are the standings of the members of a group, by name.
 type Standings map[string]*Standing
 
-// Standing is how a member stands after its group's blocks.
+// Standing is the state of a member after the blocks of its group.
 type Standing struct {
 	*Member
-	Failure  *failure.Failure   // its own, in a block
-	FailedIn int                // the block of Failure; 0: of none in particular
-	reading  *failure.Failure   // of gathering its numbers from all its blocks, some of which may be lost since
-	Lost     []*failure.Failure // in blocks that have a result
-	Infra    *failure.Failure   // of a block as a whole
-	Never    string             // why no device can serve the blocks
-	Pending  string             // why blocks are still missing
-	missing  int                // blocks that have no result
-	whole    bool               // its numbers were gathered from all its blocks
-	Rows     []sample.Measurement
-	Series   map[string]map[int]float64 // metric → block → value, in the unit of units
-	Units    map[string]string          // by metric: that of its first sample
-	Clash    map[string]string          // by metric: samples whose unit cannot be converted into that
-	burnIn   int                        // blocks up to this one are shown and not judged
-	First    map[int]bool               // blocks in which it ran before all others that have numbers there
-	Canary   map[int]float64            // number of the canary before it, by block
+	Failure       *failure.Failure   // the member's own failure in a block
+	FailedIn      int                // block of Failure; 0: no block in particular
+	gatherFailure *failure.Failure   // of the benchmark node; some of its blocks may be lost since
+	Lost          []*failure.Failure // its failures in blocks that have a result
+	Infra         *failure.Failure   // failure of a block as a whole
+	Never         string             // why no device can serve the blocks
+	Pending       string             // why blocks are still missing
+	missing       int                // blocks that have no result
+	gathered      bool               // the benchmark node gathered the numbers of all its blocks
+	Rows          []sample.Measurement
+	Series        map[string]map[int]float64 // metric → block → value, in the unit of Units
+	Units         map[string]string          // unit of the first sample, by metric
+	Clash         map[string]string          // text about a unit that cannot be converted, by metric
+	burnIn        int                        // blocks up to this one are shown and not judged
+	First         map[int]bool               // the member was the first with numbers, by block
+	Canary        map[int]float64            // number of the canary before it, by block
 
 	Evidence []sample.Evidence          // of the blocks with samples that are judged
 	Aside    []sample.Evidence          // of the blocks of burn-in
-	Counts   map[string]map[int]float64 // by name and block: what the outputs state beside metrics
+	Counts   map[string]map[int]float64 // counts that outputs state beside metrics, by name and block
 
-	Run       string // all of it is from one run; empty: it is as everything stands now
-	Procedure Values // how it was measured, as the blocks that were read say
-	Artefacts Values // digests of what was measured, by node, likewise
-	Silent    bool   // one of them does not say it
+	Run       string // the run that all blocks are from; empty: they are the current blocks
+	Procedure Values // methodology, from the records of blocks
+	Artefacts Values // digests of the artefacts that ran, by node
+	Silent    bool   // the record of a block has no methodology
 	same      bool   // blocks did not run it, because its artefacts are the baseline's
 	Shares    Sharing
 }
 
-// Sharing is what one member's blocks have to do with those of another group, as both are planned now.
+// Sharing describes the blocks that a member has in common with a member of another group, as both are planned now.
 type Sharing struct {
-	With   *Standing // the member whose blocks they are, too; nil: none
-	Blocks int       // how many
-	// how the file judges those groups now
+	With   *Standing // member of another group with the same blocks; nil: none
+	Blocks int       // number of common blocks
+	// the file's judging rules now, of the groups that have common blocks
 	Rules [][]methodology.Field
 }
 
@@ -66,7 +66,7 @@ func newStanding(m *Member) *Standing {
 		Counts: map[string]map[int]float64{}, Procedure: Values{}, Artefacts: Values{}}
 }
 
-// Title is the candidate and, where that is not what stands now, the run.
+// Title returns the candidate, with the run if the standing is of one run.
 func (s *Standing) Title() string {
 	if s.Run == "" {
 		return s.Candidate()
@@ -74,8 +74,8 @@ func (s *Standing) Title() string {
 	return s.Candidate() + "@" + s.Run
 }
 
-// Stand finds out how the members stand. ends tells by address how what gathers from the blocks ended and, where not
-// all was gathered, how the blocks did.
+// Stand returns the standings of the members. ends holds ends of nodes by address: of the benchmark nodes, which gather
+// the numbers of all blocks, and of trials whose numbers no benchmark node has gathered.
 func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 	all := make(Standings, len(g.Members))
 	for i := range g.Members {
@@ -84,7 +84,7 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 		s.burnIn = g.Design.BurnIn
 		all[m.Name] = s
 		end := ends[m.Bench.Address.String()]
-		s.reading = end.Failure
+		s.gatherFailure = end.Failure
 		if end.Entry.Dir == "" {
 			continue
 		}
@@ -93,22 +93,22 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 			return nil, fmt.Errorf("%s: %w", m.Bench.Address, err)
 		}
 		commit, _, _ := strings.Cut(m.Bench.Candidate, "/")
-		for i := range read.Rows { // who does the same work shares the result, which has the name of who did it first
+		for i := range read.Rows { // members that do the same work share a result, which names the first
 			r := &read.Rows[i]
 			r.Benchmark, r.Commit, r.Candidate = m.Bench.Address.Name, commit, m.Bench.Candidate
 		}
-		s.take(read.Rows)
-		s.rest(read.Blocks...)
-		s.whole = true
+		s.addRows(read.Rows)
+		s.addEvidence(read.Blocks...)
+		s.gathered = true
 	}
 	for _, b := range g.Blocks {
-		open := slices.DeleteFunc(slices.Clone(b.Members), func(name string) bool { return all[name].whole })
+		open := slices.DeleteFunc(slices.Clone(b.Members), func(name string) bool { return all[name].gathered })
 		end := ends[b.At.String()]
 		switch {
 		case len(open) == 0:
 		case end.Entry.Dir == "":
 			for _, name := range open {
-				all[name].lacks(b.At, end)
+				all[name].addMissing(b.At, end)
 				all[name].missing++
 			}
 		default:
@@ -128,13 +128,13 @@ func (g *Group) Stand(ends map[string]engine.End) (Standings, error) {
 			s.Pending = fmt.Sprintf("%d of %d blocks are measured; %s", total-s.missing, total, s.Pending)
 		}
 	}
-	all.line()
+	all.setFirst()
 	return all, nil
 }
 
-// line determines which member ran first in each block. Members that were left out of a block or failed in it do not
-// count: the first member whose numbers are judged found the machine in the same state as without them.
-func (all Standings) line() {
+// setFirst finds the member that ran first in each block. Members that were left out of a block or failed in it do not
+// count: the first member with numbers found the machine as if they had not been there.
+func (all Standings) setFirst() {
 	places := map[int]int{} // by block
 	for _, s := range all {
 		for _, r := range s.Rows {
@@ -150,10 +150,10 @@ func (all Standings) line() {
 	}
 }
 
-// Measurements are the numbers of a member.
+// Measurements returns the numbers of a member.
 func (all Standings) Measurements(member string) []sample.Measurement { return all[member].Rows }
 
-// Baseline is that of the group; nil when it has none.
+// Baseline returns the standing of the group's baseline, or nil if the group has none.
 func (all Standings) Baseline(g *Group) *Standing {
 	for i := range g.Members {
 		if g.Members[i].Baseline {
@@ -182,42 +182,42 @@ func (s *Standing) read(e cache.Entry, rec *sample.Record) error {
 	own, ok := rec.Members[s.Name]
 	switch {
 	case ok && own.Same:
-		s.rest(own.Spared(rec.Block))
+		s.addEvidence(own.Spared(rec.Block))
 		return nil
 	case !ok || own.Skipped != "":
 		return nil
 	case own.Failure != nil:
-		s.fails(rec.Block, own.Failure)
+		s.addFailure(rec.Block, own.Failure)
 		return nil
 	}
 	rows, evidence, err := rec.Read(e, s.Bench, s.Name)
 	if missing, ok := errors.AsType[*engine.Failure](err); ok {
-		s.fails(rec.Block, &missing.Failure)
+		s.addFailure(rec.Block, &missing.Failure)
 	} else if err != nil {
 		return err
 	}
-	s.take(rows)
+	s.addRows(rows)
 	if len(rows) > 0 {
-		s.rest(evidence)
+		s.addEvidence(evidence)
 	}
-	s.note(own)
+	s.addProcedure(own)
 	return nil
 }
 
-// fails notes that the member failed in a block. The first failure stands for all, as it does where numbers are
-// gathered; a wrong result goes before any other failure.
-func (s *Standing) fails(block int, f *failure.Failure) {
+// addFailure records that the member failed in a block. Failure keeps the first failure; only a wrong result replaces
+// another failure.
+func (s *Standing) addFailure(block int, f *failure.Failure) {
 	s.Lost = append(s.Lost, f)
 	if s.Failure == nil || f.Rule == sample.Wrong && s.Failure.Rule != sample.Wrong {
 		s.Failure, s.FailedIn = f, block
 	}
 }
 
-// measured says that the member has a valid sample of its primary metric.
+// Measured reports whether the member has a valid sample of its primary metric.
 func (s *Standing) Measured() bool { return len(s.Series[s.Bench.Metrics.Primary]) > 0 }
 
-// take takes over numbers.
-func (s *Standing) take(rows []sample.Measurement) {
+// addRows adds numbers. The numbers of burn-in blocks are in no series.
+func (s *Standing) addRows(rows []sample.Measurement) {
 	for _, r := range rows {
 		if r.Block <= s.burnIn {
 			r.Phase = sample.BurnIn
@@ -242,8 +242,8 @@ func (s *Standing) take(rows []sample.Measurement) {
 	}
 }
 
-// rest takes over what the numbers of blocks rest on.
-func (s *Standing) rest(blocks ...sample.Evidence) {
+// addEvidence adds the evidence of blocks.
+func (s *Standing) addEvidence(blocks ...sample.Evidence) {
 	for _, e := range blocks {
 		s.same = s.same || e.Same
 		switch {
@@ -267,8 +267,8 @@ func (s *Standing) rest(blocks ...sample.Evidence) {
 	}
 }
 
-// note takes over how the member was measured, and what.
-func (s *Standing) note(own sample.Member) {
+// addProcedure adds the methodology and the artefacts that the record of a block states.
+func (s *Standing) addProcedure(own sample.Member) {
 	s.Silent = s.Silent || len(own.Procedure) == 0
 	for _, f := range own.Procedure {
 		s.Procedure.add(f.Name, f.Value)
@@ -278,7 +278,7 @@ func (s *Standing) note(own sample.Member) {
 	}
 }
 
-// Values are what blocks say of things by name. Mostly they agree.
+// Values holds the values that blocks state, by name. Most names have one value.
 type Values map[string]map[string]bool
 
 func (v Values) add(name, value string) {
@@ -288,17 +288,17 @@ func (v Values) add(name, value string) {
 	v[name][value] = true
 }
 
-// Of are all values of one thing, as one.
+// Of returns all values of a name, joined by semicolons.
 func (v Values) Of(name string) string {
 	return strings.Join(slices.Sorted(maps.Keys(v[name])), "; ")
 }
 
-// lacks notes that a block has no result.
-func (s *Standing) lacks(at hclspec.Address, end engine.End) {
+// addMissing records that a block has no result, and why.
+func (s *Standing) addMissing(at hclspec.Address, end engine.End) {
 	switch {
 	case s.Absent != "":
-	case s.reading != nil && !s.reading.Class.Retried():
-		s.Failure = s.reading
+	case s.gatherFailure != nil && !s.gatherFailure.Class.Retried():
+		s.Failure = s.gatherFailure
 	case end.Never:
 		s.Never = end.Reason
 	case end.Failure != nil && end.Failure.Class.Retried():

@@ -1,4 +1,4 @@
-// Package methodology says how a number was measured, and whether two numbers may be compared.
+// Package methodology describes how a number was measured, and decides whether two numbers may be compared.
 package methodology
 
 import (
@@ -39,7 +39,7 @@ func (m Description) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// values is the values by name, each a list because nothing but our word makes names unique.
+// values returns the values by name. Each is a list, because nothing enforces that names are unique.
 func (m Description) values() map[string][]string {
 	values := map[string][]string{}
 	for _, f := range m.Fields {
@@ -56,7 +56,7 @@ type Difference struct {
 	Name     string `json:"name"`
 	A        string `json:"a"`
 	B        string `json:"b"`
-	InA, InB bool   `json:"-"` // the field is there
+	InA, InB bool   `json:"-"` // the side has the field
 }
 
 func (d Difference) String() string {
@@ -64,10 +64,10 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s against %s", d.Name, a, b)
 }
 
-// mostSide is the length in bytes above which only the difference of a value is shown, and the bytes around it.
+// Of values longer than mostSide bytes only the difference is shown, with up to around bytes before and after it.
 const mostSide, around = 160, 30
 
-// Sides returns both values, quoted. Of long ones, the result leaves out how both begin and end.
+// Sides returns both values, quoted. The beginning and end that two long values have in common are left out.
 func (d Difference) Sides() (a, b string) {
 	if !d.InA || !d.InB {
 		return side(d.A, d.InA), side(d.B, d.InB)
@@ -84,7 +84,8 @@ func (d Difference) Sides() (a, b string) {
 	return cut(d.A, begins-around, ends-around), cut(d.B, begins-around, ends-around)
 }
 
-// cut quotes a value without its first and last bytes, and whole words of them.
+// cut quotes a value without about so many bytes at its beginning and end. It cuts at a space near these positions, and
+// not at all if there is none.
 func cut(value string, begins, ends int) string {
 	before, after := "", ""
 	if i := strings.IndexByte(value[max(0, begins):], ' '); begins > 0 && i >= 0 && i < around {
@@ -125,7 +126,7 @@ func Diff(a, b Description) []Difference {
 	return diff
 }
 
-// Compatible says whether numbers of two methodologies may be compared. diff lists the fields that forbid it; labels
+// Compatible decides whether numbers of two methodologies may be compared. diff lists the fields that forbid it; labels
 // are the caveats that every figure must carry for the differing fields that were explicitly allowed: by their name, or
 // by the first word of a name, which stands for all fields of that sort (env for "env MODE").
 func Compatible(a, b Description, allowed []string) (diff []Difference, labels []stats.Caveat) {
@@ -141,14 +142,14 @@ func Compatible(a, b Description, allowed []string) (diff []Difference, labels [
 	return diff, labels
 }
 
-// Sorts are the first words of the names of all fields.
+// Sorts returns the first words of the names of all fields.
 func Sorts() []string {
 	return []string{"benchmark", "cache", "canary", "check", "client", "command", "data", "devices", "env", "fill",
 		"fix", "hardware", "limits", "metric", "metrics", "mount", "network", "pairing", "quiet", "ready", "repeat",
 		"require", "runs", "samples", "sandbox", "server", "sm", "timeout", "warmup"}
 }
 
-// Refuse is the error for numbers of different methodology, or nil when nothing forbids their comparison.
+// Refuse returns a *stats.RefusedError for numbers of different methodologies, or nil if diff is empty.
 func Refuse(candidate, against string, diff []Difference) error {
 	if len(diff) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package rule has how the file judges, as a block records it: which parts of a rule take effect for a row, and how two
-// rules differ in them.
+// Package rule describes the judging rule of a file as a block records it: which parts of a rule take effect for a row,
+// and how two rules differ in them.
 package rule
 
 import (
@@ -16,8 +16,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Of says how a file judges a benchmark by the compares that name it: looks, margins, the definitions of metrics. The
-// rule is in no key of a block. Each block records it, so that a change after the first block can be told.
+// Of returns the rule by which a file judges a benchmark under the compares that name it: looks, margins, the
+// definitions of metrics. The rule is in no key of a block. Each block records it, so that a change after the first
+// block is noticed.
 func Of(looks []int, d hclspec.Design, m hclspec.Metrics, compares []*hclspec.Compare) []methodology.Field {
 	var fields []methodology.Field
 	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
@@ -52,21 +53,20 @@ func Of(looks []int, d hclspec.Design, m hclspec.Metrics, compares []*hclspec.Co
 const (
 	comparePrefix   = "compare."
 	usualConfidence = 0.95
-	// UsualTolerance is the relative difference of total tokens up to which two servers are taken to have said the
-	// same.
+	// UsualTolerance is the relative difference of total tokens up to which two servers count as having said the same.
 	UsualTolerance = 0.005
 )
 
-// definition begins the names of the parts of a rule that are about one metric.
+// definition returns the prefix of the parts of a rule that define one metric.
 func definition(metric string) string { return "metric " + metric + " " }
 
-// ownRule begins the names of those of one compare.
+// ownRule returns the prefix of the parts that belong to one compare.
 func ownRule(c *hclspec.Compare) string { return comparePrefix + c.Address.Instance() + " " }
 
-// Rule has the parts of a judging rule by name.
+// Rule holds the parts of a judging rule by name.
 type Rule map[string]string
 
-// From reads what a block recorded.
+// From returns the rule that a block recorded.
 func From(fields []methodology.Field) Rule {
 	r := Rule{}
 	for _, f := range fields {
@@ -79,7 +79,7 @@ func From(fields []methodology.Field) Rule {
 type Row struct {
 	Compare *hclspec.Compare
 	Metric  string
-	Unit    string // that the outputs print
+	Unit    string // as the outputs print it
 	Primary bool
 }
 
@@ -92,7 +92,7 @@ func percent(f float64) string { return fmt.Sprintf("%.6g %%", 100*f) }
 // part is one part of a rule as it takes effect, for people.
 type part struct{ name, value string }
 
-// ofMetric lists the parts in effect that are about the metric of a row.
+// ofMetric lists the parts in effect that concern the metric of a row.
 func (r Rule) ofMetric(of Row) []part {
 	own := definition(of.Metric)
 	better := r[own+"better"]
@@ -104,7 +104,7 @@ func (r Rule) ofMetric(of Row) []part {
 		r.quoted("json", own+"json"), r.quoted("file", own+"file"), {"unit", quoted(unit)}}
 }
 
-// ofPrimary lists the parts in effect that only rows of the primary metric are judged by.
+// ofPrimary lists the parts in effect that concern only rows on the primary metric.
 func (r Rule) ofPrimary(of Row) []part {
 	parts := []part{r.quoted("primary", "primary"), r.quoted("format", "format"), r.quoted("file of metrics", "file"),
 		{"token_tolerance", percent(cmp.Or(r.number("token_tolerance"), UsualTolerance))},
@@ -130,7 +130,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// tie is the margin that takes effect.
+// tie returns the margin in effect for a row.
 func (r Rule) tie(of Row) float64 {
 	for _, name := range []string{definition(of.Metric) + "tie", ownRule(of.Compare) + "tie"} {
 		if tie := r.number(name); tie > 0 {
@@ -140,11 +140,11 @@ func (r Rule) tie(of Row) float64 {
 	return stats.DefaultTie(of.Metric)
 }
 
-// Changes lists how the parts in effect for a row differ from those of another time, in words.
+// Changes describes, for the parts in effect for a row, how the later rule now differs from r.
 func (r Rule) Changes(now Rule, of Row) (list []string) {
 	added := definition(of.Metric) + "match"
 	switch {
-	case r.has("samples"): // an earlier version recorded it, and says of no metric how it was defined
+	case r.has("samples"): // an earlier version recorded r, without the definitions of metrics
 	case !r.has(added) && now.has(added):
 		list = append(list, "metric "+of.Metric+" was declared since")
 	default:
@@ -182,8 +182,8 @@ func differing(before, after []part) (list []string) {
 	return list
 }
 
-// Late says of a compare that was declared after a block was measured how it judges, unless a compare of that time did
-// so, too, or it judges as any compare does. The rule of that time becomes one that has the compare.
+// Late describes the rule of a compare that was declared after r was recorded. It returns "" if the compare judges as
+// any compare does, or as a compare that r has. Late adds the compare to r.
 func (r Rule) Late(now Rule, of Row) (text string) {
 	own := ownRule(of.Compare)
 	if r.has(own+"confidence") || !now.has(own+"confidence") {

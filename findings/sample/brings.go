@@ -8,11 +8,11 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Brings returns those of the files that a candidate changes which its measured command names: then it brings with it
-// what measures it. own says what is made of a candidate. Where the tree of a client is none of that, only what is laid
-// beside its files counts.
+// Brings returns those of the changed files that the measured command of a benchmark names: the candidate changes the
+// files that measure it. own reports whether a node is made of a candidate. If the client's tree is not, only data made
+// of a candidate and laid beside the tree's files counts.
 func Brings(b *hclspec.Benchmark, changed []string, own func(hclspec.Address) bool) (named []string) {
-	var roots []string // directories with files of the candidate; empty: the working directory
+	var roots []string // directories with files of the candidate; "" is the working directory
 	if b.Client == (hclspec.Address{}) || own(b.Client) {
 		roots = append(roots, "")
 	}
@@ -28,7 +28,7 @@ func Brings(b *hclspec.Benchmark, changed []string, own func(hclspec.Address) bo
 		for _, root := range roots {
 			rest, below := strings.CutPrefix(word, root)
 			for _, file := range changed {
-				if below && is(rest, file) && !slices.Contains(named, file) {
+				if below && namesFile(rest, file) && !slices.Contains(named, file) {
 					named = append(named, file)
 				}
 			}
@@ -37,9 +37,9 @@ func Brings(b *hclspec.Benchmark, changed []string, own func(hclspec.Address) bo
 	return named
 }
 
-// is says whether a word of a command is a file of a tree: the command may have gone into a directory of the tree, or
-// have the tree in another one.
-func is(word, file string) bool {
+// namesFile reports whether a word of a command names a file of a tree. The command may have gone into a directory of
+// the tree, or may see the tree in another directory.
+func namesFile(word, file string) bool {
 	return word == file || strings.HasSuffix(word, "/"+file) ||
 		path.Ext(word) != "" && strings.HasSuffix(file, "/"+word)
 }

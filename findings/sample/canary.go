@@ -29,25 +29,25 @@ func CanaryValue(spec *hclspec.Canary, dir string) (metrics.Sample, error) {
 	return s, nil
 }
 
-// CanaryPlace is where canaries run that are held against each other.
+// CanaryPlace identifies the group, host and devices of canaries. Only canaries of one place are compared.
 type CanaryPlace struct {
 	group, host string
 	devices     string // UUIDs, sorted
 }
 
-// CanaryPlaceOf is the place of a group's canaries on a machine.
+// CanaryPlaceOf returns the place of a group's canaries on a machine.
 func CanaryPlaceOf(group string, in machine.Instance) CanaryPlace {
 	return CanaryPlace{group, in.Host, strings.Join(slices.Sorted(slices.Values(in.UUIDs)), " ")}
 }
 
-// Canaries are the numbers of canaries in blocks that count, by the addresses of their trials. It is safe for
+// Canaries holds the numbers of the canaries in valid blocks, by place and address of the trial. It is safe for
 // concurrent use.
 type Canaries struct {
 	mu sync.Mutex
 	of map[CanaryPlace]map[hclspec.Address][]float64
 }
 
-// Note takes over the numbers of the block of a trial.
+// Note stores the numbers of the block of a trial.
 func (c *Canaries) Note(at CanaryPlace, trial hclspec.Address, values []float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *Canaries) Note(at CanaryPlace, trial hclspec.Address, values []float64)
 	c.of[at][trial] = values
 }
 
-// Usual is the median of the numbers of other blocks, and how many these are.
+// Usual returns the median of the numbers of all other blocks at a place, and the number of these blocks.
 func (c *Canaries) Usual(at CanaryPlace, except hclspec.Address) (median float64, blocks int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,24 +24,24 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
-// Evidence is the part of a block's record of a member that is not a number: how the number was made, and on which
-// artefacts.
+// Evidence describes how the numbers of a member in one block came about. It comes from the block's record and from the
+// output.
 type Evidence struct {
 	Block     int                 `json:"block"`
 	Run       string              `json:"run,omitempty"`   // the apply that measured the block
-	Start     time.Time           `json:"start"`           // of the member's lifecycle
-	Took      time.Duration       `json:"took,omitempty"`  // by the measured command; 0: an earlier version measured it
-	Ready     time.Duration       `json:"ready,omitempty"` // the server was, so long after its start; 0: not known
+	Start     time.Time           `json:"start"`           // start of the member's lifecycle
+	Took      time.Duration       `json:"took,omitempty"`  // by the measured command; 0: not known
+	Ready     time.Duration       `json:"ready,omitempty"` // time until the server was ready; 0: not known
 	Rule      []methodology.Field `json:"rule,omitempty"`
 	Tries     []Try               `json:"tries,omitempty"`
 	Warnings  []metrics.Warning   `json:"warnings,omitempty"`
-	Over      map[string][]string `json:"over,omitempty"` // by metric: the metrics that it is the mean of
+	Over      map[string][]string `json:"over,omitempty"` // by metric: its parts, if it is a mean
 	Artefacts []Artefact          `json:"artefacts,omitempty"`
-	Machine   map[string]string   `json:"machine,omitempty"`  // what is known of the machine's instance, by name
-	Canary    float64             `json:"canary,omitempty"`   // that was printed before the member; 0: not known
-	Counts    map[string]float64  `json:"counts,omitempty"`   // that the output states beside its metrics
-	Counters  counters.Counters   `json:"counters,omitempty"` // what the server counted while the measured command ran
-	Settings  map[string]string   `json:"settings,omitempty"` // with which the client says it was run
+	Machine   map[string]string   `json:"machine,omitempty"`  // known properties of the machine's instance
+	Canary    float64             `json:"canary,omitempty"`   // number before the member; 0: not known
+	Counts    map[string]float64  `json:"counts,omitempty"`   // stated by the output beside its metrics
+	Counters  counters.Counters   `json:"counters,omitempty"` // of the server, while the measured command ran
+	Settings  map[string]string   `json:"settings,omitempty"` // of the client, as the output states them
 	// Complaints are the first lines of errors and warnings of the output, with # for digits.
 	Complaints []string `json:"complaints,omitempty"`
 	Same       bool     `json:"same,omitempty"` // the member was not run, because its artefacts are the baseline's
@@ -57,11 +57,11 @@ func (m Member) Spared(block int) Evidence {
 type Try struct {
 	Run    string    `json:"run"`
 	Start  time.Time `json:"start"`
-	Voided bool      `json:"voided"` // it has no result; else its result was replaced on request
+	Voided bool      `json:"voided"` // it has no result; false: its result was replaced
 	Lost   []Loss    `json:"lost,omitempty"`
 }
 
-// DescribeTries makes attempts that no block tells of, by block, part of a key.
+// DescribeTries adds to a key the attempts that are in no block's record, by block.
 func DescribeTries(d *cache.Description, tries map[int][]Try) {
 	for _, block := range slices.Sorted(maps.Keys(tries)) {
 		for _, t := range tries[block] {
@@ -70,14 +70,14 @@ func DescribeTries(d *cache.Description, tries map[int][]Try) {
 	}
 }
 
-// Loss is a lifecycle of an earlier attempt that failed.
+// Loss is a failed lifecycle of an earlier attempt.
 type Loss struct {
 	Candidate string        `json:"candidate,omitempty"` // empty: the attempt failed as a whole
 	Class     failure.Class `json:"class"`
 	Rule      string        `json:"rule,omitempty"`
 }
 
-// Reading is all that was read of a member.
+// Reading holds the numbers and the evidence of a member, from all blocks that were read.
 type Reading struct {
 	Rows   []Measurement
 	Blocks []Evidence
@@ -101,21 +101,22 @@ func (r *Record) evidence(member string, read metrics.Result) Evidence {
 	return e
 }
 
-// Rules of runs whose output does not count. Like MetricMissing they are found out whenever the output is read.
+// Rules of runs whose output does not count. Like MetricMissing, they are found by whoever reads the output.
 const (
-	// MetricRepeated: the primary metric was printed more than once, and not as one number each time.
+	// MetricRepeated: the primary metric was printed more than once, with different numbers or with texts that are
+	// none.
 	MetricRepeated = "metric_repeated"
-	Incomplete     = "incomplete" // a number is not as metrics.require demands
+	Incomplete     = "incomplete" // a number differs from metrics.require
 )
 
-// ByReading reports whether a rule is found by reading the output, so that no record of a block has it.
+// ByReading reports whether a rule is found by reading the output. No record of a block has such a rule.
 func ByReading(rule string) bool {
 	return rule == MetricMissing || rule == MetricRepeated || rule == Incomplete ||
 		slices.Contains(invalid.Rules(), rule)
 }
 
-// doubted is the failure of an output in which the primary metric, or a part of the mean that it is, has several values
-// or none that was measured.
+// doubted returns the failure of an output whose primary metric, or a part of the mean that it is, has several values,
+// or a duration of zero, which nobody measured.
 func doubted(primary metrics.Sample, read metrics.Result) error {
 	f := failure.Failure{Class: failure.Invalid, Stage: "parse"}
 	for _, metric := range append([]string{primary.Metric}, primary.Over...) {
@@ -133,7 +134,7 @@ func doubted(primary metrics.Sample, read metrics.Result) error {
 	return nil
 }
 
-// incomplete is the failure of an output whose numbers are not as the file requires.
+// incomplete returns the failure of an output whose numbers are not those that the file requires.
 func incomplete(spec hclspec.Metrics, read metrics.Result) error {
 	for _, want := range spec.Require {
 		s, found := Counted(read.Samples, want.Metric)
@@ -157,12 +158,12 @@ func incomplete(spec hclspec.Metrics, read metrics.Result) error {
 	return nil
 }
 
-// aliases are the other names of counts, by the canonical ones.
+// aliases returns the other names of counts, by canonical name.
 func aliases() map[string]string {
 	return map[string]string{"successful_requests": "completed", "failed_requests": "failed"}
 }
 
-// canonical is the name of a count in what an output states.
+// canonical returns the canonical name of a count.
 func canonical(name string) string {
 	for canonical, alias := range aliases() {
 		if name == alias {
@@ -188,7 +189,7 @@ func Counted(samples []metrics.Sample, name string) (metrics.Sample, bool) {
 	return metrics.Sample{}, false
 }
 
-// Counts are the metrics that say how complete a run was, each with its aliases.
+// Counts returns the metrics that tell how complete a run was, each with its aliases.
 func Counts() [][]string {
 	return [][]string{{"successful_requests", "completed", "completed_requests", "num_completed"},
 		{"failed_requests", "failed", "num_failed"}, {"total_input_tokens"}, {"total_output_tokens"}}
@@ -196,7 +197,7 @@ func Counts() [][]string {
 
 const evidenceFile = "evidence.json"
 
-// writeJSON writes a value as a file of a directory.
+// writeJSON writes a value into a file of a directory.
 func writeJSON(dir, name string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
@@ -205,7 +206,7 @@ func writeJSON(dir, name string, v any) error {
 	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 }
 
-// readJSON reads such a file back. A file that is not there leaves v as it is.
+// readJSON reads a file of writeJSON. If the file does not exist, v stays as it is.
 func readJSON(dir, name string, v any) error {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -220,7 +221,7 @@ func readJSON(dir, name string, v any) error {
 	return nil
 }
 
-// Rank is the share of values that are not above a percentile, by the end of its name: p99, median, max.
+// Rank returns the rank of a percentile, from 0 to 100, by the end of the metric's name: p99, median, max.
 func Rank(end string) (float64, bool) {
 	switch end {
 	case "min":

@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/formats"
 )
 
-// The language knows the formats that are read, and the names of the metrics that they give.
+// The language accepts all formats, and knows the names of their metrics.
 func TestTheLanguageKnowsTheFormats(t *testing.T) {
 	if got, want := hclspec.Formats(), formats.Names(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -51,7 +51,7 @@ func TestTheLanguageKnowsTheFormats(t *testing.T) {
 	}
 }
 
-// An output that is not of a whole run has no number that decides: the counts are the evidence.
+// The output of an incomplete run has no valid primary number: its counts are the evidence.
 func TestAPartOfTheRequests(t *testing.T) {
 	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \nRequest " +
 		"throughput (req/s):   13.97     \n" + strings.Repeat("=", 50) + "\n"

@@ -12,7 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// passDirs are the directories of the passes of a lifecycle, in that of its member and in the order in which they ran.
+// passDirs returns the directories of the passes of a lifecycle, relative to the member's directory, in the order of
+// the passes.
 func passDirs(passes int) []string {
 	var dirs []string
 	for number := 1; number < passes; number++ {
@@ -21,9 +22,8 @@ func passDirs(passes int) []string {
 	return append(dirs, ".")
 }
 
-// readPasses reads the raw output that all passes of one lifecycle left in a directory, and finds the number that
-// decides. Each number is the mean of the passes. An output without a sample that counts, in whichever pass, is a
-// *engine.Failure.
+// readPasses reads the raw output of all passes of one lifecycle. It returns the means of all numbers, and the primary
+// one. If the output of a pass has no valid primary sample, the error is a *engine.Failure.
 func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sample, error) {
 	var (
 		passes  []metrics.Result
@@ -53,7 +53,7 @@ func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sampl
 	return mean, decides, nil
 }
 
-// inPass says in which of several passes an output was found wanting.
+// inPass adds the number of the pass to the message of a failure, if there are several passes.
 func inPass(err error, number, of int) error {
 	if f, ok := errors.AsType[*engine.Failure](err); ok && of > 1 {
 		f.Message = fmt.Sprintf("pass %d of %d: %s", number, of, f.Message)
@@ -92,7 +92,8 @@ func meanOf(passes []metrics.Result) metrics.Result {
 	return all
 }
 
-// meanSample is the mean of a metric that all passes have, in one unit and over the same parts.
+// meanSample returns the mean of a metric over the passes. ok is false unless all passes have the metric, in one unit
+// and over the same parts.
 func meanSample(metric string, passes []metrics.Result) (mean metrics.Sample, ok bool) {
 	for i, pass := range passes {
 		at := slices.IndexFunc(pass.Samples, func(s metrics.Sample) bool { return s.Metric == metric })
@@ -112,7 +113,7 @@ func meanSample(metric string, passes []metrics.Result) (mean metrics.Sample, ok
 	return mean, true
 }
 
-// meanCounts are the means of the counts that all passes state.
+// meanCounts returns the means of the counts that all passes state.
 func meanCounts(passes []metrics.Result) map[string]float64 {
 	means := map[string]float64{}
 	for name := range passes[0].Stated.Counts {

@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// Of three passes each number is the mean. What one of them lacks, or prints in another unit, is none: it is warned of,
-// and where it is the number that decides, there is no sample.
+// Each number is the mean of three passes. A number that one pass lacks, or prints in another unit, is left out with a
+// warning; if it is the primary one, there is no sample.
 func TestTheMeanOfPasses(t *testing.T) {
 	const whole = "Successful requests: 100\nRequest throughput (req/s): %g\nMean TTFT (ms): %g\n"
 	table := func(throughput, ttft float64) string {

@@ -1,5 +1,6 @@
-// Package sample knows what a block of measurement leaves in the store, and reads the numbers in it: the directory of
-// each member holds its raw output, and a record says how the block went. No number is stored; each is read anew.
+// Package sample describes the result of a block of measurement, and reads the numbers in it: the directory of each
+// member holds its raw output, and a record tells how the block went. A block stores no numbers; they are read from the
+// output whenever they are needed.
 package sample
 
 import (
@@ -20,19 +21,19 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
-// What lies in the result of a block.
+// Files and directories in the result of a block.
 const (
 	RecordFile = "record.json"
 	StdoutFile = "stdout" // of the measured command, in the directory of a member
-	OutDir     = "out"    // what was written to $OUT, likewise
+	OutDir     = "out"    // files of $OUT, in the directory of a member
 )
 
-// PassDir is the directory, in that of a member, with the output of a pass of the measured command that another one
-// followed. Passes count from 1. The output of the last one lies where that of a single pass does.
+// PassDir returns the directory, within that of a member, for the output of a pass that is not the last one. Passes
+// count from 1. The output of the last pass lies in the directory of the member, like that of a single pass.
 func PassDir(number int) string { return fmt.Sprintf("pass-%d", number) }
 
-// Silent says that a run left no output at all in the directory of its member: then it is not the definition of the
-// metric that is wrong.
+// Silent reports whether a run left no output at all in the directory of its member. If so, the definition of the
+// metric is not at fault.
 func Silent(dir string) bool {
 	if info, err := os.Stat(filepath.Join(dir, StdoutFile)); err != nil || info.Size() > 0 {
 		return false
@@ -41,52 +42,52 @@ func Silent(dir string) bool {
 	return err == nil && len(files) == 0
 }
 
-// Record is what a block says of itself, beside the raw output of its members.
+// Record tells how a block went. It lies beside the raw output of the members.
 type Record struct {
 	Block    int                 `json:"block"`
 	Seed     uint64              `json:"seed"`
-	Seeds    Seeds               `json:"seeds,omitempty"` // of the runs of each member, in turn
+	Seeds    Seeds               `json:"seeds,omitempty"` // seeds of the runs of each member, in order
 	Order    []string            `json:"order"`           // members in the order in which they ran
 	Class    machine.Class       `json:"hardware_class"`
 	Instance machine.Instance    `json:"hardware_instance"`
 	Canary   *Canary             `json:"canary,omitempty"`
 	Members  map[string]Member   `json:"members"`
 	Run      string              `json:"run,omitempty"`   // the apply that measured it
-	Rule     []methodology.Field `json:"rule,omitempty"`  // how the file judged when the block was measured
+	Rule     []methodology.Field `json:"rule,omitempty"`  // the file's judging rule when the block was measured
 	Tries    []Try               `json:"tries,omitempty"` // earlier attempts at the same block
 }
 
-// Member is how one member's lifecycle went. Numbers are not in it: they are read from the raw output.
+// Member tells how the lifecycle of one member went. It has no numbers: they are read from the raw output.
 type Member struct {
 	Candidate string              `json:"candidate,omitempty"`
 	Start     time.Time           `json:"start"`
 	Duration  time.Duration       `json:"duration"`        // of the whole lifecycle
 	Took      time.Duration       `json:"took,omitempty"`  // by the measured command alone
-	Ready     time.Duration       `json:"ready,omitempty"` // its server was, so long after its start; 0: not known
+	Ready     time.Duration       `json:"ready,omitempty"` // time until its server was ready; 0: not known
 	Failure   *failure.Failure    `json:"failure,omitempty"`
 	Skipped   string              `json:"skipped,omitempty"` // why it was not run
 	Same      bool                `json:"same,omitempty"`    // it was not run because its artefacts are the baseline's
 	Devices   []string            `json:"devices,omitempty"`
-	Watched   []watch.Summary     `json:"watched,omitempty"`   // how the devices were meanwhile
-	Artefacts []Artefact          `json:"artefacts,omitempty"` // which results of other nodes it ran
-	Procedure []methodology.Field `json:"procedure,omitempty"` // how it was measured, whatever the file says since
-	Counters  counters.Counters   `json:"counters,omitempty"`  // what the server counted while the measured command ran
-	// paths of this lifecycle, by the names that all members have for them
+	Watched   []watch.Summary     `json:"watched,omitempty"`   // state of the devices meanwhile
+	Artefacts []Artefact          `json:"artefacts,omitempty"` // results of other nodes that it ran
+	Procedure []methodology.Field `json:"procedure,omitempty"` // methodology; the file may have changed since
+	Counters  counters.Counters   `json:"counters,omitempty"`  // of the server, while the measured command ran
+	// paths of this lifecycle; the names of the paths are the same for all members
 	Places []methodology.Field `json:"places,omitempty"`
 }
 
-// Artefact proves what ran: the node and the digest of its verified result, and of an image what the engine and the
-// Python in it said of what ran.
+// Artefact identifies what ran: the node and the digest of its verified result. For an image, the container engine and
+// the Python in the image reported the rest.
 type Artefact struct {
 	Node   string `json:"node"`
 	Digest string `json:"digest"`
 	Image  string `json:"image,omitempty"` // ID
-	// name, version and digest of the RECORD of what benchgraph installed
+	// name, version and digest of the RECORD file of each package that benchgraph installed
 	Packages []string          `json:"packages,omitempty"`
-	Modules  map[string]string `json:"modules,omitempty"` // of those packages: the files that were found
+	Modules  map[string]string `json:"modules,omitempty"` // files of these packages that Python found
 }
 
-// Canary is what the canary of a block printed.
+// Canary holds the numbers that the canary of a block printed.
 type Canary struct {
 	Unit    string      `json:"unit"`
 	Before  CanaryRun   `json:"before"`            // before the first member
@@ -96,15 +97,15 @@ type Canary struct {
 
 // CanaryRun is one run of a canary. Its raw output is kept beside those of the members.
 type CanaryRun struct {
-	// that ran next; empty: the last one had run, or an earlier version measured it
+	// member that ran next; empty: none, or an earlier version measured it
 	Member   string          `json:"member,omitempty"`
 	Value    float64         `json:"value"`
 	Start    time.Time       `json:"start"`
 	Duration time.Duration   `json:"duration"`
-	Watched  []watch.Summary `json:"watched,omitempty"` // how the devices were meanwhile
+	Watched  []watch.Summary `json:"watched,omitempty"` // state of the devices meanwhile
 }
 
-// String is a canary's numbers for people.
+// String returns the canary's numbers for people.
 func (c Canary) String() string {
 	var between string
 	for _, r := range c.Between {
@@ -114,7 +115,7 @@ func (c Canary) String() string {
 		Change(c.After.Value, c.Before.Value))
 }
 
-// Ahead is the number that the canary printed before a member; 0: not known.
+// Ahead returns the number that the canary printed before a member; 0: not known.
 func (c *Canary) Ahead(member string) float64 {
 	if c == nil {
 		return 0
@@ -127,15 +128,15 @@ func (c *Canary) Ahead(member string) float64 {
 	return 0
 }
 
-// Figure is a number of the canary's with its unit, for people.
+// Figure returns a number of the canary with its unit, for people.
 func (c Canary) Figure(value float64) string {
 	return strings.TrimSpace(fmt.Sprintf("%.6g %s", value, c.Unit))
 }
 
-// Change is how far a number is from another one, for people.
+// Change returns the relative difference between two numbers, for people.
 func Change(value, from float64) string { return fmt.Sprintf("%+.1f %%", 100*(value/from-1)) }
 
-// ReadRecord reads what a block recorded.
+// ReadRecord reads the record of a block.
 func ReadRecord(e cache.Entry) (*Record, error) {
 	text, err := os.ReadFile(filepath.Join(e.Dir, RecordFile))
 	if err != nil {
@@ -148,8 +149,8 @@ func ReadRecord(e cache.Entry) (*Record, error) {
 	return rec, nil
 }
 
-// Summary is what people want to know of a block beside its samples: pairs of a name and a text, from the record of its
-// node.
+// Summary returns facts about a block for people, beside its samples: pairs of a name and a text, from the record of
+// its node.
 func Summary(record json.RawMessage) (lines [][2]string) {
 	var rec Record
 	if json.Unmarshal(record, &rec) != nil || rec.Block == 0 {
@@ -161,11 +162,11 @@ func Summary(record json.RawMessage) (lines [][2]string) {
 		}
 	}
 	if names := rec.Instance.Names(); len(names) > 0 {
-		var told []string
+		var texts []string
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			told = append(told, name+" "+names[name])
+			texts = append(texts, name+" "+names[name])
 		}
-		lines = append(lines, [2]string{"machine", strings.Join(told, ", ")})
+		lines = append(lines, [2]string{"machine", strings.Join(texts, ", ")})
 	}
 	if rec.Canary != nil {
 		lines = append(lines, [2]string{"canary", rec.Canary.String()})

@@ -16,28 +16,28 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// CheckDir is the directory of a member in which the files lie that its check wrote to $OUT.
+// CheckDir is the directory, within that of a member, with the files that its check wrote to $OUT.
 const CheckDir = "check"
 
 // Rules of checks.
 const (
 	Wrong       = "wrong"        // the candidate's outputs do not agree with the baseline's, or its check failed
-	CheckFailed = "check_failed" // the check failed for the baseline, so that it says nothing of others
+	CheckFailed = "check_failed" // the check failed for the baseline, so it tells nothing about others
 )
 
-// Same says which files of a check two members must have in common.
+// Same selects the files of a check that two members must have in common.
 type Same struct {
-	Pattern   string  // doublestar, below the check's $OUT, or else below that of the measured command
+	Pattern   string  // doublestar, below $OUT of the check, or else of the measured command
 	Tolerance float64 // largest relative difference of two numbers; 0: equal bytes
-	Passes    int     // of the measured command: the files of each are held against those of the baseline's
+	Passes    int     // passes of the measured command; each is compared with the same pass of the baseline
 }
 
-// longestWord bounds the part of a line without a space that is held in memory.
+// longestWord bounds the length of a word, which is held in memory.
 const longestWord = 64 << 10
 
 // Differ returns the first difference between the files of a candidate and those of the baseline that match, each given
-// by the directory of the member in a block. Empty: they agree. The error names the baseline's side when it has no such
-// file.
+// by the directory of the member in a block; empty: they agree. If no file of the baseline matches, the error wraps
+// fs.ErrNotExist.
 func Differ(candidate, baseline string, same Same) (string, error) {
 	theirs, err := matching(baseline, same)
 	if err != nil {
@@ -131,7 +131,7 @@ func differ(candidate, baseline, name string, tolerance float64) (string, error)
 	}
 }
 
-// agree says whether two words are equal, or numbers within the tolerance of each other.
+// agree reports whether two words are equal, or numbers within the tolerance of each other.
 func agree(x, y string, tolerance float64) bool {
 	if x == y {
 		return true
@@ -148,7 +148,7 @@ func shortened(word string) string {
 	return strconv.Quote(word[:min(len(word), 60)])
 }
 
-// words cuts a text into numbers and all that is between them, in pieces of bounded length.
+// words splits a text into numbers and the text between them, in pieces of bounded length.
 type words struct {
 	r    *bufio.Reader
 	line int
@@ -156,7 +156,7 @@ type words struct {
 
 func newWords(r io.Reader) *words { return &words{bufio.NewReader(r), 1} }
 
-// next returns the next word, io.EOF at the end.
+// next returns the next word, or io.EOF at the end.
 func (w *words) next() (string, error) {
 	var word strings.Builder
 	first, err := w.r.ReadByte()

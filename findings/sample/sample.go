@@ -22,12 +22,12 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// ReaderVersion is part of the keys of what is read from raw output, never of what produces it: a better parser costs a
-// reading, and no measurement.
+// ReaderVersion is part of the keys of results that are read from raw output, and not of the keys of the raw output: a
+// better parser costs a reading, and no measurement.
 const ReaderVersion = "7"
 
-// MetricMissing is the rule of a run whose output has no primary metric. Unless there is no output at all, no record of
-// a block has it: it is found out whenever the output is read.
+// MetricMissing is the rule of a run whose output has no primary metric. Whoever reads the output finds it; the record
+// of a block has it only if there is no output at all.
 const MetricMissing = "metric_missing"
 
 // Measurement is one number of one sample.
@@ -43,16 +43,16 @@ type Measurement struct {
 	Value     float64 `json:"value"`
 	Unit      string  `json:"unit"`
 	Hardware  string  `json:"hardware"`        // class
-	Phase     string  `json:"phase,omitempty"` // BurnIn: of a block that is not judged; else empty
+	Phase     string  `json:"phase,omitempty"` // BurnIn in a block that is not judged; else empty
 
-	Of hclspec.Address `json:"-"` // the instance that it was taken of; set where numbers of several ones are together
+	Of hclspec.Address `json:"-"` // benchmark instance; set in lists with several
 }
 
-// BurnIn is the phase of the blocks that the file has measured before those that are judged.
+// BurnIn is the phase of the blocks that the file asks for before the judged ones.
 const BurnIn = "burn-in"
 
-// Read parses the raw output that one lifecycle left in a directory. The command, which may be empty, is the measured
-// one: it may say how many requests were asked for.
+// Read parses the raw output that one lifecycle left in a directory. command is the measured command, or empty; it may
+// tell how many requests were asked for.
 func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Result, error) {
 	parsers, err := parsersOf(spec)
 	if err != nil {
@@ -71,7 +71,7 @@ func Read(spec hclspec.Metrics, command hclspec.Command, dir string) (metrics.Re
 			}
 			continue
 		}
-		// a definition of one's own goes before
+		// a definition in the file replaces the metric of the format
 		all.Samples = slices.DeleteFunc(all.Samples, func(s metrics.Sample) bool {
 			return slices.ContainsFunc(r.Samples, func(own metrics.Sample) bool { return own.Metric == s.Metric })
 		})
@@ -111,12 +111,12 @@ func read(parser metrics.Parser, file string, command hclspec.Command, dir strin
 	return parser.Parse(out)
 }
 
-// CommandLine is a command as text, for what its options say. References stand in it as a dollar sign.
+// CommandLine returns a command as text, to look for its options. A dollar sign stands for each reference.
 func CommandLine(c hclspec.Command) string {
 	return Expand(c, func(hclspec.Address) string { return "$" })
 }
 
-// Expand is a command as text, with references as refer names them.
+// Expand returns a command as text. refer returns the text for a reference.
 func Expand(c hclspec.Command, refer func(hclspec.Address) string) string {
 	if c.Argv == nil {
 		return c.Shell.Expand(refer)
@@ -128,8 +128,8 @@ func Expand(c hclspec.Command, refer func(hclspec.Address) string) string {
 	return strings.Join(words, " ")
 }
 
-// parsersOf are the parsers of a benchmark's output. Metric blocks are all that is read, unless a format is named that
-// gives metrics by itself.
+// parsersOf returns the parsers of a benchmark's output. If there are metric blocks, they are the only parser, unless
+// the file names a format that gives metrics by itself.
 func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	var parsers []metrics.Parser
 	if len(spec.Custom) == 0 || !spec.Own() {
@@ -147,14 +147,14 @@ func parsersOf(spec hclspec.Metrics) ([]metrics.Parser, error) {
 	return append(parsers, p), err
 }
 
-// Primary reads the primary metric from the raw output of one lifecycle in a directory. The error is a *engine.Failure
-// if the output lacks the metric.
+// Primary reads the primary metric from the raw output of one lifecycle in a directory. If the output lacks the metric,
+// the error is a *engine.Failure.
 func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 	_, primary, err := readPasses(b, dir)
 	return primary, err
 }
 
-// primaryOf finds the primary metric in a result. A result that is not valid has none.
+// primaryOf finds the primary metric in a result. An invalid result has none. Every error is a *engine.Failure.
 func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.Sample, error) {
 	if f := result.Failure; err == nil && f != nil {
 		return metrics.Sample{}, &engine.Failure{Failure: failure.Failure{
@@ -194,7 +194,7 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		message += ": " + err.Error()
 	} else {
 		for _, w := range result.Warnings {
-			if w.Kind != metrics.NotFound || w.Metric != spec.Primary { // which the message has said
+			if w.Kind != metrics.NotFound || w.Metric != spec.Primary { // the message says that already
 				message += ": " + w.Text
 				break
 			}
@@ -232,8 +232,8 @@ func Better(spec hclspec.Metrics, metric, unit string) (string, bool) {
 	return stats.Lower, true
 }
 
-// Read parses the raw output of one member in a block's entry again and returns all numbers with their evidence. The
-// error is a *engine.Failure if no sample counts.
+// Read parses the raw output of one member in a block's entry again and returns all numbers with their evidence. If no
+// sample counts, the error is a *engine.Failure.
 func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Measurement, Evidence, error) {
 	result, primary, err := readPasses(b, filepath.Join(e.Dir, member))
 	if err != nil {
@@ -241,7 +241,7 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 	}
 	result.Warnings = slices.DeleteFunc(result.Warnings, func(w metrics.Warning) bool {
 		return w.Kind == metrics.Unasked && slices.ContainsFunc(b.Metrics.Require, func(r hclspec.Required) bool {
-			return canonical(r.Metric) == Counts()[0][0] // the file says how many there were to be
+			return canonical(r.Metric) == Counts()[0][0] // the file requires a number of requests
 		})
 	})
 	commit, _, _ := strings.Cut(b.Candidate, "/")
@@ -251,7 +251,7 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 			continue
 		}
 		if s.Metric == primary.Metric {
-			s.Metric = b.Metrics.Primary // the file may spell it in its own way
+			s.Metric = b.Metrics.Primary // the file may use another spelling
 			result.Samples[i].Metric = s.Metric
 		}
 		rows = append(rows, Measurement{
@@ -266,12 +266,12 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 
 const gatheredFile = "samples.json"
 
-// WriteGathered keeps what was read of all blocks of a member, as the result of its benchmark node.
+// WriteGathered writes the numbers and evidence of all blocks of a member, as the result of its benchmark node.
 func WriteGathered(dir string, read Reading) error {
 	return errors.Join(writeJSON(dir, gatheredFile, read.Rows), writeJSON(dir, evidenceFile, read.Blocks))
 }
 
-// Gathered reads that back.
+// Gathered reads the files of WriteGathered.
 func Gathered(e cache.Entry) (read Reading, err error) {
 	if _, err := os.Stat(filepath.Join(e.Dir, gatheredFile)); err != nil {
 		return read, err

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// raw lays down what one lifecycle left: what it printed, and a file in $OUT.
+// raw returns a directory with the output of one lifecycle: its standard output, and a file in $OUT.
 func raw(t *testing.T, stdout, file string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -60,7 +60,7 @@ func TestALabelIsNoMetric(t *testing.T) {
 	}
 }
 
-// Which member it is decides what is read, and a benchmark node reads back what it gathered.
+// A member is read under its present name, and a benchmark node reads back the numbers that it gathered.
 func TestTheNumbersOfAMember(t *testing.T) {
 	b := &hclspec.Benchmark{Metrics: items}
 	b.Address, b.Candidate = hclspec.Address{Kind: "benchmark", Name: "speed", Key: "c/one", Keyed: true}, "c/one"

@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// SeedVariable is the variable by which a command learns its seed.
+// SeedVariable is the environment variable that holds the seed of a command.
 const SeedVariable = "BENCHGRAPH_SEED"
 
-// Seeds are numbers from which the command of a benchmark may draw what it asks for, one for each of its runs beside a
-// server: those of warm-ups, of passes and of the check. Each is drawn when the first member of a block needs it, and
-// all members have the same. So no server can work out its answers before they are asked for: neither while it starts,
-// which is not measured, nor in an earlier run.
+// Seeds are seeds from which the command of a benchmark may draw its requests. Each run beside a server has one: each
+// warm-up, each pass and the check. A seed is drawn when the first member of a block needs it, and all members of the
+// block use the same. So no server can compute its answers before the requests: neither while it starts, which is not
+// measured, nor in an earlier run.
 type Seeds []uint32
 
-// At is the seed of a run, from 0, as its command sees it. It fits into a signed number of 32 bits, which is what many
-// programs take.
+// At returns the seed of a run, counted from 0, as text. It fits into a signed number of 32 bits, which many programs
+// require.
 func (s *Seeds) At(run int) string {
 	if s == nil { // nothing is measured
 		s = new(Seeds)

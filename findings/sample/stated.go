@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
-// Characters is the name of the number of characters that the answers of a server had, among what an output states.
+// Characters is the name under which outputs count the characters in the answers of a server.
 const Characters = "generated_characters"
 
 // statement reads the settings and amounts that the outputs of one lifecycle state: its standard output, the files with
@@ -21,7 +21,7 @@ const Characters = "generated_characters"
 func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 	var all stated.Statement
 	out := filepath.Join(dir, OutDir)
-	take := func(name string, counts bool, open func() (*os.File, error)) error {
+	addFile := func(name string, counts bool, open func() (*os.File, error)) error {
 		f, err := open()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -38,7 +38,7 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if text, known := one.Counts[Characters]; !counts {
-			if one.Counts = nil; known { // no table states it
+			if one.Counts = nil; known { // no printed table has this count
 				one.Counts = map[string]float64{Characters: text}
 			}
 		}
@@ -47,11 +47,11 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 	}
 	files := readFiles(spec)
 	for _, name := range files {
-		if err := take(name, true, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
+		if err := addFile(name, true, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
 			return all, err
 		}
 	}
-	if err := take(StdoutFile, true, func() (*os.File, error) {
+	if err := addFile(StdoutFile, true, func() (*os.File, error) {
 		return os.Open(filepath.Join(dir, StdoutFile))
 	}); err != nil {
 		return all, err
@@ -60,14 +60,14 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 		if slices.Contains(files, name) {
 			continue
 		}
-		if err := take(name, false, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
+		if err := addFile(name, false, func() (*os.File, error) { return os.OpenInRoot(out, name) }); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
 }
 
-// readFiles are the files of $OUT that metrics are read from.
+// readFiles returns the files of $OUT that metrics are read from.
 func readFiles(spec hclspec.Metrics) []string {
 	var files []string
 	for _, c := range spec.Custom {
@@ -78,10 +78,10 @@ func readFiles(spec hclspec.Metrics) []string {
 	return slices.DeleteFunc(slices.Compact(files), func(name string) bool { return name == "" })
 }
 
-// mostResultFiles is how many files of $OUT that no metric is read from are looked at.
+// mostResultFiles bounds the files of $OUT that are read although no metric is in them.
 const mostResultFiles = 16
 
-// resultFiles are the JSON files at the top of $OUT.
+// resultFiles returns the JSON files at the top of $OUT.
 func resultFiles(out string) []string {
 	var files []string
 	entries, err := os.ReadDir(out)
@@ -97,7 +97,7 @@ func resultFiles(out string) []string {
 	return files
 }
 
-// named are settings with the paths of this one lifecycle replaced by what they stand for.
+// named returns settings in which names replace the paths of this lifecycle.
 func (m *Member) named(settings map[string]string) map[string]string {
 	named := make(map[string]string, len(settings))
 	for name, text := range settings {
@@ -110,7 +110,7 @@ func (m *Member) named(settings map[string]string) map[string]string {
 	return named
 }
 
-// place is a path as the file of the project would write it; any other text stays as it is.
+// place returns a path as the file of the project would write it; any other text stays as it is.
 func (m *Member) place(path string) string {
 	if !filepath.IsAbs(path) {
 		return path

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// A path that only one lifecycle has is none of the settings that two of them may differ in.
+// Paths of a single lifecycle are no settings in which two lifecycles may differ.
 func TestPathsOfOneLifecycleAreNamed(t *testing.T) {
 	recorded := Member{Places: []methodology.Field{{Name: "$SRC", Value: "/tmp/1/base"},
 		{Name: "task.weights", Value: "/store/abc/files"}}}
@@ -30,7 +30,7 @@ func TestPathsOfOneLifecycleAreNamed(t *testing.T) {
 	}
 }
 
-// The text of the answers counts in whichever file it stands, and no other count of such a file.
+// The characters of the answers count in every file; other counts of a result file do not.
 func TestTheTextOfAnswersIsCounted(t *testing.T) {
 	dir := raw(t, "Total generated tokens: 40\n", "")
 	text := `{"completed": 2, "num_prompts": 2, "total_output_tokens": 48, "generated_texts": ["été ", "a b"]}`

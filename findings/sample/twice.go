@@ -8,10 +8,10 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// doubtFile doubts the numbers of a result file of which the standard output of the same run says otherwise: somebody
-// else may have written the file since. Only what both say in one unit is held against each other.
+// doubtFile doubts numbers of a result file that differ from those on the standard output of the same run: another
+// program may have written the file since. Only numbers with the same unit in both are compared.
 func doubtFile(all *metrics.Result, parser metrics.Parser, spec hclspec.Metrics, c hclspec.Command, dir string) {
-	if all.Format == "" || all.Format == "json" { // the paths of two documents have nothing to do with each other
+	if all.Format == "" || all.Format == "json" { // equal paths into two documents may be different metrics
 		return
 	}
 	printed, err := read(parser, "", c, dir)

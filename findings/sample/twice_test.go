@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// A result file that says otherwise than the table of the same run has no number that decides.
+// If a result file contradicts the table of the same run, there is no valid primary number.
 func TestAFileAgainstTheTableOfItsRun(t *testing.T) {
 	const table = `============ Serving Benchmark Result ============
 Successful requests:                     24

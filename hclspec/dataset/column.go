@@ -32,10 +32,10 @@ var fields = []struct {
 	{"server_command", []string{"server_command", "server_cmd", "serve_command"}},
 }
 
-// columns say which columns of a table hold each field.
+// columns holds the columns of a table for each field.
 type columns map[string][]string
 
-// find looks for the columns of each field, in the order of their usual names.
+// find returns the columns of each field, in the order of their usual names.
 func find(rows []Row, o Options) (columns, error) {
 	have := map[string][]string{} // spellings by plain name
 	for _, row := range rows {
@@ -72,7 +72,7 @@ func find(rows []Row, o Options) (columns, error) {
 	return found, nil
 }
 
-// text is the first cell of a field that says something.
+// text returns the first cell of a field that has a value.
 func (c columns) text(row Row, field string) string {
 	for _, name := range c[field] {
 		if s := text(row.Fields[name]); s != "" {
@@ -82,7 +82,7 @@ func (c columns) text(row Row, field string) string {
 	return ""
 }
 
-// listed returns the length of the list that a field is taken from, and its column; 0: it is no list.
+// listed returns the length of the list in the first cell with a value, and its column; 0: it is no list.
 func (c columns) listed(row Row, field string) (n int, column string) {
 	for _, name := range c[field] {
 		if text(row.Fields[name]) != "" {
@@ -93,7 +93,7 @@ func (c columns) listed(row Row, field string) (n int, column string) {
 	return 0, ""
 }
 
-// plain is how names of columns are compared.
+// plain returns the form of a column's name that is compared.
 func plain(name string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
@@ -108,7 +108,7 @@ func hasHash(object map[string]any) bool {
 	return false
 }
 
-// mostNames bounds how many columns a message lists.
+// mostNames bounds the number of columns that a message lists.
 const mostNames = 40
 
 func listNames(have map[string][]string) string {

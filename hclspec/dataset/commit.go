@@ -13,11 +13,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Options say how a table of commits is read.
+// Options select the columns of a table of commits.
 type Options struct {
 	Columns  map[string]string // field or parameter → column, in place of the usual names
 	Params   []string          // further columns that become parameters under their own names
-	Defaults map[string]string // parameters that are left out where they have this value
+	Defaults map[string]string // parameters that are left out if they have this value
 }
 
 // Commit is a commit under study, as a row describes it.
@@ -26,7 +26,7 @@ type Commit struct {
 	Rev    string // all digits
 	Parent string // empty: the first parent
 	Title  string
-	Repo   string // name of the repo's block; empty when all commits belong to one
+	Repo   string // name of the repo's block; empty: all commits have the same repo
 	Params []Param
 }
 
@@ -42,7 +42,7 @@ var (
 )
 
 // Commits converts rows to commits. A row that is no commit is a problem, and so is a row with two values for one
-// field; other rows are not affected. The error reports that the columns do not fit.
+// field; other rows are not affected. The error reports that required columns are missing.
 func Commits(rows []Row, o Options) ([]Commit, []Problem, error) {
 	cols, err := find(rows, o)
 	if err != nil {
@@ -100,7 +100,7 @@ func (t *table) add(row Row) {
 
 var errNoHash = errors.New("it names no commit")
 
-// hash is the first cell of a field that is a whole hash.
+// hash returns the first cell of a field that is a full hash.
 func (t *table) hash(row Row, field string) (string, error) {
 	err := errNoHash
 	for _, name := range t.cols[field] {
@@ -117,7 +117,7 @@ func (t *table) hash(row Row, field string) (string, error) {
 	return "", err
 }
 
-// quote is a text for a message.
+// quote returns a text, shortened and quoted, for a message.
 func quote(s string) string {
 	if r := []rune(s); len(r) > 60 {
 		s = string(r[:60]) + "…"
@@ -166,7 +166,7 @@ func (t *table) params(row Row, c *Commit) {
 	}
 }
 
-// server reads the command that starts the server, where the table has one.
+// server reads the command that starts the server, if the table has one.
 func (t *table) server(row Row) command.Command {
 	line := t.withoutCredentials(row, t.cols.text(row, "server_command"))
 	if line == "" {
@@ -183,7 +183,7 @@ func (t *table) server(row Row) command.Command {
 // noMode is the mode of a row without a command in a table that has commands.
 const noMode = "none"
 
-// mode is what kind of benchmark a row asks for. The command decides: it is what is run.
+// mode returns the kind of benchmark of a row. The command decides, since it is what runs.
 func (t *table) mode(row Row, line string, c command.Command) any {
 	declared := t.cols.text(row, "mode")
 	switch {
@@ -197,7 +197,7 @@ func (t *table) mode(row Row, line string, c command.Command) any {
 	return c.Mode
 }
 
-// agreed is a value that the command and a column both may have.
+// agreed returns a value that both the command and a column may have. The command decides.
 func (t *table) agreed(row Row, field, fromCommand string) string {
 	declared := t.cols.text(row, field)
 	if fromCommand == "" {
@@ -211,7 +211,7 @@ func (t *table) agreed(row Row, field, fromCommand string) string {
 
 var gpuCount = lazyregexp.New(`^(?:[\w .-]*[:x*])?\s*(\d{1,4})\b`)
 
-// gpus is how many devices a row asks for; 0 when it does not say.
+// gpus returns the number of devices that a row asks for; 0: not known.
 func (t *table) gpus(row Row, fromCommand int) int {
 	declared := t.cols.text(row, "gpus")
 	n := 0
@@ -230,7 +230,7 @@ func environment(all ...map[string]string) map[string]any {
 	env := map[string]any{}
 	for _, some := range all {
 		for name, value := range some {
-			if !slices.Contains(eval.Granted, name) { // such as the device that the command had elsewhere
+			if !slices.Contains(eval.Granted, name) { // such as the device on the machine of the study
 				env[name] = value
 			}
 		}
@@ -270,7 +270,7 @@ func isField(name string) bool {
 	return false
 }
 
-// label names the commits: by the first eight digits, and by more where several begin alike.
+// label names the commits by their first eight digits, and by more if several begin with the same ones.
 func (t *table) label() {
 	for length := 8; length <= 64; length += 4 {
 		alike := map[string]int{}
@@ -286,7 +286,7 @@ func (t *table) label() {
 	}
 }
 
-// repos keeps the names of repos when there is more than one, as names of blocks.
+// repos makes names of blocks from the repos of commits, and removes them if there is only one.
 func (t *table) repos() {
 	names := map[string]bool{}
 	for i := range t.commits {
@@ -304,7 +304,7 @@ func (t *table) repos() {
 
 var notName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
-// repoName makes the name of a block of a URL or a path.
+// repoName returns a name of a block for a URL or a path.
 func repoName(repo string) string {
 	repo = strings.TrimSuffix(strings.TrimRight(repo, "/"), ".git")
 	repo = notName().ReplaceAllString(repo[strings.LastIndexAny(repo, "/:")+1:], "_")
@@ -314,7 +314,7 @@ func repoName(repo string) string {
 	return repo
 }
 
-// omit leaves out the parameters that have their default.
+// omit removes the parameters that have their default.
 func (t *table) omit() {
 	for i := range t.commits {
 		c := &t.commits[i]

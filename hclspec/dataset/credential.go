@@ -6,15 +6,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// credential is a variable or a flag of a command with a value that gives access to something. A shorter value, such as
-// EMPTY, is a placeholder.
+// credential matches a variable or a flag of a command with a value that gives access to something. A shorter value,
+// such as EMPTY, is a placeholder.
 var credential = lazyregexp.New(`(\bexport\s+)?\b([A-Z][A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|API_KEY|ACCESS_KEY))=` +
 	secret + `|(--(?:hf-token|api-key|password))(?:=|\s+)` + secret)
 
 const secret = `(?:"[^"$]{8,}"|'[^']{8,}'|[^\s;&|<>"'$]{8,})`
 
-// withoutCredentials returns the command of a row without credentials: parameters are part of a file that people
-// share, of keys and of reports.
+// withoutCredentials returns the command of a row without credentials: parameters are in a file that people share, in
+// keys and in reports.
 func (t *table) withoutCredentials(row Row, line string) string {
 	return credential().ReplaceAllStringFunc(line, func(s string) string {
 		found := credential().FindStringSubmatch(s)

@@ -18,7 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// rev is a hash that begins with a digit of its own.
+// rev returns a hash that begins with the digits of n.
 func rev(n int) string { return fmt.Sprintf("%08x%032x", n, n) }
 
 func TestFormatsHoldTheSameTable(t *testing.T) {
@@ -146,7 +146,7 @@ func TestNoTable(t *testing.T) {
 	}
 }
 
-// FuzzRead reads hostile tables. Whatever they hold becomes blocks that HCL reads, in canonical layout.
+// FuzzRead reads hostile tables. Any content becomes blocks that HCL reads, in canonical layout.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`[{"sha":"` + rev(1) +
 		`","title":"${x}\n%{if}","model":"a\"b","perf_command":"A=1 vllm bench serve --model '\\n' -tp 4"}]`))
@@ -204,7 +204,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestLargeParquet reads what other programs write: many pages, dictionaries, all usual compressions.
+// TestLargeParquet reads a file like those of other programs: many pages, dictionaries, all usual compressions.
 func TestLargeParquet(t *testing.T) {
 	needtest.NoRace(t)
 	type row struct {
@@ -267,7 +267,7 @@ func BenchmarkReadParquet(b *testing.B) {
 	}
 }
 
-// A credential in a command comes into no file. A variable, a placeholder and a setting that is called like one stay.
+// No credential in a command gets into a file. Variables, placeholders and settings with similar names stay.
 func TestNoCredentialIsWritten(t *testing.T) {
 	const bench = "python benchmark_latency.py --model m"
 	for line, want := range map[string]string{

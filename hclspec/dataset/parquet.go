@@ -13,13 +13,13 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/dataset/internal/page"
 )
 
-// maxCells bounds how many values of a Parquet file are held: encodings repeat a value at almost no cost.
+// maxCells bounds the values of a Parquet file that are held: encodings repeat a value at almost no cost.
 const maxCells = 20_000_000
 
 // maxText bounds the texts of a Parquet file that are held, in bytes.
 const maxText = 1 << 30
 
-// readParquet reads the columns that hold one value a row, and lists of values.
+// readParquet reads the columns with one value per row, and those with lists of values.
 func readParquet(file string, data []byte) (rows []Row, err error) {
 	defer func() { // the library panics on some files that are damaged
 		if r := recover(); r != nil {

@@ -1,7 +1,7 @@
-// Package dataset reads tables of commits and of recorded results, as studies publish them, and writes the commits down
-// as blocks of the language.
+// Package dataset reads tables of commits and of recorded results, as studies publish them, and writes the commits as
+// blocks of the language.
 //
-// A table is foreign text: whatever a cell holds stays text, a row that cannot be used is reported with its number, and
+// A table is foreign text: the content of a cell stays text, a row that cannot be used is reported with its number, and
 // the other rows are read all the same.
 package dataset
 
@@ -26,13 +26,13 @@ const maxRows = 1_000_000
 // Row is one row of a table.
 type Row struct {
 	File   string         // name of the file, as the caller gave it
-	List   string         // the list of a JSON object that the row belongs to; empty for all other files
+	List   string         // name of the row's list in a JSON object; empty: none
 	Number int            // within the list, from 1; the heading of a CSV file is no row
-	Line   int            // where the row is in a file of lines, from 1; 0: a person knows it by its number
+	Line   int            // line of the row, from 1; 0: not a file of lines
 	Fields map[string]any // string, json.Number, bool, nil, []any or map[string]any, by the name of the column
 }
 
-// Place names the row for a person.
+// Place names the row for people.
 func (r Row) Place() string {
 	place := fmt.Sprintf("row %d", r.Number)
 	if r.Line > 0 {
@@ -47,11 +47,11 @@ func (r Row) Place() string {
 	return place
 }
 
-// Problem is something of one row that the user should know.
+// Problem is a message for the user about one row.
 type Problem struct {
 	Row  Row
 	Text string
-	Lost bool // the row has become nothing
+	Lost bool // nothing was made of the row
 }
 
 func (p Problem) String() string { return p.Row.Place() + ": " + p.Text }
@@ -77,7 +77,7 @@ func Read(file string, data []byte) ([]Row, []Problem, error) {
 	return readCSV(file, data)
 }
 
-// readCSV reads a table whose first record names the columns. Fields are separated by commas, semicolons or tabs,
+// readCSV reads a table whose first record names the columns. The separator is the comma, the semicolon or the tab,
 // whichever the heading has most of.
 func readCSV(file string, data []byte) ([]Row, []Problem, error) {
 	heading, _, _ := bytes.Cut(data, []byte("\n"))
@@ -178,7 +178,7 @@ func readJSON(file string, data []byte) ([]Row, []Problem, error) {
 	return rows, problems, nil
 }
 
-// decode reads one JSON value after which nothing follows.
+// decode reads a text that is exactly one JSON value.
 func decode(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -246,7 +246,7 @@ func listed(file, name string, list []any) ([]Row, []Problem) {
 	return rows, problems
 }
 
-// clean replaces what is no UTF-8.
+// clean replaces bytes that are not UTF-8.
 func clean(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// resultFields are the names that columns of recorded results usually have.
+// resultFields are the usual names of the columns of recorded results.
 var resultFields = map[string][]string{
 	"commit": fields[0].usual, "side": {"side", "phase", "variant"}, "agent": {"agent", "agent_name"},
 	"runner": {"runner", "data_source", "run", "run_id"}, "metric": {"metric", "metric_name"},
@@ -25,7 +25,7 @@ var resultFields = map[string][]string{
 	"partition": {"partition"}, "verdict": {"verdict", "winner"}, "against": {"against"}, "fixable": {"fixable"},
 }
 
-// Results makes records of rows: a row is one record, or a commit with a list of records in its column results, or a
+// Results makes records of rows. A row is one record, or a commit with a list of records in its column results, or a
 // commit with columns such as human_ttft_mean_ms, or objects such as human_metrics.
 func Results(rows []Row) ([]recorded.Line, []Problem) {
 	var lines []recorded.Line
@@ -43,7 +43,7 @@ func Results(rows []Row) ([]recorded.Line, []Problem) {
 	return lines, problems
 }
 
-// hasResults reports whether a row has a list of results, though it be empty.
+// hasResults reports whether a row has a list of results, even an empty one.
 func hasResults(row Row) bool {
 	_, ok := row.Fields["results"].([]any)
 	return ok
@@ -95,8 +95,8 @@ func resultsOf(row Row) (lines []recorded.Line, wrong []string) {
 	return lines, wrong
 }
 
-// result reads one record. Fields of the commit that the record lacks come from the enclosing row; the model of that
-// row is the declared one, not the measured one.
+// result reads one record. If the record names no commit, the enclosing row does. The model of that row is the declared
+// one, not the measured one.
 func result(own, outer map[string]any) (recorded.Line, string) {
 	l := recorded.Line{
 		Commit: cell(own, "commit"), Side: strings.ToLower(cell(own, "side")), Agent: cell(own, "agent"),
@@ -138,7 +138,7 @@ func result(own, outer map[string]any) (recorded.Line, string) {
 	problem := ""
 	status := strings.ToLower(cell(own, "status"))
 	if word := strings.ToLower(cell(own, "value")); slices.Contains(recorded.Statuses(), word) || word == "error" {
-		status = word // some tables write in place of a value why there is none
+		status = word // some tables have a reason in the place of a missing value
 	} else {
 		l.Value = float(own, "value", &problem)
 	}
@@ -154,7 +154,7 @@ func result(own, outer map[string]any) (recorded.Line, string) {
 	return l, problem
 }
 
-// cell is the first column of a field that says something.
+// cell returns the first cell of a field that has a value.
 func cell(fields map[string]any, field string) string {
 	for _, name := range resultFields[field] {
 		if s := text(fields[name]); s != "" {
@@ -177,11 +177,11 @@ func float(fields map[string]any, field string, problem *string) *float64 {
 	return &f
 }
 
-// divided is a number whose commas have no other reading: 1,234.5 and 1,234,567, but not 1,234.
+// divided matches a number whose commas have no other reading: 1,234.5 and 1,234,567, but not 1,234.
 var divided = lazyregexp.New(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})*,[0-9]{3}(\.[0-9]+|,[0-9]{3})$`)
 
-// amount reads a number; wrong is the rest of a sentence about a text that is none. Tables are written in many
-// countries: 1.234,5 is never read as 1.2345.
+// amount reads a number; wrong is the end of a sentence about a text that is none. Tables come from many countries:
+// 1.234,5 is never read as 1.2345.
 func amount(s string) (f float64, wrong string) {
 	if strings.Contains(s, ",") {
 		if !divided().MatchString(s) {
@@ -209,10 +209,10 @@ func whole(fields map[string]any, field string, problem *string) *int {
 	return &n
 }
 
-// sides are what the columns of wide tables begin with.
+// sides are the prefixes of the columns of wide tables.
 var sides = []string{"baseline", "human", "agent"}
 
-// wide reads the measurements of all sides from one row. Wrong are the cells of measurements that hold no number.
+// wide reads the measurements of all sides from one row. wrong lists the cells of measurements that hold no number.
 func wide(fields map[string]any) (lines []recorded.Line, wrong []string) {
 	base := recorded.Line{Commit: cell(fields, "commit"), Runner: cell(fields, "runner"),
 		Source: cell(fields, "source")}
@@ -252,7 +252,7 @@ func wide(fields map[string]any) (lines []recorded.Line, wrong []string) {
 	return lines, wrong
 }
 
-// metricName is the usual name of a metric and its unit, from a column; the unit is empty when nothing tells it.
+// metricName returns the usual name of a metric and its unit, from a column; an empty unit is not known.
 func metricName(column string) (name, unit string) {
 	for _, u := range []struct{ suffix, unit string }{
 		{"_tok_s", "tok/s"}, {"_tokens_s", "tok/s"}, {"_req_s", "req/s"}, {"_ms", "ms"}, {"_s", "s"},
@@ -284,16 +284,16 @@ func metricName(column string) (name, unit string) {
 	return name, unit
 }
 
-// Universe is the commits of a table of results.
+// Universe returns the commits of a table of results.
 func Universe(rows []Row, lines []recorded.Line) (commits []recorded.Commit) {
 	known := map[string]bool{}
-	var about []Row // a row that is a result says what was measured, not what was to be
+	var about []Row // a row that is a result describes what was measured, and not what was asked for
 	for _, row := range rows {
 		if row.Fields["results"] != nil {
 			about = append(about, row)
 		}
 	}
-	described, _, _ := Commits(about, Options{}) // where the table has no such rows, there are none
+	described, _, _ := Commits(about, Options{}) // none, if the table has no such rows
 	for i := range described {
 		c := &described[i]
 		own := recorded.Commit{Name: c.Name, Rev: c.Rev, Parent: c.Parent}

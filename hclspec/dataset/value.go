@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// floating is a float as JSON writes it; nil when JSON has no name for it.
+// floating returns a float as JSON; nil: JSON cannot write it.
 func floating(f float64, bits int) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
@@ -17,7 +17,7 @@ func floating(f float64, bits int) any {
 	return json.Number(strconv.FormatFloat(f, 'g', -1, bits))
 }
 
-// text is a cell as text; empty when the cell says that nothing is known.
+// text returns a cell as text; empty: the cell has no value, or a word such as "unknown".
 func text(v any) string {
 	switch v := v.(type) {
 	case string:

@@ -15,10 +15,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// widest is how many columns a line of parameters may take before each has a line of its own.
+// widest is the largest number of columns for all parameters in one line; else each has a line of its own.
 const widest = 160
 
-// Write writes commits as blocks, in canonical layout. The comment stands above them, each line as one of the file's.
+// Write writes commits as blocks, in canonical layout. Each line of comment becomes a comment above them.
 func Write(w io.Writer, comment []string, commits []Commit, defaults map[string]string) error {
 	var b bytes.Buffer
 	for _, line := range comment {
@@ -29,7 +29,7 @@ func Write(w io.Writer, comment []string, commits []Commit, defaults map[string]
 		for name, value := range defaults {
 			values[name] = defaultValue(value)
 		}
-		fmt.Fprintf(&b, "locals {\n  # These stand for what a commit does not say:\n")
+		fmt.Fprintf(&b, "locals {\n  # These are used where a commit has no value:\n")
 		fmt.Fprintf(&b, "  # merge(local.defaults, { for k, v in each.commit.params : k => v if v != null })\n")
 		fmt.Fprintf(&b, "  defaults = %s\n}\n\n", expression(values))
 	}
@@ -38,7 +38,7 @@ func Write(w io.Writer, comment []string, commits []Commit, defaults map[string]
 			b.WriteString("\n")
 		}
 		commits[i].write(&b)
-		if _, err := w.Write(hclwrite.Format(b.Bytes())); err != nil { // all at once would be gigabytes of tokens
+		if _, err := w.Write(hclwrite.Format(b.Bytes())); err != nil { // all at once would make gigabytes of tokens
 			return err
 		}
 		b.Reset()
@@ -47,7 +47,7 @@ func Write(w io.Writer, comment []string, commits []Commit, defaults map[string]
 	return err
 }
 
-// Excess says how much the files of a project can have where a text is more; empty: it is not.
+// Excess describes the largest size of the files of a project if a text is larger; empty: it is not.
 func Excess(text []byte) string { return syntax.Excess(text) }
 
 func (c *Commit) write(b *bytes.Buffer) {
@@ -68,7 +68,7 @@ func (c *Commit) write(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// parameters writes an object on one line, or on one line for each part when that is too wide.
+// parameters returns an object on one line, or with one line for each part if that is too wide.
 func (c *Commit) parameters() string {
 	parts := make([]string, len(c.Params))
 	for i, p := range c.Params {
@@ -81,10 +81,10 @@ func (c *Commit) parameters() string {
 	return line
 }
 
-// shortNumber is a number that costs a reader little: HCL computes with all digits.
+// shortNumber matches a number with few digits: HCL computes with all digits.
 var shortNumber = lazyregexp.New(`^-?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$`)
 
-// attribute is a name in an object: plain when it is an identifier that means nothing else.
+// attribute returns a name in an object: unquoted if it is an identifier and no keyword.
 func attribute(name string) string {
 	if hclsyntax.ValidIdentifier(name) && name != "for" {
 		return name
@@ -92,7 +92,7 @@ func attribute(name string) string {
 	return expression(name)
 }
 
-// expression writes a value such that nothing in it is evaluated.
+// expression returns a value in HCL, so that nothing in it is evaluated.
 func expression(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -123,7 +123,7 @@ func expression(v any) string {
 	return "null"
 }
 
-// defaultValue is a default of the command line as a value: a number, a bool, or else text.
+// defaultValue returns a default from the command line as a value: a number, a bool, or else text.
 func defaultValue(s string) any {
 	switch {
 	case s == "true" || s == "false":
@@ -134,7 +134,7 @@ func defaultValue(s string) any {
 	return s
 }
 
-// oneLine keeps a comment a comment.
+// oneLine replaces line ends and control characters, so that a comment stays a comment.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || unicode.IsPrint(r) {

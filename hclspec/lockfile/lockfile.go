@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 )
 
-// lockSchemas are the blocks of a lock file.
+// lockSchemas returns the blocks of a lock file.
 func lockSchemas() []*eval.Schema {
 	return []*eval.Schema{
 		{Kind: "repo", Label: true, Key: []string{"location", "described"}, Blocks: []*eval.Schema{
@@ -35,18 +35,18 @@ func lockSchemas() []*eval.Schema {
 // reader reads one block of the file.
 type reader struct{ eval.Reader }
 
-// nested reads a block inside this one.
+// nested returns a reader of a block inside this one.
 func (r reader) nested(b *eval.Block) reader {
 	r.Block = b
 	return r
 }
 
-// Parse reads a lock file. The Lock is nil when there is an error among the diagnostics.
+// Parse reads a lock file. The Lock is nil if there is an error among the diagnostics.
 func Parse(src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	return ParseWithin(eval.StandardBounds(), src, filename)
 }
 
-// ParseWithin is Parse within other bounds. A file that takes more is an error.
+// ParseWithin is Parse with other bounds. A file that exceeds them is an error.
 func ParseWithin(bounds eval.Bounds, src []byte, filename string) (*Lock, hcl.Diagnostics) {
 	scope := &eval.Scope{Diags: &diag.Diagnostics{}, Roots: map[string]eval.Root{}}
 	var lock *Lock
@@ -148,7 +148,7 @@ func blocksOf(text string) []string {
 	return blocks
 }
 
-// nearest are the ancestors whose wheels serve, by candidate key.
+// nearest reads the ancestors whose wheels serve, by candidate key.
 func (r reader) nearest() map[string]Near {
 	all := map[string]Near{}
 	for _, b := range r.Block.Blocks("nearest") {
@@ -193,10 +193,10 @@ func (r reader) repo() Repo {
 	return repo
 }
 
-// ObjectName says whether a text is the whole name of an object of git.
+// ObjectName reports whether a text is the full name of a git object.
 func ObjectName(s string) bool { return len(s) == 40 && isHex(s) || IsSHA256(s) }
 
-// IsSHA256 says whether a text is a SHA-256 in lower-case hexadecimal digits.
+// IsSHA256 reports whether a text is a SHA-256 in lower-case hexadecimal digits.
 func IsSHA256(s string) bool { return len(s) == 64 && isHex(s) }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
@@ -213,7 +213,7 @@ func (r reader) stringMap(name string) map[string]string {
 	return out
 }
 
-// Bytes is the lock file as it is written: everything in one order, so that equal locks are equal files.
+// Bytes returns the content of the lock file. Everything is in a fixed order, so that equal locks are equal files.
 func (lock *Lock) Bytes() []byte {
 	f := hclwrite.NewEmptyFile()
 	body := f.Body()
@@ -309,7 +309,7 @@ func (lock *Lock) writeFix(b *hclwrite.Body, name string) {
 	}
 }
 
-// clipped makes a log line fit for the file: logs hold any bytes.
+// clipped shortens and cleans a log line for the file: logs may hold any bytes.
 func clipped(line string) string {
 	line = strings.ToValidUTF8(strings.ReplaceAll(line, "\x00", ""), "�")
 	if runes := []rune(line); len(runes) > 500 {

@@ -163,7 +163,7 @@ wheel "w" { prebuilt = { "a/b" = "u" } }`))
 	})
 }
 
-// described is what a lock that was read has of nothing.
+// described returns m, or nil if m is empty, as a lock has it after Parse.
 func described(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

@@ -9,32 +9,33 @@ import (
 	"strings"
 )
 
-// Commit is a commit of the universe, with the expected properties of its measurements where they are known.
+// Commit is a commit of the universe, with the known expected properties of its measurements.
 type Commit struct {
 	Name, Rev, Parent string
-	Model             string // that its command names
+	Model             string // model in its command
 }
 
 // States of one variant of a commit, beside Statuses.
 const (
-	Measured  = "measured" // one value at least that counts
-	Conflict  = "conflict" // records that exclude each other, and none supersedes the other
-	Excluded  = "excluded" // values, none of which counts
-	NoValue   = "no_value" // a metric without a value
+	Measured  = "measured" // at least one value counts
+	Conflict  = "conflict" // records contradict each other, and none supersedes the other
+	Excluded  = "excluded" // there are values, and none counts
+	NoValue   = "no_value" // there are metrics, and none has a value
 	NotStated = "not_recorded"
-	// NoBaseline is the state of a variant whose failure nobody can tell from that of its baseline.
+	// NoBaseline is the state of a failed variant whose baseline has no value either, so that the failure may be the
+	// baseline's.
 	NoBaseline = "no_baseline"
 )
 
-// Entry is a record with what became of it.
+// Entry is a record with the decision about it.
 type Entry struct {
 	Line
 	Counts    bool   `json:"counts"`
-	Why       string `json:"why,omitempty"`       // it does not
-	Diagnosis string `json:"diagnosis,omitempty"` // of a failure, as far as a line of a log shows it
+	Why       string `json:"why,omitempty"`       // reason why it does not count
+	Diagnosis string `json:"diagnosis,omitempty"` // cause of a failure, as far as a line of a log proves it
 }
 
-// State is how one variant of a commit stands. There is exactly one for each.
+// State is the state of one variant of a commit. There is exactly one for each.
 type State struct {
 	Commit  string `json:"commit"`
 	Variant string `json:"variant"`
@@ -43,7 +44,7 @@ type State struct {
 	Records int    `json:"records"`
 }
 
-// Refusal is a line that cannot stand, and why.
+// Refusal is a line that is refused, with the reason.
 type Refusal struct {
 	Line Line   `json:"line"`
 	Why  string `json:"why"`
@@ -61,22 +62,22 @@ func (r Refusal) String() string {
 	return what + ": " + r.Why
 }
 
-// Book is all that was recorded of a universe of commits. Its counts are computed.
+// Book holds all records of a universe of commits, with the counts computed from them.
 type Book struct {
 	Commits  []Commit
-	Variants []string // that the records name, sorted, baseline and human first
+	Variants []string // variants in the records, sorted, baseline and human first
 	Entries  []Entry
 	States   []State // of every commit in every variant
 	Refused  []Refusal
 	sides    map[string]string // by variant
-	named    map[string]int    // by name: the first commit of it
-	revs     []int             // commits with a revision, in the order of those
+	named    map[string]int    // first commit of each name
+	revs     []int             // commits with a revision, ordered by revision
 }
 
-// Convert converts a value into another unit, unless they measure different things.
+// Convert converts a value into another unit. It returns false if the units have different dimensions.
 type Convert func(value float64, from, to string) (float64, bool)
 
-// Keep enters lines into a book. The states are the same in whatever order the lines come.
+// Keep makes a book of lines. The states do not depend on the order of the lines.
 func Keep(commits []Commit, lines []Line, convert Convert) *Book {
 	b := &Book{Commits: commits, sides: map[string]string{}, named: map[string]int{}}
 	for i, c := range slices.Backward(commits) {
@@ -153,7 +154,7 @@ func order(a, c Entry) int {
 		cmp.Compare(value(a), value(c)), cmp.Compare(a.Cause, c.Cause))
 }
 
-// commit finds the first commit of a name, or of a revision from 7 digits.
+// commit finds the first commit with a name, or with a revision of which name has at least 7 digits.
 func (b *Book) commit(name string) (Commit, bool) {
 	if name == "" {
 		return Commit{}, false
@@ -184,7 +185,7 @@ func (b *Book) refuse(l Line, format string, args ...any) {
 	b.Refused = append(b.Refused, Refusal{l, fmt.Sprintf(format, args...)})
 }
 
-// exclusion says why a record counts for nothing; empty: it counts.
+// exclusion returns the reason why a record does not count; empty: it counts.
 func exclusion(l *Line, c Commit) string {
 	switch {
 	case l.Metric == "":
@@ -212,13 +213,13 @@ func exclusion(l *Line, c Commit) string {
 	return ""
 }
 
-// How reasons begin.
+// Beginnings of reasons.
 const (
 	undiagnosed = "undiagnosed"
 	conflicting = "conflict:"
 )
 
-// diagnosis is the cause of a failure as far as a line of a log shows it.
+// diagnosis returns the cause of a failure as far as a line of a log proves it.
 func diagnosis(l *Line) string {
 	switch {
 	case l.Cause == "" && l.Evidence == "":
@@ -231,7 +232,7 @@ func diagnosis(l *Line) string {
 	return l.Cause + ": " + l.Evidence
 }
 
-// same is what two records have in common that cannot both be true when their values differ.
+// same identifies a measurement: two records with one identity and different values cannot both be true.
 type same struct{ commit, variant, runner, metric, model, methodology string }
 
 func (e *Entry) identity() same {
@@ -244,11 +245,11 @@ type figure struct {
 	unit  string
 }
 
-// rounding is the relative difference that comes from writing one value in two units.
+// rounding is the relative difference that may come from writing one value in two units.
 const rounding = 1e-9
 
-// findConflicts takes all values out that are recorded differently under one identity, be it in two units of one
-// dimension.
+// findConflicts excludes all values of a measurement that is recorded with different values. Units of one dimension are
+// converted before the comparison.
 func (b *Book) findConflicts(convert Convert) {
 	figures := map[same][]figure{}
 	for _, e := range b.Entries {
@@ -280,7 +281,7 @@ func (b *Book) findConflicts(convert Convert) {
 	}
 }
 
-// settle gives every commit in every variant one state.
+// settle gives every commit in every variant exactly one state.
 func (b *Book) settle() {
 	type cell struct{ commit, variant string }
 	entries := map[cell][]*Entry{}
@@ -304,10 +305,10 @@ func (b *Book) settle() {
 	}
 }
 
-// supersededBy says of an entry that it is history.
+// supersededBy is the reason of entries that a later record replaces.
 const supersededBy = "a later record supersedes it"
 
-// standing is the state that records of one variant of a commit leave: the best of its runners.
+// standing returns the state of one variant of a commit by its records: the best state of its runners.
 func standing(entries []*Entry) (state, reason string) {
 	byRunner := map[string][]*Entry{}
 	for _, e := range entries {
@@ -328,17 +329,17 @@ func standing(entries []*Entry) (state, reason string) {
 	return state, reason
 }
 
-// ranks are the states of one runner, the most telling first.
+// ranks returns the states of a runner, the most informative first.
 func ranks() []string {
 	return []string{Measured, Conflict, "failed", "build_failed", "infra", "infeasible", "no_image", "no_patch",
 		"not_run", "skipped", Excluded, NoValue}
 }
 
-// standingIn is the state that the records of one runner leave.
+// standingIn returns the state by the records of one runner.
 func standingIn(entries []*Entry) (state, reason string) {
 	var counts, conflict, value bool
-	statuses := map[string][]string{} // with the diagnoses
-	var reasons []string              // why values do not count
+	statuses := map[string][]string{} // status → diagnoses
+	var reasons []string              // reasons of values that do not count
 	for _, e := range entries {
 		counts = counts || e.Counts
 		conflict = conflict || strings.HasPrefix(e.Why, conflicting)
@@ -370,8 +371,8 @@ func standingIn(entries []*Entry) (state, reason string) {
 	return NoValue, why
 }
 
-// clearest returns the reason that tells most, whatever the order of the records: a conflict before others, a cause
-// with a line of a log before an undiagnosed failure. It is empty when there is no reason.
+// clearest returns the most informative reason, whatever the order of the records: a conflict before others, a cause
+// with a line of a log before an undiagnosed failure. Empty: there is no reason.
 func clearest(reasons []string) string {
 	rank := func(reason string) int {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Count is one line of a partition of the commits.
+// Count is one part of a partition of the commits.
 type Count struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -31,7 +31,7 @@ func (b *Book) Availability() []Count {
 	return list(counts, len(b.Commits))
 }
 
-// pattern names a set of sides.
+// pattern returns the name of a set of sides.
 func pattern(have []string, all int) string {
 	switch {
 	case len(have) == 0:
@@ -65,8 +65,8 @@ func list(counts map[string]int, of int) []Count {
 	return all
 }
 
-// Counts are all counts that the book computes, by name: commits, records, complete, win, loss, tie, each variant, each
-// variant with each of its states, and the availability.
+// Counts returns all counts that the book computes, by name: commits, records, complete, win, loss, tie, each variant,
+// each variant with each of its states, and the availability.
 func (b *Book) Counts() map[string]int {
 	counts := map[string]int{"commits": len(b.Commits), "records": len(b.Entries), "win": 0, "loss": 0, "tie": 0,
 		"complete": b.complete()}
@@ -89,8 +89,9 @@ func (b *Book) Counts() map[string]int {
 	return counts
 }
 
-// complete counts the commits of which all sides that the records name, whatever names those are, have a value of one
-// metric from one runner. Without a side that may be the baseline, whatever its name, nothing is complete.
+// complete counts the commits for which all sides in the records have a value of one metric from one runner. At least
+// one side must be able to be the baseline: one that is neither human nor agent. If there is none, no commit is
+// complete.
 func (b *Book) complete() int {
 	type run struct{ commit, runner, metric, unit, model string }
 	have := map[run]map[string]bool{}
@@ -146,7 +147,7 @@ func (b *Book) judge(said []Line) {
 	}
 }
 
-// objection says why a line does not follow from the records; empty: it does.
+// objection returns the reason why a line does not follow from the records; empty: it does.
 func (b *Book) objection(l Line, counts map[string]int) string {
 	switch {
 	case l.Fixable != nil:
@@ -184,7 +185,7 @@ func names(counts map[string]int) []string {
 	return slices.Sorted(maps.Keys(counts))
 }
 
-// noVerdict says why no winner is told from records of two sides.
+// noVerdict returns the reason why records of two sides give no winner.
 func (b *Book) noVerdict(l Line) string {
 	name := b.name(l.Commit)
 	side := func(variant string) (found []*Entry) {
@@ -211,7 +212,8 @@ func (b *Book) noVerdict(l Line) string {
 	return "no verdict: " + best
 }
 
-// Difference says why two records cannot be compared; empty: all that is recorded of them agrees.
+// Difference returns the reason why two records cannot be compared; empty: everything that is recorded about them
+// agrees.
 func Difference(a, c Entry) string {
 	for _, e := range []Entry{a, c} {
 		if !e.Counts {

@@ -1,9 +1,9 @@
 // Package recorded keeps the results of other studies beside the results of benchgraph: listed, counted and never
 // compared.
 //
-// The way in which such a number was made is not known as well as benchgraph knows its own, so no verdict rests on one.
-// The statements of a study about its numbers (totals, winners, causes without evidence) are checked against the
-// numbers and refused where they do not follow.
+// Less is known about the making of such a number than of a number of benchgraph, so no verdict rests on it. The
+// statements of a study about its numbers (totals, winners, causes without evidence) are checked against the numbers,
+// and refused if they do not follow.
 package recorded
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Line is one line of a file of recorded results: a measurement or an outcome of one side of a commit or, when Claim,
-// Verdict or Fixable is set, something that a study says of its results.
+// Line is one line of a file of recorded results. It is a measurement or an outcome of one side of a commit or, if
+// Claim, Verdict or Fixable is set, a statement of a study about its results.
 type Line struct {
 	Commit      string   `json:"commit,omitempty"` // name, or revision from 7 digits
 	Side        string   `json:"side,omitempty"`   // baseline, human, agent, or the name of a variant
-	Agent       string   `json:"agent,omitempty"`  // which one, of side agent
-	Runner      string   `json:"runner,omitempty"` // the experiment that it belongs to
+	Agent       string   `json:"agent,omitempty"`  // name of the agent, for side agent
+	Runner      string   `json:"runner,omitempty"` // the experiment of the result
 	Metric      string   `json:"metric,omitempty"`
-	Value       *float64 `json:"value,omitempty"` // missing: the study has none
+	Value       *float64 `json:"value,omitempty"` // nil: the study has none
 	Unit        string   `json:"unit,omitempty"`
 	Model       string   `json:"model,omitempty"` // in full
 	GPUs        int      `json:"gpus,omitempty"`  // 0: not recorded
 	Installed   string   `json:"installed,omitempty"`
-	Methodology string   `json:"methodology,omitempty"` // equal only where all conditions were
+	Methodology string   `json:"methodology,omitempty"` // equal only if all conditions were equal
 	Status      string   `json:"status,omitempty"`      // one of Statuses; empty: follows from the value
 	Cause       string   `json:"cause,omitempty"`
 	Evidence    string   `json:"evidence,omitempty"` // line of a log
-	Flags       []string `json:"flags,omitempty"`    // why the value is none of what its metric says
+	Flags       []string `json:"flags,omitempty"`    // reasons why the value does not measure its metric
 	Source      string   `json:"source,omitempty"`   // where it was published
 	Supersedes  string   `json:"supersedes,omitempty"`
 
@@ -41,7 +41,7 @@ type Line struct {
 	Count     *int     `json:"count,omitempty"`
 	Of        *int     `json:"of,omitempty"`
 	Percent   *float64 `json:"percent,omitempty"`
-	Partition string   `json:"partition,omitempty"` // counts of one source that make up a whole
+	Partition string   `json:"partition,omitempty"` // name shared by counts of one source that sum to the whole
 	Verdict   string   `json:"verdict,omitempty"`   // of Side against Against
 	Against   string   `json:"against,omitempty"`
 	Fixable   *bool    `json:"fixable,omitempty"`
@@ -52,10 +52,10 @@ func Statuses() []string {
 	return []string{"failed", "infra", "skipped", "not_run", "no_image", "no_patch", "build_failed", "infeasible"}
 }
 
-// says reports whether a line says something of results instead of recording one.
+// says reports whether a line is a statement about results and not a result.
 func (l *Line) says() bool { return l.Claim != "" || l.Verdict != "" || l.Fixable != nil }
 
-// Variant is the name under which a side stands in reports: an agent by its own name.
+// Variant returns the name of a side in reports: for an agent, its own name.
 func (l *Line) Variant() string {
 	if l.Side == "agent" && l.Agent != "" {
 		return l.Agent
@@ -68,7 +68,7 @@ const (
 	maxLine  = 1 << 20
 )
 
-// Read reads JSON lines. The error names the first line that is none.
+// Read reads JSON lines. The error names the first bad line.
 func Read(text []byte) ([]Line, error) {
 	var lines []Line
 	number := 0
@@ -99,10 +99,11 @@ func Read(text []byte) ([]Line, error) {
 	return lines, nil
 }
 
-// positive are the units of durations and rates.
+// positive matches the units of durations and rates.
 var positive = lazyregexp.New(`^([nuµμm]?s|sec(onds)?|min|h|.*/s)$`)
 
-// Check reports fields that no line can have: a value that is no number or no measurement, or a line without a record.
+// Check returns an error for a line that cannot be true: a value that is no number or no measurement, or a line without
+// a record.
 func (l *Line) Check() error {
 	switch {
 	case l.Value != nil && (math.IsNaN(*l.Value) || math.IsInf(*l.Value, 0)):

@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// history draws the records of a few commits by several runners, in which much goes wrong.
+// history draws random records of a few commits by several runners, with many mistakes.
 func history(t *rapid.T) ([]Commit, []Line) {
 	var commits []Commit
 	for i := range rapid.IntRange(1, 4).Draw(t, "commits") {
@@ -50,8 +50,8 @@ func history(t *rapid.T) ([]Commit, []Line) {
 	return commits, lines
 }
 
-// TestInvariants checks over random histories what must hold of all recorded results. The numbers are those of the
-// invariants in docs/statistics.md.
+// TestInvariants checks invariants of recorded results over random histories. The numbers are those of the invariants
+// in docs/statistics.md.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		commits, lines := history(t)
@@ -72,7 +72,7 @@ func TestInvariants(t *testing.T) {
 			t.Fatalf("%d states of %d commits in %d variants; %v; %v", len(b.States), len(commits), len(b.Variants),
 				b.ByState(), b.Availability())
 		}
-		// I1: the counts do not depend on the order of the records, and a typed count stands only when it is the
+		// I1: the counts do not depend on the order of the records, and a typed count is accepted only if it is the
 		// computed one.
 		shuffled := slices.Clone(lines)
 		random := rand.New(rand.NewPCG(uint64(len(lines)), 1))
@@ -100,7 +100,7 @@ func TestInvariants(t *testing.T) {
 				t.Fatalf("%s wins by a statement", v)
 			}
 		}
-		// I8: what can be mended is no statement.
+		// I8: whether a failure can be mended is no statement of a study.
 		yes := true
 		if b.objection(Line{Commit: commits[0].Name, Fixable: &yes}, counts) == "" {
 			t.Fatal("a statement makes something fixable")
@@ -211,7 +211,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Two values of one measurement exclude each other in whatever units they were recorded.
+// Two values of one measurement exclude each other, whatever their units.
 func TestConflictsInTwoUnits(t *testing.T) {
 	for _, test := range []struct {
 		ms, s float64
@@ -233,7 +233,7 @@ func TestConflictsInTwoUnits(t *testing.T) {
 	}
 }
 
-// The index of commits finds what a look at each of them would find.
+// The index of commits finds the same commit as a comparison with each of them.
 func TestCommitsAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[ab]{0,2}|[ab]{6,9}`)

@@ -1,4 +1,4 @@
-// Package classify finds out why a command failed: it tries the rules of known failures on the lines of its log.
+// Package classify finds the reason why a command failed: it tries the rules of known failures on the lines of its log.
 package classify
 
 import (
@@ -17,21 +17,21 @@ type Rule struct {
 	Pattern *regexp.Regexp // Match, compiled
 }
 
-// Match is the rule that explains a failure, and the line that says so.
+// Match is the rule that explains a failure, and the line that it matched.
 type Match struct {
 	Rule     string        `json:"rule"`
 	Class    failure.Class `json:"class"`
-	Stage    string        `json:"stage"`    // the first one of the rule, since a log alone does not say; empty: any
+	Stage    string        `json:"stage"`    // the rule's first stage, since a log does not tell; empty: any
 	Evidence string        `json:"evidence"` // the line, trimmed and clean; at most 400 bytes, around the match
-	Line     int           `json:"line"`     // 1-based; 0: what was read has no lines
+	Line     int           `json:"line"`     // 1-based; 0: a document, which has no lines
 	Remedy   string        `json:"remedy,omitempty"`
 
-	Wrapper bool `json:"-"` // the rule only says that something failed
+	Wrapper bool `json:"-"` // the rule only tells that something failed
 }
 
-// Log finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the
-// log. Rules that match only warnings and notices come after those, and wrappers come last. The evidence is the first
-// line that the rule matches. An empty stage passes every rule. Log reads the log once; the error is the reader's.
+// Log finds the rule that explains a failure: the first one, in the order of rules, that matches any line of the log.
+// Rules that match only warnings and notices come after those, and wrappers come last. The evidence is the first line
+// that the rule matches. With an empty stage all rules are tried. Log reads the log once; the error is the reader's.
 func Log(rules []Rule, stage string, log io.Reader) (Match, bool, error) {
 	return find(rules, stage, log, 0)
 }

@@ -23,7 +23,7 @@ func rule(name, match string) Rule {
 	return Rule{Rule: failure.Rule{Name: name}, Pattern: regexp.MustCompile(match)}
 }
 
-// The order of the rules decides, not that of the lines; wrappers come last whatever their place.
+// The order of the rules decides, not the order of the lines. Wrappers come last, wherever they stand.
 func TestTheFirstRuleDecides(t *testing.T) {
 	wrapper := rule("wrapper", "failed")
 	wrapper.Wrapper = true
@@ -55,7 +55,7 @@ func TestTheFirstRuleDecides(t *testing.T) {
 	}
 }
 
-// Lines of warnings and notices decide when those of errors do not; the first level of a line is its own.
+// Lines of warnings and notices decide if no line of an error does. The first level in a line is the level of the line.
 func TestLevels(t *testing.T) {
 	rules := []Rule{rule("first", "broken pipe"), rule("second", "it failed")}
 	for line, want := range map[string]string{
@@ -104,7 +104,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Lines without end cost bounded memory, and do not shift the numbers of those after them.
+// Endless lines cost bounded memory, and do not shift the numbers of later lines.
 func TestLongLines(t *testing.T) {
 	log := io.MultiReader(strings.NewReader("first\n"), io.LimitReader(zeros{}, 5<<20), strings.NewReader("\nfatal\n"))
 	m, ok, err := Log([]Rule{rule("r", "fatal")}, "", log)
@@ -117,7 +117,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("0"), len(p))), nil }
 
-// The words that are looked for first must never hide a match.
+// The search for words must never hide a match.
 func TestRequiredWordsHideNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expression := rapid.StringMatching(

@@ -14,32 +14,32 @@ import (
 
 // search looks for rules in a log, one line after the other.
 type search struct {
-	rules    []Rule // then the pseudo rule of a server that is ready
+	rules    []Rule // the last one is a pseudo rule: a server is ready
 	sieve    *sieve.Sieve
-	joinable []bool // by rule: whether a match may go over the end of a line
+	joinable []bool // by rule: a match may continue on the next line
 	turn     int
 
 	errors   found // the best match outside warnings and notices
 	warnings found // the best match in warnings and notices since a server was last ready
 
-	previous []byte // the line before, at most maxJoined bytes of its end
-	head     []byte // the line before, at most maxJoined bytes of its beginning
-	number   int    // of the line before
-	width    int    // of the line before, with its prefix
+	previous []byte // end of the line before, at most maxJoined bytes
+	head     []byte // beginning of the line before, at most maxJoined bytes
+	number   int    // number of the line before
+	width    int    // length of the line before, with its prefix
 	joined   []byte // buffer
 }
 
 // found is a match.
 type found struct {
-	rule     int // index; the number of rules: none yet
+	rule     int // index of the rule; the number of rules: none yet
 	line     int
 	evidence string
 }
 
 const (
-	minWrapped = 40  // bytes that a line has at least when it was broken for want of room
-	minWord    = 12  // bytes of the words of a rule that is tried over the end of a line: shorter ones are everywhere
-	maxJoined  = 120 // bytes on either side of the break in which a match may lie that goes over it
+	minWrapped = 40  // shortest line, in bytes, that a terminal or formatter may have broken
+	minWord    = 12  // shortest word, in bytes, of a rule that is tried on two joined lines: shorter words are common
+	maxJoined  = 120 // bytes on either side of a break in which a match over the break is found
 )
 
 // Lines that a server prints once it is ready. A warning before them did not keep it from starting.
@@ -60,7 +60,7 @@ func newSearch(rules []Rule) *search {
 	return c
 }
 
-// line looks at the next line.
+// line tries the rules on the next line.
 func (c *search) line(number int, line []byte) {
 	if slices.ContainsFunc(forgiven, func(text []byte) bool { return bytes.Contains(line, text) }) {
 		c.width = 0
@@ -97,7 +97,8 @@ func (c *search) across(number int, line []byte) {
 	}
 }
 
-// try tries a rule on a text that begins in a line. The match has to go over the break in the text; 0: there is none.
+// try tries a rule on a text that begins in a line. If broken is not 0, a match must include the break at that place of
+// the text.
 func (c *search) try(rule, number int, text, line []byte, broken int) {
 	if rule >= c.errors.rule && rule >= c.warnings.rule && rule < len(c.rules)-1 {
 		return
@@ -119,13 +120,13 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 	}
 }
 
-// level matches the first level in a line: of Python's loggers, exceptions and warnings, of glog, of pip. A group has
-// that of a warning or a notice. torch writes the month of glog's date without a leading zero.
+// level matches the first level in a line: of Python's loggers, exceptions and warnings, of glog, of pip. Its two
+// groups hold the level of a warning or a notice. torch writes the month of glog's date without a leading zero.
 var level = lazyregexp.New(`^.{0,100}?(?:\b(?:ERROR|CRITICAL|FATAL)\b|\b[A-Z]\w*(?:Error|Exception): ` +
 	`|\bE\d{3,4} \d\d:|(\bWARN(?:ING)?\b|\b[A-Z]\w*Warning: |\b[WI]\d{3,4} \d\d:)` +
 	`|(?:^|[\s\[|])(INFO|DEBUG)(?:[\s\]|:]|$))`)
 
-// quiet is the level of a line; empty: it is that of an error, or there is none.
+// quiet returns the level of a line that is a warning or a notice; empty: it is an error, or has no level.
 func quiet(line []byte) []byte {
 	l := level().FindSubmatch(line)
 	switch {
@@ -137,7 +138,7 @@ func quiet(line []byte) []byte {
 	return l[2]
 }
 
-// forgiven are the texts of errors that the program itself says it passes over.
+// forgiven are texts of errors of which the program itself says that it ignores them.
 var forgiven = [][]byte{[]byte("Ignore import error when loading "), []byte("Will ignore error and continue")}
 
 // prefix matches the marks that loggers, Ray, torch, docker compose, kubectl and quotes put before the text of a line.
@@ -145,7 +146,7 @@ var prefix = lazyregexp.New(`^(\s*(> |\([^()]{0,60}\bpid=\d+[^()]{0,60}\) |\[(ra
 	`|[\w.-]{1,60} +\| |\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,\d]*\]? (- )?` +
 	`|(DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (\[[^\]]{0,80}\]|[\w.]{1,60}:\d+\]) ))+`)
 
-// withoutPrefix is a line without the marks of those who passed it on.
+// withoutPrefix returns a line without the marks of the programs that passed it on.
 func withoutPrefix(line []byte) []byte {
 	head := bytes.TrimLeft(line[:min(len(line), 80)], " \t")
 	if len(head) == 0 || !bytes.ContainsAny(head[:1], ">([0123456789DIWEC") && bytes.IndexByte(head, '|') < 0 {
@@ -154,7 +155,7 @@ func withoutPrefix(line []byte) []byte {
 	return line[len(prefix().Find(line)):]
 }
 
-// ending is the end of a text: at most n bytes, whole characters.
+// ending returns the end of a text: at most n bytes, whole characters.
 func ending(text []byte, n int) []byte {
 	if len(text) <= n {
 		return text
@@ -166,8 +167,8 @@ func ending(text []byte, n int) []byte {
 	return text
 }
 
-// singular reports whether an expression fixes every character class between its words. An expression with arbitrary
-// text between two words would match them in unrelated lines. The anchors of a line are not allowed either.
+// singular reports whether an expression may be tried on two joined lines. Arbitrary text between two words would match
+// them in unrelated lines, and the anchors of a line have no meaning there.
 func singular(expression string) bool {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	return err == nil && plainly(re)

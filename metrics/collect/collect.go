@@ -1,5 +1,5 @@
-// Package collect gathers what a parser reads in an output: its samples, warnings and labels, within bounds, and where
-// the output says two things of one metric.
+// Package collect gathers the samples, warnings and labels that a parser reads in an output, within bounds. It finds
+// metrics with several values.
 package collect
 
 import (
@@ -18,40 +18,40 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// Bounds on what one output may make a Result hold.
+// Bounds on a Result, whatever the output.
 const (
 	MaxSamples  = 10_000
-	MaxWarnings = 100 // and one that counts the others
+	MaxWarnings = 100 // and one more that counts the rest
 	MaxLabels   = 200
-	MaxLabel    = 80 // bytes of a label, and of a value that is told of
+	MaxLabel    = 80 // bytes of a label, and of a quoted value
 )
 
 // Collector gathers a Result. A parser changes Samples, Warnings, Labels and Doubts by methods only, and may set the
 // other fields itself.
 type Collector struct {
 	metrics.Result
-	index   map[string]int            // of a sample, by metric
-	firsts  map[string]metrics.Sample // of the metrics that were printed again with another value
-	refused map[string]Refusal        // by metric, the first value that nobody can read
+	index   map[string]int            // index of the sample, by metric
+	firsts  map[string]metrics.Sample // first sample of metrics that were printed again with another value
+	refused map[string]Refusal        // first value that cannot be read, by metric
 	dropped int                       // warnings beyond the bound
-	full    bool                      // the bound on samples was met
-	partly  string                    // why not all documents were read; empty: they were
+	full    bool                      // the bound on samples was reached
+	partly  string                    // reason why not all documents were read; empty: all were read
 	labels  map[string]bool
 	order   []string
 }
 
-// New makes a collector of nothing yet, for an output in a format; empty: the format is not known.
+// New returns an empty collector for an output in a format; empty: the format is not known.
 func New(format string) *Collector {
 	return &Collector{Result: metrics.Result{Format: format}, index: map[string]int{},
 		firsts: map[string]metrics.Sample{}, refused: map[string]Refusal{}, labels: map[string]bool{}}
 }
 
-// Warn warns of something in a line; 0: in a document, or in the output as a whole.
+// Warn adds a warning about a line; 0: about a document, or about the output as a whole.
 func (c *Collector) Warn(line int, format string, args ...any) {
 	c.WarnOf("", "", line, format, args...)
 }
 
-// WarnOf is Warn with a kind of warning and the metric that it is about; empty: none.
+// WarnOf is Warn with a kind and a metric; empty: none.
 func (c *Collector) WarnOf(kind, metric string, line int, format string, args ...any) {
 	if len(c.Warnings) >= MaxWarnings {
 		c.dropped++
@@ -61,7 +61,7 @@ func (c *Collector) WarnOf(kind, metric string, line int, format string, args ..
 		Metric: metric})
 }
 
-// Add makes a sample of digits that stand in a line, or refuses them.
+// Add adds a sample for the digits in a line, or refuses them.
 func (c *Collector) Add(metric, digits, unit string, line int) {
 	v, err := number.Parse(digits)
 	if err != nil {
@@ -73,14 +73,14 @@ func (c *Collector) Add(metric, digits, unit string, line int) {
 
 // Refusal is a value of a metric that is no sample.
 type Refusal struct {
-	line int    // 0: it stands in a document
+	line int    // 0: the value stands in a document
 	text string // what is wrong with it
 }
 
-// String is the place of the value and what is wrong with it.
+// String returns the place of the value and what is wrong with it.
 func (r Refusal) String() string { return place(r.line) + " " + r.text }
 
-// Refuse notes that a value of a metric stands in a line, or in a document, and is no sample.
+// Refuse records that a value of a metric, in a line or in a document (line 0), is no sample.
 func (c *Collector) Refuse(metric string, line int, text string) {
 	c.WarnOf(metrics.Unread, metric, line, "%s: %s", metric, text)
 	if _, known := c.refused[metric]; !known && len(c.refused) < MaxSamples {
@@ -88,8 +88,8 @@ func (c *Collector) Refuse(metric string, line int, text string) {
 	}
 }
 
-// Put keeps a sample. Of two for the same metric the later one stays, with a warning when they differ. Less than
-// nothing of what can only be more is no sample.
+// Put adds a sample. Of two samples of a metric the later one stays, with a warning if they differ. A negative amount
+// of a quantity that cannot be negative is no sample.
 func (c *Collector) Put(s metrics.Sample) {
 	if of := units.Quantity(s.Unit); of != "" && s.Value < 0 {
 		c.Refuse(s.Metric, s.Line, fmt.Sprintf("%s %s: a %s is not negative",
@@ -126,16 +126,16 @@ func (c *Collector) Sample(metric string) (s metrics.Sample, ok bool) {
 	return s, ok
 }
 
-// Refused returns the first value of a metric that was refused; false: none was.
+// Refused returns the first value of a metric that was refused; false: there is none.
 func (c *Collector) Refused(metric string) (bad Refusal, ok bool) {
 	bad, ok = c.refused[metric]
 	return bad, ok
 }
 
-// Partly notes why not all documents of the output were read: another one may say something else.
+// Partly records the reason why not all documents of the output were read: an unread one may have other values.
 func (c *Collector) Partly(why string) { c.partly = why }
 
-// LeaveOut removes the samples for which the function says so.
+// LeaveOut removes the samples for which which returns true.
 func (c *Collector) LeaveOut(which func(metrics.Sample) bool) {
 	c.Samples = slices.DeleteFunc(c.Samples, which)
 	clear(c.index)
@@ -150,7 +150,7 @@ func (c *Collector) Clear() {
 	clear(c.index)
 }
 
-// doubt notes why the output does not say one value of a metric.
+// doubt records the reason why the output has no definite value of a metric.
 func (c *Collector) doubt(metric, why string) {
 	if c.Doubts == nil {
 		c.Doubts = map[string]string{}
@@ -158,8 +158,9 @@ func (c *Collector) doubt(metric, why string) {
 	c.Doubts[metric] = why
 }
 
-// Means adds, for every name, the geometric mean over the samples that part assigns to it, in the unit of the first.
-// Where the unit of another one does not convert there is no mean.
+// Means adds the geometric mean of each group of samples. part returns the group of a sample, which is the name of its
+// mean; empty: none. The mean has the unit of the first sample. If the unit of another sample does not convert, there
+// is no mean.
 func (c *Collector) Means(part func(metrics.Sample) string) {
 	type sum struct {
 		logs     float64
@@ -212,7 +213,7 @@ func (c *Collector) Means(part func(metrics.Sample) string) {
 	}
 }
 
-// Scan notes the labels that stand before numbers in a line: "label: 1", "label = 1", "label   1 unit".
+// Scan records the labels in front of numbers in a line: "label: 1", "label = 1", "label   1 unit".
 func (c *Collector) Scan(line []byte) {
 	if len(c.order) >= MaxLabels || len(line) > 1000 {
 		return
@@ -248,7 +249,7 @@ func (c *Collector) Scan(line []byte) {
 	}
 }
 
-// Label notes one label; what stands before a separator or a gap belongs to something else.
+// Label records one label. The text before a separator or a gap does not belong to it.
 func (c *Collector) Label(text string) {
 	text = strings.TrimRight(text, " \t-+")
 	for _, gap := range []string{",", ";", "|", "\t", "  "} {
@@ -265,7 +266,7 @@ func (c *Collector) Label(text string) {
 	c.order = append(c.order, text)
 }
 
-// Ending warns about what was wrong with the lines as such.
+// Ending warns about lines that were not read to their end, or have none.
 func (c *Collector) Ending(l *lines.Reader) {
 	if l.Cut > 0 {
 		c.WarnOf(metrics.Cut, "", l.Cut,
@@ -277,7 +278,8 @@ func (c *Collector) Ending(l *lines.Reader) {
 	}
 }
 
-// Finish adds what only the whole output shows, and returns the result. Nothing is to be added after it.
+// Finish adds the warnings that need the whole output, and returns the result. The collector must not be used after
+// that.
 func (c *Collector) Finish() metrics.Result {
 	for _, s := range c.Samples {
 		first, differs := c.firsts[s.Metric]

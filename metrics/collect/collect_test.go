@@ -6,7 +6,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// A mean is over values of one unit: 100 ns and 4 ms are not 20.
+// A mean has values of one unit: the mean of 100 ns and 4 ms is not 20.
 func TestMeansConvert(t *testing.T) {
 	c := New("")
 	for _, s := range []metrics.Sample{

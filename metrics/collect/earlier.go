@@ -11,19 +11,19 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// Earlier is what the documents of an output say before the last one.
+// Earlier holds the values of all documents of an output, to find those that differ from the last document.
 type Earlier struct {
-	firsts map[string]metrics.Sample // by metric; the value is NaN where it is no number
-	others map[string]metrics.Sample // the first ones that differ from those
-	Full   bool                      // they have more values than are kept
+	firsts map[string]metrics.Sample // first value by metric; NaN if it is no number
+	others map[string]metrics.Sample // first value that differs from the one in firsts
+	Full   bool                      // there were too many values to keep them all
 }
 
-// NewEarlier is before any document.
+// NewEarlier returns an Earlier without values.
 func NewEarlier() Earlier {
 	return Earlier{firsts: map[string]metrics.Sample{}, others: map[string]metrics.Sample{}}
 }
 
-// Note keeps the first value of a metric, and the first one that differs from it. The value is one of a document.
+// Note keeps the value of a metric in a document if it is the first one, or the first that differs from it.
 func (e *Earlier) Note(metric string, value any) {
 	text, _, err := jsondoc.Digits(value)
 	v := math.NaN()
@@ -54,7 +54,7 @@ func (e *Earlier) Note(metric string, value any) {
 	to[metric] = metrics.Sample{Metric: metric, Value: v, Printed: lines.Clip(text, MaxLabel)}
 }
 
-// NoteAll keeps the values of a document that was read: its samples, and what is none.
+// NoteAll notes all values of a document that was read: its samples and the values that were refused.
 func (e *Earlier) NoteAll(c *Collector) {
 	for _, s := range c.Samples {
 		e.Note(s.Metric, json.Number(strconv.FormatFloat(s.Value, 'g', -1, 64)))
@@ -64,7 +64,7 @@ func (e *Earlier) NoteAll(c *Collector) {
 	}
 }
 
-// Again notes the metrics of documents of which an earlier document of the output has another value, or may have one.
+// Again finds the metrics of the last document for which an earlier document has another value, or may have one.
 func (c *Collector) Again(before Earlier) {
 	for _, s := range c.Samples {
 		if s.Line > 0 {
@@ -86,10 +86,11 @@ func (c *Collector) Again(before Earlier) {
 	}
 }
 
-// NoDocument is the warning of an output that looked as if there were JSON in it.
+// NoDocument is the warning about an output without any JSON document.
 const NoDocument = "no JSON object or array found"
 
-// Documents calls found for every JSON document of what was written, returns the last one, and warns about what is odd.
+// Documents calls found for every JSON document that was written to t, and returns the last one. It warns about
+// documents that were cut off or not read.
 func (c *Collector) Documents(t *jsondoc.Tail, found func(any)) any {
 	if t.Dropped() {
 		c.Warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)

@@ -1,4 +1,4 @@
-// Package counters reads the page of metrics of an inference server: how many requests and tokens it counts.
+// Package counters reads the counters of requests and tokens on the page of metrics of an inference server.
 package counters
 
 import (
@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Counters are what an inference server counts of itself, by name: requests that it finished, prompt_tokens,
-// generation_tokens, prefix_queries and prefix_hits (tokens that its prefix cache was asked for, and had), and
-// prefix_hit_rate, a share that some servers give instead. A server that does not count something has no such name.
+// Counters are the counters of an inference server by name: requests that it finished, prompt_tokens,
+// generation_tokens, prefix_queries and prefix_hits (tokens looked up in the prefix cache, and found there), and
+// prefix_hit_rate, a share that some servers give instead. A name is missing if the server does not count it.
 type Counters map[string]float64
 
-// names is the table of names without the part before the colon, which is the server's.
+// names is the table of names without their part before the colon, which names the server.
 func names() map[string]string {
 	return map[string]string{
 		"request_success_total": "requests", "num_requests_total": "requests", "request_success": "requests",
@@ -27,11 +27,11 @@ func names() map[string]string {
 	}
 }
 
-// maxLine is the length in bytes beyond which a line is passed over.
+// maxLine is the length in bytes above which a line is skipped.
 const maxLine = 63 << 10
 
-// Read reads a page of metrics in the text format of Prometheus. Values of one name with several labels are
-// added, and of several names for one thing the largest holds, since servers keep old names beside new ones.
+// Read reads a page of metrics in the text format of Prometheus. Values of one name with several labels are added. Of
+// several names for one counter the largest value counts, since servers keep old names beside new ones.
 func Read(page []byte) Counters {
 	table, sums := names(), map[string]float64{}
 	for line := range bytes.Lines(page) {
@@ -56,7 +56,7 @@ func Read(page []byte) Counters {
 			found[is] = sum
 		}
 	}
-	if _, has := found["prefix_queries"]; !has { // what was looked up is then each token of each prompt
+	if _, has := found["prefix_queries"]; !has { // such a server looks up every token of every prompt
 		if tokens, ok := found["prompt_tokens"]; ok {
 			if _, hits := found["prefix_hits"]; hits {
 				found["prefix_queries"] = tokens
@@ -66,10 +66,11 @@ func Read(page []byte) Counters {
 	return found
 }
 
-// bare is a name without the server's part.
+// bare returns a name without the part that names the server.
 func bare(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// counterLine splits a line into a name and what follows its labels. A label's text may hold brackets and spaces.
+// counterLine splits a line into the name and the text behind its labels. The value of a label may hold brackets and
+// spaces.
 func counterLine(line string) (name, rest string) {
 	at := strings.IndexAny(line, "{ \t")
 	if at < 0 {
@@ -93,8 +94,8 @@ func counterLine(line string) (name, rest string) {
 	return "", ""
 }
 
-// Since returns the difference of two pages. A rate is the rate of the later page. A counter that became smaller was
-// reset in between, and is left out.
+// Since returns the differences between two pages. For a rate it returns the later value. A counter that became smaller
+// was reset in between, and is left out.
 func (c Counters) Since(earlier Counters) Counters {
 	between := Counters{}
 	for name, v := range c {
@@ -109,7 +110,7 @@ func (c Counters) Since(earlier Counters) Counters {
 	return between
 }
 
-// HitRate is the share of the tokens that the prefix cache was asked for and had; false: nobody knows.
+// HitRate returns the share of the looked-up tokens that the prefix cache had; false: not known.
 func (c Counters) HitRate() (float64, bool) {
 	if queries, known := c["prefix_queries"]; known && queries > 0 {
 		return c["prefix_hits"] / queries, true

@@ -1,4 +1,4 @@
-// Package custom reads metrics of one's own: those that a file defines by an expression or a path.
+// Package custom reads custom metrics, which a file defines by an expression or a path.
 package custom
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// Definition says where one metric of one's own is printed. Exactly one of Match and JSON is set.
+// Definition tells where one custom metric is printed. Exactly one of Match and JSON is set.
 type Definition struct {
 	Name  string
 	Match string // RE2, tried on every line; its first group is the number
 	JSON  string // path into the last JSON document, as in results.0.p99
 	File  string // below $OUT; empty: the standard output
-	Unit  string // empty: what follows the number, or what the path says
+	Unit  string // empty: the text after the number, or the end of the path
 }
 
-// parser reads metrics of one's own.
+// parser reads custom metrics.
 type parser struct {
 	definitions []Definition
-	expressions []*expression // nil where a definition has a path
+	expressions []*expression // nil for definitions with a path
 }
 
-// New returns a parser for metrics of one's own, by regular expression and by path, in any mixture. Of several
-// matches the last one counts, with a warning when they differ: a program that prints intermediate results prints
-// the final one last. An expression sees one line at a time.
+// New returns a parser for custom metrics, by regular expression and by path, in any mixture. Of several matches the
+// last one counts, with a warning if they differ: a program that prints intermediate results prints the final one last.
+// An expression is tried on one line at a time.
 func New(definitions []Definition) (metrics.Parser, error) {
 	c := parser{definitions: definitions, expressions: make([]*expression, len(definitions))}
 	if len(definitions) == 0 {
@@ -62,7 +62,7 @@ func New(definitions []Definition) (metrics.Parser, error) {
 	return c, nil
 }
 
-// format is json when all definitions are paths, else regex.
+// format returns json if all definitions are paths, else regex.
 func (c parser) format() string {
 	if slices.ContainsFunc(c.expressions, func(e *expression) bool { return e != nil }) {
 		return "regex"
@@ -93,7 +93,7 @@ func (c parser) Parse(out metrics.Output) (metrics.Result, error) {
 	return to.Finish(), nil
 }
 
-// parse reads one file, or the standard output. A file that is missing is a warning: its metrics are then missing, too.
+// parse reads one file, or the standard output. A missing file is a warning; its metrics are then missing, too.
 func (c parser) parse(to *collect.Collector, file string, out metrics.Output) error {
 	r := out.Stdout
 	if file != "" {
@@ -151,8 +151,8 @@ func (c parser) parse(to *collect.Collector, file string, out metrics.Output) er
 	return nil
 }
 
-// maxMatches is how many matches in one line are taken: an expression that matches everywhere would make a line of a
-// hostile program cost as much as a file.
+// maxMatches bounds the matches in one line: if an expression matches everywhere, a line of a hostile program would
+// cost as much as a file.
 const maxMatches = 1000
 
 // line tries the expressions of a file on one line.
@@ -165,7 +165,7 @@ func (c parser) line(to *collect.Collector, file string, l *lines.Reader) {
 		}
 		if progress {
 			if e.re.Match(l.Bytes()) {
-				to.Warn(l.Number, "%s: matches what an engine logs while it works, which is no result: not read",
+				to.Warn(l.Number, "%s: matches a line of an engine's progress, which is no result: not read",
 					d.Name)
 			}
 			continue
@@ -180,11 +180,11 @@ func (c parser) line(to *collect.Collector, file string, l *lines.Reader) {
 		for _, m := range matches {
 			starts = append(starts, m[2])
 			switch {
-			case m[1] <= l.From || m[1] > l.To: // another piece of the line has it as a whole
+			case m[1] <= l.From || m[1] > l.To: // it belongs to another piece of the line
 			case m[2] < 0:
 				to.Warn(l.Number, "%s: matched, but not the group with the number", d.Name)
 			default:
-				e.take(to, d, l, m[2], m[3])
+				e.add(to, d, l, m[2], m[3])
 			}
 		}
 		e.hidden(to, d, l, matches)
@@ -193,18 +193,18 @@ func (c parser) line(to *collect.Collector, file string, l *lines.Reader) {
 			case end <= l.From || end > l.To:
 			case other:
 				to.WarnOf(metrics.Unread, d.Name, l.Number,
-					"%s: %q stands behind its label, in another unit than in match: not read", d.Name, text)
+					"%s: %q follows the label, in another unit than in match: not read", d.Name, text)
 			default:
-				to.Refuse(d.Name, l.Number, fmt.Sprintf("%q stands behind its label, and match does not take it", text))
+				to.Refuse(d.Name, l.Number, fmt.Sprintf("%q follows the label, and match does not take it", text))
 			}
 		})
 	}
 }
 
-// hidden refuses values that terminal sequences of a line hide, and that no match has.
+// hidden refuses values that terminal sequences of a line hide, and that differ from all visible matches.
 func (e *expression) hidden(to *collect.Collector, d Definition, l *lines.Reader, matches [][]int) {
 	covered := printable.Covered(l.Raw())
-	if covered == nil { // as of nearly all lines
+	if covered == nil { // as for nearly all lines
 		return
 	}
 	for _, m := range e.re.FindAllSubmatch([]byte(lines.Plain(string(covered))), maxMatches) {
@@ -218,22 +218,22 @@ func (e *expression) hidden(to *collect.Collector, d Definition, l *lines.Reader
 	}
 }
 
-// take makes a sample of the number that an expression found at a place of a line.
-func (e *expression) take(to *collect.Collector, d Definition, l *lines.Reader, from, end int) {
+// add adds the number that an expression found at a place of a line.
+func (e *expression) add(to *collect.Collector, d Definition, l *lines.Reader, from, end int) {
 	line := l.Bytes()
 	digits := string(line[from:end])
 	if all := number.Cut(line, from, end, e.ends); all != "" {
-		to.Refuse(d.Name, l.Number, fmt.Sprintf("the match takes %s, a part of %q that stands there",
+		to.Refuse(d.Name, l.Number, fmt.Sprintf("the match takes %s, which is only a part of %q",
 			lines.Clip(digits, collect.MaxLabel), lines.Clip(all, collect.MaxLabel)))
 		return
 	}
 	if number.Groups(line[end:]) {
-		to.WarnOf(metrics.Unread, d.Name, l.Number, "%s: three digits stand behind %s, which may belong to the number",
+		to.WarnOf(metrics.Unread, d.Name, l.Number, "%s: three digits follow %s and may belong to the number",
 			d.Name, lines.Clip(digits, collect.MaxLabel))
 	}
 	unit, printed := units.Canonical(units.At(d.Unit, line, from, end)), units.Canonical(units.At("", line, from, end))
 	if unit != printed && units.Quantity(unit) != "" && units.Quantity(printed) != "" {
-		to.WarnOf("", d.Name, l.Number, "%s: the output says %s of it, and unit says %s", d.Name, printed, d.Unit)
+		to.WarnOf("", d.Name, l.Number, "%s: the output prints the unit %s, and unit is %s", d.Name, printed, d.Unit)
 	}
 	if v, err := number.Divided(digits); e.commas && err == nil {
 		to.Put(metrics.Sample{Metric: d.Name, Value: v, Unit: unit, Printed: strings.TrimSpace(digits), Line: l.Number})
@@ -242,7 +242,7 @@ func (e *expression) take(to *collect.Collector, d Definition, l *lines.Reader, 
 	to.Add(d.Name, digits, unit, l.Number)
 }
 
-// paths looks the definitions of a file up in its document.
+// paths looks up the definitions of a file in its document.
 func (c parser) paths(to *collect.Collector, file string, document any) {
 	for _, d := range c.definitions {
 		if d.JSON == "" || d.File != file || document == nil {

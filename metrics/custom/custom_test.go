@@ -80,11 +80,11 @@ func TestMetricsOfOnesOwn(t *testing.T) {
 		{"the same path twice with one value", "{\"a\": 2}\n{\"a\": 2.0}\n", Definition{Name: "d", JSON: "a"},
 			one("d", 2, "", "2.0", 0), ""},
 		{"a part of a number with separators", "rate: 1,100 x\n", partly, nil,
-			`the match takes 1, a part of "1,100"`},
+			`the match takes 1, which is only a part of "1,100"`},
 		{"a part of a number with an exponent", "rate: 1.0e3 x\n", partly, nil,
-			`the match takes 1.0, a part of "1.0e3"`},
+			`the match takes 1.0, which is only a part of "1.0e3"`},
 		{"a part of a duration", "rate: 1m3s\n", partly, nil,
-			`the match takes 1, a part of "1m3s"`},
+			`the match takes 1, which is only a part of "1m3s"`},
 		{"a list", "rate: 1, 2, 3\n", partly, one("r", 1, "", "1", 1), ""},
 		{"the end of a sentence", "rate: 1.5, done.\n", partly, one("r", 1.5, "", "1.5", 1), ""},
 		{"a letter that multiplies", "rate: 1.1k\n", partly, one("r", 1.1, "k", "1.1", 1), ""},
@@ -98,7 +98,7 @@ func TestMetricsOfOnesOwn(t *testing.T) {
 			one("r", 1.1, "ms", "1.1", 1), ""},
 		{"a unit of another quantity", "sort time: 759.1 ms\n",
 			Definition{Name: "r", Match: `time: ([0-9.]+)`, Unit: "MB/s"},
-			one("r", 759.1, "MB/s", "759.1", 1), "r: the output says ms of it, and unit says MB/s"},
+			one("r", 759.1, "MB/s", "759.1", 1), "r: the output prints the unit ms, and unit is MB/s"},
 		{"a unit that nobody knows", "speed: 7 ms\n", Definition{Name: "r", Match: `speed: ([0-9.]+)`, Unit: "points"},
 			one("r", 7, "points", "7", 1), ""},
 		{"no unit in the label", "rate (n/a): 1.1\n", Definition{Name: "r", Match: `rate.*: ([0-9.]+)`},
@@ -175,7 +175,7 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// An expression that matches everywhere looks at each byte of a long line some times, and not at all of them each time.
+// For an expression that matches everywhere, each byte of a long line is read a few times, and not once per match.
 func TestManyMatchesInALineAreBounded(t *testing.T) {
 	p, err := New([]Definition{{Name: "m", Match: `()`}, {Name: "n", Match: `(\d)`}})
 	if err != nil {
@@ -191,7 +191,7 @@ func TestManyMatchesInALineAreBounded(t *testing.T) {
 	}
 }
 
-// What stands before a number is a label; times, addresses and the like are not.
+// A text before a number is a label; times and addresses are none.
 func TestLabels(t *testing.T) {
 	p := custom1(t, Definition{Name: "missing", Match: "(nowhere)"})
 	text := strings.Join([]string{
@@ -215,19 +215,19 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// What an engine logs while it works is no result, whatever a metric of one's own matches.
+// A line that an engine logs while it works is no result, even if a custom metric matches it.
 func TestEngineProgressIsNoResult(t *testing.T) {
 	p := custom1(t, Definition{Name: "rate", Match: `throughput: ([0-9.]+)`})
 	text := "throughput: 12 tokens/s\nINFO 05-04 16:28:48 metrics.py:460] Avg prompt throughput: 0.0 tokens/s, Avg " +
 		"generation throughput: 1614.4 tokens/s\n"
 	r := metricstest.Parse(t, p, text)
 	if len(r.Samples) != 1 || r.Samples[0].Value != 12 || len(r.Warnings) != 1 ||
-		!strings.Contains(r.Warnings[0].Text, "while it works") {
+		!strings.Contains(r.Warnings[0].Text, "an engine's progress") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// Definitions are the user's, but what they read is not: any pair of them gives finite samples.
+// Definitions come from the user, but the output does not: any pair of them gives finite samples.
 func FuzzParse(f *testing.F) {
 	f.Add(`rate=(\S+)`, "a.b[0].c", []byte("rate=3\n{\"a\": {\"b\": [{\"c\": 4}]}}\n"))
 	f.Add(`(\d+)?x`, "$..-1", []byte("x\n[1, [2, NaN]]\n"))
@@ -247,7 +247,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A path into the document of a tool that tells of failed requests gives no valid result.
+// A path into the document of a tool that reports failed requests gives no valid result.
 func TestDocumentOfFailedRequests(t *testing.T) {
 	p := custom1(t, Definition{Name: "rate", JSON: "results_rate"})
 	for text, want := range map[string]string{

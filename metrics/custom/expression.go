@@ -17,12 +17,12 @@ import (
 // expression finds the values of one metric in lines.
 type expression struct {
 	re     *regexp.Regexp
-	ends   string // the characters that the expression itself has beside its first group: they end a number
-	commas bool   // the first group names the comma as a part of the number: it divides digits
+	ends   string // characters of the expression beside its first group: they end a number
+	commas bool   // the first group has a comma, which then divides digits
 
-	label []byte         // what has to be in a line that like matches
-	like  *regexp.Regexp // the label of the number and a value that begins as one; nil: the label is too short
-	same  string         // what the expression has behind the number
+	label []byte         // text that a line must have for like to match
+	like  *regexp.Regexp // the label and any text that begins as a number; nil: the label is too short
+	same  string         // text of the expression behind the number
 }
 
 // compile reads an expression, whose first group is the number.
@@ -83,7 +83,7 @@ func onlyLetters(r rune) rune {
 	return -1
 }
 
-// areBlanks says whether an expression matches any number of blanks.
+// areBlanks reports whether an expression matches any number of blanks.
 func areBlanks(re *syntax.Regexp) bool {
 	if re.Op != syntax.OpStar && re.Op != syntax.OpPlus {
 		return false
@@ -97,7 +97,7 @@ func areBlanks(re *syntax.Regexp) bool {
 	return false
 }
 
-// lastOf is the character with which all that an expression matches ends; empty: there is none.
+// lastOf returns the character at the end of every match of an expression; empty: there is no such character.
 func lastOf(re *syntax.Regexp) string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -108,7 +108,7 @@ func lastOf(re *syntax.Regexp) string {
 	return ""
 }
 
-// commaIn says whether a group names the comma in what it allows or, with out, in what it does not.
+// commaIn reports whether a group has the comma among the characters that it allows or, with out, that it excludes.
 func commaIn(re *syntax.Regexp, out bool) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -127,8 +127,9 @@ func commaIn(re *syntax.Regexp, out bool) bool {
 	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return commaIn(sub, out) })
 }
 
-// unlike finds what stands behind the label of the number where the expression matches nothing. The starts are those
-// of the numbers that it matches. Other says that another unit stands there than the expression has.
+// unlike finds numbers behind the label that the expression does not match. starts are the places of the numbers that
+// it matches. other tells found that the text behind the number is another one than in the expression, such as another
+// unit.
 func (e *expression) unlike(line []byte, starts []int, found func(end int, text string, other bool)) {
 	if e.like == nil || !bytes.Contains(line, e.label) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/metricstest"
 )
 
-// A metric that an output gives twice is a sample only where both times say one number, however the other one is
-// hidden or spelt. Where no value can be read, the first warning says so.
+// A metric that an output prints twice is a sample only if both values are the same number, however one of them is
+// hidden or spelt. If no value can be read, the first warning says so.
 func TestOneNumber(t *testing.T) {
 	dots, words := `took: ([0-9.]+) us`, `took: (\S+) us`
 	long := strings.Repeat("A", 3<<20)
@@ -26,23 +26,23 @@ func TestOneNumber(t *testing.T) {
 		{"too large", words, "took: 1e400 us\ntook: 30000 us\n", "30000", `"1e400" is too large`, ""},
 		{"a decimal comma", words, "took: 30000 us\ntook: 90,5 us\n", "30000", `"90,5" is not a number`, ""},
 		{"a decimal comma that match does not take", dots, "took: 30000 us\ntook: 90,5 us\n", "30000",
-			`"90,5" stands behind its label`, ""},
-		{"on the same line", dots, "took: 30000 us, took: 90,5 us\n", "30000", `"90,5" stands behind`, ""},
+			`"90,5" follows the label`, ""},
+		{"on the same line", dots, "took: 30000 us, took: 90,5 us\n", "30000", `"90,5" follows`, ""},
 		{"another label that ends alike", `^took: ([0-9.]+)`, "it took: 90\ntook: 30\n", "30", "", ""},
 		{"a label in other letters", `(?i)^took: ([0-9.]+)`, "took: 30\nTook: 90,5\n", "30", `a part of "90,5"`, ""},
 		{"nan that match does not take", `took: +([0-9.]+) us`, "took: 30000 us\ntook:   nan us\n", "30000",
-			`"nan" stands behind`, ""},
-		{"another unit", words, "took: 30000 us\ntook: 90 ms\n", "30000", "", `"90 ms" stands behind its label`},
+			`"nan" follows`, ""},
+		{"another unit", words, "took: 30000 us\ntook: 90 ms\n", "30000", "", `"90 ms" follows the label`},
 		{"after a hundred warnings", words, strings.Repeat("took: x us\n", 200) + "took: 30 us\n", "30",
 			`"x" is not a number`, ""},
 		{"more than are looked at", `took: (\d+) us`, strings.Repeat("took: 5 us ", 1001) + "took: 9 us\n", "5",
 			"more than 1000 matches", ""},
 		{"cut, and whole", `took: ([0-9.]+)`, "took: 30,000\ntook: 30\n", "30", `a part of "30,000"`, ""},
 
-		{"cut", `took: ([0-9.]+)`, "took: 3.0e4 us\n", "", "", `the match takes 3.0, a part of "3.0e4"`},
-		{"cut in front", `([0-9.]+) us`, "took: 30,000 us\n", "", "", `the match takes 000, a part of "30,000"`},
-		{"a narrow blank", `took: ([0-9.]+)`, "took: 1\u202f037.28 us\n", "", "", `the match takes 1, a part of`},
-		{"groups behind blanks", `took: ([0-9.]+)`, "took: 30 000 us\n", "30", "", "three digits stand behind 30"},
+		{"cut", `took: ([0-9.]+)`, "took: 3.0e4 us\n", "", "", `the match takes 3.0, which is only a part of "3.0e4"`},
+		{"cut in front", `([0-9.]+) us`, "took: 30,000 us\n", "", "", `takes 000, which is only a part of "30,000"`},
+		{"a narrow blank", `took: ([0-9.]+)`, "took: 1\u202f037.28 us\n", "", "", `takes 1, which is only a part of`},
+		{"groups behind blanks", `took: ([0-9.]+)`, "took: 30 000 us\n", "30", "", "three digits follow 30"},
 		{"no number", words, "took: 30_000 us\n", "", "", `took: "30_000" is not a number`},
 		{"a group that may be a fraction", words, "took: 1,234 us\n", "", "", `took: "1,234" is not a number`},
 		{"a group in an expression for groups", `took: ([0-9.,]+) us`, "took: 1,234 us\n", "1,234", "", ""},
@@ -75,7 +75,7 @@ func TestOneNumber(t *testing.T) {
 	}
 }
 
-// A long line has each match once, wherever the pieces begin.
+// A long line has each match once, wherever its pieces begin.
 func TestPiecesOfALine(t *testing.T) {
 	for _, fill := range []string{"A", "\xff", "é", "x y "} {
 		for n := lines.Max - 2000; n < lines.Max+12_000; n += 487 {

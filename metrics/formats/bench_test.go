@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/redis"
 )
 
-// Output that is made to be expensive: what each costs must grow with its length, whatever is repeated.
+// Hostile outputs: the cost of each must grow with its length only, whatever is repeated.
 func BenchmarkHostile(b *testing.B) {
 	own, err := custom.New([]custom.Definition{{Name: "n", Match: `(\w+ )*speed: (\S+)`}, {Name: "p", JSON: "a.b.c"}})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // Detect returns the format of an output: gobench, redis, vllm, sglang, the format of a JSON file (aiperf, hyperfine,
 // pytest, pyperf, googlebench) or json; empty: none of them. The first line that only one format prints decides, or the
-// keys of a document; any other JSON document decides when there is no such line.
+// keys of a document. If there are neither, any JSON document makes the format json.
 func Detect(r io.Reader) (string, error) {
 	l := lines.New(r)
 	document := false
@@ -75,8 +75,8 @@ func (auto) Parse(out metrics.Output) (metrics.Result, error) {
 	return p.Parse(out)
 }
 
-// detectAgain detects the format of r and returns a reader of the whole output: r itself where it can be rewound,
-// else a copy in memory.
+// detectAgain detects the format of r and returns a reader of the whole output: r itself if it can be rewound, else a
+// copy in memory.
 func detectAgain(r io.Reader) (format string, again io.Reader, err error) {
 	if s, ok := r.(io.ReadSeeker); ok {
 		if start, err := s.Seek(0, io.SeekCurrent); err == nil {
@@ -96,7 +96,7 @@ func detectAgain(r io.Reader) (format string, again io.Reader, err error) {
 
 var errBounded = errors.New("too much to keep")
 
-// bounded refuses what would not fit into memory.
+// bounded is a writer into memory that returns errBounded above a limit.
 type bounded struct{ buf *bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

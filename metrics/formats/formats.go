@@ -1,8 +1,8 @@
-// Package formats reads numbers and failures from what benchmarks print, in each format that is known. The names of the
+// Package formats reads numbers and failures from the outputs of benchmarks, in each known format. The names of the
 // metrics are:
 //
 //   - vllm and sglang: request_throughput, ttft_p99, latency_avg, … with one unit each, whatever the version prints.
-//     All names stand in docs/formats.md. An output of a part of the requests has a Failure.
+//     All names stand in docs/formats.md. If some of the requests failed, the Result has a Failure.
 //   - gobench (go test -bench): "Decode/text ns/op", the name without Benchmark and without the -N that all lines
 //     share, a space, and the unit as printed. Several lines of one benchmark (-count) are one sample, their arithmetic
 //     mean. A name that several packages have is preceded by its package and a dot. The unit alone, "ns/op", is the
@@ -16,15 +16,15 @@
 //   - hyperfine, pytest, pyperf, googlebench: "NAME time_mean", "NAME real_time" and so on; time_mean alone is the
 //     geometric mean over all, or the only one. aiperf: the names of vllm.
 //   - json: the path of every number in the last document, "results.0.p99".
-//   - metrics of one's own (package custom): the name that the definition gives.
+//   - custom metrics (package custom): the name in the definition.
 //
 // A geometric mean over several benchmarks exists only where all values are positive, and two such means may be
 // compared only when they are over the same benchmarks.
 //
 // Output is hostile: memory is bounded, control characters and escape sequences are removed, a carriage return starts
-// a new line, and what is no finite number is a warning and not a sample. Package number decides what a number is. When
-// a metric is printed twice with different values, or once as a number and once as something else, the last number
-// counts, with a warning and a doubt.
+// a new line, and a text that is no finite number is a warning and no sample, see package number. When a metric
+// is printed twice with different values, or once as a number and once as something else, the last number counts, with
+// a warning and a doubt.
 package formats
 
 import (
@@ -38,7 +38,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/tool"
 )
 
-// Names are the names of the formats, in the order in which they are told to people.
+// Names returns the names of the formats, in the order for people.
 func Names() []string {
 	return []string{
 		"auto", "vllm", "sglang", "aiperf", "gobench", "redis", "hyperfine", "pytest", "pyperf", "googlebench", "json",
@@ -46,8 +46,8 @@ func Names() []string {
 	}
 }
 
-// Lookup returns the parser of a format, one of Names. The error of a format that needs definitions (regex, of package
-// custom) or that does not exist says so.
+// Lookup returns the parser of a format, one of Names. It returns an error for an unknown format and for regex, which
+// needs definitions (see package custom).
 func Lookup(format string) (metrics.Parser, error) {
 	switch format {
 	case "auto":

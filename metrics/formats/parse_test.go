@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Captured outputs of the real tools are read as their golden files say, by the declared format and by auto alike.
+// Captured outputs of the real tools give their golden files, with the declared format and with auto alike.
 func TestCapturedOutput(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/*.[tj]*")
 	if err != nil || len(inputs) < 10 {
@@ -61,7 +61,7 @@ func TestCapturedOutput(t *testing.T) {
 	}
 }
 
-// render parses a file through a reader that cannot be rewound and gives single bytes, so that chunks never matter.
+// render parses a file through a reader that cannot be rewound and returns single bytes, so that chunks never matter.
 func render(t *testing.T, p metrics.Parser, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -88,7 +88,7 @@ func render(t *testing.T, p metrics.Parser, path string) string {
 	return b.String()
 }
 
-// A document's names come from the program: they are as clean as the lines of a text.
+// The program chooses the names in a document: they are cleaned like the lines of a text.
 func TestNamesOfADocument(t *testing.T) {
 	r := metricstest.Parse(t, jsonLeaves{}, `{"a\u001b[31m": {"b\u202e\n": 1}, "": 2}`)
 	if len(r.Samples) != 1 || r.Samples[0].Metric != "a.b" {
@@ -131,7 +131,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// Auto rewinds what can be rewound, keeps what cannot, and hands on the errors of both.
+// Auto rewinds readers that can be rewound, copies the others, and returns the errors of both.
 func TestAuto(t *testing.T) {
 	text := "noise\nBenchmarkX-2 10 3 ns/op\n"
 	for name, r := range map[string]io.Reader{"seeker": strings.NewReader(text),
@@ -154,7 +154,7 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// Each execution reads the input in one format: the first number chooses it.
+// Each execution reads the input in one format, which the first number chooses.
 func FuzzParse(f *testing.F) {
 	own, err := custom.New([]custom.Definition{{Name: "n", Match: `[:=]\s*(\S*)`}, {Name: "p", JSON: "a.b.0"}})
 	if err != nil {
@@ -187,7 +187,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// beginning is the first part of a captured output: long seeds make every execution slow and few of them interesting.
+// beginning returns the first part of a captured output: long seeds make every execution slow, and most add nothing.
 func beginning(f *testing.F, path string) []byte {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -196,7 +196,7 @@ func beginning(f *testing.F, path string) []byte {
 	return b[:min(len(b), 2<<10)]
 }
 
-// A document in front of the last one, or one that cannot be read, may say something else.
+// A document before the last one, or one that cannot be read, may have other values.
 func TestOneNumberInDocuments(t *testing.T) {
 	d := custom.Definition{Name: "took", JSON: "t"}
 	for text, want := range map[string]string{
@@ -227,7 +227,7 @@ func TestOneNumberInDocuments(t *testing.T) {
 	}
 }
 
-// defined makes the parser of one metric of one's own.
+// defined returns the parser of one custom metric.
 func defined(t *testing.T, d custom.Definition) metrics.Parser {
 	t.Helper()
 	p, err := custom.New([]custom.Definition{d})

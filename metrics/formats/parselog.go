@@ -11,19 +11,19 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
-// Log is what can be read from one log or result file.
+// Log is the content of one log or result file.
 type Log struct {
 	Detected string            `json:"detected"` // as Result.Format; empty: no known format
 	Samples  []metrics.Sample  `json:"samples"`
 	Warnings []metrics.Warning `json:"warnings"`
-	// nil: the result is whole, or there is none, and no rule explains anything
+	// nil: no rule explains a failure, and the result, if there is one, is whole
 	Failure *classify.Match `json:"failure"`
 }
 
-// ParseLog reads a log or a result file without knowing where it comes from. Format is one of those of Lookup; open
-// opens the file from its beginning, and is called more than once. Where there are samples, only what comes after the
-// last of them counts as a failure: a connection that was refused while a server was starting is none. A result that is
-// not whole is a failure by itself: fewer requests than were asked for, two results, a text that was cut off.
+// ParseLog reads a log or a result file of unknown origin. format is one of those of Lookup; open opens the file from
+// its beginning, and is called more than once. If there are samples, only lines after the last sample can be a failure:
+// a refused connection while a server was starting is none. A result that is not whole is a failure by itself: fewer
+// requests than were asked for, two results, a text that was cut off.
 func ParseLog(format string, open func() (io.ReadCloser, error), rules []classify.Rule) (Log, error) {
 	log := Log{Samples: []metrics.Sample{}, Warnings: []metrics.Warning{}}
 	guessed := format == "auto"
@@ -44,7 +44,7 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []classif
 			return log, err
 		}
 		if guessed && len(r.Samples) == 0 && len(r.Warnings) == 1 && r.Warnings[0].Text == collect.NoDocument {
-			r = metrics.Result{} // a bracket in it looked like the beginning of a document
+			r = metrics.Result{} // only a bracket looked like the beginning of a document
 		}
 		log.Detected = r.Format
 		log.Samples = append(log.Samples, r.Samples...)
@@ -57,11 +57,11 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []classif
 	}
 	switch {
 	case log.Failure != nil && log.Failure.Rule != invalid.Incomplete:
-		return log, nil // a count of requests says more than any line
+		return log, nil // a count of requests proves more than any line
 	case len(log.Samples) > 0 && after == 0 && format != "gobench":
 		return log, nil // the strings of a document are data
 	case log.Failure != nil:
-		after = 0 // something before the result may be why it is not whole
+		after = 0 // a line before the result may be the reason
 	}
 	_, err := pass(open, func(f io.Reader) (bool, error) {
 		m, ok, err := classify.After(rules, after, f)
@@ -73,7 +73,7 @@ func ParseLog(format string, open func() (io.ReadCloser, error), rules []classif
 	return log, err
 }
 
-// pass reads the file once. The log that a container runtime keeps is read as the text that it carries.
+// pass opens and reads the file once. The log of a container runtime is read as the text that it carries.
 func pass[T any](open func() (io.ReadCloser, error), read func(io.Reader) (T, error)) (T, error) {
 	f, err := open()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package gobench reads what go test -bench prints.
+// Package gobench reads the output of go test -bench.
 package gobench
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/units"
 )
 
-// Parser reads one run of benchmarks: a sample for each unit of each of them, and the means over all.
+// Parser reads one run of benchmarks. It gives a sample for each unit of each benchmark, and means over all benchmarks.
 type Parser struct{}
 
-// Parse reads an output as metrics.Parser says.
+// Parse implements metrics.Parser.
 func (Parser) Parse(out metrics.Output) (metrics.Result, error) {
 	c := collect.New("gobench")
 	feed := &source{lines: lines.New(out.Stdout), collector: c}
@@ -45,8 +45,8 @@ func (Parser) Parse(out metrics.Output) (metrics.Result, error) {
 	return c.Finish(), nil
 }
 
-// source passes benchfmt one cleaned line at a time, and only lines of the format, so that noise is neither an error
-// nor a limit. No Read spans two lines, so the current line is the source of the current record.
+// source gives benchfmt one cleaned line at a time, and only lines of the format, so that other text causes no errors
+// and no length counts. No Read spans two lines, so the current line is the source of the current record.
 type source struct {
 	lines     *lines.Reader
 	collector *collect.Collector
@@ -57,7 +57,7 @@ type source struct {
 func (b *source) Read(p []byte) (int, error) {
 	for len(b.pending) == 0 {
 		if !b.lines.Next() {
-			return 0, io.EOF // an error of the lines is reported by who owns them
+			return 0, io.EOF // the caller reports errors of the lines
 		}
 		b.line = b.lines.Bytes()
 		if isLine(b.line) || bytes.HasPrefix(b.line, []byte("pkg: ")) {
@@ -75,7 +75,7 @@ func (b *source) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// isLine follows the rule of package testing for names: no lower-case letter after the prefix.
+// isLine follows the rule of package testing for the names of benchmarks: no lower-case letter after the prefix.
 func isLine(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("Benchmark"))
 	return ok && len(rest) > 0 && rest[0] != ' ' && (rest[0] < 'a' || rest[0] > 'z')
@@ -85,8 +85,8 @@ func isLine(line []byte) bool {
 type table struct {
 	rows     []row
 	index    map[key]int
-	packages map[string]map[string]bool // those that have a name
-	suffix   string                     // -N at the end of every name so far; empty: there is none, or it differs
+	packages map[string]map[string]bool // by name of a benchmark: the packages that have it
+	suffix   string                     // -N at the end of every name so far; empty: none, or different ones
 	lines    int
 	unread   []bad
 	units    map[string]string // metric → its unit as printed
@@ -94,7 +94,7 @@ type table struct {
 
 type key struct{ pkg, name, unit string }
 
-// bad is a value that is no number, or a line without a unit and a package that has one.
+// bad is a value that is no number. Without a unit, it stands for a whole line, whose package is not known either.
 type bad struct {
 	key
 	line int
@@ -155,14 +155,14 @@ func (t *table) add(c *collect.Collector, r *benchfmt.Result, line string, on in
 	}
 }
 
-// bad keeps what cannot be read.
+// bad keeps a value that cannot be read.
 func (t *table) bad(b bad) {
 	if len(t.unread) < collect.MaxSamples {
 		t.unread = append(t.unread, b)
 	}
 }
 
-// badLine keeps that a line of results has a value that is no number.
+// badLine keeps the first value of a result line that is no number.
 func (t *table) badLine(fields []string, on int) {
 	for i := 2; i < len(fields); i += 2 {
 		if _, err := number.Parse(fields[i]); err != nil {
@@ -174,7 +174,7 @@ func (t *table) badLine(fields []string, on int) {
 	}
 }
 
-// metric is the name of a row's metric.
+// metric returns the name of a row's metric.
 func (t *table) metric(key key) string {
 	name := strings.TrimSuffix(key.name, t.suffix)
 	if len(t.packages[key.name]) > 1 {
@@ -220,7 +220,7 @@ func procs(name string) string {
 	return name[len(digits)-1:]
 }
 
-// Recognises says whether a line is the result of a benchmark.
+// Recognises reports whether a line is the result of a benchmark.
 func Recognises(line []byte) bool { return isLine(line) && isResult(line) }
 
 func isResult(line []byte) bool {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A sample is finite, has a place in the labels, and its printed digits are its value.
+// A sample is finite, is among the labels, and has the value of its printed digits.
 func TestSamplesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Z][a-z]{0,5}(/[a-z]{1,3})?`)
@@ -41,7 +41,7 @@ func TestSamplesHold(t *testing.T) {
 	})
 }
 
-// Lines of one benchmark are a mean, which none of them that cannot be read may leave.
+// Lines of one benchmark give a mean. If one of them cannot be read, the mean is in doubt.
 func TestLinesOfGoBenchmarks(t *testing.T) {
 	for second, want := range map[string]string{
 		"30 ns/op": "", "0x1p3 ns/op": `"0x1p3" is not a number`, "inf ns/op": `"inf" is not finite`,

@@ -21,7 +21,7 @@ import (
 // key is the metric that one key of a result file gives.
 type key struct{ key, metric, unit string }
 
-// servingKeys is the table of the keys of serving results, of all versions and with their mistakes.
+// servingKeys is the table of the keys of serving results, of all versions and with their misspellings.
 func servingKeys() []key {
 	return []key{
 		{"completed", "successful_requests", "req"},
@@ -58,7 +58,7 @@ func servingKeys() []key {
 	}
 }
 
-// offlineKeys are the keys of the result files of the other tools, by mode.
+// offlineKeys returns the keys of the result files of the other tools, by mode.
 func offlineKeys(mode string) []key {
 	switch mode {
 	case "throughput":
@@ -117,7 +117,7 @@ var (
 		`(?:"([^"]{0,60})"|([-+0-9.eE]+|NaN|-?Infinity|null)),?$`)
 )
 
-// pair keeps one line of a document whose brackets are not there.
+// pair stores one line of a document whose brackets are missing.
 func (r *reading) pair(text string, n int) bool {
 	if text == "{" && len(r.pairs) == 0 {
 		r.opened = n
@@ -139,7 +139,8 @@ func (r *reading) pair(text string, n int) bool {
 	return true
 }
 
-// fragment reads the lines of a document without its brackets. A document with the first bracket ends too early.
+// fragment reads the stored lines of a document without its brackets. A document with only the first bracket was cut
+// off.
 func (r *reading) fragment() {
 	tool, mode := origin.Of(r.pairs)
 	if mode == "" {
@@ -179,7 +180,7 @@ func (r *reading) dictionary(text string) bool {
 	return true
 }
 
-// isDocument says whether a text has the keys of a result file, whole or not.
+// isDocument reports whether a text has the keys of a result file, whole or not.
 func isDocument(src []byte) bool {
 	keys := origin.NewSearch()
 	for l := lines.New(bytes.NewReader(src)); l.Next(); {
@@ -190,11 +191,11 @@ func isDocument(src []byte) bool {
 	return false
 }
 
-// documents returns the reading of the documents in src that are results, nil when there is none. Of several, all have
-// to say the same.
+// documents returns the reading of the documents in src that are results; nil: there are none. Documents with different
+// values for one metric are a conflict.
 func (r *reading) documents(src []byte) *reading {
 	var found *reading
-	take := func(document any) {
+	addResult := func(document any) {
 		d, ok := document.(map[string]any)
 		if !ok {
 			return
@@ -212,9 +213,9 @@ func (r *reading) documents(src []byte) *reading {
 	}
 	_, cut := jsondoc.Each(src, func(document any) {
 		for _, item := range jsondoc.List(document, collect.MaxSamples) {
-			take(item)
+			addResult(item)
 		}
-		take(document)
+		addResult(document)
 	})
 	if found != nil {
 		found.marked, found.ended = true, true
@@ -243,39 +244,39 @@ func (r *reading) document(tool, mode string, d map[string]any) {
 		}
 		r.requestErrors(d)
 	case "latency":
-		r.take("latency_avg", "s", d["avg_latency"])
+		r.addValue("latency_avg", "s", d["avg_latency"])
 		r.percentiles("latency", d["percentiles"])
 	case "startup":
 		r.startupDocument(d)
 	}
 	for _, k := range keys {
 		if v, ok := d[k.key]; ok {
-			r.take(k.metric, k.unit, v)
+			r.addValue(k.metric, k.unit, v)
 		}
 	}
 	if mode != "serving" {
 		return
 	}
 	if v, ok := d["rtfx"].(json.Number); ok && strings.Trim(v.String(), "0.") != "" {
-		r.take("rtfx", "", v)
+		r.addValue("rtfx", "", v)
 	}
 	for i, v := range jsondoc.List(d["spec_decode_per_position_acceptance_rates"], 20) {
 		if n, ok := v.(json.Number); ok {
 			if rate, err := n.Float64(); err == nil {
 				percent := json.Number(strconv.FormatFloat(number.Round(100*rate), 'g', -1, 64))
-				r.take(fmt.Sprintf("spec_decode_acceptance_position_%d", i), "%", percent)
+				r.addValue(fmt.Sprintf("spec_decode_acceptance_position_%d", i), "%", percent)
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		if m := latencyKey().FindStringSubmatch(key); m != nil {
-			r.take(strings.Replace(m[2], "e2e_latency", "e2el", 1)+"_"+m[1], "ms", d[key])
+			r.addValue(strings.Replace(m[2], "e2e_latency", "e2el", 1)+"_"+m[1], "ms", d[key])
 		}
 	}
 }
 
-// take adds a number of a document. A number in quotes counts as well; null gives no sample.
-func (r *reading) take(metric, unit string, v any) {
+// addValue adds a number of a document. A number in quotes is accepted; null gives no sample.
+func (r *reading) addValue(metric, unit string, v any) {
 	if v == nil {
 		return
 	}
@@ -298,7 +299,7 @@ func (r *reading) percentiles(name string, v any) {
 	slices.SortFunc(keys, func(a, b string) int { return len(a)*1000 - len(b)*1000 + strings.Compare(a, b) })
 	for _, key := range keys[:min(len(keys), collect.MaxLabels)] {
 		if _, err := number.Parse(key); err == nil && len(key) < 8 {
-			r.take(name+"_p"+key, "s", d[key])
+			r.addValue(name+"_p"+key, "s", d[key])
 		}
 	}
 }
@@ -306,7 +307,7 @@ func (r *reading) percentiles(name string, v any) {
 func (r *reading) startupDocument(d map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(d)) {
 		if m := startupKey().FindStringSubmatch(key); m != nil {
-			r.take(m[1]+"_avg", "s", d[key])
+			r.addValue(m[1]+"_avg", "s", d[key])
 			r.percentiles(m[1], d[m[1]+"_percentiles"])
 		}
 	}

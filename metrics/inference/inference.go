@@ -1,5 +1,5 @@
 // Package inference reads the outputs and the JSON files of the benchmarks of vLLM and SGLang, of all versions, and
-// says which of them are no valid result.
+// finds those that are no valid result.
 package inference
 
 import (
@@ -24,7 +24,7 @@ import (
 // parser serves both. tool is the declared one; the output may name the other.
 type parser struct{ tool string }
 
-// New makes the parser for a tool, vllm or sglang: that of an output which does not say whose it is.
+// New returns the parser of a tool, vllm or sglang. The tool is the default for outputs that do not name one.
 func New(tool string) metrics.Parser { return parser{tool} }
 
 func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
@@ -44,7 +44,7 @@ func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 	r.ended = !l.Unterminated || l.Number != r.last.number
 	if d := r.documents(t.Bytes()); d != nil {
 		d.asked.command = stated.Requests(out.Command)
-		if r.tables > 0 && r.mode != d.mode { // a server can have its client print a document
+		if r.tables > 0 && r.mode != d.mode { // a server can make its client print a document
 			d.conflict = invalid.New(invalid.Ambiguous, 0, "a document of mode %s beside a table of mode %s", d.mode,
 				r.mode)
 		}
@@ -71,32 +71,32 @@ type reading struct {
 	tool    string
 	mode    string // serving, throughput, …; empty: nothing was recognised yet
 	labels  map[string]label
-	prefix  string // of the metrics that the current section gives
+	prefix  string // prefix of the metrics in the current section
 	section section
-	phase   string   // of a startup benchmark: cold or warm
+	phase   string   // phase of a startup benchmark: cold or warm
 	group   string   // the startup metric whose percentiles come next
-	columns []string // of the table of a multi-turn benchmark
+	columns []string // columns of the table of a multi-turn benchmark
 
-	inTable bool // the lines are below a header, and the closing rule did not come yet
-	tables  int  // headers
-	header  int  // the line of the first one
+	inTable bool // the current line is between a header and its closing rule
+	tables  int  // number of headers
+	header  int  // line of the first header
 	closed  bool // the last table has its closing rule
-	turns   bool // the table is one of conversations
+	turns   bool // the table is about conversations
 	backend string
-	vague   bool // the current line is one that other programs print, too
-	marked  bool // a line was read that no other program prints
+	vague   bool // other programs print the current line, too
+	marked  bool // some line is printed by no other program
 	ended   bool // the last line has its end
 	last    lastLine
-	missed  lastLine // the first line that speaks of successful requests and was not understood
+	missed  lastLine // first line that names successful requests and was not understood
 
 	asked     asked
 	pairs     map[string]any // lines of a document whose brackets were cut off
-	opened    int            // the line of a bracket that began such a document; 0: there is none
+	opened    int            // line of the bracket that began such a document; 0: none
 	begun     bool           // the warm-up of one_batch is over
 	cases     int            // of one_batch_server
 	conflict  *classify.Match
 	foreign   *classify.Match
-	partly    *classify.Match // requests or conversations that failed, as a list of them says
+	partly    *classify.Match // requests or conversations that failed, by a list of them
 	incorrect *classify.Match // a unit that is known to be wrong
 	cut       *classify.Match
 }
@@ -113,25 +113,25 @@ const (
 	other               // a section of a table that gives no metric
 )
 
-// lastLine is the last line that is not empty.
+// lastLine is the last line that is not blank.
 type lastLine struct {
 	number int
 	text   string
 	short  bool // its number has fewer decimals than the tool prints
 	whole  bool // its number has no decimals: nothing shows where it ends
 	padded bool // spaces follow
-	pair   bool // it is a key and a value of a document
+	pair   bool // a key and a value of a document
 	metric string
 }
 
-// asked is how many requests were asked for, from each source; 0: the source does not say.
+// asked holds the number of requests that were asked for, from each source; 0: the source does not tell.
 type asked struct {
 	command  int  // the command line of the benchmark
 	declared int  // num_prompts in the arguments that were printed, or in the document
 	line     int  // of declared; 0: the document
 	bar      int  // the total of the last progress bar before the table
 	after    int  // the total of the last progress bar after the table
-	ofOthers bool // declared does not hold for this data set
+	ofOthers bool // declared does not apply to this data set
 }
 
 func newReading(tool string) *reading {
@@ -232,12 +232,12 @@ func (r *reading) labelled(name, rest string, n int) bool {
 	}
 	r.vague = l.common
 	if name == "concurrency" && r.turns {
-		return true // how many were asked for, and not how many there were
+		return true // the requested number of clients, and not the measured one
 	}
 	return r.value(l, rest, n)
 }
 
-// value adds the number after a label. It reports whether there is one.
+// value adds the number after a label. It reports whether the line belongs to the benchmark.
 func (r *reading) value(l label, rest string, n int) bool {
 	if r.section == warming {
 		return true
@@ -351,7 +351,7 @@ func (r *reading) rule(title string) bool {
 	return false
 }
 
-// conversations reads how many conversations of a multi-turn benchmark were completed.
+// conversations reads the number of completed conversations of a multi-turn benchmark.
 func (r *reading) conversations(rest string, n int) bool {
 	whole, total, ok := strings.Cut(rest, "/")
 	a, errA := strconv.Atoi(strings.TrimSpace(whole))
@@ -365,7 +365,7 @@ func (r *reading) conversations(rest string, n int) bool {
 	return true
 }
 
-// bar notes the total of a progress bar. Bars of serving benchmarks have no description.
+// bar stores the total of a progress bar. Bars of serving benchmarks have no description.
 func (r *reading) bar(total int) {
 	if total == 0 {
 		return

@@ -20,10 +20,10 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// output is one output with its figures.
+// output is one captured output with its expected figures.
 type output struct{ name, text, document, command, want string }
 
-// outputs are the outputs of the archives, by name.
+// outputs returns the captured outputs of the archives, by name.
 func outputs(t testing.TB) []output {
 	t.Helper()
 	var all []output
@@ -55,7 +55,7 @@ func outputs(t testing.TB) []output {
 	return all
 }
 
-// figures writes what was read as the archives do.
+// figures writes a result in the form of the archives.
 func figures(r metrics.Result) string {
 	var lines []string
 	for _, s := range r.Samples {
@@ -75,7 +75,7 @@ func figures(r metrics.Result) string {
 	return b.String()
 }
 
-// parse reads an output with a format, in a way that cannot be rewound.
+// parse reads an output with a format, from a reader that cannot be rewound.
 func parse(t *testing.T, format, text, command string) metrics.Result {
 	t.Helper()
 	p, err := formats.Lookup(format)
@@ -89,7 +89,7 @@ func parse(t *testing.T, format, text, command string) metrics.Result {
 	return r
 }
 
-// Every output is read in value, unit and validity, whichever of the formats is declared.
+// Values, units and validity of every output are as expected, whichever format is declared.
 func TestOutputs(t *testing.T) {
 	for _, c := range outputs(t) {
 		for _, format := range []string{"auto", "vllm", "sglang"} {
@@ -113,7 +113,7 @@ func withoutFormat(figures string) string {
 	return figures
 }
 
-// The file that a run writes has the figures that it prints, as far as it has them, and the same validity.
+// The file of a run has the figures of its table, as far as the file has them, and the same validity.
 func TestDocuments(t *testing.T) {
 	documents := 0
 	for _, c := range outputs(t) {
@@ -151,7 +151,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// Programs and people put things before and into lines, and the figures stay.
+// Programs and people add texts before and in lines; the figures stay the same.
 func TestNoise(t *testing.T) {
 	needtest.NoRace(t)
 	lines := func(before, after string) func(string) string {
@@ -210,7 +210,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// An output that ends anywhere gives no number that is not in the whole one, unless it is told to be no result.
+// An output that was cut off anywhere gives only numbers of the whole output, or is no valid result.
 func TestCuts(t *testing.T) {
 	needtest.NoRace(t)
 	for _, c := range outputs(t) {
@@ -235,7 +235,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// The command may say how many requests were asked for; one that says several numbers does not.
+// The command may tell the number of requests; a command with several numbers does not.
 func TestAskedByTheCommand(t *testing.T) {
 	table := "============ Serving Benchmark Result ============\nSuccessful requests:    90        \n" +
 		strings.Repeat("=", 50) + "\n"
@@ -284,8 +284,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The value of a label is one whole number, or there is none and the reason is told. No version prints any of the
-// forms that are refused.
+// The value of a label is one whole number, or there is none and a warning tells the reason. No version prints any of
+// the refused forms.
 func TestValueOfALabel(t *testing.T) {
 	table := "============ Serving Benchmark Result ============\nSuccessful requests:                     100\n" +
 		"Total generated tokens:                  10000\n%s\n" + strings.Repeat("=", 50) + "\n"
@@ -333,7 +333,7 @@ func TestValueOfALabel(t *testing.T) {
 	}
 }
 
-// A server can have its client print a document, as a part of its own name. It does not go before the table then.
+// A server can make its client print a document within the server's name. Such a document does not replace the table.
 func TestADocumentBesideATable(t *testing.T) {
 	const table = "============ Serving Benchmark Result ============\nSuccessful requests:  24\n" +
 		"Benchmark duration (s):  1.00\nRequest throughput (req/s):  24.00\n" +
@@ -363,7 +363,7 @@ func TestADocumentBesideATable(t *testing.T) {
 	}
 }
 
-// A label and a value may stand in the cells of a table in Markdown.
+// A label and a value may stand in cells of a Markdown table.
 func TestRowsOfMarkdown(t *testing.T) {
 	r := parse(t, "auto", "| ============ Serving Benchmark Result ============ |\n| --- | --- |\n"+
 		"| Successful requests | 90 |\n| Failed requests: | 0 |\n| **Request throughput (req/s)** | `2.50` |\n"+
@@ -379,7 +379,7 @@ func TestRowsOfMarkdown(t *testing.T) {
 	}
 }
 
-// Messages tell the line or the run that is not understood.
+// Messages name the line or the run that is not understood.
 func TestTheUnreadIsTold(t *testing.T) {
 	const head, rule = "============ Serving Benchmark Result ============\n", "\n======\n"
 	document := `{"completed": 1, "num_prompts": 1, "request_throughput": `

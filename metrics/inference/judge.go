@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/invalid"
 )
 
-// result ends the reading and judges whether the output is one whole result.
+// result ends the reading and decides whether the output is one whole result.
 func (r *reading) result() metrics.Result {
 	if r.cut != nil && r.cut.Line != r.last.number {
 		r.cut = nil
@@ -36,12 +36,12 @@ func (r *reading) result() metrics.Result {
 	r.Failure = r.judge()
 	wrong := []string{invalid.Ambiguous, invalid.WrongUnit, invalid.Foreign}
 	if f := r.Failure; f != nil && (slices.Contains(wrong, f.Rule) || r.mode == "latency") {
-		r.Clear() // none of them is known to be right
+		r.Clear() // no sample is known to be right
 	}
 	return r.Finish()
 }
 
-// beforeTable leaves out what stands before the first header: it belongs to another run, whose header was cut off.
+// beforeTable removes the samples before the first header: they belong to another run, whose header was cut off.
 func (r *reading) beforeTable() {
 	n := len(r.Samples)
 	r.LeaveOut(func(s metrics.Sample) bool { return s.Line > 0 && s.Line < r.header })
@@ -94,7 +94,7 @@ func (r *reading) judge() *classify.Match {
 
 // truncatedNumber refuses the last number of an output that ends inside it: tools print a known number of decimals.
 func (r *reading) truncatedNumber() {
-	open := !r.ended && !r.last.padded // the last line has no end
+	open := !r.ended && !r.last.padded // the output ends inside the last line
 	switch {
 	case r.cut != nil || r.last.metric == "":
 		return
@@ -110,7 +110,7 @@ func (r *reading) truncatedNumber() {
 	r.LeaveOut(func(s metrics.Sample) bool { return s.Metric == r.last.metric })
 }
 
-// agree says that the totals of tokens have the ratio of the rates: then the last digit of neither was cut off.
+// agree reports whether the totals of tokens have the ratio of the rates. If they do, no total lost its last digit.
 func (r *reading) agree() bool {
 	of := map[string]float64{}
 	names := []string{"total_input_tokens", "total_output_tokens", "total_token_throughput", "output_token_throughput"}
@@ -126,7 +126,7 @@ func (r *reading) agree() bool {
 	return math.Abs(share-rates) < 0.02*rates
 }
 
-// complete judges whether all requests that were asked for succeeded.
+// complete returns a failure unless all requests that were asked for succeeded.
 func (r *reading) complete() *classify.Match {
 	done, counted := r.number("successful_requests")
 	_, oldest := r.Sample("latency_per_token_avg")
@@ -154,7 +154,7 @@ func (r *reading) complete() *classify.Match {
 			max(total, done+failed), source)
 	case total == 0 && r.lineOf("failed_requests") == 0:
 		r.WarnOf(metrics.Unasked, "", line,
-			"nothing in the output says how many requests were asked for; successful_requests is %.0f", done)
+			"the output does not tell how many requests were asked for; successful_requests is %.0f", done)
 	}
 	f := r.answers(done, line)
 	r.unmeasured(done)
@@ -167,13 +167,13 @@ func (r *reading) complete() *classify.Match {
 	return nil
 }
 
-// uncounted says that a document is of a version that writes no count of requests.
+// uncounted reports whether a document is of a version that writes no count of requests.
 func (r *reading) uncounted() bool {
 	tokens, ok := r.number("total_output_tokens")
 	return r.tables == 0 && r.mode == "serving" && r.first() == 0 && ok && tokens > 0
 }
 
-// answers judges whether requests that count as succeeded were answered with anything.
+// answers returns a failure if requests count as succeeded and have empty answers.
 func (r *reading) answers(done float64, line int) *classify.Match {
 	for _, kind := range []string{"embedding", "rerank", "pooling"} {
 		if strings.Contains(r.backend, kind) {
@@ -191,8 +191,8 @@ func (r *reading) answers(done float64, line int) *classify.Match {
 	return nil
 }
 
-// unmeasured leaves out latencies of zero where no answer can have come so fast: nobody measured the stream. With one
-// token for each answer there are no times between tokens, and they are zero.
+// unmeasured removes latencies of zero if no answer can have come so fast: the client did not measure the stream. With
+// one token for each answer there are no times between tokens, and zero is correct.
 func (r *reading) unmeasured(done float64) {
 	if v, ok := r.number("ttft_mean"); !ok || v != 0 {
 		return
@@ -205,12 +205,13 @@ func (r *reading) unmeasured(done float64) {
 		if v, ok := r.number(kind + "mean"); !ok || v != 0 {
 			continue
 		}
-		r.Warn(0, "%s* are zero: the answers were not measured while they came, and the numbers are left out", kind)
+		r.Warn(0, "%s* are zero: the client did not measure the streams, and the numbers are left out", kind)
 		r.LeaveOut(func(s metrics.Sample) bool { return strings.HasPrefix(s.Metric, kind) })
 	}
 }
 
-// total returns how many requests were asked for, at least those that ended, and who says so; 0 when nothing says so.
+// total returns the number of requests that were asked for, if it is at least ended, and its source; 0: no source
+// tells.
 func (r *reading) total(ended float64) (total float64, source string) {
 	for _, by := range []struct {
 		n      int
@@ -218,10 +219,11 @@ func (r *reading) total(ended float64) (total float64, source string) {
 	}{
 		{r.asked.command, "the command asks for them"},
 		{r.asked.declared, "num_prompts"},
-		// the last one before the table; where the standard error stands behind the standard output, bars come after it
+		// the last bar before the table; if the standard error was appended to the standard output, the bars come after
+		// it
 		{cmp.Or(r.asked.bar, r.asked.after), "the progress bar"},
 	} {
-		// then the client knows better than a bar, which may be of something else
+		// a client that counts failures knows better than a bar, which may be of something else
 		counted := r.lineOf("failed_requests") > 0
 		if by.n == 0 || by.source == "num_prompts" && r.asked.ofOthers || by.source == "the progress bar" && counted {
 			continue
@@ -239,7 +241,7 @@ func (r *reading) total(ended float64) (total float64, source string) {
 	return 0, ""
 }
 
-// first is the line of the first number.
+// first returns the line of the first number.
 func (r *reading) first() int {
 	if len(r.Samples) == 0 {
 		return 0
@@ -247,13 +249,13 @@ func (r *reading) first() int {
 	return r.Samples[0].Line
 }
 
-// number is the value of a metric.
+// number returns the value of a metric.
 func (r *reading) number(metric string) (v float64, ok bool) {
 	s, ok := r.Sample(metric)
 	return s.Value, ok
 }
 
-// lineOf is the line of a metric; 0: it has none.
+// lineOf returns the line of a metric; 0: none.
 func (r *reading) lineOf(metric string) int {
 	s, _ := r.Sample(metric)
 	return s.Line

@@ -6,17 +6,17 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// label is the metric that one label gives.
+// label maps the label of a line to a metric.
 type label struct {
 	label  string // in lower case
 	metric string
 	unit   string
-	after  string  // the unit that has to follow the number; empty: it stands in the label, or nowhere
-	table  bool    // means this only below a header
-	within section // means this only in a section
-	count  bool    // its number may be a whole one; others have two decimals
+	after  string  // unit that must follow the number; empty: none
+	table  bool    // has this meaning only below a header
+	within section // has this meaning only in this section
+	count  bool    // its number may be whole; others have two decimals
 	any    bool    // its number may have any number of decimals
-	common bool    // other programs print this label, too: it recognises nothing
+	common bool    // other programs print this label, too
 }
 
 // labels is the table of the labels of all versions, without those of latencies.

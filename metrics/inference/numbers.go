@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// sample keeps a number. Two different ones for the same metric are two results; so are a number and what is none. A
-// table has fewer digits than a document.
+// sample adds a number. Two different numbers for the same metric are two results; so are a number and a text that is
+// none. A table has fewer digits than a document, which is no difference.
 func (r *reading) sample(metric, digits, unit string, n int) {
 	first, again := r.Sample(metric)
 	v, err := number.Parse(digits)
@@ -40,7 +40,7 @@ func place(line int, document string) string {
 	return fmt.Sprintf("line %d", line)
 }
 
-// unreadable notes that a metric has a value that is no number.
+// unreadable adds the value of a metric that is no number.
 func (r *reading) unreadable(metric, text string, n int) {
 	if r.section == warming {
 		return
@@ -49,7 +49,7 @@ func (r *reading) unreadable(metric, text string, n int) {
 	r.sample(r.prefix+metric, word, "", n)
 }
 
-// otherUnit notes a metric whose label names another unit than any version prints.
+// otherUnit refuses a metric whose label has another unit than any version prints.
 func (r *reading) otherUnit(name, rest string, n int) {
 	at := strings.LastIndex(name, " (")
 	if at < 0 || !strings.HasSuffix(name, ")") || !digitsFirst(rest) {
@@ -66,7 +66,7 @@ func (r *reading) otherUnit(name, rest string, n int) {
 	}
 }
 
-// truncated notes that the output ends inside a number or its unit.
+// truncated records that the output ends inside a number or its unit.
 func (r *reading) truncated(metric, text string, n int) {
 	r.cut = invalid.New(invalid.Incomplete, n, "%s: the output ends inside %q", metric,
 		lines.Clip(strings.TrimSpace(text), collect.MaxLabel))

@@ -108,7 +108,7 @@ func (r *reading) offlineLatency(name, rest string, n int) bool {
 	return true
 }
 
-// oneBatch reads the lines of SGLang's benchmarks of one batch, by itself and over a server.
+// oneBatch reads the lines of SGLang's benchmarks of one batch, with and without a server.
 func (r *reading) oneBatch(name, rest string, n int) bool {
 	var of [2]string
 	switch name {
@@ -153,7 +153,7 @@ func (r *reading) oneBatch(name, rest string, n int) bool {
 
 func digitsFirst(text string) bool { d, _ := number.Leading(text); return d != "" }
 
-// milliseconds refuses the versions that say ms behind a number of seconds.
+// milliseconds refuses the output of versions that print ms behind a number of seconds.
 func (r *reading) milliseconds(unit, rest string, n int) {
 	if unit == "ms" && r.incorrect == nil {
 		r.tool, r.mode = "sglang", "one_batch"
@@ -216,7 +216,7 @@ func (r *reading) startup(text string, n int) bool {
 	return false
 }
 
-// arguments reads how many requests were asked for, where a client prints its arguments.
+// arguments reads the number of requests from the arguments that a client prints.
 func (r *reading) arguments(text string, n int) {
 	if !strings.Contains(text, "Namespace(") {
 		return
@@ -229,7 +229,7 @@ func (r *reading) arguments(text string, n int) {
 	r.asked.ofOthers = stated.CountsOtherwise(text)
 }
 
-// atoi is the number that some digits are, 0 where they are too many.
+// atoi returns the number that digits write; 0: there are too many digits.
 func atoi(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 // Search recognises the output of a benchmark of vLLM or SGLang by its lines.
 type Search struct{ r *reading }
 
-// NewSearch makes a search that has seen no line.
+// NewSearch returns a search before the first line.
 func NewSearch() *Search { return &Search{newReading("vllm")} }
 
-// Line looks at the current line. It returns the tool that prints such a line; empty: other programs do, too. Below a
-// header that both tools print it goes on to the next lines, whose error it returns.
+// Line reads the current line. It returns the tool that prints such a line; empty: other programs print it, too. Below
+// a header that both tools print, Line reads further lines, and returns the error of reading them.
 func (s *Search) Line(l *lines.Reader) (tool string, err error) {
 	switch {
 	case !s.r.line(l.Bytes(), l.Number):
@@ -24,7 +24,7 @@ func (s *Search) Line(l *lines.Reader) (tool string, err error) {
 	return s.r.tool, nil
 }
 
-// serving tells the two clients apart that print the same header: SGLang's table begins with its backend.
+// serving tells apart the two clients that print the same header: SGLang's table begins with its backend.
 func serving(l *lines.Reader) string {
 	for n := 0; n < 4 && l.Next(); {
 		line := bytes.TrimSpace([]byte(lines.WithoutMarks(l.Text())))

@@ -13,8 +13,7 @@ var (
 )
 
 // statistics reads the result of benchmark_serving_multi_turn.py: two figures, and a table with a row for each metric.
-// A wide table is broken into several. There is one result for each part of the samples that is left out for warming
-// up.
+// A wide table is broken into several. There is one result for each share of the samples that counts as warm-up.
 func (r *reading) statistics(text string, n int) bool {
 	if m := turnsSummary().FindStringSubmatch(text); m != nil {
 		r.mode, r.columns, r.prefix = "multi-turn", nil, ""

@@ -1,4 +1,4 @@
-// Package invalid holds the rules of outputs that are no valid result. Parsers find them, and no pattern does.
+// Package invalid holds the rules of outputs that are no valid result. Parsers apply them; they have no patterns.
 package invalid
 
 import (
@@ -15,19 +15,19 @@ import (
 const (
 	RequestsFailed = "requests_failed"      // fewer requests succeeded than were asked for
 	NoneSucceeded  = "no_request_succeeded" // the benchmark ended all the same
-	EmptyAnswers   = "empty_answers"        // requests count as succeeded that got no text
+	EmptyAnswers   = "empty_answers"        // requests without any text count as succeeded
 	Incomplete     = "result_incomplete"    // no count of requests, or the output ends inside a number
 	Ambiguous      = "result_ambiguous"     // two results in one output
-	WrongUnit      = "unit_wrong"           // a version that is known to print a wrong unit
+	WrongUnit      = "unit_wrong"           // this version of the tool prints a wrong unit
 	Foreign        = "result_unknown"       // the table of another benchmark
 )
 
-// Rules are the names of the rules of outputs that are no valid result. Parsers find them in Result.Failure.
+// Rules returns the names of the rules of outputs that are no valid result. Parsers report them in Result.Failure.
 func Rules() []string {
 	return []string{RequestsFailed, NoneSucceeded, EmptyAnswers, Incomplete, Ambiguous, WrongUnit, Foreign}
 }
 
-// New makes the failure of an output that is no result. Line is 0 for a document.
+// New returns the failure of an output that is no valid result. line is 0 for a document.
 func New(rule string, line int, format string, args ...any) *classify.Match {
 	stage := "parse"
 	if rule == RequestsFailed || rule == NoneSucceeded || rule == EmptyAnswers {
@@ -39,7 +39,7 @@ func New(rule string, line int, format string, args ...any) *classify.Match {
 }
 
 // Partly finds failed requests in the documents of tools whose numbers are read by their paths: inference-perf and
-// LLMPerf. Nil: none failed, or the document is another one.
+// LLMPerf. Nil: none failed, or another tool wrote the document.
 func Partly(document any) *classify.Match {
 	count := func(path ...string) float64 {
 		v, _ := jsondoc.Follow(document, path)

@@ -6,7 +6,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 )
 
-// Documents whose numbers are read by path say how many requests failed, too.
+// Documents whose numbers are read by path report failed requests, too.
 func TestPartly(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"load_summary": {"count": 60}, "successes": {"count": 10}, "failures": {"count": 50}}`: RequestsFailed,

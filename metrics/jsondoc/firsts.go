@@ -2,7 +2,7 @@ package jsondoc
 
 import "encoding/json"
 
-// colons counts the members of all objects in a document: each has one colon outside of texts.
+// colons counts the members of all objects in the text of a document: each has one colon outside of strings.
 func colons(text []byte) (n int) {
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -18,7 +18,7 @@ func colons(text []byte) (n int) {
 	return n
 }
 
-// members counts the members of all objects in a document as it was decoded. Of several with one key, one is left.
+// members counts the members of all objects in a decoded document, where a repeated key is one member.
 func members(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -34,20 +34,20 @@ func members(v any) (n int) {
 	return n
 }
 
-// firsts decodes a whole document, with the first of the values that an object has for one key.
+// firsts decodes a whole document. Of several values for one key of an object it keeps the first.
 func firsts(text []byte) any {
 	decoder := json.NewDecoder(&finite{src: text})
 	decoder.UseNumber()
-	return first(decoder)
+	return decodeFirst(decoder)
 }
 
-func first(d *json.Decoder) any {
+func decodeFirst(d *json.Decoder) any {
 	token, _ := d.Token() // the document was decoded before
 	switch token {
 	case json.Delim('['):
 		all := []any{}
 		for d.More() {
-			all = append(all, first(d))
+			all = append(all, decodeFirst(d))
 		}
 		_, _ = d.Token()
 		return all
@@ -55,7 +55,7 @@ func first(d *json.Decoder) any {
 		all := map[string]any{}
 		for d.More() {
 			name, _ := d.Token()
-			value := first(d)
+			value := decodeFirst(d)
 			if key, ok := name.(string); ok {
 				if _, known := all[key]; !known {
 					all[key] = value

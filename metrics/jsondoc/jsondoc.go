@@ -10,21 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// NotFinite stands where a document says NaN or Infinity, which encoding/json refuses although Python writes it.
-// No document holds this control character by accident.
+// NotFinite is the text that replaces NaN and Infinity, which Python writes and encoding/json refuses. No document
+// holds this control character by accident.
 const NotFinite = "\x7f"
 
 // Last returns the last whole JSON object or array in src, which may stand among other text: JSON lines, documents one
-// after the other, a document after a log. Nil: there is none.
+// after the other, a document after a log. Nil: there is none. cut is the one of Each.
 func Last(src []byte) (document any, cut bool) {
 	return Each(src, func(any) {})
 }
 
-// Each calls found for every whole document in src, and returns the last one. Cut says that another one begins behind
-// it, and has no end. A document with an object that has a key twice counts as two: the first one has the first value
-// of each key, and the second one the last.
+// Each calls found for every whole document in src, and returns the last one. cut reports that another document begins
+// behind it, and has no end. If an object has a key twice, found is called twice: with the first value of each key,
+// then with the last.
 func Each(src []byte, found func(any)) (document any, cut bool) {
-	// What failed attempts may read in all; without a bound, hostile input would make this quadratic.
+	// spare bounds the bytes that failed attempts may read in all: without a bound, hostile input makes them quadratic.
 	spare := 4*len(src) + 64<<10
 	for at := 0; at < len(src); {
 		begin := start(src[at:])
@@ -71,7 +71,8 @@ func Each(src []byte, found func(any)) (document any, cut bool) {
 	return document, cut
 }
 
-// start finds where a document may begin: at a bracket that begins a line, or at {" anywhere in it.
+// start returns the place where a document may begin: a bracket at the start of a line, or {" anywhere in a line; -1:
+// none.
 func start(src []byte) int {
 	for at := 0; at < len(src); {
 		line, _, more := bytes.Cut(src[at:], []byte("\n"))
@@ -90,13 +91,14 @@ func start(src []byte) int {
 	return -1
 }
 
-// restBlank says whether nothing more follows on the line.
+// restBlank reports whether the rest of the line is blank.
 func restBlank(src []byte) bool {
 	line, _, _ := bytes.Cut(src, []byte("\n"))
 	return len(bytes.TrimSpace(line)) == 0
 }
 
-// finite reads JSON with NaN, Infinity and -Infinity replaced by NotFinite, at their length, so that offsets stay.
+// finite reads JSON and replaces NaN, Infinity and -Infinity by NotFinite of the same length, so that offsets stay
+// valid.
 type finite struct {
 	src     []byte
 	quoted  bool
@@ -145,7 +147,7 @@ func (f *finite) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Characters is how many characters the texts of a list have together.
+// Characters returns the number of characters that the texts of a list have together.
 func Characters(list []any) (n float64) {
 	for _, item := range list {
 		if text, ok := item.(string); ok {

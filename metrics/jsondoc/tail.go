@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// MaxTail is how much of an output is searched for a JSON document: its last 64 MiB.
+// MaxTail is the number of bytes at the end of an output that are searched for a JSON document: 64 MiB.
 const MaxTail = 64 << 20
 
-// Tail keeps the last MaxTail bytes of what is written to it.
+// Tail is a writer that keeps the last MaxTail bytes.
 type Tail struct {
 	buf     []byte
 	dropped bool
@@ -22,13 +22,13 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes are the last MaxTail bytes of what was written so far; valid until more is written.
+// Bytes returns the last MaxTail bytes that were written so far. They are valid until the next Write.
 func (t *Tail) Bytes() []byte {
 	t.trim()
 	return t.buf
 }
 
-// Dropped says whether more was written than Bytes returns.
+// Dropped reports whether more was written than Bytes returns.
 func (t *Tail) Dropped() bool { return t.dropped || len(t.buf) > MaxTail }
 
 func (t *Tail) trim() {
@@ -43,7 +43,7 @@ type fromBrace struct {
 	open bool
 }
 
-// FromBrace passes on the bytes from the first brace on: a log without a document costs no memory.
+// FromBrace returns a writer that drops all bytes before the first brace: a log without a document costs no memory.
 func FromBrace(to io.Writer) io.Writer { return &fromBrace{to: to} }
 
 func (w *fromBrace) Write(p []byte) (int, error) {

@@ -13,18 +13,18 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// shown is how much of a value is told of, in bytes.
+// shown is the number of bytes of a value that a message quotes.
 const shown = 80
 
-// Parts splits a path: a.b.0.c, a.b[0].c and $.a["b"] are the same kind of thing.
+// Parts splits a path into its keys: a.b.0.c, a.b[0].c and $.a["b"] are all accepted.
 func Parts(path string) []string {
 	path = strings.NewReplacer(`["`, ".", `"]`, "", "['", ".", "']", "", "[", ".", "]",
 		"").Replace(strings.TrimPrefix(path, "$"))
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' })
 }
 
-// Follow returns what stands at a path. A key may itself hold dots: the shortest that leads on is taken. Indices count
-// from 0, negative ones from the end.
+// Follow returns the value at a path. A key may itself hold dots: the shortest key that leads to a value is taken.
+// Indices count from 0, negative ones from the end.
 func Follow(v any, parts []string) (any, bool) {
 	if len(parts) == 0 {
 		return v, true
@@ -56,14 +56,14 @@ type Leaf struct {
 	Value any
 }
 
-// Leaves lists the values below v, at most limit.
+// Leaves returns the values below v, at most limit.
 func Leaves(v any, limit int) []Leaf { return below(v, "", nil, limit) }
 
-// below lists the values below v in the order of their paths; of long arrays of values only the first hundred, since
-// those are raw data.
+// below appends the values below v in the order of their paths. It reads only the first hundred items of an array,
+// since longer ones are raw data.
 func below(v any, path string, to []Leaf, limit int) []Leaf {
 	const longest = 100
-	const longestPath = 4 << 10 // deeper ones are nobody's metrics, and would cost the square of their depth
+	const longestPath = 4 << 10 // deeper values are no metrics, and cost the square of their depth
 	if len(path) > longestPath {
 		return to
 	}
@@ -89,7 +89,7 @@ func below(v any, path string, to []Leaf, limit int) []Leaf {
 	return to
 }
 
-// Digits returns the text of a number in a document. A number in quotes is one, with a remark.
+// Digits returns the text of a number in a document. A number in quotes is accepted, with a remark.
 func Digits(v any) (text, remark string, err error) {
 	switch v := v.(type) {
 	case json.Number:
@@ -110,14 +110,14 @@ func Digits(v any) (text, remark string, err error) {
 	return "", "", errors.New("is an object or an array")
 }
 
-// List is the beginning of a list in a document.
+// List returns the first items of a list, at most most; nil: the value is no list.
 func List(v any, most int) []any {
 	all, _ := v.([]any)
 	return all[:min(len(all), most)]
 }
 
-// Object is an object in a document; nil: the value is none.
+// Object returns an object in a document; nil: the value is no object.
 func Object(v any) map[string]any { d, _ := v.(map[string]any); return d }
 
-// Text is a text in a document; empty: the value is none.
+// Text returns a string in a document; empty: the value is no string.
 func Text(v any) string { s, _ := v.(string); return s }

@@ -1,4 +1,4 @@
-// Package lines reads what programs print, line by line. Output is hostile: memory is bounded, and control characters
+// Package lines reads the output of programs line by line. Output is hostile: memory is bounded, and control characters
 // and escape sequences are removed.
 package lines
 
@@ -13,36 +13,37 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// Max is how much of a line is looked at at once, in bytes. It stays below the 64 KiB that benchfmt's scanner can
-// hold.
+// Max is the length in bytes up to which a line is read in one piece. It is below the 64 KiB that benchfmt's scanner
+// can hold.
 const Max = 63 << 10
 
 const (
-	// overlap is how much of a piece of a longer line the next piece begins with, in bytes: an expression finds what is
-	// shorter wherever it stands.
+	// overlap is the number of bytes that two successive pieces of a long line have in common: an expression finds
+	// every match that is shorter.
 	overlap = 8 << 10
-	// margin is how much of the next piece stands at the end of one, so that a number is seen as a whole.
+	// margin is the number of bytes at the end of a piece whose matches belong to the next piece, so that a number is
+	// never seen in part.
 	margin = 1 << 10
 )
 
-// Reader reads an output line by line in bounded memory. A carriage return ends a line, too, since progress bars
-// overwrite themselves with it, but only a line feed counts for the number.
+// Reader reads an output line by line in bounded memory. A carriage return also ends a line, since progress bars
+// overwrite themselves with it, but only line feeds count for the line number.
 type Reader struct {
-	Number       int  // of the current line, from 1
+	Number       int  // number of the current line, from 1
 	Unterminated bool // the current line is the last one and has no end: it may have been cut off
-	Cut          int  // the first line of which a part was not read; 0: none
-	Whole        bool // set before the first call of Next: a longer line comes in pieces that overlap
-	From, To     int  // a piece has what ends after From, and not after To: other pieces have the rest
+	Cut          int  // number of the first line that was not read to its end; 0: none
+	Whole        bool // set before the first Next: a line longer than Max comes in pieces that overlap
+	From, To     int  // matches that end after From and up to To belong to this piece
 
 	scanner *bufio.Scanner
 	current []byte
 	newline bool // the current line ended with a line feed
-	skip    bool // the rest of an overlong line is being passed over
+	skip    bool // the rest of an overlong line is skipped
 	overrun bool // the current line is longer than Max
 	resumed bool // the current piece is not the first one of its line
 }
 
-// New makes a reader of the lines of r, before the first of them.
+// New returns a reader of the lines of r. Next reads the first one.
 func New(r io.Reader) *Reader {
 	l := &Reader{scanner: bufio.NewScanner(r), newline: true}
 	l.scanner.Buffer(make([]byte, 0, 8<<10), Max+1)
@@ -81,17 +82,17 @@ func (l *Reader) Next() bool {
 	return true
 }
 
-// Bytes is the current line, cleaned, without its end and without a leading RFC 3339 time stamp. It is valid UTF-8,
-// and valid until Next is called.
+// Bytes returns the current line, cleaned, without its end and without a leading RFC 3339 time stamp. It is valid
+// UTF-8, and valid until Next is called.
 func (l *Reader) Bytes() []byte { return l.current }
 
-// Raw is the current line as it was read.
+// Raw returns the current line as it was read.
 func (l *Reader) Raw() []byte { return l.scanner.Bytes() }
 
-// Text is Bytes as a text of its own.
+// Text returns a copy of Bytes as a string.
 func (l *Reader) Text() string { return string(l.current) }
 
-// Err is the error of the reader below, once Next has reported false; nil: the output was read to its end.
+// Err returns the error of the underlying reader, once Next has returned false; nil: the output was read to its end.
 func (l *Reader) Err() error { return l.scanner.Err() }
 
 func (l *Reader) split(data []byte, atEOF bool) (int, []byte, error) {
@@ -138,7 +139,7 @@ func clean(b []byte) []byte {
 	return withoutStamp(b)
 }
 
-// scrubbed is clean for any length, and with the time stamp.
+// scrubbed is clean for lines of any length, and keeps the time stamp.
 func scrubbed(b []byte) []byte {
 	for i, c := range b {
 		if c < ' ' && c != '\t' || c >= 0x7f {
@@ -148,7 +149,7 @@ func scrubbed(b []byte) []byte {
 	return b
 }
 
-// scrub copies b without what does not belong to the text; the first n bytes are known to be good.
+// scrub copies b without escape sequences and control characters; the first n bytes are known to be clean.
 func scrub(b []byte, n int) []byte {
 	out := append(make([]byte, 0, len(b)), b[:n]...)
 	for i := n; i < len(b); {

@@ -16,8 +16,8 @@ var (
 		`|(?:DEBUG|INFO|WARNING|ERROR) [0-9]{2}-[0-9]{2} [0-9:]{8} (?:\[[^\]]{1,80}\]|\S{1,60}\])` +
 		`|(?:DEBUG|INFO|WARNING|ERROR):?(?: -)? |(?:DEBUG|INFO|WARNING|ERROR):[A-Za-z0-9_.]+:` +
 		`|(?:stdout|stderr) [FP] )\s*`)
-	// Python's asctime - name - level, loguru's place; a job and a step of GitHub. Tried where such a line can be: an
-	// expression as large as both would be slow on every line.
+	// Python's asctime - name - level, loguru's place, a job and a step of GitHub. This expression is tried only on
+	// lines that may have such a mark: one expression for everything would be slow on every line.
 	named = lazyregexp.New(`^(?:[A-Za-z0-9_.]+ - (?:DEBUG|INFO|WARNING|ERROR) - ` +
 		`|[A-Za-z0-9_.<>]+:[A-Za-z0-9_<>]+:[0-9]+ - |[^\t]+\t[^\t]+\t[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z )\s*`)
 	row      = lazyregexp.New(`^\|([^|]*)\|(?:([^|]*)\|)?\s*$`)
@@ -27,8 +27,8 @@ var (
 	}
 )
 
-// EngineProgress reports whether an engine logged the line while it worked. The rates in such a line are those of
-// some seconds, and no result of a benchmark.
+// EngineProgress reports whether an engine logged the line while it worked. The rates in such a line cover a few
+// seconds, and are no result of a benchmark.
 func EngineProgress(line []byte) bool {
 	return slices.ContainsFunc(progress, func(mark []byte) bool { return bytes.Contains(line, mark) })
 }
@@ -76,7 +76,7 @@ func WithoutMarks(text string) string {
 	return text
 }
 
-// cells is a row of a table with one or two cells as a line of text.
+// cells returns a table row of one or two cells as a line of text.
 func cells(label, value string) string {
 	const emphasis = " \t*`"
 	label, value = strings.Trim(label, emphasis), strings.Trim(value, emphasis)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MaxEvidence is how long a line is where it is shown as evidence, in bytes.
+// MaxEvidence is the length in bytes to which a line is shortened as evidence.
 const MaxEvidence = 400
 
 // Clip shortens a text to n bytes at most.
@@ -20,7 +20,7 @@ func Clip(text string, n int) string {
 // bytes that are not UTF-8.
 func Plain(text string) string { return string(scrubbed([]byte(text))) }
 
-// Evidence is the part of a line that shows what stands at a place of it: at most MaxEvidence bytes.
+// Evidence returns the part of a line around a place, at most MaxEvidence bytes.
 func Evidence(line []byte, place int) string {
 	const before = 100
 	if len(line) > MaxEvidence && place > before {
@@ -30,8 +30,8 @@ func Evidence(line []byte, place int) string {
 	return Clip(text, MaxEvidence)
 }
 
-// Last is the last line of a log that says anything, cleaned and shortened like Evidence. It is what
-// can be shown of a failure that no rule explains.
+// Last returns the last line of a log that is not blank, cleaned and shortened like Evidence. It is shown for a failure
+// that no rule explains.
 func Last(log io.Reader) string {
 	last := ""
 	for l := New(log); l.Next(); {

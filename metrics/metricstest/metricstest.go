@@ -1,4 +1,4 @@
-// Package metricstest checks what each parser of package metrics has to hold.
+// Package metricstest checks the properties that every parser of package metrics must have.
 package metricstest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/collect"
 )
 
-// Parse reads a text, which every parser does without an error.
+// Parse parses a text. No parser may return an error for a text.
 func Parse(t testing.TB, p metrics.Parser, text string) metrics.Result {
 	t.Helper()
 	r, err := p.Parse(metrics.Output{Stdout: strings.NewReader(text)})
@@ -22,8 +22,8 @@ func Parse(t testing.TB, p metrics.Parser, text string) metrics.Result {
 	return r
 }
 
-// Check reads any bytes: samples are finite and have a clean name, and the result is within its bounds. The error is
-// the parser's.
+// Check parses any bytes. It fails the test unless samples are finite with clean names and the result is within its
+// bounds. It returns the parser's error.
 func Check(t testing.TB, p metrics.Parser, b []byte) error {
 	t.Helper()
 	r, err := p.Parse(metrics.Output{Stdout: bytes.NewReader(b)})

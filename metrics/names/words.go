@@ -1,4 +1,4 @@
-// Package names takes the names of metrics and settings apart, as programs and people write them.
+// Package names splits and compares the names of metrics and settings, as programs and people write them.
 package names
 
 import (
@@ -20,8 +20,8 @@ func Words(name string) []string {
 // Slug joins the words of a name with underscores.
 func Slug(name string) string { return strings.Join(Words(name), "_") }
 
-// Nearest returns the n names that look most like want, best first, for the diagnostic when want was not found.
-// Spelling and common words count. It returns fewer only when there are fewer.
+// Nearest returns the n names that look most like want, best first, for a message about an unknown want. Spelling and
+// common words count. It returns fewer only if there are fewer.
 func Nearest(want string, have []string, n int) []string {
 	type candidate struct {
 		name  string

@@ -9,23 +9,23 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Narrow is the blank to which an output's blanks between two digits are changed that are none of the keyboard's.
+// Narrow replaces a blank between two digits that is not an ordinary space.
 const Narrow = '\u2009'
 
 var (
-	// after matches what goes on with a number in front of it: digits, also behind a mark or a mark of groups; an
+	// after matches the continuation of a number in front of it: digits, also behind a decimal mark or a group mark; an
 	// exponent; letters that digits follow, as in 1m3s; the second half of 0x1F and of 1:05
 	after = lazyregexp.New(`^(?:[0-9]|[.,'’\x{2009}][0-9]|_[0-9A-Za-z]|[eE][-+]?[0-9]|[A-Za-z]+[0-9]` +
 		`|:[0-5][0-9](?:[^0-9]|$))`)
-	// radix matches what goes on with a 0
+	// radix matches the continuation of a 0
 	radix = lazyregexp.New(`^(?:[xX][0-9A-Fa-f]|[bB][01]|[oO][0-7])`)
-	// before matches what a number behind it goes on with
+	// before matches the beginning of a number that continues behind it
 	before = lazyregexp.New(`(?:[0-9]|[0-9][.,'’_\x{2009}]|[0-9][eE][-+]?|[0-9][xXmh]|(?:^|[^.0-9])\.)$`)
 	// sign matches a minus that belongs to the number behind it
 	sign = lazyregexp.New(`(?:^|[ \t:=(\[,;|])[-−]$`)
-	// group matches three digits behind a blank, which may be the rest of a number
+	// group matches groups of three digits behind blanks, which may be the rest of a number
 	group = lazyregexp.New(`^(?: [0-9]{3})+(?:[.,][0-9]+)?(?:[^0-9]|$)`)
-	// onwards and began match all that belongs to the number behind and before such a place
+	// onwards and began match all that belongs to a number, behind and before a place inside it
 	onwards = lazyregexp.New(`^[0-9A-Za-z_.,'’\x{2009}:+-]*`)
 	began   = lazyregexp.New(`(?:[-+−]?[0-9][0-9A-Za-z_.,'’\x{2009}+-]*|[-−.])$`)
 
@@ -33,11 +33,11 @@ var (
 		`^(?i:[-+]?(?:[0-9][0-9,]*(?:\.[0-9]*)?(?:e[-+]?[0-9]+)?|\.[0-9]+|nan|inf(?:inity)?))`)
 )
 
-// around is how many bytes beside a number are looked at.
+// around is the number of bytes on either side of a number that are read.
 const around = 80
 
-// Cut returns the number of which line[from:to] is only a part, as 30,000 where that is its 30; empty: it is no part of
-// a longer one. The characters of ends begin and end a number, whatever stands beside them.
+// Cut returns the number of which line[from:to] is only a part, such as 30,000 for its 30; empty: it is no part of a
+// longer number. Each character of ends is the end of a number, on both sides.
 func Cut(line []byte, from, to int, ends string) string {
 	if to <= from || from < 0 || to > len(line) || !bytes.ContainsAny(line[from:to], "0123456789") {
 		return ""
@@ -61,12 +61,12 @@ func Cut(line []byte, from, to int, ends string) string {
 	return string(head) + string(line[from:to]) + string(goesOn(tail, ends))
 }
 
-// Groups reports whether a blank and groups of three digits stand at the beginning of a text, which may belong to a
-// number in front of it.
+// Groups reports whether a text begins with a blank and groups of three digits, which may belong to a number in front
+// of it.
 func Groups(rest []byte) bool { return group().Match(rest[:min(len(rest), around)]) }
 
-// Leading splits a text into the number at its beginning and the rest. Digits that go on in a form that is no number,
-// such as 1.037,28, are split off as a whole, for Parse to refuse; empty: no digit, nan or inf stands there.
+// Leading splits a text into the number at its beginning and the rest. Digits in a form that is no number, such as
+// 1.037,28, are split off as a whole, so that Parse refuses them; empty: no digit, nan or inf is there.
 func Leading(text string) (digits, behind string) {
 	digits = leading().FindString(text)
 	if digits == "" {
@@ -82,7 +82,7 @@ func Leading(text string) (digits, behind string) {
 	return digits, text[len(digits):]
 }
 
-// goesOn is the part of a text that belongs to a number in front of it.
+// goesOn returns the part of a text that belongs to a number in front of it.
 func goesOn(tail []byte, ends string) []byte {
 	tail = onwards().Find(tail)
 	if ends != "" {
@@ -99,7 +99,7 @@ func isZero(b []byte) bool { return b[len(b)-1] == '0' && (len(b) == 1 || !isDig
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// Begins says whether a text begins as a number does.
+// Begins reports whether a text begins like a number.
 func Begins(b []byte) bool {
 	if len(b) > 1 && (b[0] == '-' || b[0] == '+' || b[0] == '.') {
 		b = b[1:]
@@ -107,17 +107,17 @@ func Begins(b []byte) bool {
 	return len(b) > 0 && b[0] >= '0' && b[0] <= '9'
 }
 
-// mostApart is how far two statements of one number may be from each other, beyond the digits that were cut off.
+// mostApart is the relative difference up to which two printed numbers may be the same, beyond their missing digits.
 const mostApart = 0.005
 
-// Same says whether two numbers with their digits may be one, of which fewer digits were printed in one place. Digits
-// that are empty say nothing of where they were cut off.
+// Same reports whether two numbers, given with their digits, may be the same one, printed with fewer digits in one
+// place. Empty digits tell nothing about the precision.
 func Same(a float64, digits string, b float64, others string) bool {
 	apart := math.Abs(a - b)
 	return apart <= mostApart*max(math.Abs(a), math.Abs(b)) || apart <= last(digits) || apart <= last(others)
 }
 
-// last is what one in the last digit of a number stands for; 0: its digits do not say.
+// last returns the value of a one in the last digit of a number; 0: not known.
 func last(digits string) float64 {
 	_, decimals, _ := strings.Cut(digits, ".")
 	if digits == "" || strings.Trim(decimals, "0123456789") != "" {

@@ -10,33 +10,34 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// What is wrong with a text that Parse refuses; each is the end of a sentence.
+// Errors of Parse; each is the end of a sentence about the text.
 var (
 	ErrNone     = errors.New("is not a number")
 	ErrInfinite = errors.New("is not finite")
 	ErrTooLarge = errors.New("is too large")
 )
 
-// largest is the largest number that is read. No tool measures as much, and a larger one has no finite square, or none
-// in another unit: its figures would be infinite, and a compare with such a row is refused for all of its candidates.
+// largest is the largest number that is accepted. No tool measures as much. A larger number has no finite square, or no
+// finite value in another unit: its figures would be infinite, and a compare with such a row is refused for all of its
+// candidates.
 const largest = 1e150
 
-// divided is a number with a comma between groups of three digits; plainly: one that has no other reading.
+// divided matches a number with commas between groups of three digits; plainly matches one that has no other reading.
 var (
 	divided = lazyregexp.New(`^[-+]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$`)
 	plainly = lazyregexp.New(`,.*[,.]`)
 )
 
-// Parse reads a text that is one decimal number and nothing else but blanks around it. Commas may divide its digits
-// into groups of three where there is no other reading, as in 1,234,567 and 1,234.5. The text 1,234 is refused: the
-// comma may be a decimal mark.
+// Parse reads a text that is one decimal number with blanks around it. Commas may divide its digits into groups of
+// three if there is no other reading, as in 1,234,567 and 1,234.5. The text 1,234 is refused: the comma may be a
+// decimal mark.
 func Parse(text string) (float64, error) {
 	text = strings.TrimSpace(text)
 	if plainly().MatchString(text) {
 		return Divided(text)
 	}
 	if strings.ContainsAny(text, "xX_pP") {
-		return 0, ErrNone // hexadecimal and separated forms are Go's, not a benchmark's
+		return 0, ErrNone // Go's hexadecimal and separated forms, which no benchmark prints
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
@@ -62,7 +63,7 @@ func Divided(text string) (float64, error) {
 	return Parse(text)
 }
 
-// Round drops the digits that logarithms make up: the mean of equal values is that value.
+// Round removes the digits that logarithms add by rounding: the mean of equal values is that value.
 func Round(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The part that an expression takes stands between brackets.
+// Brackets mark the part that an expression takes.
 func TestCut(t *testing.T) {
 	for line, want := range map[string]string{
 		"took: [30],5 us": "30,5", "[30],000": "30,000", "took: [30]_000 us": "30_000", "took: [0]x10 us": "0x10",

@@ -1,4 +1,4 @@
-// Package origin tells which tool wrote a JSON document.
+// Package origin recognises the tool that wrote a JSON document.
 package origin
 
 import (
@@ -10,12 +10,12 @@ import (
 // file is the JSON file of one tool.
 type file struct {
 	name string
-	mode string // what it measures, of vLLM and SGLang
-	// those that stand in it, by which it is recognised; not all of them at its top
+	mode string // kind of benchmark; only for vLLM and SGLang
+	// keys by which the file is recognised; not all of them are at its top
 	keys []string
 }
 
-// files is the table of the JSON files that are read. Of several rows that fit, the first one counts.
+// files returns the table of known JSON files. Of several rows that fit, the first one counts.
 var files = sync.OnceValue(func() []file {
 	return []file{
 		{name: "sglang", mode: "serving", keys: []string{"sharegpt_output_len", "request_rate"}},
@@ -41,7 +41,7 @@ var files = sync.OnceValue(func() []file {
 	}
 })
 
-// Of says whether vLLM or SGLang wrote a document, and what it measured; empty: neither of them wrote it.
+// Of returns the tool, vLLM or SGLang, that wrote a document, and the kind of benchmark; empty: another tool wrote it.
 func Of(d map[string]any) (tool, mode string) {
 	has := func(keys []string) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool { _, ok := d[key]; return !ok })
@@ -63,7 +63,7 @@ type Search struct {
 	seen  map[string]bool
 }
 
-// NewSearch makes a search that has seen no line.
+// NewSearch returns a search before the first line.
 func NewSearch() *Search {
 	s := &Search{files: files(), seen: map[string]bool{}}
 	for _, f := range s.files {
@@ -74,7 +74,7 @@ func NewSearch() *Search {
 	return s
 }
 
-// Line looks at one line. It returns a tool as soon as all keys of one of its files were seen, and empty otherwise.
+// Line reads one line. It returns a tool as soon as all keys of one of the tool's files were seen; empty: not yet.
 func (s *Search) Line(b []byte) string {
 	if !bytes.Contains(b, []byte(`":`)) {
 		return ""

@@ -1,4 +1,4 @@
-// Package redis reads what the benchmarks of Redis print.
+// Package redis reads the output of the benchmarks of Redis.
 package redis
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/number"
 )
 
-// Parser reads what redis-benchmark prints (its report, the lines of -q and the table of --csv) and the table of
+// Parser reads the output of redis-benchmark (its report, the lines of -q and the table of --csv) and the table of
 // memtier_benchmark.
 type Parser struct{}
 
-// Parse reads an output as metrics.Parser says.
+// Parse implements metrics.Parser.
 func (Parser) Parse(out metrics.Output) (metrics.Result, error) {
 	r := reading{Collector: collect.New("redis-benchmark"), names: map[string]string{}, taken: map[string]bool{},
 		parts: map[string]string{}}
@@ -41,17 +41,17 @@ func (Parser) Parse(out metrics.Output) (metrics.Result, error) {
 	return r.Finish(), nil
 }
 
-// reading is what the lines so far mean for the next one.
+// reading is the state of the parser between two lines.
 type reading struct {
 	*collect.Collector
-	test    string            // of the report that the line belongs to
-	names   map[string]string // full name of a test → its part of the metrics' names
-	taken   map[string]bool   // values of names
+	test    string            // test of the current report
+	names   map[string]string // full name of a test → prefix of its metrics
+	taken   map[string]bool   // prefixes in use
 	parts   map[string]string // metric → its name without the test
-	columns []string          // of the table that comes next, or is being read
+	columns []string          // columns of the current or next table
 	table   table
 	memtier bool
-	partial bool // the table is of one run among several
+	partial bool // the table is that of the best or the worst of several runs
 }
 
 type table int
@@ -100,7 +100,7 @@ func (r *reading) line(text string, n int) {
 	}
 }
 
-// report reads the lines around the tables.
+// report reads the lines outside of the tables.
 func (r *reading) report(text string, n int) {
 	if test, ok := strings.CutPrefix(text, "====== "); ok && strings.HasSuffix(test, " ======") {
 		r.test = strings.TrimSuffix(test, " ======")
@@ -151,8 +151,8 @@ func (r *reading) latencies(text string, n int) {
 	}
 }
 
-// csvRow reads a row of --csv: names first, then one row for each test. Before Redis 6.2 there are no names, and the
-// rate is all that there is.
+// csvRow reads a row of --csv: names first, then one row for each test. Before Redis 6.2 there are no names, and only
+// the rate.
 func (r *reading) csvRow(text string, n int) {
 	row, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *reading) csvRow(text string, n int) {
 	columns := r.columns
 	if r.table != csvRows {
 		if _, err := number.Parse(row[1]); err != nil || len(row) != 2 {
-			return // somebody else's table
+			return // a table of another program
 		}
 		columns = []string{"test", "rps"}
 	}
@@ -235,7 +235,7 @@ func memtierMetric(column string) (part, unit string) {
 	return names.Slug(column), ""
 }
 
-// Recognises says whether only redis-benchmark and memtier_benchmark print a line.
+// Recognises reports whether no other program than redis-benchmark and memtier_benchmark prints a line.
 func Recognises(line []byte) bool {
 	text := bytes.TrimSpace(line)
 	return bytes.Contains(text, []byte(" requests per second")) &&

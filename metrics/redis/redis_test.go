@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/metricstest"
 )
 
-// Lines that are longer than any of a result are told of, and do not shift the numbers of those after them.
+// A line that is longer than any line of a result causes a warning, and does not shift the numbers of later lines.
 func TestLongLines(t *testing.T) {
 	r := metricstest.Parse(t, Parser{}, strings.Repeat("x", lines.Max)+"\n"+strings.Repeat("y",
 		lines.Max+1)+"\nSET: 1 requests per second\n")

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// Sieve finds the rules that a line may match, in one pass over its bytes. Trying some hundred expressions on every
-// line of a long log would take minutes; nearly all of them ask for a word, and nearly no line has one.
+// Sieve finds the rules that a line may match, in one pass over its bytes. To try some hundred expressions on every
+// line of a long log would take minutes; nearly all of them require a word, and hardly any line has one.
 type Sieve struct {
 	words  [1 << sieveBits][]word // by hash of their heads
-	always []int                  // rules that ask for no word
+	always []int                  // rules that require no word
 	seen   []int                  // by rule: the last turn in which it was a candidate
-	found  []int                  // Candidates of the current line
+	found  []int                  // result of Candidates
 }
 
 const sieveBits = 12
 
-// word is a text that a rule asks for.
+// word is a text that a rule requires.
 type word struct {
-	text []byte // in lower case when any case is meant
-	fold bool   // any case is meant
+	text []byte // in lower case if fold
+	fold bool   // upper and lower case are equal
 	head uint32 // the first headSize bytes, in lower case
 	rule int
 }
@@ -41,7 +41,7 @@ func (w *word) begins(line []byte) bool {
 
 const headSize = 4
 
-// New makes a sieve of expressions. Rules are their indices.
+// New returns a sieve of expressions. A rule is the index of its expression.
 func New(rules []*regexp.Regexp) *Sieve {
 	s := &Sieve{seen: make([]int, len(rules))}
 	for i, r := range rules {
@@ -61,23 +61,23 @@ func New(rules []*regexp.Regexp) *Sieve {
 	return s
 }
 
-// Candidates returns the rules, in no order, that may match a line. Turns count the calls from 1; the result is valid
-// until the next one.
+// Candidates returns the rules, in no order, that may match a line. turn is a new number in each call, from 1. The
+// result is valid until the next call.
 func (s *Sieve) Candidates(line []byte, turn int) []int {
 	s.found = append(s.found[:0], s.always...)
 	s.add(line, turn)
 	return s.found
 }
 
-// add adds the rules that ask for a word of a line to those that were found in the same turn.
+// add adds the rules with a word of a line to those found in the same turn.
 func (s *Sieve) add(line []byte, turn int) {
 	s.scan(line, turn)
 	if ascii := plain(line); len(ascii) != len(line) {
-		s.scan(ascii, turn) // as well as the line itself: where the case matters, those letters are no others
+		s.scan(ascii, turn) // beside the line itself: for a rule with a case these letters stay different
 	}
 }
 
-// scan adds the rules that ask for a word of a line.
+// scan adds the rules that require a word of a line.
 func (s *Sieve) scan(line []byte, turn int) {
 	var head uint32
 	for i, c := range line {
@@ -103,8 +103,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// required returns words, of headSize bytes at least, of which every match of an expression holds one; none when the
-// expression has no such words.
+// required returns words, of headSize bytes at least, of which every match of an expression holds one; none: the
+// expression requires no such word.
 func required(expression string) []word {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -117,7 +117,7 @@ func required(expression string) []word {
 	return set
 }
 
-// literals returns the set with the longest shortest member that it finds in re.
+// literals returns a set of words of which every match of re holds one: the set whose shortest word is the longest.
 func literals(re *syntax.Regexp) []word {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -154,8 +154,8 @@ func literals(re *syntax.Regexp) []word {
 	return nil
 }
 
-// folded is a text of which the case does not matter, in lower case; empty when letters beyond ASCII are in it, whose
-// cases the sieve does not know.
+// folded returns a text in lower case, for a rule without case; empty: it has letters beyond ASCII, whose cases the
+// sieve does not know.
 func folded(text []byte) []byte {
 	text = plain(text)
 	if bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -164,10 +164,10 @@ func folded(text []byte) []byte {
 	return bytes.ToLower(text)
 }
 
-// The letters beyond ASCII that count as a k and an s where the case does not matter.
+// Letters beyond ASCII that equal k and s for a rule without case.
 var kelvin, longS = []byte("\u212a"), []byte("\u017f")
 
-// plain spells those letters in ASCII.
+// plain replaces these letters by k and s.
 func plain(text []byte) []byte {
 	if bytes.Contains(text, kelvin) {
 		text = bytes.ReplaceAll(text, kelvin, []byte("k"))
@@ -189,6 +189,6 @@ func shortest(set []word) int {
 	return n
 }
 
-// Shortest is the length in bytes of the shortest word of an expression's words, of which every match holds one; 0: it
-// asks for no word.
+// Shortest returns the length in bytes of the shortest of the words of which every match of an expression holds one; 0:
+// the expression requires no word.
 func Shortest(expression string) int { return shortest(required(expression)) }

@@ -32,7 +32,7 @@ func TestRequiredWords(t *testing.T) {
 	}
 }
 
-// The words that are looked for first never hide a match: each line of a log is tried with the bare expression, too.
+// The search for words never hides a match: each line of a log is also tried with the bare expression.
 func FuzzSieve(f *testing.F) {
 	f.Add("an ERROR here", `(?i)error|fatal+`, "disk (full|empty)")
 	f.Add("\u212aelvin", `(?i)kelvin`, "(abcd|efgh)?xyzw")

@@ -9,18 +9,18 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
-// Bounds on what is kept of the errors and warnings of one output.
+// Bounds on the stored errors and warnings of one output.
 const (
 	maxComplaints = 16  // lines
 	maxComplaint  = 120 // bytes of one
 )
 
-// complaint is a line of an error or a warning, at its start or behind the time that a logger puts there.
+// complaint matches a line of an error or a warning, at its start or behind the time of a logger.
 var complaint = lazyregexp.New(`^(?:[\[(]?[0-9T:.,/ +-]{4,40}[\])]?[ ` +
 	`-]*)?[\[(]?(?:ERROR|Error|error|FATAL|Fatal|CRITICAL|WARNING|Warning|WARN)[\])]?(?:[: ]|$)` +
 	`|^Traceback \(most recent|^panic: |^[A-Za-z.]*(?:Error|Exception): `)
 
-// complains says whether a line tells of an error or a warning.
+// complains reports whether a line is an error or a warning.
 func complains(b []byte) bool {
 	b = b[:min(len(b), maxComplaint)]
 	for _, word := range []string{"rror", "ERROR", "WARN", "Warn", "Traceback", "panic", "atal", "FATAL", "CRITICAL",
@@ -32,7 +32,7 @@ func complains(b []byte) bool {
 	return false
 }
 
-// complain adds the form of a line, unless it is there or there are many.
+// complain adds the form of a line, unless the list has it or is full.
 func complain(list []string, text string) []string {
 	form := lines.Clip(strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

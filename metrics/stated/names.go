@@ -44,14 +44,15 @@ func settingNames() map[string]string {
 	return names
 }
 
-// kind is how a setting is printed in a line or a document of an unknown program, where its name alone proves little.
+// kind is the form that a setting must have in a line or a document of an unknown program, since its name alone proves
+// little.
 type kind int
 
 const (
-	ofKnown  kind = iota // only known programs mean the setting by that name
+	ofKnown  kind = iota // the name means the setting only for known programs
 	ofWord               // one word that is no number
 	ofNumber             // a number, or inf
-	ofWhole              // a whole number, or inf: another one is rather a measurement
+	ofWhole              // a whole number, or inf: a fraction is probably a measurement
 )
 
 // Amount reports whether a setting is an amount of work. A program that chooses the amount by itself states another

@@ -8,14 +8,14 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Arguments with the number of requests, and with that of the iterations of an offline benchmark.
+// Arguments with the number of requests, and with the number of iterations of an offline benchmark.
 var (
 	commandCount      = lazyregexp.New(`--(?:num[-_]prompts?|request[-_]count)(?:=| +)["']?([0-9]+)\b`)
 	commandIterations = lazyregexp.New(`--num[-_]iter(?:ation)?s(?:=| +)["']?([0-9]+)\b`)
 )
 
-// Requests finds how many requests a command line asks for; 0: it does not say. Commands that name several numbers do
-// not.
+// Requests returns the number of requests that a command line asks for; 0: not known, or the command names several
+// numbers.
 func Requests(command string) int {
 	if CountsOtherwise(command) {
 		return 0
@@ -23,7 +23,7 @@ func Requests(command string) int {
 	return asked(commandCount(), command)
 }
 
-// Iterations finds how many iterations a command line asks for, as Requests does.
+// Iterations returns the number of iterations that a command line asks for; 0: not known.
 func Iterations(command string) int { return asked(commandIterations(), command) }
 
 func asked(argument *regexp.Regexp, command string) int {
@@ -41,8 +41,8 @@ func asked(argument *regexp.Regexp, command string) int {
 	return asked
 }
 
-// CountsOtherwise reports whether the number of requests follows from other arguments than the number of prompts, as it
-// does for some data sets.
+// CountsOtherwise reports whether the number of requests follows from other arguments than the number of prompts, as
+// for some data sets.
 func CountsOtherwise(arguments string) bool {
 	return strings.Contains(arguments, "generated-shared-prefix") || strings.Contains(arguments, "mooncake")
 }

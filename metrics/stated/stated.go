@@ -23,11 +23,11 @@ import (
 // Statement holds the amounts of work and the settings that an output states about its own run. Both sides of a
 // comparison must agree in them.
 type Statement struct {
-	// by metric, as in docs/formats.md: requests, tokens, benchmark_duration; the last one that was printed
+	// Counts are the last printed amounts by metric, as in docs/formats.md: requests, tokens, benchmark_duration.
 	Counts map[string]float64
 	// Complaints are the first different lines of errors and warnings, with # for digits.
 	Complaints []string
-	// by name: model_id, request_rate, …; several values of one setting are divided by "; "
+	// Settings are values by name: model_id, request_rate, …; several values of one setting are joined by "; ".
 	Settings map[string]string
 }
 
@@ -35,17 +35,17 @@ type Statement struct {
 const (
 	maxSetting  = 200 // bytes of a value
 	maxSettings = 16  // values of one setting
-	maxStated   = 512 // bytes of a line that states anything
+	maxStated   = 512 // bytes of a line; longer lines are skipped
 
-	maxItems     = 10_000 // members of a list that is a document
+	maxItems     = 10_000 // items of a document that is a list
 	maxArguments = 200    // of one line
 )
 
-// Settings are the names of all settings, as they are compared.
+// Settings returns the names of all settings that are compared.
 func Settings() []string { return slices.Collect(maps.Values(settingNames())) }
 
-// Read reads what an output states: in lines with the labels of known clients, in the arguments that a client
-// printed, and in JSON documents. An output that states nothing is no error.
+// Read reads the statement of an output: from lines with the labels of known clients, from the arguments that a client
+// printed, and from JSON documents. An output that states nothing is no error.
 func Read(r io.Reader) (Statement, error) {
 	s := reading{counts: map[string]float64{}, settings: map[string]map[string]bool{}, countOf: countNames(),
 		settingOf: settingNames()}
@@ -71,7 +71,7 @@ func Read(r io.Reader) (Statement, error) {
 	return s.statement(), nil
 }
 
-// Merge adds what another output of the same run states. A count of the first one stays.
+// Merge adds the statement of another output of the same run. If both have a count, the one of s stays.
 func (s *Statement) Merge(other Statement) {
 	counts, settings := map[string]float64{}, map[string]string{}
 	maps.Copy(counts, other.Counts)
@@ -89,19 +89,19 @@ func (s *Statement) Merge(other Statement) {
 	}
 }
 
-// reading is what was read so far.
+// reading is the state of Read after some lines.
 type reading struct {
 	counts     map[string]float64
 	settings   map[string]map[string]bool
 	inTable    bool
 	complaints []string
 	benches    int
-	procs      string // -N at the end of the names of all Go benchmarks so far; mixed: they differ
+	procs      string // -N at the end of the names of all Go benchmarks so far, or mixed
 
 	countOf, settingOf map[string]string // the tables of names
 }
 
-// mixed stands for several values.
+// mixed is the value of procs if the suffixes differ.
 const mixed = "?"
 
 func (s *reading) statement() Statement {
@@ -153,7 +153,7 @@ func (s *reading) line(b []byte) {
 	case first >= "0" && first <= "9":
 		if m := done().FindStringSubmatch(text); m != nil {
 			s.set("requests", m[1])
-			if v, err := number.Parse(m[2]); err == nil { // one test after the other
+			if v, err := number.Parse(m[2]); err == nil { // tests run one after the other
 				s.counts["benchmark_duration"] += v
 			}
 		} else if m := amount().FindStringSubmatch(text); m != nil {
@@ -169,7 +169,7 @@ func (s *reading) line(b []byte) {
 	}
 }
 
-// bench notes the number of processors in the name of a Go benchmark.
+// bench stores the number of processors in the name of a Go benchmark.
 func (s *reading) bench(suffix string) {
 	if s.benches++; s.benches == 1 {
 		s.procs = suffix
@@ -178,7 +178,7 @@ func (s *reading) bench(suffix string) {
 	}
 }
 
-// labelled reads a label and what stands behind it.
+// labelled reads a label and the text behind it.
 func (s *reading) labelled(label, rest string) {
 	if metric, ok := s.countOf[label]; ok {
 		digits, behind := number.Leading(rest)
@@ -216,7 +216,7 @@ func (s *reading) labelled(label, rest string) {
 	}
 }
 
-// wholeNumber says whether digits are those of a whole number, or of infinity.
+// wholeNumber reports whether digits write a whole number, or infinity.
 func wholeNumber(digits string) bool {
 	v, err := strconv.ParseFloat(digits, 64)
 	return err == nil && (math.IsInf(v, 0) || v == math.Trunc(v))
@@ -231,7 +231,7 @@ func (s *reading) arguments(text string) {
 	}
 }
 
-// keyed says whether a text has a key that document reads.
+// keyed reports whether a text has a key that document reads.
 func (s *reading) keyed(src []byte) bool {
 	has := func(names map[string]string) bool {
 		for name := range names {
@@ -245,14 +245,14 @@ func (s *reading) keyed(src []byte) bool {
 		bytes.Contains(src, []byte(`"library_build_type"`))
 }
 
-// document reads a JSON document. Keys of documents that no known program wrote count as far as they can hardly mean
-// anything else.
+// document reads a JSON document. If no known program wrote it, its keys count only if they can hardly mean anything
+// else.
 func (s *reading) document(d map[string]any) {
 	if d == nil {
 		return
 	}
 	_, mode := origin.Of(d)
-	for _, key := range slices.Sorted(maps.Keys(d)) { // of several names for one count the last one holds
+	for _, key := range slices.Sorted(maps.Keys(d)) { // of several names for one count the last one counts
 		v := d[key]
 		if setting, ok := s.settingOf[key]; ok && (mode != "" || plausible(setting, v)) {
 			s.value(setting, v)
@@ -296,7 +296,7 @@ func (s *reading) document(d map[string]any) {
 	}
 }
 
-// plausible says whether a value in a document of an unknown program is one of the setting.
+// plausible reports whether a value in a document of an unknown program may be a value of the setting.
 func plausible(setting string, v any) bool {
 	text := scalar(v)
 	digits, behind := number.Leading(text)
@@ -311,8 +311,8 @@ func plausible(setting string, v any) bool {
 	return false
 }
 
-// countListed counts the failed requests in a list with one text for each request, which is empty where all went well.
-// A number that the document states goes before.
+// countListed counts the failed requests in a list with one text for each request, which is empty if the request
+// succeeded. A number that the document states has precedence.
 func (s *reading) countListed(listed []any) {
 	if _, counted := s.counts["failed_requests"]; counted {
 		return
@@ -338,7 +338,7 @@ func (s *reading) count(metric string, v any) {
 	}
 }
 
-// value notes a setting of a document. A list is its members.
+// value stores a setting of a document. A list gives a value for each item.
 func (s *reading) value(setting string, v any) {
 	for _, item := range jsondoc.List(v, maxSettings) {
 		s.set(setting, scalar(item))
@@ -346,7 +346,7 @@ func (s *reading) value(setting string, v any) {
 	s.set(setting, scalar(v))
 }
 
-// scalar is a value that is neither a list nor an object as text.
+// scalar returns a value that is neither a list nor an object as text.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -362,7 +362,7 @@ func scalar(v any) string {
 	return ""
 }
 
-// set notes one value of a setting. The word for an unset setting is no value.
+// set stores one value of a setting. Words for an unset setting are no value.
 func (s *reading) set(setting, value string) {
 	value = strings.TrimSpace(lines.Clip(lines.Plain(value), maxSetting))
 	if v, err := strconv.ParseFloat(value, 64); err == nil {

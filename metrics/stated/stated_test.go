@@ -68,7 +68,7 @@ func TestWhatAnOutputStates(t *testing.T) {
 	}
 }
 
-// What several outputs of one run state is one thing: counts of the first hold, settings of all.
+// The outputs of one run make one statement: the counts of the first output, and the settings of all.
 func TestOutputsOfOneRunAreMerged(t *testing.T) {
 	s := Statement{Counts: map[string]float64{"failed_requests": 1},
 		Settings: map[string]string{"request_rate": "1; 4"}}
@@ -102,7 +102,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// head is the first part of a captured output.
+// head returns the first part of a captured output.
 func head(f *testing.F, path string) []byte {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
-// spread matches what has no mean over several benchmarks.
+// spread matches statistics that have no mean over several benchmarks.
 var spread = lazyregexp.New(`_(std|min|max|user|system)$`)
 
 // parser reads the JSON file of one tool.
 type parser struct{ name string }
 
-// New makes the parser of the JSON file of a tool: aiperf, hyperfine, pytest, pyperf or googlebench. False: the tool is
-// none of them.
+// New returns the parser of the JSON file of a tool: aiperf, hyperfine, pytest, pyperf or googlebench. False: another
+// tool.
 func New(tool string) (metrics.Parser, bool) {
 	switch tool {
 	case "aiperf", "hyperfine", "pytest", "pyperf", "googlebench":
@@ -37,7 +37,7 @@ func New(tool string) (metrics.Parser, bool) {
 	return nil, false
 }
 
-// read reads a document, and reports whether it is one of the tool.
+// read reads a document, and reports whether the tool wrote it.
 func (p parser) read(r *reading, d map[string]any) bool {
 	switch p.name {
 	case "aiperf":
@@ -102,19 +102,19 @@ func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 // reading is the content of one document.
 type reading struct {
 	*collect.Collector
-	command int // how many requests the command line asks for
+	command int // number of requests in the command line
 	failure *classify.Match
 }
 
-// fail notes that the document is no result of a whole run.
+// fail records the failure of a document that is no result of a whole run.
 func (r *reading) fail(rule, format string, args ...any) {
 	if r.failure == nil {
 		r.failure = invalid.New(rule, 0, "%s", lines.Plain(fmt.Sprintf(format, args...)))
 	}
 }
 
-// take adds one number of a document.
-func (r *reading) take(name, part, unit string, v any) {
+// addValue adds one number of a document.
+func (r *reading) addValue(name, part, unit string, v any) {
 	if v == nil {
 		return
 	}
@@ -160,12 +160,12 @@ func (r *reading) stats(name, part, unit string, values []float64) {
 	}
 }
 
-// named returns the name of a metric of one benchmark among several; without a name, of the only benchmark.
+// named returns the name of a metric of a benchmark. The name of the only benchmark is empty.
 func named(name, part string) string {
 	return strings.TrimSpace(lines.Plain(lines.Clip(name, 500)) + " " + part)
 }
 
-// meanOf is the arithmetic mean.
+// meanOf returns the arithmetic mean.
 func meanOf(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -174,7 +174,7 @@ func meanOf(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// floats are the finite numbers of a list.
+// floats returns the finite numbers of a list.
 func floats(v any) []float64 {
 	var all []float64
 	for _, item := range jsondoc.List(v, 1_000_000) {

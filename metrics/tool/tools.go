@@ -41,13 +41,13 @@ func readAIPerf(r *reading, d map[string]any) bool {
 		found = true
 		unit = units.Canonical(unit)
 		if of["p50"] == nil && of["min"] == nil {
-			r.take("", name, unit, of["avg"])
+			r.addValue("", name, unit, of["avg"])
 			continue
 		}
-		r.take("", name+"_mean", unit, of["avg"])
+		r.addValue("", name+"_mean", unit, of["avg"])
 		for _, stat := range slices.Sorted(maps.Keys(of)) {
 			if stat == "std" || stat == "min" || stat == "max" || len(stat) < 7 && strings.HasPrefix(stat, "p") {
-				r.take("", name+"_"+stat, unit, of[stat])
+				r.addValue("", name+"_"+stat, unit, of[stat])
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func readAIPerf(r *reading, d map[string]any) bool {
 	return true
 }
 
-// times are the keys of statistics of times, each with the metric that it is.
+// times returns the keys of statistics of times, each with its metric.
 func times() [][2]string {
 	return [][2]string{
 		{"mean", "time_mean"}, {"stddev", "time_std"}, {"median", "time_median"}, {"min", "time_min"},
@@ -101,7 +101,7 @@ func readHyperfine(r *reading, d map[string]any) bool {
 			name = command
 		}
 		for _, k := range append(times(), [2]string{"user", "time_user"}, [2]string{"system", "time_system"}) {
-			r.take(name, k[1], "s", of[k[0]])
+			r.addValue(name, k[1], "s", of[k[0]])
 		}
 		for i, code := range jsondoc.List(of["exit_codes"], 1_000_000) {
 			how := fmt.Sprintf("with exit status %v", code)
@@ -131,14 +131,14 @@ func readPytest(r *reading, d map[string]any) bool {
 		}
 		found = true
 		for _, k := range times() {
-			r.take(name, k[1], "s", stats[k[0]])
+			r.addValue(name, k[1], "s", stats[k[0]])
 		}
-		r.take(name, "ops", "ops/s", stats["ops"])
+		r.addValue(name, "ops", "ops/s", stats["ops"])
 	}
 	return found
 }
 
-// readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations are not among those of runs.
+// readPyperf reads the file of pyperf -o. Values of warm-up runs and of calibrations do not count.
 func readPyperf(r *reading, d map[string]any) bool {
 	common := jsondoc.Object(d["metadata"])
 	benchmarks, found := jsondoc.List(d["benchmarks"], collect.MaxSamples), false
@@ -239,7 +239,7 @@ func readGoogle(r *reading, d map[string]any) bool {
 	return found
 }
 
-// runName is the name of a benchmark without that of its aggregate.
+// runName returns the name of a benchmark without the name of an aggregate.
 func runName(of map[string]any) string {
 	return cmp.Or(jsondoc.Text(of["run_name"]), jsondoc.Text(of["name"]))
 }

@@ -12,8 +12,8 @@ type scale struct {
 	factor    float64
 }
 
-// scaleOf returns the scale of one side of a unit, in canonical Spelling. Prefixes of bytes are those that programs
-// print: KB and kB are 1,000 bytes, KiB are 1,024.
+// scaleOf returns the scale of one side of a unit, in canonical spelling. Prefixes of bytes have the meaning that
+// programs use: KB and kB are 1,000 bytes, KiB are 1,024.
 func scaleOf(unit string) (scale, bool) {
 	switch unit {
 	case "ns":
@@ -62,8 +62,7 @@ func power(base float64, n int) float64 {
 }
 
 // Convert converts a value into another unit of the same dimension: ms into s, KB/s into MB/s, tok/s into tok/min.
-// False: the units are of different dimensions, or at least one of them is unknown. Equal units convert whatever they
-// are.
+// False: the dimensions differ, or one of the units is unknown. Equal units always convert, even unknown ones.
 func Convert(value float64, from, to string) (float64, bool) {
 	from, to = Canonical(from), Canonical(to)
 	if from == to {
@@ -86,7 +85,7 @@ func Convert(value float64, from, to string) (float64, bool) {
 	return number.Round(value * factor), true
 }
 
-// ratio is how many of one unit another one is.
+// ratio returns the factor that converts one unit into another; false: they do not convert.
 func ratio(from, to string) (float64, bool) {
 	if from == to {
 		return 1, true
@@ -99,7 +98,7 @@ func ratio(from, to string) (float64, bool) {
 	return a.factor / b.factor, true
 }
 
-// Known says whether one side of a unit, in canonical spelling, is one of those that convert.
+// Known reports whether one side of a unit, in canonical spelling, can be converted.
 func Known(unit string) bool {
 	_, known := scaleOf(unit)
 	return known

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Words of a key that say what a time at its end belongs to.
+// Words of a key that tell the meaning of a time at its end.
 var (
 	durations = []string{"time", "latency", "duration", "elapsed", "delay", "wait", "jitter", "ttft", "tpot", "itl",
 		"e2el", "e2e", "first", "last", "inter", "per", "each"}
@@ -14,8 +14,8 @@ var (
 	totals = []string{"output", "input", "total", "prompt", "generated", "decode", "prefill"}
 )
 
-// OfPath guesses a unit from the last key of a path such as results.0.latency_ms. Empty: the key does not say, or may
-// be read in two ways. A wrong guess turns a win into a loss, and none costs a line of the file.
+// OfPath guesses a unit from the last key of a path such as results.0.latency_ms. Empty: the key does not tell, or has
+// two readings. A wrong guess turns a win into a loss; a missing one costs the user a line in the file.
 func OfPath(path string) string {
 	key := strings.TrimSpace(path[strings.LastIndexByte(path, '.')+1:])
 	if strings.HasSuffix(key, ")") || strings.HasSuffix(key, "]") {
@@ -44,7 +44,7 @@ func OfPath(path string) string {
 	return ""
 }
 
-// timed is the unit of a key that ends in a time: the time itself, or a rate with the amount before it.
+// timed returns the unit of a key that ends in a time: that time, or a rate with the amount before it.
 func timed(before []string, last string) string {
 	per := Spelling(last)
 	lower := words(strings.ToLower(strings.Join(before, " ")))
@@ -58,7 +58,7 @@ func timed(before []string, last string) string {
 	switch {
 	case word == "per" && len(before) >= 2:
 		return counted(before[len(before)-2]) + "/" + per
-	case word == "per" || last == "min": // the smallest one, rather than minutes
+	case word == "per" || last == "min": // min rather means the minimum
 		return ""
 	case has(durations):
 		return per
@@ -70,8 +70,8 @@ func timed(before []string, last string) string {
 	return per
 }
 
-// whole says whether the words before a time end in an amount that nobody writes of a time: 3 tokens s and
-// load requests s may be the time that they take.
+// whole reports whether the words before a time end in an amount, so that the key is a rate. The keys 3 tokens s and
+// load requests s may be the times of these tokens and requests instead.
 func whole(of []string) bool {
 	n := len(of)
 	switch of[n-1] {
@@ -83,7 +83,7 @@ func whole(of []string) bool {
 	return n == 1 || !unicode.IsDigit(rune(of[n-2][0]))
 }
 
-// counted spells an amount: Ops is ops, and gb is GB.
+// counted returns the spelling of an amount: Ops is ops, and gb is GB.
 func counted(word string) string {
 	switch unit := Spelling(word); {
 	case Known(unit):
@@ -96,7 +96,7 @@ func counted(word string) string {
 	return Spelling(strings.ToLower(word))
 }
 
-// words are the words of a key as they are written.
+// words returns the words of a key with their case.
 func words(key string) []string {
 	return strings.FieldsFunc(key, func(r rune) bool {
 		return r != '%' && !unicode.IsLetter(r) && !unicode.IsDigit(r)

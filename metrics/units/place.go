@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// near is how many bytes beside a number may hold its unit.
+// near is the number of bytes on either side of a number in which its unit is searched.
 const near = 80
 
-// At is the unit of the number that stands at line[from:to].
+// At returns the unit of the number at line[from:to]: the declared one, unless the output prints another one of the
+// same dimension.
 func At(declared string, line []byte, from, to int) string {
 	rest := line[to:]
 	if letter := multiple(rest); letter != "" {
@@ -22,7 +23,7 @@ func At(declared string, line []byte, from, to int) string {
 	return printedUnit(declared, printed)
 }
 
-// printedUnit is the unit of a number: as declared, unless the output says another one of the same dimension.
+// printedUnit returns the declared unit of a number, unless the output prints another one of the same dimension.
 func printedUnit(declared, printed string) string {
 	if declared == "" {
 		return printed
@@ -33,7 +34,7 @@ func printedUnit(declared, printed string) string {
 	return declared
 }
 
-// following returns the unit that stands right after a number, empty when the word there is not known to be one.
+// following returns the unit right after a number; empty: the word there is no known unit.
 func following(rest string) string {
 	fields := strings.Fields(strings.TrimLeft(rest, " \t("))
 	if len(fields) == 0 {
@@ -53,7 +54,7 @@ func following(rest string) string {
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// multiple returns the letter that multiplies a number such as 1.1k, or 0 if there is none.
+// multiple returns the letter that multiplies a number such as 1.1k; empty: there is none.
 func multiple(rest []byte) string {
 	if len(rest) == 0 || !strings.ContainsRune("kKMGT", rune(rest[0])) {
 		return ""
@@ -64,8 +65,7 @@ func multiple(rest []byte) string {
 	return string(rest[:1])
 }
 
-// labelled returns the unit in brackets at the end of a label, as in "Latency (ms): "; empty: there is none that is
-// known.
+// labelled returns the unit in brackets at the end of a label, as in "Latency (ms): "; empty: there is no known unit.
 func labelled(label string) string {
 	label = strings.TrimRight(label, " \t:=|")
 	if label == "" {

@@ -1,4 +1,4 @@
-// Package units knows the units that benchmarks print: their spellings, what they measure, and how they convert.
+// Package units describes the units that benchmarks print: their spellings, their dimensions, and their conversion.
 package units
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Spelling returns the canonical Spelling of a unit, or of one side of its slash.
+// Spelling returns the canonical spelling of a unit, or of one side of its slash.
 func Spelling(word string) string {
 	switch strings.ToLower(word) {
 	case "nsec", "nsecs", "nanosecond", "nanoseconds":
@@ -31,8 +31,8 @@ func Spelling(word string) string {
 	return word
 }
 
-// Canonical spells a unit in the one way that samples use: "requests per second" is req/s, msec is ms. A unit that
-// it does not know stays as it is.
+// Canonical spells a unit in the one way that samples use: "requests per second" is req/s, msec is ms. An unknown unit
+// stays as it is.
 func Canonical(unit string) string {
 	unit = strings.TrimSpace(unit)
 	switch strings.ToLower(unit) {
@@ -51,7 +51,8 @@ func Canonical(unit string) string {
 	return Spelling(strings.TrimSpace(amount)) + "/" + Spelling(strings.TrimSpace(per))
 }
 
-// Quantity says what of which there cannot be less than nothing a unit measures; empty: nothing, or nobody knows.
+// Quantity returns the kind of amount that a unit measures if such amounts cannot be negative: duration, size, rate or
+// count; empty: they can, or the unit is unknown.
 func Quantity(unit string) string {
 	unit = Canonical(unit)
 	amount, per, ratio := strings.Cut(unit, "/")
@@ -66,7 +67,7 @@ func Quantity(unit string) string {
 		"op": "count", "item": "count"}[of.dimension]
 }
 
-// IsTime says whether a unit's numerator is a time; Go benchmarks write p99-ns for a percentile.
+// IsTime reports whether a unit's numerator is a time; Go benchmarks write p99-ns for a percentile.
 func IsTime(unit string) bool {
 	unit = unit[strings.LastIndexByte(unit, '-')+1:]
 	return slices.Contains([]string{"ns", "us", "ms", "s", "min", "h", "sec"}, unit)

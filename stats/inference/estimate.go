@@ -11,14 +11,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a mean, with what its t interval needs.
+// Estimate is a mean with what its t interval depends on.
 type Estimate struct {
 	Mean    float64
 	Error   float64 // standard error
 	Freedom float64 // degrees of freedom; 0: no interval
 }
 
-// Interval is the two-sided t interval of the mean.
+// Interval returns the two-sided t interval of the mean.
 func (e Estimate) Interval(confidence float64) (low, high float64) {
 	if e.Error == 0 {
 		return e.Mean, e.Mean
@@ -27,8 +27,8 @@ func (e Estimate) Interval(confidence float64) (low, high float64) {
 	return e.Mean - t*e.Error, e.Mean + t*e.Error
 }
 
-// MeanInterval is the mean of values with its two-sided t interval. Of fewer than two values the interval is
-// everything.
+// MeanInterval returns the mean of values with its two-sided t interval. With fewer than two values the interval is
+// infinite.
 func MeanInterval(values []float64, confidence float64) (mean, low, high float64) {
 	mean, deviation := stat.MeanStdDev(values, nil)
 	if len(values) < 2 {
@@ -39,11 +39,11 @@ func MeanInterval(values []float64, confidence float64) (mean, low, high float64
 	return mean, low, high
 }
 
-// leastP bounds P from below. Values without any spread would have a P of 0, which no number of values can show, and
-// rounding decides about the spread of those that are nearly equal.
+// leastP bounds P from below. Values without any spread would have a P of 0, which no number of values can prove; the
+// spread of nearly equal values is a matter of rounding.
 const leastP = 1e-15
 
-// P is the two-sided t test of a mean of 0; leastP stands for all that is less.
+// P returns the p of the two-sided t test of a mean of 0, and leastP if it is less.
 func (e Estimate) P() float64 {
 	switch {
 	case e.Mean == 0:
@@ -54,9 +54,9 @@ func (e Estimate) P() float64 {
 	return max(leastP, 2*distuv.StudentsT{Sigma: 1, Nu: e.Freedom}.CDF(-math.Abs(e.Mean)/e.Error))
 }
 
-// Regress fits values by least squares to a mean and a multiple of each column, which are as long as values. It
-// returns the estimates of the mean, where all columns are 0, and of the multiples. False: columns say the same as
-// others, or as the mean.
+// Regress fits values by least squares to a mean and a multiple of each column. Columns are as long as values. It
+// returns the estimates of the mean, where all columns are 0, and of the multiples. ok is false if a column depends
+// linearly on other columns or is constant.
 func Regress(values []float64, columns ...[]float64) (mean Estimate, slopes []Estimate, ok bool) {
 	n := len(values)
 	if len(columns) == 0 {
@@ -93,7 +93,7 @@ func Regress(values []float64, columns ...[]float64) (mean Estimate, slopes []Es
 	return all[0], all[1:], true
 }
 
-// Quantile is that of the t distribution.
+// Quantile returns a quantile of the t distribution.
 func Quantile(p, freedom float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(p)
 }
@@ -101,8 +101,8 @@ func Quantile(p, freedom float64) float64 {
 // mostForWalsh bounds the memory of HodgesLehmann, which holds the means of all pairs.
 const mostForWalsh = 2000
 
-// HodgesLehmann is the median of the means of all pairs of values, each value with itself included. Beyond mostForWalsh
-// values it is their median.
+// HodgesLehmann returns the median of the means of all pairs of values, each value with itself included. Of more than
+// mostForWalsh values it returns the median.
 func HodgesLehmann(values []float64) float64 {
 	means := slices.Clone(values)
 	if len(values) <= mostForWalsh {

@@ -2,8 +2,8 @@ package inference
 
 import "math"
 
-// FisherExact is the two-sided p of Fisher's exact test: that two groups, of which one lost a and kept b and the other
-// lost c and kept d, have the same chance of a loss. All counts are at least 0.
+// FisherExact returns the two-sided p of Fisher's exact test of two groups having the same chance of a loss. The first
+// group lost a and kept b; the other lost c and kept d. All counts are at least 0.
 func FisherExact(a, b, c, d int) float64 {
 	n, lost, first := a+b+c+d, a+c, a+b
 	logFactorial := func(k int) float64 {

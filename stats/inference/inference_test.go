@@ -47,7 +47,7 @@ func TestSignFlip(t *testing.T) {
 	}
 }
 
-// The branches that are cut must not change the count.
+// Pruned branches must not change the count.
 func TestSignFlipAgainstAllSigns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-1, 1),
@@ -76,8 +76,8 @@ func TestSignFlipAgainstAllSigns(t *testing.T) {
 	})
 }
 
-// The integration against the tables in Pocock (1977) and in Jennison and Turnbull (2000), table 2.1: the boundary on
-// the normal scale.
+// The integration is compared with the tables in Pocock (1977) and in Jennison and Turnbull (2000), table 2.1: the
+// boundary on the normal scale.
 func TestPocockLevels(t *testing.T) {
 	for _, test := range []struct {
 		looks    int
@@ -108,8 +108,8 @@ func TestPocockLevels(t *testing.T) {
 	}
 }
 
-// The p of a sequence is never below that of its look, never above Bonferroni's, and grows with it; at Pocock's level
-// it is 5 %.
+// The p of a sequence is never below that of its look, never above Bonferroni's, and grows with that of its look; at
+// Pocock's level it is 5 %.
 func TestThePOfAllLooks(t *testing.T) {
 	if p := Overall(Pocock(5, 0.05), 5); math.Abs(p-0.05) > 0.0002 {
 		t.Errorf("five looks at Pocock's level: %v", p)

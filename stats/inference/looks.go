@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Pocock is the level of each of a number of looks at which the chance that any of them rejects is alpha: the value of
-// Pocock's tables (Biometrika 64, 1977) where they give it to four digits, else integrated.
+// Pocock returns the level for each of a number of looks at which the chance that any of them rejects is alpha. The
+// value is that of Pocock's tables (Biometrika 64, 1977) where they give it to four digits, else it is integrated.
 func Pocock(looks int, alpha float64) float64 {
 	printed := [...]float64{1: 0.05, 2: 0.0294, 3: 0.0221, 4: 0.0182, 5: 0.0158}
 	if math.Abs(alpha-0.05) < 1e-9 && looks < len(printed) {
@@ -17,7 +17,7 @@ func Pocock(looks int, alpha float64) float64 {
 	if looks == 1 {
 		return alpha
 	}
-	// The boundary lies between that of one look and that of Bonferroni.
+	// The boundary lies between the one for a single look and Bonferroni's.
 	near := distuv.UnitNormal.Quantile(1 - alpha/2)
 	far := distuv.UnitNormal.Quantile(1 - alpha/2/float64(looks))
 	for range 40 {
@@ -31,8 +31,8 @@ func Pocock(looks int, alpha float64) float64 {
 	return 2 * distuv.UnitNormal.CDF(-far)
 }
 
-// Overall is the p of a whole sequence of looks of which one has the p-value p: the chance that without an effect any
-// of them has one so small.
+// Overall returns the p of a whole sequence of looks, one of which has the p-value p: the chance that without an effect
+// any of the looks has such a small p.
 func Overall(p float64, looks int) float64 {
 	boundary := -distuv.UnitNormal.Quantile(p / 2)
 	if looks <= 1 || p >= 1 || math.IsInf(boundary, 1) {
@@ -45,9 +45,9 @@ func Overall(p float64, looks int) float64 {
 const nodes = 32
 
 // crosses returns the probability that a random walk S with normal steps of variance 1 has |S_k| >= boundary*sqrt(k) at
-// any k from 1 to looks. It carries the density of the walks inside from look to look (Armitage, McPherson and Rowe
-// 1969) and sums the probability that leaves at each look: one minus the remainder would lose all digits if the
-// probability is small.
+// any k from 1 to looks. It carries the density of the walks inside the boundary from look to look (Armitage, McPherson
+// and Rowe 1969) and sums the probability of crossing at each look. One minus the remaining probability would lose all
+// digits of a small result.
 func crosses(boundary float64, looks int) float64 {
 	leaves := func(from, edge float64) float64 {
 		return distuv.UnitNormal.CDF(from-edge) + distuv.UnitNormal.CDF(-from-edge)

@@ -14,8 +14,8 @@ func Holm(ps []float64) []float64 {
 	return corrected
 }
 
-// BenjaminiHochberg turns p-values into q-values: the share of false ones to expect in the list of all whose q is at
-// most that. The results stand in the order of ps.
+// BenjaminiHochberg turns p-values into q-values. The q of a value is the share of false ones to expect in the list of
+// all values whose q is not greater. The results stand in the order of ps.
 func BenjaminiHochberg(ps []float64) []float64 {
 	corrected := make([]float64, len(ps))
 	order := ascending(ps)
@@ -27,7 +27,7 @@ func BenjaminiHochberg(ps []float64) []float64 {
 	return corrected
 }
 
-// ascending is the order of the indexes of ps by value. Equal values keep their order.
+// ascending returns the indexes of ps, ordered by value. Equal values keep their order.
 func ascending(ps []float64) []int {
 	order := make([]int, len(ps))
 	for i := range order {

@@ -7,14 +7,14 @@ import (
 
 const (
 	mostToEnumerate = 20 // values: 2^19 sums
-	// Draws is the number of random choices of signs beyond that.
+	// Draws is the number of random choices of signs for more values.
 	Draws = 100_000
 )
 
-// SignFlip is the two-sided p-value of the sign-flip test: the share of all ways to choose the values' signs whose sum
-// is at least as far from 0 as the sum seen. It supposes only that without an effect each value is as likely as its
-// negative. Up to 20 values it is exact; beyond, drawn is true and p comes from 100,000 random choices with a fixed
-// seed, counting the one seen, which keeps it valid.
+// SignFlip returns the two-sided p-value of the sign-flip test: the share of all ways to choose the values' signs whose
+// sum is at least as far from 0 as the observed sum. It supposes only that without an effect each value is as likely as
+// its negative. Up to 20 values it is exact. With more values, drawn is true and p comes from 100,000 random choices
+// with a fixed seed; counting the observed choice, too, keeps p valid.
 func SignFlip(values []float64) (p float64, drawn bool) {
 	var sum, size float64
 	for _, v := range values {
@@ -24,7 +24,7 @@ func SignFlip(values []float64) (p float64, drawn bool) {
 	if size == 0 {
 		return 1, false
 	}
-	// Sums that are equal on paper differ in their last bits.
+	// Sums that are equal in theory differ in their last bits.
 	threshold := math.Abs(sum) - 1e-12*size
 	if len(values) > mostToEnumerate {
 		return drawnFlips(values, threshold), true
@@ -36,7 +36,8 @@ func SignFlip(values []float64) (p float64, drawn bool) {
 }
 
 // countFlips counts the choices of signs of values for which sum plus the signed values reaches the threshold. size is
-// the sum of the values' distances from 0: a sum that it cannot bring back or cannot bring up needs no further steps.
+// the sum of the values' distances from 0. If the values cannot bring sum below the threshold, or not up to it, no
+// further steps are needed.
 func countFlips(values []float64, sum, size, threshold float64) int {
 	distance := math.Abs(sum)
 	switch {

@@ -7,7 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Trend is the correlation of values, which differ, with their order, and its two-sided p with degrees of freedom.
+// Trend returns the correlation of values with their order, and its two-sided p with the given degrees of freedom. The
+// values must differ.
 func Trend(values []float64, freedom float64) (r, p float64) {
 	times := make([]float64, len(values))
 	for i := range times {
@@ -21,8 +22,8 @@ func Trend(values []float64, freedom float64) (r, p float64) {
 	return r, 2 * distuv.StudentsT{Sigma: 1, Nu: freedom}.CDF(-t)
 }
 
-// Alike is the p of von Neumann's test that neighbours among values, which differ, are not alike. The mean square of
-// successive differences over the variance is 2 where values are independent; Young's normal approximation.
+// Alike returns the p of von Neumann's test of whether neighbouring values are alike, in Young's normal approximation.
+// The values must differ. The mean square of successive differences over the variance is 2 if values are independent.
 func Alike(values []float64) float64 {
 	n := float64(len(values))
 	_, deviation := stat.MeanStdDev(values, nil)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Estimate is made from the blocks that were measured.
+// Estimate is extrapolated from the measured blocks of a row.
 type Estimate struct {
 	Blocks   int
 	Took     time.Duration // of these blocks, which all variants of the commit share; 0: not known
@@ -16,7 +16,7 @@ type Estimate struct {
 	Money    float64 // in the currency of the file's cost block; 0: no price is declared for the devices
 }
 
-// MarshalJSON writes null for what is not known.
+// MarshalJSON writes null for values that are not known.
 func (s Estimate) MarshalJSON() ([]byte, error) {
 	document := struct {
 		Blocks   int      `json:"blocks"`
@@ -34,7 +34,7 @@ func (s Estimate) MarshalJSON() ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// String is the estimate for people: 40 more blocks, about 2.1 h, 4.3 GPU-hours, a cost of 17.20.
+// String returns the estimate for people: 40 more blocks, about 2.1 h, 4.3 GPU-hours, a cost of 17.20.
 func (s Estimate) String() string {
 	parts := []string{fmt.Sprintf("%d more blocks", s.Blocks)}
 	if s.Blocks == 1 {
@@ -58,7 +58,7 @@ func (s Estimate) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// text is a duration for people, with two digits that count.
+// text returns a duration for people, with about two significant digits.
 func text(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -1,6 +1,6 @@
 # Made by benchgraph import of sglang-commits.json: 80 commits.
 locals {
-  # These stand for what a commit does not say:
+  # These are used where a commit has no value:
   # merge(local.defaults, { for k, v in each.commit.params : k => v if v != null })
   defaults = { gpus = 1, mode = "serving" }
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Shown is how many blocks, metrics or warnings a text names before it only counts them.
+// Shown is the number of blocks, metrics or warnings that a text names; it only counts the others.
 const Shown = 3
 
-// Unit is a unit for people.
+// Unit names a unit in a sentence.
 func Unit(unit string) string {
 	if unit == "" {
 		return "no unit"
@@ -29,7 +29,7 @@ func Blocks(blocks []int) string {
 	return "blocks " + Some(names)
 }
 
-// Some names the first of a list, and counts the rest.
+// Some lists the first Shown names, and counts the rest.
 func Some(names []string) string {
 	if len(names) <= Shown {
 		return strings.Join(names, ", ")
@@ -37,7 +37,7 @@ func Some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:Shown], ", "), len(names)-Shown)
 }
 
-// Count puts a number in front of the words for one thing, or else of those for several.
+// Count writes a number with its noun: one if n is 1, else many.
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -45,7 +45,7 @@ func Count(n int, one, many string) string {
 	return fmt.Sprint(n, " ", many)
 }
 
-// Brief is the beginning of a digest.
+// Brief returns the first 12 characters of a digest.
 func Brief(digest string) string {
 	return digest[:min(len(digest), 12)]
 }

@@ -1,5 +1,5 @@
-// Package diag collects diagnostics, of which one mistake makes one, and gives them words: which name was meant, and
-// which ones there are.
+// Package diag collects diagnostics, one for each mistake, and improves their texts: it names the name that was
+// probably meant, and the existing names.
 package diag
 
 import (
@@ -13,29 +13,29 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// maxTold bounds how many mistakes are told: nobody reads more, and to write one takes a look through the whole file.
-const maxTold = 100
+// maxReported bounds the number of reported mistakes: nobody reads more, and each takes a pass through the whole file.
+const maxReported = 100
 
-// Diagnostics collects what is wrong. The same mistake at the same place, made by many instances of a block, is told
+// Diagnostics collects mistakes. If many instances of a block make the same mistake at the same place, it is reported
 // once with their number.
 type Diagnostics struct {
 	list  hcl.Diagnostics
-	index map[position]*told
-	more  int // mistakes beyond maxTold
+	index map[position]*report
+	more  int // mistakes beyond maxReported
 	catch *catch
 }
 
-// catch is where the errors of one instance go.
+// catch receives the errors of one instance.
 type catch struct {
-	whole bool // also those that name no instance
+	whole bool // also receives errors without an instance
 	diags hcl.Diagnostics
 }
 
-// maxCaught bounds how many errors of one instance are kept.
+// maxCaught bounds the errors of one instance that are kept.
 const maxCaught = 10
 
 // Catch calls f and returns the errors that f records for an instance, at most ten, instead of recording them; with
-// whole, also those that name no instance.
+// whole, also errors without an instance.
 func (c *Diagnostics) Catch(whole bool, f func()) hcl.Diagnostics {
 	around := c.catch
 	c.catch = &catch{whole: whole}
@@ -51,18 +51,18 @@ type position struct {
 	start, end int
 }
 
-type told struct {
+type report struct {
 	diag      *hcl.Diagnostic
 	instance  string
 	instances map[string]bool
 }
 
-// Add records diagnostics; instance names the key of the instance they came from and is empty where there is none.
+// Add records diagnostics. instance is the key of the instance that they came from; empty: none.
 func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 	if c.index == nil {
-		c.index = map[position]*told{}
+		c.index = map[position]*report{}
 	}
-	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { // those of a body are in the order of a map
+	slices.SortStableFunc(diags, func(a, b *hcl.Diagnostic) int { // diagnostics of a body are in the order of a map
 		return cmp.Compare(RangeOf(a).Start.Byte, RangeOf(b).Start.Byte)
 	})
 	for _, d := range diags {
@@ -83,7 +83,7 @@ func (c *Diagnostics) Add(instance string, diags ...*hcl.Diagnostic) {
 			continue
 		}
 		if !ok {
-			known = &told{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
+			known = &report{diag: c.tidy(d), instance: instance, instances: map[string]bool{}}
 			c.index[at] = known
 			c.list = append(c.list, known.diag)
 		}
@@ -98,19 +98,19 @@ func (c *Diagnostics) Error(instance string, at hcl.Range, summary, detail strin
 	c.Add(instance, New(hcl.DiagError, summary, detail, at)...)
 }
 
-// Warn records one thing that is probably not meant.
+// Warn records something that is probably not meant.
 func (c *Diagnostics) Warn(instance string, at hcl.Range, summary, detail string) {
 	c.Add(instance, New(hcl.DiagWarning, summary, detail, at)...)
 }
 
-// Full says whether what is recorded from now on is only counted, so that it needs no good words.
-func (c *Diagnostics) Full() bool { return len(c.list) >= maxTold }
+// Full reports whether further mistakes are only counted, so that they need no improved text.
+func (c *Diagnostics) Full() bool { return len(c.list) >= maxReported }
 
-// HasErrors says whether a mistake was recorded.
+// HasErrors reports whether a mistake was recorded.
 func (c *Diagnostics) HasErrors() bool { return c.list.HasErrors() }
 
-// tidy makes a copy fit to be shown: better words, and no evaluation context, which would print references in the form
-// that they have inside the language.
+// tidy returns a copy to be shown, with an improved text. It has no evaluation context, which would print references in
+// their internal form.
 func (c *Diagnostics) tidy(d *hcl.Diagnostic) *hcl.Diagnostic {
 	improve(d)
 	clean := *d
@@ -121,7 +121,7 @@ func (c *Diagnostics) tidy(d *hcl.Diagnostic) *hcl.Diagnostic {
 	return &clean
 }
 
-// All are the diagnostics in the order of the files, and of the lines within a file.
+// All returns the diagnostics in the order of the files, and of the lines within a file.
 func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 	for _, t := range c.index {
 		if t.instance == "" {
@@ -154,7 +154,7 @@ func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 	return sorted
 }
 
-// RangeOf is where a diagnostic points to; the zero Range: nowhere.
+// RangeOf returns the place of a diagnostic; zero: it has none.
 func RangeOf(d *hcl.Diagnostic) hcl.Range {
 	if d.Subject == nil {
 		return hcl.Range{}
@@ -162,7 +162,7 @@ func RangeOf(d *hcl.Diagnostic) hcl.Range {
 	return *d.Subject
 }
 
-// New makes a diagnostic; the zero Range is no place.
+// New returns a diagnostic at a place; zero: without a place.
 func New(severity hcl.DiagnosticSeverity, summary, detail string, at hcl.Range) hcl.Diagnostics {
 	d := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: detail}
 	if at != (hcl.Range{}) {

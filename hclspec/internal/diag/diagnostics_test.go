@@ -13,7 +13,7 @@ func at(file string, byte int) hcl.Range {
 	return hcl.Range{Filename: file, Start: hcl.Pos{Byte: byte}, End: hcl.Pos{Byte: byte + 1}}
 }
 
-// A mistake that every instance of a block has is told once, with their number, and in the order of the files.
+// A mistake of every instance of a block is reported once, with the number of instances, in the order of the files.
 func TestOneMistakeMakesOneDiagnostic(t *testing.T) {
 	var d Diagnostics
 	for i := range 3 {
@@ -26,15 +26,15 @@ func TestOneMistakeMakesOneDiagnostic(t *testing.T) {
 	}
 }
 
-// Of very many mistakes, the first ones are told, and how many more there are.
+// Of very many mistakes, the first ones are reported, with the number of the others.
 func TestTooManyMistakesAreCounted(t *testing.T) {
 	var d Diagnostics
-	for i := range maxTold + 5 {
+	for i := range maxReported + 5 {
 		d.Error("", at("a", i), "Wrong type", "It is.")
 	}
 	all := d.All(nil)
-	if !d.Full() || len(all) != maxTold+1 {
-		t.Fatalf("%d are told", len(all))
+	if !d.Full() || len(all) != maxReported+1 {
+		t.Fatalf("%d are reported", len(all))
 	}
 	if last := all[len(all)-1]; !strings.HasPrefix(last.Detail, "5 more") {
 		t.Errorf("%+v", last)

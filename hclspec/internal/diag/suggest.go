@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
 )
 
-// Suggest is a sentence that names the candidate nearest to a misspelt name, with a leading space; empty when none is
-// near.
+// Suggest returns a sentence that names the candidate nearest to a misspelt name, with a leading space; empty: no
+// candidate is near.
 func Suggest(given string, candidates []string) string {
 	if best := nearest.Name(given, candidates); best != "" {
 		return fmt.Sprintf(" Did you mean %q?", best)
@@ -23,10 +23,10 @@ func Suggest(given string, candidates []string) string {
 	return ""
 }
 
-// maxChoices is how many names are listed: the attributes of every block, and of commits as many as one looks through.
+// maxChoices is the largest number of names that are listed. It is enough for the attributes of every block.
 const maxChoices = 24
 
-// Choices is a sentence that suggests the nearest candidate, or lists them when none is near.
+// Choices returns a sentence that suggests the nearest candidate, or lists candidates if none is near.
 func Choices(given string, candidates []string) string {
 	if s := Suggest(given, candidates); s != "" {
 		return s
@@ -41,7 +41,7 @@ func Choices(given string, candidates []string) string {
 	return fmt.Sprintf(" There is: %s.", strings.Join(sorted, ", "))
 }
 
-// improve turns HCL's words about an attribute or a key that is not there into ones that name what is.
+// improve replaces HCL's text about a missing attribute or key by one that names the existing ones.
 func improve(d *hcl.Diagnostic) {
 	if kind, ok := strings.CutPrefix(d.Summary, "Missing name for "); ok {
 		d.Detail = fmt.Sprintf("A %s block has a name: %[1]s \"NAME\" { … }.", kind)
@@ -77,7 +77,7 @@ func improve(d *hcl.Diagnostic) {
 	}
 }
 
-// indexed is the address of the node without instances of which an expression takes one; empty when it is none.
+// indexed returns the address of a node without instances that an expression indexes; empty: it does not.
 func indexed(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	e, ok := expr.(*hclsyntax.ScopeTraversalExpr)
 	if !ok {
@@ -97,7 +97,7 @@ func indexed(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	return node(v, !diags.HasErrors())
 }
 
-// node is the address in a reference that stands by itself; empty when v is none.
+// node returns the address if a value is exactly one reference; empty: it is not.
 func node(v cty.Value, ok bool) string {
 	if !ok || !v.IsKnown() || v.IsNull() || v.Type() != cty.String {
 		return ""
@@ -110,7 +110,7 @@ func node(v cty.Value, ok bool) string {
 	return address
 }
 
-// missing evaluates the part of a traversal or an index that exists, and says which name in it does not.
+// missing evaluates the existing part of a traversal or an index, and returns the first name that does not exist in it.
 func missing(expr hcl.Expression, ctx *hcl.EvalContext) (object cty.Value, name string, ok bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
@@ -163,7 +163,7 @@ func names(object cty.Value) []string {
 	return slices.Collect(maps.Keys(object.Type().AttributeTypes()))
 }
 
-// StepName is the name that one step of a traversal names, as .name or ["name"].
+// StepName returns the name in one step of a traversal, .name or ["name"].
 func StepName(step hcl.Traverser) (string, hcl.Range, bool) {
 	switch s := step.(type) {
 	case hcl.TraverseAttr:

@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/cores"
 )
 
-// Instances are the readers of n instances, each with its key and value of each, which are asked for at once. What the
-// attributes say is evaluated on all cores, as far as that looks at nothing but values.
+// Instances returns the readers of n instances, with the key and the value of each that of returns. It evaluates
+// attributes on all cores, if they depend on values only.
 func (r Reader) Instances(n int, of func(i int) (key string, each cty.Value)) []Reader {
 	var pure []*hcl.Attribute
 	for _, attr := range r.Block.Attrs {
@@ -26,12 +26,12 @@ func (r Reader) Instances(n int, of func(i int) (key string, each cty.Value)) []
 			readers[i].ahead(pure)
 		}
 	})
-	r.Scope.checkpoint() // an evaluation that was stopped leaves readers out
+	r.Scope.checkpoint() // a stopped evaluation leaves readers out
 	return readers
 }
 
-// ahead evaluates attributes before they are read. What has a mistake is evaluated again when it is read: mistakes are
-// told by one goroutine, in the order of the instances.
+// ahead evaluates attributes before they are read. An attribute with a mistake is evaluated again when it is read: one
+// goroutine reports mistakes, in the order of the instances.
 func (r Reader) ahead(attrs []*hcl.Attribute) {
 	*r.values = make([]evaluated, 0, len(r.Block.Attrs))
 	for _, attr := range attrs {
@@ -43,7 +43,8 @@ func (r Reader) ahead(attrs []*hcl.Attribute) {
 	}
 }
 
-// isPure says whether an expression calls no function that looks at files or histories, which one goroutine does.
+// isPure reports whether an expression calls no function that reads files or histories, which only one goroutine may
+// do.
 func isPure(expr hcl.Expression) bool {
 	native, pure := expr.(hclsyntax.Expression)
 	if pure {

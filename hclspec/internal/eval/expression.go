@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// divisor is the right side of a division. HCL computes infinity where it is 0; here that is a mistake, which try and
-// can catch, and which does not matter in the result of a condition that is not chosen.
+// divisor is the right side of a division. HCL computes infinity if it is 0. Here that is a mistake. try and can catch
+// it, and it does not matter in the branch of a conditional that is not chosen.
 type divisor struct{ hclsyntax.ParenthesesExpr }
 
 // UnwrapExpression leads HCL's static analysis to the source text's own expression.
@@ -28,7 +28,7 @@ func (e *divisor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	})
 }
 
-// iterated is what a loop evaluates for each element. It ends the goroutine of an evaluation that was stopped.
+// iterated is an expression that a loop evaluates for each element. It ends the goroutine of a stopped evaluation.
 type iterated struct {
 	hclsyntax.ParenthesesExpr
 	scope *Scope
@@ -43,8 +43,8 @@ func (e *iterated) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return e.Expression.Value(ctx)
 }
 
-// adapt makes an expression one of this language: it may divide, and it can be stopped. HCL lets others add nothing but
-// parentheses to its tree.
+// adapt changes an expression for this language: divisions are checked, and loops can be stopped. Parentheses are the
+// only nodes that other packages can add to HCL's tree.
 func (s *Scope) adapt(expr hclsyntax.Expression) hclsyntax.Expression {
 	// The callback returns no diagnostics, so neither does VisitAll.
 	_ = hclsyntax.VisitAll(expr, func(node hclsyntax.Node) hcl.Diagnostics {
@@ -92,7 +92,7 @@ func (s *Scope) adaptAttribute(attr *hcl.Attribute) (diags hcl.Diagnostics) {
 	return diags
 }
 
-// adaptType is adaptAttribute for a type, which JSON holds as a string with an expression.
+// adaptType is adaptAttribute for a type, which is a string with an expression in JSON.
 func (s *Scope) adaptType(attr *hcl.Attribute) hcl.Diagnostics {
 	if _, ok := attr.Expr.(hclsyntax.Expression); ok {
 		return s.adaptAttribute(attr)
@@ -110,8 +110,8 @@ func (s *Scope) adaptType(attr *hcl.Attribute) hcl.Diagnostics {
 	return diags
 }
 
-// Filter returns what a for expression chooses from, and the range of its condition, where the condition is about
-// nothing but the elements: { for k, c in candidates : k => c if c.title == "x" }. Else, root is empty.
+// Filter returns the collection of a for expression, and the range of its condition, if the condition depends on the
+// elements only: { for k, c in candidates : k => c if c.title == "x" }. Else, root is empty.
 func Filter(e hcl.Expression) (root string, condition hcl.Range) {
 	loop, ok := hcl.UnwrapExpressionUntil(e, func(e hcl.Expression) bool {
 		_, loop := e.(*hclsyntax.ForExpr)

@@ -1,8 +1,8 @@
-// Package eval gives the language its ground: files and their blocks, names that are evaluated when they are first
-// needed, and diagnostics of which one mistake makes one.
+// Package eval is the base of the language: files and their blocks, names that are evaluated when they are first
+// needed, and one diagnostic for each mistake.
 //
-// It knows no kind of block: callers define roots, the first parts of references, and say what they stand for. What
-// cannot be evaluated becomes an unknown value, and what depends on it stays silent.
+// It knows no kind of block: callers define roots, which are the first parts of references, and their values. An
+// expression with a mistake becomes an unknown value, and whatever depends on it reports no further mistake.
 package eval
 
 import (
@@ -20,8 +20,8 @@ type File struct {
 	lost   []string
 }
 
-// Parse reads a file in native syntax, or in JSON when its name ends in ".json". The file is usable even when the
-// diagnostics have errors: blocks that they do not touch are intact.
+// Parse reads a file in native syntax, or in JSON if its name ends in ".json". The file is usable even if the
+// diagnostics have errors: blocks outside of the mistakes are intact.
 func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	f := &File{scope: s}
 	var diags hcl.Diagnostics
@@ -29,13 +29,13 @@ func (s *Scope) Parse(src []byte, name string) (*File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// Broken says whether the file has a syntax error, so that what it declares is known only in part.
+// Broken reports whether the file has a syntax error, so that only a part of its declarations is known.
 func (f *File) Broken() bool { return len(f.broken) > 0 }
 
-// Lost are the names of the blocks of no known kind, after Blocks.
+// Lost returns the names of blocks with an unknown kind. It must be called after Blocks.
 func (f *File) Lost() []string { return f.lost }
 
-// Blocks are the intact blocks of the file that match the schemas.
+// Blocks returns the intact blocks of the file that match the schemas.
 func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 	byKind := map[string]*Schema{}
 	top := &hcl.BodySchema{}
@@ -48,7 +48,7 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 			if s := byKind[b.Type]; s == nil {
 				f.lost = append(f.lost, b.Labels...)
 			} else if s.Label && s.Open && len(b.Labels) == 2 { // a type and a name
-				// Diagnostics name the block by the labels that the file has.
+				// Diagnostics need the labels as they are in the file.
 				defer func(labels []string, ranges []hcl.Range) {
 					b.Labels, b.LabelRanges = labels, ranges
 				}(b.Labels, b.LabelRanges)
@@ -74,7 +74,7 @@ func (f *File) Blocks(schemas []*Schema) ([]*Block, hcl.Diagnostics) {
 	return blocks, diags
 }
 
-// damaged says whether a syntax error lies in the block: then attributes of it may be lost.
+// damaged reports whether a syntax error lies in the block, so that attributes may be lost.
 func (f *File) damaged(b *hcl.Block) bool {
 	whole := b.DefRange
 	if body, ok := b.Body.(*hclsyntax.Body); ok {
@@ -88,7 +88,7 @@ func (f *File) damaged(b *hcl.Block) bool {
 	return false
 }
 
-// intact drops the diagnostics that stand where the syntax error does.
+// intact removes the diagnostics in lines with a syntax error.
 func (f *File) intact(diags hcl.Diagnostics) hcl.Diagnostics {
 	var kept hcl.Diagnostics
 	for _, d := range diags {
@@ -103,7 +103,7 @@ func (f *File) intact(diags hcl.Diagnostics) hcl.Diagnostics {
 	return kept
 }
 
-// Attributes are what a file that has nothing but attributes says.
+// Attributes returns the content of a file with attributes only.
 func (f *File) Attributes() (hcl.Attributes, hcl.Diagnostics) {
 	attrs, diags := f.Syntax.Body.JustAttributes()
 	for _, attr := range attrs {

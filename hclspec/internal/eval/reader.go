@@ -14,16 +14,16 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// Reader reads the attributes of one block for one instance. Every mistake is recorded where it is found; the zero
-// value is returned for what is absent, null or wrong, so that a decoder reads on to the next mistake.
+// Reader reads the attributes of one block for one instance. Each mistake is recorded when it is found. An attribute
+// that is absent, null or wrong gives the zero value, so that a decoder goes on to the next mistake.
 type Reader struct {
 	Scope    *Scope
 	Block    *Block
 	Ctx      *hcl.EvalContext
-	Bad      map[hcl.Expression]bool // expressions that were reported when the names in them were looked up
+	Bad      map[hcl.Expression]bool // expressions with unknown names, which were reported
 	Instance string                  // key of the instance, for diagnostics
 
-	values *[]evaluated // those that were evaluated, since most are looked at more than once
+	values *[]evaluated // evaluated attributes, since most are read more than once
 }
 
 type evaluated struct {
@@ -31,13 +31,13 @@ type evaluated struct {
 	value cty.Value
 }
 
-// Reader prepares the reading of some of a block's expressions.
+// Reader returns a reader of some of a block's expressions.
 func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
 	ctx, bad := s.Context(exprs, each)
 	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: new([]evaluated)}
 }
 
-// With is the reader for the instance of a key, and its value of each.
+// With returns the reader for the instance of a key, with its value of each.
 func (r Reader) With(key string, each cty.Value) Reader {
 	r.Instance, r.values = key, new([]evaluated)
 	r.Ctx = r.Ctx.NewChild()
@@ -45,12 +45,12 @@ func (r Reader) With(key string, each cty.Value) Reader {
 	return r
 }
 
-// Fail records a mistake in the words of fmt.Sprintf.
+// Fail records a mistake; detail is a format of fmt.Sprintf.
 func (r Reader) Fail(at hcl.Range, summary, detail string, args ...any) {
 	r.Scope.Diags.Error(r.Instance, at, summary, fmt.Sprintf(detail, args...))
 }
 
-// At is the place of an attribute's value; of the block where there is none.
+// At returns the place of an attribute's value, or of the block if there is none.
 func (r Reader) At(name string) hcl.Range {
 	if attr := r.Block.Attrs[name]; attr != nil {
 		return attr.Expr.Range()
@@ -58,7 +58,7 @@ func (r Reader) At(name string) hcl.Range {
 	return r.Block.Range
 }
 
-// AtItem is the place of one item of a list, where the list is written out.
+// AtItem returns the place of one item of a list, if the file writes the items.
 func (r Reader) AtItem(name string, i int) hcl.Range {
 	if attr := r.Block.Attrs[name]; attr != nil {
 		if items, _ := hcl.ExprList(attr.Expr); i < len(items) {
@@ -68,10 +68,10 @@ func (r Reader) AtItem(name string, i int) hcl.Range {
 	return r.At(name)
 }
 
-// Has says whether the attribute stands in the file, whatever its value.
+// Has reports whether the block has the attribute, with any value.
 func (r Reader) Has(name string) bool { return r.Block.Attrs[name] != nil }
 
-// Need reports an attribute that is missing; what completes the sentence "x needs name: …".
+// Need reports a missing attribute; what completes the sentence "x needs name: …".
 func (r Reader) Need(name, what string) {
 	if !r.Has(name) && r.Block.Meant(name) {
 		return
@@ -83,7 +83,7 @@ func (r Reader) Need(name, what string) {
 	}
 }
 
-// Title names the block in diagnostics.
+// Title returns the name of the block for diagnostics.
 func (r Reader) Title() string {
 	if r.Block.Name == "" {
 		return "A " + r.Block.Schema.Kind + " block"
@@ -91,7 +91,7 @@ func (r Reader) Title() string {
 	return fmt.Sprintf("%s %q", r.Block.Schema.Kind, r.Block.Name)
 }
 
-// Evaluate is the attribute's value: null when it is absent, unknown when it has a mistake.
+// Evaluate returns the attribute's value: null if it is absent, unknown if it has a mistake.
 func (r Reader) Evaluate(name string) cty.Value {
 	attr := r.Block.Attrs[name]
 	if attr == nil {
@@ -114,13 +114,13 @@ func (r Reader) Evaluate(name string) cty.Value {
 	return v
 }
 
-// Value is the attribute's value; false when it is absent, null or not known because of another mistake.
+// Value returns the attribute's value; false: it is absent, null, or unknown because of another mistake.
 func (r Reader) Value(name string) (cty.Value, bool) {
 	v := r.Evaluate(name)
 	return v, v.IsWhollyKnown() && !v.IsNull()
 }
 
-// As converts the attribute's value; want names what is expected, for the diagnostic.
+// As converts the attribute's value; want describes the expected value in the diagnostic.
 func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
 	v, ok := r.Value(name)
 	if !ok {
@@ -138,13 +138,13 @@ func (r Reader) As(name string, ty cty.Type, want string) (cty.Value, bool) {
 	return converted, converted.IsKnown()
 }
 
-// huge reports whether a number is infinite, or has so many digits that nobody can write them.
+// huge reports whether a number is infinite, or has more than about 1000 digits.
 func huge(f *big.Float) bool {
 	exponent := f.MantExp(nil)
 	return f.IsInf() || exponent > 3322 || exponent < -3322 // binary digits, for 1000 decimal ones
 }
 
-// Describe says for a diagnostic what a value is.
+// Describe returns the type of a value, or its text, for a diagnostic.
 func Describe(v cty.Value) string {
 	if v.Type() == cty.String && !v.IsNull() {
 		if _, rest, ok := strings.Cut(v.AsString(), funcs.Mark); ok {
@@ -169,16 +169,17 @@ func shorten(s string) string {
 	return s
 }
 
-// Bool is true or false; false when it is absent.
+// Bool reads true or false; false if the attribute is absent.
 func (r Reader) Bool(name string) bool {
 	v, ok := r.As(name, cty.Bool, "true or false")
 	return ok && v.True()
 }
 
-// When is the condition attribute of the name; a null, as from a parameter that a commit does not have, does not hold.
+// When reads a condition. It holds if the attribute is absent. A null, as from a parameter that a commit does not have,
+// does not hold.
 func (r Reader) When(name string) bool { return !r.Has(name) || r.Bool(name) }
 
-// Str is a text without references.
+// Str reads a text without references.
 func (r Reader) Str(name string) string {
 	v, ok := r.As(name, cty.String, "a text")
 	if !ok {
@@ -187,7 +188,7 @@ func (r Reader) Str(name string) string {
 	return r.Literal(name, v)
 }
 
-// Literal is the text of a value of the attribute, which holds neither null nor a reference.
+// Literal returns the text of a value of the attribute, which must be neither null nor a reference.
 func (r Reader) Literal(name string, v cty.Value) string {
 	if v.IsNull() {
 		r.Fail(r.At(name), "Null value", "%s holds null where a text is expected.", name)
@@ -201,7 +202,7 @@ func (r Reader) Literal(name string, v cty.Value) string {
 	return v.AsString()
 }
 
-// Strs is a list of texts; a single text counts as a list of one.
+// Strs reads a list of texts; a single text counts as a list of one.
 func (r Reader) Strs(name string) []string {
 	var out []string
 	for _, v := range r.Elements(name, cty.String, "a list of texts") {
@@ -210,7 +211,7 @@ func (r Reader) Strs(name string) []string {
 	return out
 }
 
-// Elements are the items of a list, converted; a single value counts as a list of one.
+// Elements reads the items of a list and converts them; a single value counts as a list of one.
 func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	v, ok := r.Value(name)
 	if !ok {
@@ -230,7 +231,7 @@ func (r Reader) Elements(name string, each cty.Type, want string) []cty.Value {
 	return list.AsValueSlice()
 }
 
-// items are the values in a list; a single value counts as a list of one.
+// items returns the values in a list; a single value counts as a list of one.
 func items(v cty.Value) []cty.Value {
 	if v.Type().IsPrimitiveType() || !v.CanIterateElements() {
 		return []cty.Value{v}
@@ -261,7 +262,7 @@ func (r Reader) Distinct(name string) {
 	}
 }
 
-// Map is a map of values that are converted; want and one name the map and one of its values, for diagnostics.
+// Map reads a map and converts its values; want and one describe the map and one of its values in diagnostics.
 func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty.Value {
 	v, ok := r.Value(name)
 	if !ok {
@@ -285,7 +286,7 @@ func (r Reader) Map(name string, each cty.Type, want, one string) map[string]cty
 	return nil
 }
 
-// Choice is a text out of a list.
+// Choice reads a text that must be in a list.
 func (r Reader) Choice(name, standard string, allowed ...string) string {
 	if _, ok := r.Value(name); !ok {
 		return standard
@@ -295,7 +296,7 @@ func (r Reader) Choice(name, standard string, allowed ...string) string {
 	return given
 }
 
-// OneOf reports a text that is none of those allowed.
+// OneOf reports a text that is not among the allowed ones.
 func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string) {
 	if !slices.Contains(allowed, given) {
 		r.Fail(at, "Unknown "+name, "%s must be one of %s, not %q.%s", name, strings.Join(allowed, ", "), given,
@@ -303,7 +304,7 @@ func (r Reader) OneOf(name string, at hcl.Range, given string, allowed []string)
 	}
 }
 
-// EnvName reports what cannot be the name of an environment variable.
+// EnvName reports a text that cannot be the name of an environment variable.
 func (r Reader) EnvName(attr, name string) {
 	switch {
 	case !variableName().MatchString(name):
@@ -313,5 +314,5 @@ func (r Reader) EnvName(attr, name string) {
 	}
 }
 
-// Granted are the variables that benchgraph gives to commands, so that no block can.
+// Granted lists the variables that benchgraph gives to commands, so that no block can set them.
 var Granted = []string{"OUT", "SRC", "SITE", "PORT", "CUDA_VISIBLE_DEVICES", "BENCHGRAPH_PROC", "BENCHGRAPH_SEED"}

@@ -14,41 +14,41 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Schema says what may stand in a block.
+// Schema describes the content of a kind of block.
 type Schema struct {
 	Kind   string
 	Label  bool     // the block has a name
-	Key    []string // attributes that are part of the key of what the block makes
+	Key    []string // attributes that are part of the key of the block's nodes
 	Free   []string // attributes that are not
 	Blocks []*Schema
-	Many   bool // a nested block that may stand more than once
-	Open   bool // any attribute may stand in it
+	Many   bool // a nested block that may occur more than once
+	Open   bool // any attribute is allowed
 }
 
-// Block is a block as it stands in the file, not yet evaluated.
+// Block is a block of the file before its evaluation.
 type Block struct {
 	Schema *Schema
 	Name   string // the label
 	Range  hcl.Range
-	Label  hcl.Range // of the label; of the header where there is none
+	Label  hcl.Range // of the label, or of the header if there is none
 	Attrs  hcl.Attributes
 	blocks []*Block
-	meant  []string // names that misspelt ones in the block probably mean
+	meant  []string // meanings of the misspelt names in the block
 }
 
-// Meant says whether something in the block is probably a misspelling of the name, so that the name is not missing.
+// Meant reports whether a name in the block is probably a misspelling of name, so that name is not missing.
 func (b *Block) Meant(name string) bool { return slices.Contains(b.meant, name) }
 
-// Misspelt says whether anything in the block was misspelt.
+// Misspelt reports whether any name in the block is misspelt.
 func (b *Block) Misspelt() bool { return len(b.meant) > 0 }
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// unknownName finds the name in what HCL says of one that the schema does not have.
+// unknownName finds the name in HCL's message about a name that is not in the schema.
 var unknownName = lazyregexp.New(`^(?:An argument named|Blocks of type|No argument or block type is named) "([^"]+)"`)
 
-// suggest says in HCL's diagnostics what an unknown name probably means, and returns those meanings. HCL itself does
-// not suggest a block for an attribute, nor a name that stands in the block already.
+// suggest adds the probable meaning of an unknown name to HCL's diagnostics, and returns those meanings. HCL itself
+// suggests neither a block for an attribute nor a name that the block already has.
 func (s *Schema) suggest(diags hcl.Diagnostics) []string {
 	attrs := slices.Concat(s.Key, s.Free)
 	var blocks, meant []string
@@ -81,7 +81,7 @@ func (s *Schema) suggest(diags hcl.Diagnostics) []string {
 	return meant
 }
 
-// Blocks are the nested blocks of a kind, in the order of the file.
+// Blocks returns the nested blocks of a kind, in the order of the file.
 func (b *Block) Blocks(kind string) []*Block {
 	var found []*Block
 	for _, nested := range b.blocks {
@@ -92,7 +92,7 @@ func (b *Block) Blocks(kind string) []*Block {
 	return found
 }
 
-// Block is the nested block of a kind that may stand once; nil when there is none.
+// Block returns the nested block of a kind that may occur once; nil: there is none.
 func (b *Block) Block(kind string) *Block {
 	for _, nested := range b.blocks {
 		if nested.Schema.Kind == kind {
@@ -102,8 +102,8 @@ func (b *Block) Block(kind string) *Block {
 	return nil
 }
 
-// Expressions are all that the block and the blocks in it say, but for the named attributes of the block itself, in the
-// order of the file.
+// Expressions returns all expressions in the block and its nested blocks, in the order of the file, without those of
+// the named attributes of the block itself.
 func (b *Block) Expressions(except ...string) []hcl.Expression {
 	var all []hcl.Expression
 	for name, attr := range b.Attrs {
@@ -175,8 +175,8 @@ func (s *Schema) read(raw *hcl.Block) (*Block, hcl.Diagnostics) {
 	return b, diags
 }
 
-// readPlain reads a block in native syntax that has nothing but attributes of the schema, as most have; false when it
-// is another one.
+// readPlain reads a block in native syntax that has only attributes of the schema, as most blocks have; false: it is
+// another one.
 func (s *Schema) readPlain(b *Block, raw *hcl.Block) bool {
 	body, ok := raw.Body.(*hclsyntax.Body)
 	if !ok || len(body.Blocks) > 0 {

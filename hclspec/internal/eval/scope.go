@@ -16,11 +16,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Root is what one first part of a reference stands for.
+// Root defines one first part of references.
 type Root struct {
 	What  string                              // the noun for messages: "local value", "wheel"
-	Names func() []string                     // what there is below it
-	Get   func(name string) (cty.Value, bool) // one of them; nil: the root has only its whole value
+	Names func() []string                     // the names below it
+	Get   func(name string) (cty.Value, bool) // the value of one name; nil: the root has only its whole value
 	All   func() cty.Value
 }
 
@@ -29,23 +29,22 @@ type Scope struct {
 	Diags   *diag.Diagnostics
 	Funcs   map[string]function.Function
 	Roots   map[string]Root
-	Partial bool            // a file could not be read whole: a name that is not known may stand in it
+	Partial bool            // a file could not be read completely: it may declare an unknown name
 	Lost    map[string]bool // names of blocks whose kind is misspelt
 
 	running []step
 	active  map[string]bool // the names in running
-	cyclic  map[string]bool // names in a cycle: they have no value
+	cyclic  map[string]bool // names in a cycle, which have no value
 	source  syntax.Reader   // of the files so far
 	chained bool            // a chain of names was too long
 
-	most    uint64      // memory that the evaluation may hold; 0: nobody watches
-	stopped atomic.Bool // the evaluation takes too much
+	most    uint64      // memory in bytes that the evaluation may hold; 0: no watchdog
+	stopped atomic.Bool // the evaluation exceeded its bounds
 	mu      sync.Mutex
-	at      place // what is evaluated now
+	at      place // the current expression
 }
 
-// maxChained bounds how many names can be under evaluation, each for the sake of the one before: every one takes some
-// kilobytes of stack.
+// maxChained bounds the names under evaluation, each of which needs the next: each name takes some kilobytes of stack.
 const maxChained = 2000
 
 // step is one name that is being evaluated.
@@ -54,12 +53,12 @@ type step struct {
 	place hcl.Range
 }
 
-// Each says what a block may ask of each, and of the parts of it whose names are fixed. Nil: nothing, since the block
-// has no for_each.
+// Each lists the attributes of each that a block may use, and their parts if these have fixed names. Nil: the block has
+// no for_each, and so no each.
 type Each map[string][]string
 
-// Context prepares the evaluation of expressions: every name that they mention is evaluated, and reported when there is
-// none. An expression that asks for something that each never has is in the returned set, and has no value.
+// Context prepares the evaluation of expressions: it evaluates every name in them, and reports unknown names. The
+// returned set has the expressions that use an attribute which each never has; they have no value.
 func (s *Scope) Context(exprs []hcl.Expression, each Each) (*hcl.EvalContext, map[hcl.Expression]bool) {
 	var whole map[string]cty.Value
 	var parts map[string]map[string]cty.Value
@@ -97,7 +96,7 @@ func (s *Scope) Context(exprs []hcl.Expression, each Each) (*hcl.EvalContext, ma
 	return &hcl.EvalContext{Variables: whole, Functions: s.Funcs}, bad
 }
 
-// literal says whether an expression is a text without references, as many are.
+// literal reports whether an expression is a text without references, as many are.
 func literal(expr hcl.Expression) bool {
 	template, ok := expr.(*hclsyntax.TemplateExpr)
 	return ok && template.IsStringLiteral()
@@ -147,7 +146,8 @@ func (s *Scope) unknown(root Root, name string, rest hcl.Traversal) string {
 	return fmt.Sprintf("No %s is called %q.%s", root.What, name, s.choices(name, root.Names))
 }
 
-// choices is Choices while there is room for another diagnostic: to compare a name with all others takes long.
+// choices is diag.Choices, but empty if further diagnostics are only counted: to compare a name with all others takes
+// long.
 func (s *Scope) choices(given string, names func() []string) string {
 	if s.Diags.Full() {
 		return ""
@@ -173,7 +173,7 @@ func (s *Scope) unknownRoot(t hcl.Traversal) string {
 		"a block, as in wheel.name.", name)
 }
 
-// checkEach finds what no instance can have, once for the place instead of once for every instance.
+// checkEach reports attributes of each that no instance can have, once for the place and not for every instance.
 func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	if each == nil {
 		s.Diags.Error("", t.SourceRange(), "No each here",
@@ -205,7 +205,7 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 	return true
 }
 
-// Value evaluates an expression. A mistake is recorded and gives an unknown value.
+// Value evaluates an expression. A mistake is recorded, and the value is unknown.
 func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string) cty.Value {
 	s.evaluating(expr, instance)
 	v, diags := expr.Value(ctx)
@@ -217,8 +217,8 @@ func (s *Scope) Value(expr hcl.Expression, ctx *hcl.EvalContext, instance string
 	return v
 }
 
-// Static evaluates an expression that belongs to no instance. When the name that is being evaluated turns out to need
-// itself, it has no value.
+// Static evaluates an expression that belongs to no instance. If the name under evaluation turns out to need itself, it
+// has no value.
 func (s *Scope) Static(expr hcl.Expression) cty.Value {
 	ctx, bad := s.Context([]hcl.Expression{expr}, nil)
 	if n := len(s.running); bad[expr] || n > 0 && s.cyclic[s.running[n-1].name] {
@@ -227,8 +227,8 @@ func (s *Scope) Static(expr hcl.Expression) cty.Value {
 	return s.Value(expr, ctx, "")
 }
 
-// Enter marks a name as being evaluated until the returned function is called. It is false, and the cycle is reported,
-// when the name is being evaluated already.
+// Enter marks a name as under evaluation until leave is called. If the name is under evaluation already, Enter reports
+// the cycle and returns false.
 func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
 	if len(s.running) == maxChained && !s.active[name] {
 		if !s.chained {
@@ -262,7 +262,7 @@ func (s *Scope) Enter(name string, place hcl.Range) (leave func(), ok bool) {
 	}, true
 }
 
-// tellChain says who needs whom, and where.
+// tellChain lists the names in a cycle, with their places.
 func tellChain(steps []step) string {
 	names := make([]string, len(steps))
 	for i, s := range steps {

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Number is the value of a number attribute.
+// Number reads a number.
 func (r Reader) Number(name string, standard float64) float64 {
 	if given, ok := r.Value(name); ok && instead(given) != "" {
 		r.Fail(r.At(name), "Wrong type", "%s must be a number, not %s%s.", name, Describe(given), instead(given))
@@ -30,7 +30,7 @@ func (r Reader) Number(name string, standard float64) float64 {
 	return f
 }
 
-// Whole is a whole number of at least low.
+// Whole reads a whole number of at least low.
 func (r Reader) Whole(name string, low, standard int64) int64 {
 	v, ok := r.As(name, cty.Number, "a whole number")
 	if !ok {
@@ -49,7 +49,7 @@ func (r Reader) Whole(name string, low, standard int64) int64 {
 	return n
 }
 
-// Fraction is a number that lies between two others, both excluded.
+// Fraction reads a number between 0 and high, both excluded.
 func (r Reader) Fraction(name string, high, standard float64) float64 {
 	given, ok := r.Value(name)
 	if !ok {
@@ -84,7 +84,7 @@ func percentage(v cty.Value) (percent float64, ok bool) {
 	return percent, ok && err == nil
 }
 
-// instead says which number to write for a percentage, which may be a value of an object.
+// instead returns the number to write instead of a percentage, which may be a value in an object.
 func instead(v cty.Value) string {
 	for _, item := range items(v) {
 		if percent, is := percentage(item); is {
@@ -94,10 +94,10 @@ func instead(v cty.Value) string {
 	return ""
 }
 
-// digits are those of a number.
+// digits matches the digits of a number.
 var digits = lazyregexp.New(`[0-9]+`)
 
-// Duration is a text such as "40m", or a number of seconds.
+// Duration reads a text such as "40m", or a number of seconds.
 func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 	v, ok := r.As(name, cty.String, "a duration such as \"40m\"")
 	if !ok {
@@ -117,13 +117,13 @@ func (r Reader) Duration(name string, standard time.Duration) time.Duration {
 		}
 	}
 	if d <= 0 {
-		r.Fail(r.At(name), "Not a duration", "%s must be longer than nothing, not %q.", name, given)
+		r.Fail(r.At(name), "Not a duration", "%s must be longer than 0, not %q.", name, given)
 	}
 	return d
 }
 
-// Size is a text such as "64GiB" (binary) or "64GB" (decimal). A number without a unit is refused: 64 bytes are never
-// meant.
+// Size reads a text such as "64GiB" (binary) or "64GB" (decimal). A number without a unit is refused: nobody means 64
+// bytes.
 func (r Reader) Size(name string) int64 {
 	v, ok := r.As(name, cty.String, "a size such as \"64GiB\"")
 	if !ok {
@@ -149,8 +149,8 @@ func (r Reader) Size(name string) int64 {
 	return 0
 }
 
-// withUnit writes at least 1 MiB as Size reads it: exactly in the largest unit in which it is a whole number, else
-// rounded.
+// withUnit writes a size of at least 1 MiB in the form that Size reads: exactly in the largest unit in which it is a
+// whole number, else rounded.
 func withUnit(n int64) string {
 	switch {
 	case n%units.GiB == 0:
@@ -161,7 +161,7 @@ func withUnit(n int64) string {
 	return units.BytesSize(float64(n))
 }
 
-// Frequency is a text such as "1410MHz", in MHz; 0 when there is none.
+// Frequency reads a text such as "1410MHz", in MHz; 0: there is none.
 func (r Reader) Frequency(name string) int {
 	v, ok := r.As(name, cty.String, "a frequency such as \"1410MHz\"")
 	if !ok {
@@ -181,10 +181,10 @@ func (r Reader) Frequency(name string) int {
 	return 0
 }
 
-// around matches what looks ahead or behind in other dialects of regular expressions.
+// around matches lookahead and lookbehind of other dialects of regular expressions.
 var around = lazyregexp.New(`\(\?<?[=!]`)
 
-// Pattern is an RE2 regular expression with at least the given number of groups.
+// Pattern reads an RE2 regular expression with at least the given number of groups.
 func (r Reader) Pattern(name string, groups int) string {
 	given := r.Str(name)
 	re, err := regexp.Compile(given)
@@ -199,7 +199,7 @@ func (r Reader) Pattern(name string, groups int) string {
 			"%s is empty, and would match every line. Write what the line holds, or leave it out.", name)
 	} else if re.NumSubexp() < groups && given != "" {
 		r.Fail(r.At(name), "No group",
-			"%s needs a group, as in \"rate: ([0-9.]+)\": what the first group matches is the value.", name)
+			"%s needs a group, as in \"rate: ([0-9.]+)\": the value is the match of the first group.", name)
 	}
 	return given
 }
@@ -207,7 +207,7 @@ func (r Reader) Pattern(name string, groups int) string {
 // path matches keys and indices of a JSON document: a.b.0.c, a.b[0].c, $.a["b"].
 var path = lazyregexp.New(`^\$?(?:\.?[^.\[\]]+|\[[^\[\]]+\])(?:\.[^.\[\]]+|\[[^\[\]]+\])*$`)
 
-// Path is a path to a value in a JSON document.
+// Path reads a path to a value in a JSON document.
 func (r Reader) Path(name string) string {
 	given := r.Str(name)
 	if v, ok := r.Value(name); ok && v.Type() == cty.String && !path().MatchString(given) {
@@ -218,7 +218,7 @@ func (r Reader) Path(name string) string {
 	return given
 }
 
-// Globs are doublestar patterns.
+// Globs reads doublestar patterns.
 func (r Reader) Globs(name string, standard ...string) []string {
 	v, ok := r.Value(name)
 	if !ok {
@@ -240,7 +240,7 @@ func (r Reader) Globs(name string, standard ...string) []string {
 	return patterns
 }
 
-// Inside is a path that stays below the directory that it is relative to.
+// Inside reads a relative path that does not lead out of its directory.
 func (r Reader) Inside(name, standard string) string {
 	if _, ok := r.Value(name); !ok {
 		return standard

@@ -11,25 +11,25 @@ import (
 	"github.com/benchgraph/benchgraph/internal/usage"
 )
 
-// Bounds are what an evaluation may take.
+// Bounds are the bounds of an evaluation.
 type Bounds struct {
-	Processor time.Duration // of the process, so that an evaluation that waits for others is not stopped
+	Processor time.Duration // processor time of the process, so that waiting does not count
 	Memory    uint64        // bytes by which heap and stacks may grow
 }
 
-// StandardBounds are above the need of the largest project that the other limits let through.
+// StandardBounds returns bounds above the need of the largest project within all other limits.
 func StandardBounds() Bounds { return Bounds{Processor: 30 * time.Second, Memory: 2 << 30} }
 
-// tick is how often the watchdog looks.
+// tick is the interval of the watchdog.
 const tick = 5 * time.Millisecond
 
 // Stopped is the summary of the diagnostic for an evaluation that was stopped.
 const Stopped = "Too much to evaluate"
 
-// Watch calls f in a goroutine of its own. When f takes more than the bounds, Watch returns a diagnostic that names the
-// expression that was evaluated last, and leaves the goroutine behind: it ends before it evaluates another expression
-// or another element of a loop. Go can end no goroutine that does not look, so a program that lives on should not call
-// Watch again. Nothing that f changes may be read after a diagnostic.
+// Watch calls f in a goroutine of its own. If f exceeds the bounds, Watch returns a diagnostic that names the last
+// evaluated expression, and abandons the goroutine. The goroutine ends before it evaluates another expression or
+// another element of a loop. Go cannot end a goroutine from outside, so a program that continues should not call Watch
+// again. After a diagnostic, data that f changes must not be read.
 func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 	done := make(chan struct{})
 	processor := usage.Processor()
@@ -53,15 +53,15 @@ func (s *Scope) Watch(bounds Bounds, f func()) *hcl.Diagnostic {
 		if usage.Memory() <= s.most {
 			continue
 		}
-		runtime.GC() // garbage is no need
+		runtime.GC() // garbage does not count
 		if usage.Memory() > s.most {
 			return s.stop(fmt.Sprintf("The evaluation takes more than %d MiB of memory.", bounds.Memory>>20))
 		}
 	}
 }
 
-// weigh has an evaluation that made a large text, and holds too much, wait for the watchdog: a text that is doubled
-// outgrows a machine between two looks.
+// weigh makes an evaluation that holds too much memory wait for the watchdog after it made a large text: a text that is
+// doubled outgrows a machine between two ticks.
 func (s *Scope) weigh(v cty.Value) {
 	if s.most > 0 && !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() &&
 		len(v.AsString()) > 1<<20 {
@@ -72,13 +72,13 @@ func (s *Scope) weigh(v cty.Value) {
 	}
 }
 
-// place is the expression that is evaluated, and the key of its instance.
+// place is the expression under evaluation, and the key of its instance.
 type place struct {
 	expr     hcl.Expression
 	instance string
 }
 
-// stop makes the diagnostic for an evaluation that takes too much, and has the evaluation end.
+// stop returns the diagnostic of an evaluation that exceeds its bounds, and makes the evaluation end.
 func (s *Scope) stop(why string) *hcl.Diagnostic {
 	s.stopped.Store(true)
 	s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *Scope) stop(why string) *hcl.Diagnostic {
 	return d
 }
 
-// evaluating notes which expression is evaluated now, for the watchdog.
+// evaluating records the current expression for the watchdog.
 func (s *Scope) evaluating(expr hcl.Expression, instance string) {
 	s.checkpoint()
 	s.mu.Lock()
@@ -106,7 +106,7 @@ func (s *Scope) evaluating(expr hcl.Expression, instance string) {
 	s.mu.Unlock()
 }
 
-// checkpoint ends the goroutine of an evaluation that was stopped. A panic would not do: cty catches those of its
+// checkpoint ends the goroutine of a stopped evaluation. A panic would not do, since cty recovers panics of its
 // functions.
 func (s *Scope) checkpoint() {
 	if s.stopped.Load() {

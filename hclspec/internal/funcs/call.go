@@ -9,11 +9,11 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// callable is a function of the table: its parameters take any value, and convert it with Convert. HCL would convert
-// the arguments itself, in a time that grows with the square of their length.
+// callable returns a function for the table. Its parameters accept any value and convert it with Convert: HCL's own
+// conversion of arguments takes a time that grows with the square of their length.
 //
-// A plain function takes no references, since it would look into them or write them down: a reference stands for a path
-// that is known only when the graph runs.
+// A plain function accepts no references, since it would read or write their text: a reference stands for a path that
+// is known only when the graph runs.
 func callable(name string, f function.Function, plain bool) function.Function {
 	var want []cty.Type
 	collection, conversion := collections[name]
@@ -59,19 +59,21 @@ func callable(name string, f function.Function, plain bool) function.Function {
 	return function.New(spec)
 }
 
-// collections are the functions that do nothing but convert their argument, which costs enough to be done once.
+// collections lists the functions that only convert their argument. The conversion is costly and must not be done
+// twice.
 var collections = map[string]cty.Type{
 	"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType),
 	"tomap": cty.Map(cty.DynamicPseudoType),
 }
 
-// One call makes no more than this. The functions of amounts make much of little in one step, which nobody can end.
+// Bounds on the result of one call. The functions in amounts can make a huge result in one step, which cannot be
+// stopped.
 const (
 	maxElements = 1_000_000
 	maxBytes    = 64 << 20
 )
 
-// checkAmount refuses a call that would make too much.
+// checkAmount refuses a call whose result would be too large.
 func checkAmount(name string, args []cty.Value) error {
 	amount := amounts[name]
 	if amount == nil {
@@ -94,7 +96,8 @@ func checkAmount(name string, args []cty.Value) error {
 	return nil
 }
 
-// amounts says how many elements and bytes of text a call makes. The arguments are converted and known.
+// amounts returns the number of elements and the bytes of text in the result of a call. The arguments are converted and
+// known.
 var amounts = map[string]func(args []cty.Value) (elements, bytes float64){
 	"range": func(args []cty.Value) (float64, float64) {
 		var limits []float64
@@ -110,7 +113,7 @@ var amounts = map[string]func(args []cty.Value) (elements, bytes float64){
 		case len(limits) == 3 && limits[2] != 0:
 			return math.Abs((limits[1] - limits[0]) / limits[2]), 0
 		}
-		return 0, 0 // a mistake that the function itself tells
+		return 0, 0 // the function itself reports this mistake
 	},
 	"setproduct": func(args []cty.Value) (float64, float64) {
 		total := 1.0
@@ -147,7 +150,7 @@ var amounts = map[string]func(args []cty.Value) (elements, bytes float64){
 	},
 }
 
-// textOf is the number of bytes in the texts of a value that is a text or a list of texts.
+// textOf returns the number of bytes in a text or in a list of texts.
 func textOf(v cty.Value) (bytes float64) {
 	switch {
 	case v.IsNull() || !v.IsKnown():

@@ -38,14 +38,14 @@ func quantifier(holds func(yes, no int) bool) function.Function {
 	})
 }
 
-// coalesce passes over empty strings as well as nulls, as Terraform's does.
+// coalesce skips empty strings as well as nulls, as Terraform's does.
 var coalesce = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "values", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true,
 		AllowDynamicType: true},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		var types []cty.Type
 		for _, arg := range args {
-			// A bare null has no type, and no say.
+			// A bare null has no type, and does not decide the type.
 			if arg.Type() != cty.DynamicPseudoType || !arg.IsKnown() {
 				types = append(types, arg.Type())
 			}
@@ -70,7 +70,7 @@ var coalesce = function.New(&function.Spec{
 	},
 })
 
-// distinct is the standard one without its quadratic time for strings and numbers.
+// distinct is the standard function, but without quadratic time for strings and numbers.
 var distinct = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.DynamicPseudoType)}},
 	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type(), nil },
@@ -98,7 +98,8 @@ var distinct = function.New(&function.Spec{
 	},
 })
 
-// index is the position of a value in a list, as in Terraform; the standard function of the name is the [ ] operator.
+// index returns the position of a value in a list, as in Terraform; the standard function of that name is the [ ]
+// operator.
 var index = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}, anything},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -124,7 +125,7 @@ var index = function.New(&function.Spec{
 	},
 })
 
-// length counts the characters of a string, too.
+// length also counts the characters of a string.
 var length = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowMarked: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -148,8 +149,9 @@ var length = function.New(&function.Spec{
 	},
 })
 
-// lookup needs no default, as in Terraform; without one a missing key is an error. Its parameters allow marks, which no
-// value has here, so that cty does not look for them in every part of a large map at each call. Likewise below.
+// lookup requires no default, as in Terraform; without a default a missing key is an error. Its parameters allow marks,
+// which no value here has, so that cty does not search every part of a large map for marks in each call. The same holds
+// for other functions below.
 var lookup = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "map", Type: cty.DynamicPseudoType, AllowMarked: true},
 		{Name: "key", Type: cty.String}},
@@ -179,7 +181,7 @@ var lookup = function.New(&function.Spec{
 	},
 })
 
-// matchKeys is the values whose counterpart in keys is one of those searched for, as in Terraform.
+// matchKeys returns the values whose counterparts in keys are among the searched keys, as in Terraform.
 var matchKeys = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "values", Type: cty.List(cty.DynamicPseudoType)}, {Name: "keys", Type: cty.List(cty.DynamicPseudoType)},
@@ -252,7 +254,7 @@ var one = function.New(&function.Spec{
 	},
 })
 
-// sequence is range without the standard one's limit of 1024 elements; amounts has a higher one.
+// sequence is range without the standard limit of 1024 elements; amounts has a higher limit.
 var sequence = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "limits", Type: cty.Number},
 	Type:     function.StaticReturnType(cty.List(cty.Number)),
@@ -290,7 +292,7 @@ var sequence = function.New(&function.Spec{
 	},
 })
 
-// compact is a number that was computed, in the memory that one takes that was written: a third for whole ones.
+// compact returns a computed number in the memory of a written one, which for whole numbers is a third.
 func compact(v cty.Value) cty.Value {
 	f := v.AsBigFloat()
 	if i, accuracy := f.Int64(); accuracy == big.Exact {

@@ -9,11 +9,11 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// small is the number of elements, at whatever depth, up to which cty's own conversions serve. They compare the types
-// of all elements of a tuple with each other, which for 40,000 texts takes ten seconds.
+// small is the number of elements, at any depth, up to which cty's own conversions are used. They compare the types of
+// all elements of a tuple with each other, which takes ten seconds for 40,000 texts.
 const small = 64
 
-// Convert is convert.Convert, in a time that grows with the size of v.
+// Convert is convert.Convert, but its time grows only with the size of v.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	ty := v.Type()
 	if want == cty.DynamicPseudoType {
@@ -37,7 +37,7 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	element := want.ElementType()
 	if element.HasDynamicTypes() {
 		if element != cty.DynamicPseudoType {
-			// Each element says by itself what stands for "any" in it.
+			// Each element determines the types for "any" in itself.
 			parts, keyed, err := elements(v, element)
 			if err != nil {
 				return cty.NilVal, err
@@ -63,7 +63,7 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	return cty.SetVal(parts), nil
 }
 
-// elements converts the elements of a tuple or an object; keyed has those of an object by their names.
+// elements converts the elements of a tuple or an object; keyed holds those of an object by name.
 func elements(v cty.Value, want cty.Type) (parts []cty.Value, keyed map[string]cty.Value, err error) {
 	parts, keyed = make([]cty.Value, 0, v.LengthInt()), map[string]cty.Value{}
 	for key, part := range v.Elements() {
@@ -78,7 +78,7 @@ func elements(v cty.Value, want cty.Type) (parts []cty.Value, keyed map[string]c
 	return parts, keyed, nil
 }
 
-// attributes converts those attributes of an object that the wanted type has.
+// attributes converts the attributes of an object that the wanted type has, too.
 func attributes(v cty.Value, want cty.Type) (cty.Value, error) {
 	all := v.AsValueMap()
 	for name, ty := range want.AttributeTypes() {
@@ -93,12 +93,12 @@ func attributes(v cty.Value, want cty.Type) (cty.Value, error) {
 	return cty.ObjectVal(all), nil
 }
 
-// extent is how many elements v has at whatever depth, or some number above enough.
+// extent returns the number of elements in v at any depth, or some number above enough.
 func extent(v cty.Value, enough int) int {
 	if ty := v.Type(); !v.IsKnown() || v.IsNull() || ty.IsPrimitiveType() || !v.CanIterateElements() {
 		return 0
 	} else if n := v.LengthInt(); n > enough || ty.IsCollectionType() {
-		return n // a list has a type already
+		return n // the elements of a list already have one type
 	}
 	n := 0
 	for _, part := range v.Elements() {
@@ -109,8 +109,8 @@ func extent(v cty.Value, enough int) int {
 	return n
 }
 
-// uniform says whether a tuple or an object has nothing but elements of the wanted type, so that the conversion only
-// puts them together.
+// uniform reports whether all elements of a tuple or an object have the wanted type, so that the conversion only
+// collects them.
 func uniform(ty, want cty.Type) bool {
 	var parts []cty.Type
 	if ty.IsObjectType() {
@@ -123,7 +123,7 @@ func uniform(ty, want cty.Type) bool {
 		!slices.ContainsFunc(parts, func(part cty.Type) bool { return part != element })
 }
 
-// unified is the type that all elements of a tuple or an object can be converted to.
+// unified returns the type into which all elements of a tuple or an object can be converted.
 func unified(v cty.Value) (cty.Type, error) {
 	var distinct []cty.Type
 	last := 0

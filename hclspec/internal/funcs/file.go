@@ -43,7 +43,7 @@ func files(dir *project.Dir) map[string]function.Function {
 	}
 }
 
-// hashOf makes the function that hashes a file's content, which need not be text.
+// hashOf returns the function that hashes the content of a file, which need not be text.
 func hashOf(dir *project.Dir, algorithm func() hash.Hash) function.Function {
 	return ofString("path", func(name string) (string, error) {
 		raw, err := dir.Read(name)
@@ -68,7 +68,7 @@ func fileExists(dir *project.Dir) function.Function {
 	})
 }
 
-// fileSet gives names relative to its first argument, as Terraform's does.
+// fileSet returns names relative to its first argument, as Terraform's does.
 func fileSet(dir *project.Dir) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "path", Type: cty.String}, {Name: "pattern", Type: cty.String}},

@@ -25,10 +25,10 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// Mark frames a reference inside a string. No text of a user can contain it: it is refused wherever text comes in.
+// Mark encloses a reference inside a string. No text of a user can contain it: it is refused in all input.
 const Mark = "\x00"
 
-// Table is every function by its name. The file functions read below dir.
+// Table returns every function by its name. The file functions read below dir.
 func Table(dir *project.Dir) map[string]function.Function {
 	table := maps.Clone(common())
 	for name, f := range files(dir) {
@@ -37,21 +37,21 @@ func Table(dir *project.Dir) map[string]function.Function {
 	return table
 }
 
-// Add adds a function of the caller's to the table. It may take references and must look into none.
+// Add adds a function to the table. It may take references, and must not read their text.
 func Add(table map[string]function.Function, name string, f function.Function) {
 	table[name] = callable(name, f, false)
 }
 
-// Pure says whether a function looks at nothing but its arguments.
+// Pure reports whether the result of a function depends on its arguments only.
 func Pure(name string) bool {
 	_, ok := common()[name]
 	return ok
 }
 
-// common are the functions that are the same for every project.
+// common returns the functions that are the same for every project.
 var common = sync.OnceValue(func() map[string]function.Function {
 	table := map[string]function.Function{
-		// These evaluate expressions, or look up one part of their argument.
+		// These evaluate expressions, or return one part of their argument.
 		"can": tryfunc.CanFunc, "try": tryfunc.TryFunc, "lookup": lookup, "length": length, "one": one,
 	}
 	for name, f := range structural() {
@@ -63,7 +63,7 @@ var common = sync.OnceValue(func() map[string]function.Function {
 	return table
 })
 
-// structural are the functions through which references may pass: they move values and do not look into text.
+// structural returns the functions through which references may pass: they move values and do not read text.
 func structural() map[string]function.Function {
 	return map[string]function.Function{
 		"alltrue": allTrue, "anytrue": anyTrue, "chunklist": stdlib.ChunklistFunc, "coalesce": coalesce,
@@ -84,7 +84,7 @@ func structural() map[string]function.Function {
 	}
 }
 
-// plain are the functions that compute with numbers and texts, and so take no references.
+// plain returns the functions that compute with numbers and texts, and so accept no references.
 func plain() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc,
@@ -116,7 +116,7 @@ func plain() map[string]function.Function {
 	}
 }
 
-// Contains says whether a reference stands anywhere in v.
+// Contains reports whether a reference stands anywhere in v.
 func Contains(v cty.Value) bool {
 	found := false
 	// The callback returns no error, so neither does Walk.
@@ -129,7 +129,7 @@ func Contains(v cty.Value) bool {
 	return found
 }
 
-// decoder checks the text before it is decoded, and the decoded value for what text must not hold.
+// decoder checks the text before it is decoded, and the decoded value for NUL characters.
 func decoder(f function.Function, check func(string) error) function.Function {
 	return function.New(&function.Spec{
 		Params: f.Params(),
@@ -151,7 +151,7 @@ func decoder(f function.Function, check func(string) error) function.Function {
 	})
 }
 
-// bounded refuses widths and precisions that only a mistake, or malice, can have.
+// bounded refuses widths and precisions that only a mistake, or an attack, can have.
 func bounded(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		Params:   f.Params(),

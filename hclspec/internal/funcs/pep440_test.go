@@ -11,8 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// packaging prints what Python's reference of PEP 440, which comes with pip, says of each pair of a version and a
-// specifier.
+// packaging prints whether each version matches a specifier, by Python's reference of PEP 440, which comes with pip.
 const packaging = `
 import json, sys
 from pip._vendor.packaging.specifiers import SpecifierSet
@@ -20,8 +19,8 @@ versions, specifiers = json.load(sys.stdin)
 print(json.dumps([[SpecifierSet(s).contains(v, prereleases=True) for s in specifiers] for v in versions]))
 `
 
-// TestVersionsMatchAsInPython compares with Python's own answers: the order of versions alone is not enough, since
-// "<0.6.5" leaves out the pre-releases of 0.6.5.
+// TestVersionsMatchAsInPython compares with Python's own answers: the order of versions is not enough, since "<0.6.5"
+// excludes the pre-releases of 0.6.5.
 func TestVersionsMatchAsInPython(t *testing.T) {
 	versions := strings.Fields(`0.6.4 0.6.5.dev1 0.6.5a1 0.6.5b2.post3 0.6.5rc1 0.6.5 0.6.5+cu118 0.6.5.post1 0.6.5.post1.dev2
 		0.6.6.dev2 0.6.3.post2.dev398+g4a18 1.0.dev3+g1 1.0a1 1.0 1.0.0 1.0.post1+l 2!0.1`)

@@ -17,10 +17,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// maxNesting bounds how deep decoded documents may be nested; cty walks them by recursion.
+// maxNesting bounds the nesting of decoded documents; cty walks them by recursion.
 const maxNesting = 1000
 
-// maxAliases bounds how much larger than its text a YAML document may become.
+// maxAliases bounds the aliases in a YAML document, each of which may make it larger than its text.
 const maxAliases = 16
 
 var (
@@ -29,12 +29,12 @@ var (
 	yamlDash  = lazyregexp.New(`(?m)^[ ]*(?:- *){50,}`)
 )
 
-// ofText makes a function of one text that has a result for every text.
+// ofText returns a function of one text that has a result for every text.
 func ofText(f func(string) string) function.Function {
 	return ofString("text", func(s string) (string, error) { return f(s), nil })
 }
 
-// ofString makes a function of one string.
+// ofString returns a function of one string.
 func ofString(parameter string, f func(string) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: parameter, Type: cty.String}},
@@ -49,7 +49,7 @@ func ofString(parameter string, f func(string) (string, error)) function.Functio
 	})
 }
 
-// comparison makes a function that asks something of two strings.
+// comparison returns a function that compares two strings.
 func comparison(f func(text, part string) bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "part", Type: cty.String}},
@@ -66,7 +66,7 @@ var (
 	strContains = comparison(strings.Contains)
 )
 
-// hashed makes the hexadecimal hash of a text.
+// hashed returns a function that returns the hexadecimal hash of a text.
 func hashed(algorithm func() hash.Hash) func(string) string {
 	return func(s string) string {
 		h := algorithm()
@@ -75,7 +75,7 @@ func hashed(algorithm func() hash.Hash) func(string) string {
 	}
 }
 
-// text turns bytes from outside into a string of the language.
+// text converts bytes from outside into a string of the language.
 func text(raw []byte) (string, error) {
 	if !utf8.Valid(raw) {
 		return "", errors.New("the content is not UTF-8 text")
@@ -97,7 +97,7 @@ var indent = function.New(&function.Spec{
 	},
 })
 
-// replace takes a pattern between slashes as a regular expression, as Terraform's does.
+// replace treats a pattern between slashes as a regular expression, as Terraform's does.
 var replace = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "text", Type: cty.String}, {Name: "old", Type: cty.String},
 		{Name: "new", Type: cty.String}},
@@ -110,13 +110,14 @@ var replace = function.New(&function.Spec{
 	},
 })
 
-// pep440Match is false for a version that is null, so that a commit that does not say its version fails no condition.
+// pep440Match returns false for a version that is null, so that a condition is no mistake for a commit without a
+// version.
 var pep440Match = function.New(&function.Spec{
 	Params: []function.Parameter{{Name: "version", Type: cty.String, AllowNull: true},
 		{Name: "specifiers", Type: cty.String}},
 	Type: function.StaticReturnType(cty.Bool),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		// A commit between two releases has a development version; leaving those out would make every range empty.
+		// A commit between two releases has a development version; to exclude those would make every range empty.
 		specifiers, err := pep440.NewSpecifiers(args[1].AsString(), pep440.WithPreRelease(true))
 		if err != nil {
 			return cty.NilVal, function.NewArgErrorf(1, "%q is not a PEP 440 specifier such as \">=0.6.3,<0.9\"",
@@ -134,8 +135,9 @@ var pep440Match = function.New(&function.Spec{
 	},
 })
 
-// beforeItself reports whether a version is a pre-release of one that "<" excludes: "<0.6.5" does not match 0.6.5rc1,
-// although 0.6.5rc1 is older than 0.6.5 (PEP 440, "Exclusive ordered comparison"). The library orders versions alone.
+// beforeItself reports whether a version is a pre-release of a version that "<" excludes: "<0.6.5" does not match
+// 0.6.5rc1, although 0.6.5rc1 is older than 0.6.5 (PEP 440, "Exclusive ordered comparison"). The library only compares
+// the order of versions.
 func beforeItself(v pep440.Version, specifiers string) bool {
 	if !v.IsPreRelease() {
 		return false
@@ -171,7 +173,7 @@ func checkJSON(s string) error {
 	return nil
 }
 
-// checkYAML refuses what would make the decoder recurse without bound, or the document expand without bound.
+// checkYAML refuses documents that would make the decoder recurse, or the document expand, without bound.
 func checkYAML(s string) error {
 	if deepest(s) > maxNesting || strings.Contains(s, strings.Repeat(" ", 2*maxNesting)) {
 		return fmt.Errorf("the document is nested deeper than %d levels", maxNesting)

@@ -16,9 +16,9 @@ var (
 	devRelease = lazyregexp.New(`\.dev\d+$`)
 )
 
-// pep440Version is the version that setuptools-scm gives a clean tree of which git describe says this: that of the tag,
-// or, commits later, a development version of what it guesses to be next: v0.7.2-240-g0d243f2a is
-// 0.7.3.dev240+g0d243f2a.
+// pep440Version returns the version that setuptools-scm gives to a clean tree with this output of git describe. At a
+// tag, it is the version of the tag. Commits later, it is a development version of the guessed next version:
+// v0.7.2-240-g0d243f2a is 0.7.3.dev240+g0d243f2a.
 func pep440Version(text string) (string, error) {
 	parts := described().FindStringSubmatch(text)
 	if parts == nil {

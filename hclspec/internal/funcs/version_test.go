@@ -2,7 +2,7 @@ package funcs
 
 import "testing"
 
-// TestVersionsOfDescriptions compares with what setuptools-scm 8 says of the same.
+// TestVersionsOfDescriptions compares with the results of setuptools-scm 8.
 func TestVersionsOfDescriptions(t *testing.T) {
 	for text, want := range map[string]string{
 		"v0.7.2-240-g0d243f2a":       "0.7.3.dev240+g0d243f2a",

@@ -1,4 +1,4 @@
-// Package nearest finds the name that a misspelt one probably means.
+// Package nearest finds the name that a misspelt name probably means.
 package nearest
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// To compare names takes a time that grows with the product of their lengths.
+// Bounds on the comparison of names, whose time grows with the product of their lengths.
 const maxName, maxNames = 200, 20_000
 
-// Name is the candidate that a misspelt name probably means, of two as near the one that begins more alike; empty
-// when there is none.
+// Name returns the candidate that a misspelt name probably means; empty: there is none. Of two candidates with the same
+// distance, it is the one with the longer common beginning.
 func Name(given string, candidates []string) string {
 	best, distance, alike := "", max(2, len(given)/3)+1, maxName
 	if len(given) > maxName || len(candidates) > maxNames {

@@ -2,7 +2,7 @@ package nearest
 
 import "testing"
 
-// Of two names that are as near, the one that begins more alike is meant, whatever their order.
+// Of two names with the same distance, the one with the longer common beginning is meant, whatever their order.
 func TestTheNearestNameBeginsAlike(t *testing.T) {
 	t.Parallel()
 	known := []string{"app", "cpus", "gpu", "image", "machine", "memory", "time"}

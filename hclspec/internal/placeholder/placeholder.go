@@ -1,4 +1,4 @@
-// Package placeholder finds, in a command, words that stand for a value which its reader was meant to fill in.
+// Package placeholder finds words in a command that stand for a value which the reader was meant to fill in.
 package placeholder
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// known are words that stand in the documentation of benchmarks for a value. No others count: commands are full of
-// upper-case words that mean what they say, as PING, GET or UTF-8.
+// known returns words that stand for a value in the documentation of benchmarks. No other upper-case words count:
+// commands are full of words that are meant literally, such as PING, GET or UTF-8.
 func known() []string {
 	return []string{
 		"MODEL", "MODEL_NAME", "MODEL_PATH", "MODEL_ID", "BS", "BATCH_SIZE", "INPUT_LEN", "OUTPUT_LEN", "INPUT_LENGTH",
@@ -21,7 +21,7 @@ func known() []string {
 	}
 }
 
-// Find is the first word of a command that is a placeholder; empty when there is none.
+// Find returns the first word of a command that is a placeholder; empty: there is none.
 func Find(words []string) string {
 	known := known()
 	begins, quiet := true, false
@@ -64,13 +64,13 @@ func Find(words []string) string {
 	return ""
 }
 
-// separator says whether a word ends a command and begins another.
+// separator reports whether a word ends a command and begins another.
 func separator(word string) bool {
 	return slices.Contains([]string{";", "|", "||", "&&", "&", "\n", "do", "then", "else", "{", "("}, word)
 }
 
-// Words divides a command at blanks outside quotes. A quoted text of several words stays one word, so that what is
-// said in it is not mistaken for arguments; quotes around a single word are dropped.
+// Words splits a command at blanks outside of quotes. A quoted text of several words stays one word, so that its
+// content is not mistaken for arguments; quotes around a single word are removed.
 func Words(command string) []string {
 	var words []string
 	var word strings.Builder

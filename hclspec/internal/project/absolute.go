@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Absolute knows the paths that the files of a project made absolute.
+// Absolute holds the paths that the files of a project made absolute.
 type Absolute struct {
 	Home string          // of the project, absolute
 	Made map[string]bool // the paths
@@ -23,13 +23,13 @@ func (d *Dir) Absolute(name string) string {
 	return name
 }
 
-// Some reports whether there are any.
+// Some reports whether there are any paths.
 func (a Absolute) Some() bool { return len(a.Made) > 0 }
 
-// Named returns the absolute paths that a text names to be read: those that Absolute made, or a directory above which
-// Absolute made, and those that stand in the text as they are. Whether there is anything at a path is not asked.
+// Named returns the absolute paths in a text that a command would read. made are paths that Absolute made, or paths
+// below those; literal are all others. It does not matter whether a path exists.
 func (a Absolute) Named(text string) (made, literal []string) {
-	const home = "/\x00" // stands for the project's directory, in whose path there may be signs at which paths end
+	const home = "/\x00" // stands for the project's directory, whose path may contain pathEnds
 	if len(a.Home) > 1 {
 		text = strings.ReplaceAll(text, a.Home, home)
 	}
@@ -56,7 +56,7 @@ func (a Absolute) Named(text string) (made, literal []string) {
 	return made, literal
 }
 
-// has reports whether Absolute made a path, or that of a directory above it.
+// has reports whether Absolute made a path, or a directory above it.
 func (a Absolute) has(name string) bool {
 	for above := filepath.Dir(name); above != name; name, above = above, filepath.Dir(above) {
 		if a.Made[name] {
@@ -66,10 +66,11 @@ func (a Absolute) has(name string) bool {
 	return false
 }
 
-// pathEnds are the signs at which a path in a command ends.
+// pathEnds are the characters that end a path in a command.
 const pathEnds = " \t\r\n\"'`;&|<>(){}$:,="
 
-// written says whether a command that begins like this writes to the file that follows, which is no input then.
+// written reports whether a command that begins with before writes to the file that follows, so that the file is no
+// input.
 func written(before string) bool {
 	before = strings.TrimRight(before, " \t\"'")
 	if strings.HasSuffix(before, ">") {

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
-// The paths are found that abspath made, and that a command reads.
+// Named finds the paths that abspath made and that a command reads.
 func TestNamed(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "my project: x")
 	if err := os.Mkdir(home, 0o755); err != nil {
@@ -39,7 +39,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%s: %q, not %q", text, got, want)
 		}
 	}
-	// Those that stand there as they are.
+	// Paths that stand in the text as they are.
 	text := "cat " + home + "/out.csv " + in + " >/tmp/x; rm /y -I/usr/include a=/b:/c//d ./e"
 	if _, got := d.MadeAbsolute().Named(text); !slices.Equal(got, []string{home + "/out.csv", "/usr/include", "/b",
 		"/c/d"}) {

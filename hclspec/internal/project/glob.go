@@ -15,22 +15,22 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// What one reading of a project may look at.
+// Bounds on one reading of a project.
 const (
 	maxFiles    = 1_000_000  // files and directories
 	maxNames    = 128 << 20  // bytes of their names
 	maxMatching = 30_000_000 // names compared with patterns
-	batch       = 4096       // entries of a directory that are read at once
+	batch       = 4096       // entries of a directory that are read at a time
 )
 
-// Selection is what a list of patterns names.
+// Selection is the result of a list of patterns.
 type Selection struct {
 	Files     []string // sorted
-	Unmatched []int    // index of every pattern that names no file, those with "!" left out
+	Unmatched []int    // index of every pattern without "!" that matches no file
 }
 
-// Select applies doublestar patterns in their order: a pattern adds the files that it matches, one with a leading "!"
-// takes away those that it matches. What lies in .git and .benchgraph is never matched.
+// Select applies doublestar patterns in their order: a pattern adds the files that it matches; one with a leading "!"
+// removes the files that it matches. Files in .git and .benchgraph are never matched.
 func (d *Dir) Select(patterns []string) (Selection, error) {
 	chosen := map[string]bool{}
 	var s Selection
@@ -64,7 +64,7 @@ func (d *Dir) Select(patterns []string) (Selection, error) {
 	return s, nil
 }
 
-// CheckPattern says what is wrong with a doublestar pattern.
+// CheckPattern returns an error if a doublestar pattern is invalid or leads out of the project.
 func CheckPattern(pattern string) error {
 	if _, err := ParsePattern(pattern); err != nil {
 		return err
@@ -73,8 +73,8 @@ func CheckPattern(pattern string) error {
 	return err
 }
 
-// Glob is the sorted list of files that a doublestar pattern matches. The caller must not change it. A link that leads
-// out of the project is an error when the pattern matches it.
+// Glob returns the sorted list of files that a doublestar pattern matches. The caller must not change it. A link that
+// leads out of the project is an error if the pattern matches it.
 func (d *Dir) Glob(pattern string) ([]string, error) {
 	if found, ok := d.globs[pattern]; ok {
 		return found, nil
@@ -118,10 +118,10 @@ func (d *Dir) Glob(pattern string) ([]string, error) {
 	return found, nil
 }
 
-// linkMark ends the names of symbolic links in the list, which are followed only once a pattern matches them.
+// linkMark is the suffix of symbolic links in the list. They are followed only when a pattern matches them.
 const linkMark = "\x00"
 
-// single saves the walk for a pattern that is a plain name, as most inputs of tasks are.
+// single finds the file of a pattern that is a plain name, as most inputs of tasks are, without a walk.
 func (d *Dir) single(name string) ([]string, error) {
 	if private(name) {
 		return nil, nil
@@ -136,7 +136,7 @@ func (d *Dir) single(name string) ([]string, error) {
 	return []string{name}, nil
 }
 
-// below is the part of the list that lies under the directory with which the pattern begins.
+// below returns the part of the list under the directory with which the pattern begins.
 func (d *Dir) below(pattern string) []string {
 	base, _ := doublestar.SplitPattern(pattern)
 	if base == "." {
@@ -147,13 +147,13 @@ func (d *Dir) below(pattern string) []string {
 	return d.list[from:to]
 }
 
-// List returns the names of the files that lie directly in a directory, sorted; none when there is no such directory.
+// List returns the names of the files directly in a directory, sorted; none if there is no such directory.
 func (d *Dir) List(name string) ([]string, error) {
 	clean, err := Clean(name)
 	if err != nil {
 		return nil, err
 	}
-	// A directory that is made later is noticed in the one above it.
+	// If the directory is made later, the listing of its parent changes.
 	for dir := clean; dir != "."; {
 		dir = path.Dir(dir)
 		if _, err := d.root.Stat(dir); err == nil {
@@ -176,7 +176,7 @@ func (d *Dir) List(name string) ([]string, error) {
 	return names, err
 }
 
-// matching counts how many names are compared with patterns.
+// matching counts the names that are compared with patterns, and returns an error above the bound.
 func (d *Dir) matching(p Pattern, names int) error {
 	if d.matched += len(p) * names; d.matched > maxMatching {
 		return fmt.Errorf("the patterns of the files are compared with more than %d names: begin them with a "+
@@ -185,7 +185,7 @@ func (d *Dir) matching(p Pattern, names int) error {
 	return nil
 }
 
-// walk lists the project once. Directories are read in parts, since one may have any number of entries.
+// walk lists the project once. Directories are read in parts, since they may have any number of entries.
 func (d *Dir) walk() error {
 	if d.list != nil {
 		return nil
@@ -223,7 +223,7 @@ func (d *Dir) walk() error {
 	return nil
 }
 
-// entries calls f with what a directory holds.
+// entries calls f with each entry of a directory.
 func (d *Dir) entries(name string, f func(fs.DirEntry) error) error {
 	dir, err := d.root.Open(name)
 	if err != nil {
@@ -246,7 +246,7 @@ func (d *Dir) entries(name string, f func(fs.DirEntry) error) error {
 	}
 }
 
-// private says whether a name leads into what git or benchgraph keep for themselves.
+// private reports whether a name leads into the directories of git or benchgraph.
 func private(name string) bool {
 	parts := strings.Split(name, "/")
 	return slices.Contains(parts, ".git") || slices.Contains(parts, ".benchgraph")

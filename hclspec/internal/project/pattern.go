@@ -9,17 +9,17 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// What a pattern may be. Matching takes time that grows with the alternatives multiplied by each other.
+// Bounds on a pattern. The time of matching grows with the product of the numbers of alternatives.
 const (
 	maxPattern      = 4096 // bytes
 	maxAlternatives = 256
 )
 
-// Pattern is a doublestar pattern, as one pattern without braces for each choice of alternatives: matched together,
-// they would take a time that doubles with each pair of braces.
+// Pattern is a doublestar pattern, split into one pattern without braces for each combination of alternatives: to match
+// the original takes a time that doubles with each pair of braces.
 type Pattern []string
 
-// ParsePattern says what is wrong with a pattern.
+// ParsePattern splits a pattern. The error says what is wrong with the pattern.
 func ParsePattern(pattern string) (Pattern, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("a pattern of %d bytes is too long; %d are possible", len(pattern), maxPattern)
@@ -46,19 +46,19 @@ func ParsePattern(pattern string) (Pattern, error) {
 		}
 	}
 	for _, choice := range choices {
-		if !doublestar.ValidatePattern(choice) { // a class that begins within braces and ends outside of them
+		if !doublestar.ValidatePattern(choice) { // a character class begins inside of braces and ends outside
 			return nil, fmt.Errorf("%q is not a valid pattern", pattern)
 		}
 	}
 	return choices, nil
 }
 
-// Match says whether the pattern matches the whole of a slash-separated name.
+// Match reports whether the pattern matches the whole of a slash-separated name.
 func (p Pattern) Match(name string) bool {
 	return slices.ContainsFunc(p, func(choice string) bool { return doublestar.MatchUnvalidated(choice, name) })
 }
 
-// braces are the offsets of the first pair of braces that holds alternatives; -1 when there is none.
+// braces returns the offsets of the first pair of braces with alternatives; -1: there is none.
 func braces(p string) (from, to int) {
 	depth := 0
 	from = -1
@@ -84,7 +84,7 @@ func braces(p string) (from, to int) {
 	return -1, -1
 }
 
-// endOfClass is the offset of the bracket that ends a class of characters.
+// endOfClass returns the offset of the bracket that ends a character class.
 func endOfClass(p string, start int) int {
 	for i := start + 1; i < len(p); i++ {
 		switch p[i] {
@@ -97,7 +97,7 @@ func endOfClass(p string, start int) int {
 	return len(p)
 }
 
-// alternatives are the parts between the commas of the outermost level.
+// alternatives returns the parts between the commas of the outermost level.
 func alternatives(p string) []string {
 	var parts []string
 	depth, start := 0, 0
@@ -119,7 +119,7 @@ func alternatives(p string) []string {
 	return append(parts, p[start:])
 }
 
-// FixedNames are the patterns that match exactly one name, without duplicates.
+// FixedNames returns the patterns that match exactly one name, without duplicates.
 func FixedNames(patterns []string) []string {
 	var names []string
 	seen := map[string]bool{}

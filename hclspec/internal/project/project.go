@@ -29,10 +29,10 @@ const maxCached = 64 << 20
 // Dir is a project's directory. It is not safe for concurrent use.
 type Dir struct {
 	path    string // absolute
-	home    string // absolute: where the project lies as its files have it
+	home    string // absolute path of the project in absolute paths of its files
 	root    *os.Root
-	last    *os.Root // the directory of the name that look looked at last; nil: none
-	lastDir string   // its name, with a slash at the end
+	last    *os.Root // directory of the last call of statNear; nil: none
+	lastDir string   // name of last, with a slash at the end
 	cached  map[string][]byte
 	bytes   int
 	list    []string // every file that a pattern may name, sorted; nil before the first walk
@@ -43,22 +43,22 @@ type Dir struct {
 	absolute Absolute
 }
 
-// Reads are what of a project's directory was looked at: as long as all of it is as it was, looking again finds the
+// Reads records the parts of a project's directory that were read: while they stay the same, another reading finds the
 // same. Names are relative to the directory.
 type Reads struct {
-	Began   time.Time                    // before the first look
+	Began   time.Time                    // time before the first access
 	Content map[string][sha256.Size]byte // SHA-256 of each file that was read
-	// of each name that was asked for: whether it is, links followed, a regular file
+	// whether each name that was asked for is a regular file, with links followed
 	Regular map[string]bool
 	Listed  []string        // directories whose names were listed
 	Matched map[string]bool // files that patterns matched, read or not
 }
 
-// Reads are what was looked at so far.
+// Reads returns the record of what was read so far.
 func (d *Dir) Reads() Reads { return d.reads }
 
-// Open opens the directory; an error says that there is none. Home is the absolute path of the directory from which the
-// project was copied there; empty: it is no copy.
+// Open opens the directory. The error says that there is none. home is the absolute path of the original if dir is a
+// copy; empty: dir is no copy.
 func Open(dir, home string) (*Dir, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -85,9 +85,9 @@ func (d *Dir) Close() error {
 	return d.root.Close()
 }
 
-// look is Stat of the project's directory. It keeps the directory of a name open: the next name is often beside it, and
-// a third of the system calls are enough then.
-func (d *Dir) look(clean string) (fs.FileInfo, error) {
+// statNear is Stat of the project's directory. It keeps the directory of a name open: the next name is often in the
+// same directory, and then takes a third of the system calls.
+func (d *Dir) statNear(clean string) (fs.FileInfo, error) {
 	dir, name := path.Split(clean)
 	if dir == "" {
 		return d.root.Stat(clean)
@@ -109,22 +109,22 @@ func (d *Dir) look(clean string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// Named returns the paths that a text names to be read and that were made absolute so far.
+// Named returns the paths in a text that a command would read, as far as they were made absolute by Absolute.
 func (d *Dir) Named(text string) []string {
 	made, _ := d.absolute.Named(text)
 	return made
 }
 
-// MadeAbsolute knows the paths that were made absolute so far.
+// MadeAbsolute returns the paths that were made absolute so far.
 func (d *Dir) MadeAbsolute() Absolute { return Absolute{d.home, maps.Clone(d.absolute.Made)} }
 
-// Path is the absolute path of the directory.
+// Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Home is the absolute path of the directory as the files of the project have it.
+// Home returns the absolute path of the directory, or of its original if it is a copy.
 func (d *Dir) Home() string { return d.home }
 
-// Clean brings a name into its shortest form, or says that it leads out of the project.
+// Clean returns the shortest form of a name. The error says that the name leads out of the project.
 func Clean(name string) (string, error) {
 	if name == "" {
 		return "", errors.New("an empty path names no file")
@@ -136,7 +136,7 @@ func Clean(name string) (string, error) {
 	return clean, nil
 }
 
-// Has says whether there is a file of that name, or whatever else.
+// Has reports whether there is a file, or anything else, with that name.
 func (d *Dir) Has(name string) bool {
 	clean, err := Clean(name)
 	if err == nil {
@@ -145,7 +145,7 @@ func (d *Dir) Has(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Size is the size in bytes of a regular, readable file. An error wraps fs.ErrNotExist when there is none.
+// Size returns the size in bytes of a regular, readable file. The error wraps fs.ErrNotExist if there is none.
 func (d *Dir) Size(name string) (int64, error) {
 	f, size, err := d.open(name)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *Dir) Size(name string) (int64, error) {
 	return size, f.Close()
 }
 
-// Read is the content of a regular file of at most MaxFile bytes. The caller must not change it.
+// Read returns the content of a regular file of at most MaxFile bytes. The caller must not change it.
 func (d *Dir) Read(name string) ([]byte, error) {
 	if data, ok := d.cached[name]; ok {
 		return data, nil
@@ -183,8 +183,8 @@ func (d *Dir) Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// open refuses what is no regular file before it opens it, and opens without waiting, since opening a pipe that nobody
-// writes to would never return.
+// open refuses anything but regular files before it opens them. It opens without blocking, since opening a pipe without
+// a writer would never return.
 func (d *Dir) open(name string) (*os.File, int64, error) {
 	clean, err := Clean(name)
 	if err != nil {
@@ -203,7 +203,7 @@ func (d *Dir) open(name string) (*os.File, int64, error) {
 
 // stat follows links that stay inside the project and refuses everything but regular files.
 func (d *Dir) stat(clean string) (fs.FileInfo, error) {
-	info, err := d.look(clean)
+	info, err := d.statNear(clean)
 	d.reads.Regular[clean] = err == nil && info.Mode().IsRegular()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -218,7 +218,7 @@ func (d *Dir) stat(clean string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// missing is the error of a name that names no file.
+// missing is the error for a name without a file.
 type missing string
 
 func (m missing) Error() string {
@@ -227,7 +227,7 @@ func (m missing) Error() string {
 
 func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
 
-// cause drops the operation and the path, which the messages here name themselves.
+// cause removes the operation and the path, which the messages here contain themselves.
 func cause(err error) error {
 	var p *fs.PathError
 	if !errors.As(err, &p) {

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// tree makes a project with the named files, each holding its name.
+// tree returns a project with the named files, each of which holds its name.
 func tree(t *testing.T, names ...string) *project.Dir {
 	t.Helper()
 	root := t.TempDir()
@@ -133,7 +133,7 @@ func TestLargeFilesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzPattern makes sure that a pattern matches, alternative by alternative, what the library says it matches.
+// FuzzPattern checks that a pattern, alternative by alternative, matches the same names as in the library.
 func FuzzPattern(f *testing.F) {
 	f.Add("src/**/*.{c,h}", "src/a/b.c")
 	f.Add("{a,b{c,d}}[{,}]\\\\{x,y}", "bc,{x,y}")
@@ -151,7 +151,7 @@ func FuzzPattern(f *testing.F) {
 			if strings.Count(pattern, "{") > 3 {
 				return // the library may take for ever
 			}
-			// The library does not see that "*{,x}" matches nothing at all.
+			// The library does not see that "*{,x}" matches the empty name.
 			if want, err := doublestar.Match(pattern, name); err == nil && want && !got {
 				t.Fatalf("%q does not match %q, and should", pattern, name)
 			}

@@ -13,14 +13,14 @@ import (
 )
 
 // HCL parses and evaluates by recursion, and a Go stack that overflows ends the process. These bounds are far above
-// what people write and far below what overflows.
+// real files and far below an overflow.
 const (
 	maxNesting = 150
-	maxChain   = 2000 // operators and operands on the way from an expression to the innermost part of it
+	maxChain   = 2000 // operators and operands between an expression and its innermost part
 )
 
-// What all files together may have. Each word, sign and line end takes some 100 bytes to parse, and as many for what
-// the parser makes of it; each byte of a comment or of a text takes time.
+// Bounds on all files together. Each word, sign and line end takes some 100 bytes to parse, and as many in the result
+// of the parser; each byte of a comment or of a text takes time.
 const (
 	maxTokens = 4_000_000
 	maxSource = 32 << 20
@@ -29,7 +29,7 @@ const (
 // Conflict is the summary of the diagnostic for a file that git could not merge.
 const Conflict = "Merge conflict"
 
-// guard says what in the source must not reach HCL's lexer: what is no text, or too much of it.
+// guard refuses a source that must not reach HCL's lexer: it is no text, or there is too much of it.
 func (r *Reader) guard(src []byte, filename string) hcl.Diagnostics {
 	if !utf8.Valid(src) {
 		return oneAt(src, filename, invalidByte(src), "Not UTF-8 text",
@@ -50,13 +50,13 @@ func (r *Reader) guard(src []byte, filename string) hcl.Diagnostics {
 	return nil
 }
 
-// most says how much the files of a project can have.
+// most describes the largest size of the files of a project.
 func most() string {
 	return fmt.Sprintf("The files of a project can have %d MiB, and about %d words and signs. Blocks that are alike "+
 		"can be one block with for_each over a data file: csvdecode(file(\"data.csv\")).", maxSource>>20, maxTokens)
 }
 
-// Excess says how much the files of a project can have where a source is more; empty: it is not.
+// Excess describes the largest size of the files of a project if a source is larger; empty: it is not.
 func Excess(src []byte) string {
 	if new(Reader).tooLarge(src) < 0 {
 		return ""
@@ -64,8 +64,8 @@ func Excess(src []byte) string {
 	return most()
 }
 
-// guardNesting says what in the source must not reach HCL's parser since it nests or chains too deeply, or writes a NUL
-// character.
+// guardNesting refuses a source that must not reach HCL's parser: it is nested too deeply, has too long an expression,
+// or writes a NUL character.
 func guardNesting(src []byte, filename string) hcl.Diagnostics {
 	if strings.HasSuffix(filename, ".json") {
 		return guardJSON(src, filename)
@@ -75,7 +75,7 @@ func guardNesting(src []byte, filename string) hcl.Diagnostics {
 	return guardTokens(tokens)
 }
 
-// tooLarge is the offset at which the files read so far and this one have become too large; -1 when they have not.
+// tooLarge returns the offset at which the files read so far and this one become too large; -1: they do not.
 func (r *Reader) tooLarge(src []byte) int {
 	if r.source += len(src); r.source > maxSource {
 		return 0
@@ -101,7 +101,7 @@ func (r *Reader) tooLarge(src []byte) int {
 	return -1
 }
 
-// conflict is the offset of the first line that git writes where it cannot merge; -1 when there is none.
+// conflict returns the offset of the first line that git writes into a file that it cannot merge; -1: there is none.
 func conflict(src []byte) int {
 	const ours, middle, theirs = "<<<<<<< ", "\n=======", "\n>>>>>>> "
 	at := bytes.Index(src, []byte("\n"+ours)) + 1
@@ -125,16 +125,16 @@ func invalidByte(src []byte) int {
 	return 0
 }
 
-// nest is a pair of brackets, quotes or braces that is open.
+// nest is an open pair of brackets, quotes or braces.
 type nest struct {
 	kind       hclsyntax.TokenType
-	chain      int // of the expression around it
-	directives int // %{ if } and %{ for } in a template that have not ended
+	chain      int // chain of the expression around it
+	directives int // open %{ if } and %{ for } in a template
 }
 
 func guardTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 	open := []nest{{}}
-	around, chain, directives := 0, 0, 0 // chain is of this level, around the sum of those around it
+	around, chain, directives := 0, 0, 0 // chain is that of this level, around the sum of all outer ones
 	push := func(kind hclsyntax.TokenType) {
 		open = append(open, nest{kind: kind, chain: chain})
 		around, chain = around+chain, 1
@@ -199,7 +199,7 @@ func guardTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 	return nil
 }
 
-// escapesNUL says whether a quoted literal writes U+0000 as an escape. A backslash that is escaped itself begins none.
+// escapesNUL reports whether a quoted literal writes U+0000 as an escape. An escaped backslash begins no escape.
 func escapesNUL(quoted []byte) bool {
 	for i := 0; i < len(quoted); i++ {
 		if quoted[i] != '\\' {
@@ -213,8 +213,8 @@ func escapesNUL(quoted []byte) bool {
 	return false
 }
 
-// guardJSON checks the document and, since the strings of it are templates, every string of it, too. It takes the
-// source apart as HCL does, which goes on where other readers of JSON stop.
+// guardJSON checks the document and also every string in it, since the strings are templates. It splits the source as
+// HCL does, which continues where other readers of JSON stop.
 func guardJSON(src []byte, filename string) hcl.Diagnostics {
 	depth := 0
 	for i := 0; i < len(src); i++ {
@@ -237,7 +237,7 @@ func guardJSON(src []byte, filename string) hcl.Diagnostics {
 	return nil
 }
 
-// endOfString is the offset behind a string of JSON, or where it breaks off.
+// endOfString returns the offset behind a string of JSON, or of the place where the string breaks off.
 func endOfString(src []byte, start int) int {
 	escaping := false
 	for i := start + 1; i < len(src); i++ {
@@ -258,7 +258,7 @@ func endOfString(src []byte, start int) int {
 func guardString(src []byte, filename string, start, end int) hcl.Diagnostics {
 	var text string
 	if json.Unmarshal(src[start:end], &text) != nil {
-		return nil // HCL tells what is wrong with it, and evaluates nothing in the file's block
+		return nil // HCL reports the mistake, and evaluates nothing in the block
 	}
 	if strings.ContainsRune(text, 0) {
 		return oneAt(src, filename, start, "NUL character", "A string cannot hold the character U+0000.")
@@ -275,7 +275,7 @@ func guardString(src []byte, filename string, start, end int) hcl.Diagnostics {
 	return diags
 }
 
-// placeOf is the range of one byte, by line and column.
+// placeOf returns the range of one byte, by line and column.
 func placeOf(src []byte, filename string, offset int) hcl.Range {
 	line := bytes.Count(src[:offset], []byte("\n")) + 1
 	column := utf8.RuneCount(src[bytes.LastIndexByte(src[:offset], '\n')+1:offset]) + 1

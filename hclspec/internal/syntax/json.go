@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Native is a JSON expression as a tree of the native syntax, so that one evaluation serves both, and a template is
-// parsed once instead of at each look at its value.
+// Native returns a JSON expression as a tree of the native syntax. So one evaluation serves both, and a template is
+// parsed once instead of at each use of its value.
 func Native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
 	at := expr.Range()
 	if pairs, diags := hcl.ExprMap(expr); !diags.HasErrors() {
@@ -48,7 +48,7 @@ func Native(expr hcl.Expression) (hclsyntax.Expression, hcl.Diagnostics) {
 	return template, diags
 }
 
-// jsonObject is an object of JSON, in which a name that stands there twice is a mistake.
+// jsonObject is an object of JSON, in which a repeated name is a mistake.
 type jsonObject struct{ *hclsyntax.ObjectConsExpr }
 
 // Value evaluates the object.
@@ -57,7 +57,7 @@ func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	for _, item := range e.Items {
 		key, diags := item.KeyExpr.Value(ctx)
 		if diags.HasErrors() || !key.IsKnown() || key.IsNull() || key.Type() != cty.String {
-			continue // told below
+			continue // reported below
 		}
 		at := item.KeyExpr.Range()
 		if first, ok := seen[key.AsString()]; ok {

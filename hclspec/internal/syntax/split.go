@@ -12,18 +12,18 @@ import (
 )
 
 // The files of large projects are long lists of short blocks. They are parsed block by block: on all processors,
-// without the tokens of the whole file in memory, and without another look for what guard refuses, since little that
-// nests or chains fits into a short block.
+// without the tokens of the whole file in memory, and mostly without guardTokens, since a short block cannot nest or
+// chain too deeply.
 
-// piece is a part of a file that ends with a line that is a closing brace, as a block does.
+// piece is a part of a file whose last line is a closing brace, as at the end of a block.
 type piece struct {
 	src   []byte
 	start hcl.Pos
 	file  *hcl.File
 }
 
-// parsePieces parses a file in native syntax piece by piece; false when it must be parsed as a whole: because it is
-// short, or has a mistake, which only the whole file shows in the right light.
+// parsePieces parses a file in native syntax piece by piece. It returns false if the file must be parsed as a whole: it
+// is short, or it has a mistake, which only the whole file shows correctly.
 func parsePieces(src []byte, name string) (*hcl.File, bool) {
 	pieces := split(src)
 	if len(pieces) < 8 {
@@ -50,7 +50,7 @@ func parsePieces(src []byte, name string) (*hcl.File, bool) {
 	return &hcl.File{Body: whole, Bytes: src, Nav: navigation(pieces)}, true
 }
 
-// parseAll is false, and stops, when one of the pieces does not fit.
+// parseAll parses pieces. It stops and returns false at the first piece that cannot be parsed by itself.
 func parseAll(pieces []piece, name string) bool {
 	for i := range pieces {
 		if !pieces[i].parse(name) {
@@ -60,7 +60,7 @@ func parseAll(pieces []piece, name string) bool {
 	return true
 }
 
-// split divides a source after each line that is a closing brace and nothing else.
+// split divides a source after each line that consists of a closing brace.
 func split(src []byte) []piece {
 	end := []byte("\n}\n")
 	pieces := make([]piece, 0, bytes.Count(src, end)+1)
@@ -78,7 +78,8 @@ func split(src []byte) []piece {
 	return pieces
 }
 
-// parse is false when the piece has a mistake, more than blocks, or so much in it that it must be guarded.
+// parse parses the piece. It returns false if the piece has a mistake, something else than blocks, or too deep a
+// nesting.
 func (p *piece) parse(name string) bool {
 	if !p.harmless() {
 		tokens, _ := hclsyntax.LexConfig(p.src, name, p.start)
@@ -96,7 +97,8 @@ func (p *piece) parse(name string) bool {
 
 func (p *piece) body() *hclsyntax.Body { return p.file.Body.(*hclsyntax.Body) }
 
-// harmless says whether nothing in the piece, however it is read, can be too deep, too long or a NUL character.
+// harmless reports whether the piece is too short to be nested too deeply or to have too long an expression, and has no
+// NUL character.
 func (p *piece) harmless() bool {
 	if len(p.src) > maxChain || bytes.Contains(p.src, []byte("0000")) || bytes.IndexByte(p.src, 0) >= 0 {
 		return false
@@ -110,10 +112,10 @@ func (p *piece) harmless() bool {
 	return opens <= maxNesting
 }
 
-// navigation says for diagnostics in which block a byte of the file lies.
+// navigation tells HCL's diagnostics in which block a byte of the file lies.
 type navigation []piece
 
-// ContextString is what HCL asks for.
+// ContextString implements the interface that HCL expects of hcl.File.Nav.
 func (n navigation) ContextString(offset int) string {
 	i := sort.Search(len(n), func(i int) bool { return n[i].start.Byte > offset }) - 1
 	if i < 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// shape lists all that a parsed file has, with the places.
+// shape lists the content of a parsed file, with the places.
 func shape(f *hcl.File) []string {
 	var all []string
-	// The callback has nothing to complain of.
+	// The callback returns no diagnostics.
 	_ = hclsyntax.VisitAll(f.Body.(*hclsyntax.Body), func(node hclsyntax.Node) hcl.Diagnostics {
 		switch n := node.(type) {
 		case *hclsyntax.Body, hclsyntax.Attributes, hclsyntax.Blocks:
@@ -38,7 +38,7 @@ func shape(f *hcl.File) []string {
 	return all
 }
 
-// FuzzPieces compares what is parsed piece by piece with what HCL makes of the whole file.
+// FuzzPieces compares a file that is parsed piece by piece with HCL's result for the whole file.
 func FuzzPieces(f *testing.F) {
 	for _, src := range []string{
 		"task \"t\" {\n  command = \"x\"\n}\n",

@@ -1,5 +1,5 @@
-// Package syntax parses files in native syntax and in JSON, refuses what would be too much for a parser, and says of
-// mistakes in the syntax where they begin.
+// Package syntax parses files in native syntax and in JSON. It refuses files that are too large or too deep for a
+// parser, and reports where mistakes in the syntax begin.
 package syntax
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Reader parses the files of a project, which together may have as much as the bounds allow.
+// Reader parses the files of a project, which together may be as large as the bounds allow.
 type Reader struct {
 	source int // bytes of the files so far
-	tokens int // and about how many words and signs they have
+	tokens int // about the number of words and signs in them
 }
 
-// File parses a file in native syntax, or in JSON when its name ends in ".json", and returns where its mistakes are. It
-// is usable in spite of them.
+// File parses a file in native syntax, or in JSON if its name ends in ".json", and returns the places of its mistakes.
+// The file is usable in spite of them.
 func (r *Reader) File(src []byte, name string) (file *hcl.File, broken []hcl.Range, diags hcl.Diagnostics) {
 	diags = r.guard(src, name)
 	if diags == nil && !strings.HasSuffix(name, ".json") {
@@ -79,7 +79,7 @@ func Embedded(text string, at hcl.Range) (hclsyntax.Expression, hcl.Diagnostics)
 	return expr, diags
 }
 
-// parse parses the text of the file that is called name.
+// parse parses the text of the file called name.
 func parse(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	file, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
 	diags = withoutTheRest(diags)
@@ -95,17 +95,17 @@ func parse(src []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	return file, diags
 }
 
-// unassigned matches an attribute without an equals sign, which the parser takes for a block.
+// unassigned matches an attribute without an equals sign, which the parser reads as a block.
 var unassigned = lazyregexp.New(`^\s*([A-Za-z_][A-Za-z0-9_-]*)\s+("[^"{}]*"|[A-Za-z0-9_.]+)\s*(?:(?:#|//).*)?$`)
 
-// lineOf is the line of a file that holds a position.
+// lineOf returns the line of a file that holds a position.
 func lineOf(src []byte, at hcl.Pos) []byte {
 	begin := bytes.LastIndexByte(src[:at.Byte], '\n') + 1
 	line, _, _ := bytes.Cut(src[begin:], []byte("\n"))
 	return line
 }
 
-// placeHeredoc tells of a heredoc that is not closed where the heredoc begins, and not at the end of the file.
+// placeHeredoc moves the diagnostic of an unclosed heredoc from the end of the file to the beginning of the heredoc.
 func placeHeredoc(diags hcl.Diagnostics, src []byte, name string) {
 	if len(diags) == 0 || diags[0].Summary != "Unterminated template string" {
 		return
@@ -120,8 +120,8 @@ func placeHeredoc(diags hcl.Diagnostics, src []byte, name string) {
 	}
 }
 
-// withoutTheRest keeps what tells of a mistake first. A parser tells of a quote that is not closed in each line that
-// follows, and in a line of what follows from the first mistake in it.
+// withoutTheRest keeps the first diagnostic of each mistake. A parser reports an unclosed quote in each line that
+// follows, and reports consequences of a mistake in the rest of its line.
 func withoutTheRest(diags hcl.Diagnostics) (kept hcl.Diagnostics) {
 	for i, d := range diags {
 		if d.Summary == "Invalid multi-line string" {

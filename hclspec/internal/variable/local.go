@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// DefineLocals makes local.* out of the locals blocks. Each value is evaluated when it is first needed.
+// DefineLocals defines local.* from the locals blocks. Each value is evaluated when it is first needed.
 func DefineLocals(s *eval.Scope, blocks []*eval.Block) {
 	attrs := hcl.Attributes{}
 	for _, b := range blocks {
@@ -48,7 +48,7 @@ func DefineLocals(s *eval.Scope, blocks []*eval.Block) {
 	}
 }
 
-// gather is the object of all that a root has.
+// gather returns the object of all values of a root.
 func gather(names []string, get func(string) (cty.Value, bool)) cty.Value {
 	all := map[string]cty.Value{}
 	for _, name := range names {

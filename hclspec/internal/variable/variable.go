@@ -1,4 +1,4 @@
-// Package variable defines var.* and local.*: values that a file, or who uses it, gives names.
+// Package variable defines var.* and local.*: values to which a file or its user gives names.
 package variable
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
 )
 
-// Schema is what a variable block may hold.
+// Schema returns the schema of a variable block.
 func Schema() *eval.Schema {
 	return &eval.Schema{
 		Kind: "variable", Label: true, Free: []string{"type", "default", "description"},
@@ -24,7 +24,7 @@ func Schema() *eval.Schema {
 	}
 }
 
-// Given are the values that the user has set, strongest first.
+// Given holds the values that the user set, the strongest source first.
 type Given struct {
 	Flags map[string]string             // -var
 	Files []hcl.Attributes              // variable files; a later one is stronger
@@ -32,7 +32,7 @@ type Given struct {
 	Keep  func(name string, src []byte) // keeps the text of a value, so that a diagnostic can show it
 }
 
-// Define makes var.* out of the variable blocks and the values given. All are evaluated at once.
+// Define defines var.* from the variable blocks and the given values. All are evaluated at once.
 func Define(s *eval.Scope, blocks []*eval.Block, given Given) {
 	values := map[string]cty.Value{}
 	declared := map[string]*eval.Block{}
@@ -73,7 +73,7 @@ func Define(s *eval.Scope, blocks []*eval.Block, given Given) {
 	}
 }
 
-// variable is the value of one variable, converted to its type.
+// variable returns the value of one variable, converted to its type.
 func variable(s *eval.Scope, b *eval.Block, given Given) cty.Value {
 	want, defaults := cty.DynamicPseudoType, (*typeexpr.Defaults)(nil)
 	if attr := b.Attrs["type"]; attr != nil {
@@ -102,7 +102,7 @@ func variable(s *eval.Scope, b *eval.Block, given Given) cty.Value {
 	return converted
 }
 
-// strongest is the strongest value that is set, and its place.
+// strongest returns the strongest value of a variable, and its place.
 func strongest(s *eval.Scope, b *eval.Block, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
 	if text, ok := given.Flags[b.Name]; ok {
 		return parse(s, "-var "+b.Name, text, want, given)
@@ -127,7 +127,7 @@ func strongest(s *eval.Scope, b *eval.Block, want cty.Type, given Given) (cty.Va
 	return s.Value(attr.Expr, &hcl.EvalContext{Functions: s.Funcs}, ""), attr.Expr.Range(), true
 }
 
-// parse reads a value from the command line or the environment: as it is where the variable is a string or has no type,
+// parse reads a value from the command line or the environment: as text if the variable is primitive or has no type,
 // else as an expression.
 func parse(s *eval.Scope, name, text string, want cty.Type, given Given) (cty.Value, hcl.Range, bool) {
 	filename, src := "<"+name+">", []byte(text)
@@ -167,13 +167,13 @@ func validate(s *eval.Scope, name string, rule *eval.Block, value cty.Value) {
 		s.Diags.Error("", condition.Expr.Range(), "Wrong type", "The condition of a validation must be true or false.")
 		return
 	}
-	told, err := convert.Convert(text, cty.String)
-	if err != nil || told.IsNull() {
+	explanation, err := convert.Convert(text, cty.String)
+	if err != nil || explanation.IsNull() {
 		s.Diags.Error("", message.Expr.Range(), "Wrong type", "The error_message of a validation must be a text.")
 		return
 	}
 	if verdict.False() {
 		s.Diags.Error("", condition.Expr.Range(), "Invalid value for variable",
-			fmt.Sprintf("The value of variable %q is not allowed: %s", name, told.AsString()))
+			fmt.Sprintf("The value of variable %q is not allowed: %s", name, explanation.AsString()))
 	}
 }

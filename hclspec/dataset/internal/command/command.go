@@ -1,4 +1,4 @@
-// Package command takes the command lines of benchmarks apart: what the engine is told, and what the benchmark is.
+// Package command splits the command lines of benchmarks into the flags of the engine and those of the benchmark.
 package command
 
 import (
@@ -12,22 +12,22 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
-// Command is a benchmark's command line, taken apart.
+// Command is the command line of a benchmark in parts.
 type Command struct {
 	Env map[string]string // assigned before the program
 	// kind of benchmark: serving, latency, throughput, prefix_caching, …; empty: an unknown program
 	Mode    string
 	Model   string
-	Dataset string   // name of the data set; empty when the command names none
-	GPUs    int      // tensor parallel × pipeline parallel size; 0 when the command does not say
+	Dataset string   // name of the data set; empty: the command names none
+	GPUs    int      // tensor parallel × pipeline parallel size; 0: not in the command
 	Server  []string // flags of the engine
 	Client  []string // flags of the benchmark itself
 }
 
-// errShell says that a command uses more of the shell than words and quotes.
+// errShell is the error for a command that uses more of the shell than words and quotes.
 var errShell = errors.New("it is not one plain command, so it is kept whole")
 
-// Split takes the command line of a benchmark apart. A command of an unknown program has no mode.
+// Split splits the command line of a benchmark. A command of an unknown program has no mode.
 func Split(line string) (Command, error) {
 	words, ok := sh.Words(line)
 	if !ok {
@@ -54,7 +54,7 @@ var assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 var pythonName = lazyregexp.New(`^python[0-9.]*$`)
 
-// program tells the mode and the engine of a command from its program, and returns the arguments.
+// program returns the mode and the engine of a command, by its program, and the arguments.
 func program(words []string) (mode, engine string, rest []string) {
 	if len(words) == 0 {
 		return "", "", nil
@@ -83,7 +83,7 @@ func program(words []string) (mode, engine string, rest []string) {
 
 var script = lazyregexp.New(`^benchmark_(\w+)\.py$`)
 
-// vllm reads the subcommands of vLLM's own program.
+// vllm reads the subcommands of the program vllm.
 func vllm(words []string) (mode, engine string, rest []string) {
 	switch {
 	case words[0] == "serve":
@@ -96,7 +96,7 @@ func vllm(words []string) (mode, engine string, rest []string) {
 	return "", "", nil
 }
 
-// module reads python -m.
+// module reads the module of python -m.
 func module(name string, rest []string) (string, string, []string) {
 	switch last := name[strings.LastIndexByte(name, '.')+1:]; {
 	case name == "sglang.launch_server":
@@ -113,7 +113,7 @@ func module(name string, rest []string) (string, string, []string) {
 	return "", "", nil
 }
 
-// arguments sorts the arguments. A flag has all words up to the next flag as its values.
+// arguments assigns the arguments. The values of a flag are all words up to the next flag.
 func (c *Command) arguments(engine string, words []string) {
 	if len(words) > 0 && c.Mode == "server" && !isFlag(words[0]) {
 		c.Model, words = words[0], words[1:]
@@ -137,7 +137,7 @@ func (c *Command) arguments(engine string, words []string) {
 			pipeline = value
 			c.Server = append(c.Server, argument...)
 		case name == "host" || name == "port" || name == "backend" && value == engine:
-			// benchgraph chooses the port; the engine's own backend is the standard one
+			// benchgraph chooses the port; the engine's own backend is the default
 		case name == "dataset-name" || name == "dataset" || name == "dataset-path":
 			c.data(name, value, argument)
 		case c.Mode == "server" || engineFlag(name):
@@ -149,7 +149,7 @@ func (c *Command) arguments(engine string, words []string) {
 	c.GPUs = times(tensor, pipeline)
 }
 
-// data notes the data set. The path of the well-known ShareGPT file is a matter of the machine, others are kept.
+// data stores the data set. The path of the well-known ShareGPT file depends on the machine; other paths are kept.
 func (c *Command) data(name, value string, argument []string) {
 	sharegpt := strings.Contains(strings.ToLower(path.Base(value)), "sharegpt")
 	switch {
@@ -169,7 +169,7 @@ func isFlag(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9') && word[1] != '.'
 }
 
-// flagOf is the plain name of a flag, with its first value.
+// flagOf returns the plain name of a flag, with its first value.
 func flagOf(argument []string) (name, value string) {
 	name, value, ok := strings.Cut(strings.TrimLeft(argument[0], "-"), "=")
 	if !ok && len(argument) > 1 {
@@ -178,7 +178,7 @@ func flagOf(argument []string) (name, value string) {
 	return strings.ReplaceAll(name, "_", "-"), value
 }
 
-// times multiplies sizes of which either may be missing; 0 when both are, or one is no number.
+// times multiplies two sizes, of which one may be missing; 0: both are missing, or one is no number.
 func times(a, b string) int {
 	if a == "" && b == "" {
 		return 0
@@ -197,7 +197,7 @@ func times(a, b string) int {
 	return product
 }
 
-// WithoutParallel leaves out the tensor parallel size that is the number of GPUs: the benchmark says it for all
+// WithoutParallel removes the tensor parallel size if it is the number of GPUs: the benchmark block sets it for all
 // commits.
 func WithoutParallel(words []string, gpus int) []string {
 	var rest []string
@@ -215,7 +215,7 @@ func WithoutParallel(words []string, gpus int) []string {
 	return rest
 }
 
-// Join writes words as a shell reads them back.
+// Join writes words so that a shell reads the same words.
 func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

@@ -14,7 +14,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// checkCompressed makes sure that a page decompresses to at most size bytes. The library believes the compressed bytes
+// checkCompressed checks that a page decompresses to at most size bytes. The library trusts the compressed bytes
 // instead: a few of them can ask for any amount of memory, and for a damaged block of LZ4 it doubles its buffer without
 // end.
 func checkCompressed(codec format.CompressionCodec, page []byte, size int64) error {
@@ -44,7 +44,7 @@ func checkCompressed(codec format.CompressionCodec, page []byte, size int64) err
 		defer r.Close()
 		return endsWithin(r, size)
 	}
-	return nil // not compressed, or the library says that it does not know the codec
+	return nil // not compressed, or the library reports an unknown codec
 }
 
 func endsWithin(r io.Reader, size int64) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 )
 
-// A page that decompresses to more than it says is refused before the rest is made.
+// A page that decompresses to more than its stated size is refused before the rest is decompressed.
 func TestCompressedPageIsBounded(t *testing.T) {
 	const real, said = 64 << 20, 1 << 20
 	for _, c := range []compress.Codec{

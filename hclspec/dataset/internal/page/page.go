@@ -13,10 +13,10 @@ const (
 	maxElements = 100_000  // elements of lists in the metadata
 	maxPage     = 64 << 20 // bytes of one page
 	maxPages    = 1 << 30  // bytes of all pages
-	deepest     = 16       // how many structures may lie within each other
+	deepest     = 16       // levels of nested structures
 )
 
-// CheckFooter makes sure that the footer lies in the file: the library allocates what the last bytes say.
+// CheckFooter checks that the footer lies in the file: the library allocates the size in the last bytes.
 func CheckFooter(data []byte) error {
 	const frame = 12 // the magic twice, and the length between them
 	if len(data) < frame || string(data[len(data)-4:]) != "PAR1" {
@@ -30,11 +30,11 @@ func CheckFooter(data []byte) error {
 	return w.structure(deepest, nil, nil)
 }
 
-// Of a data page of version 2: its type, and the field that has its own header.
+// typeV2 is the type of a data page of version 2; headerV2 is the field with its own header.
 const typeV2, headerV2 = 3, 8
 
-// CheckAll makes sure of the sizes that the heads of all pages give, and that no page has more values than a table of
-// rows may have.
+// CheckAll checks the sizes in the headers of all pages, and that no page has more values than a table of rows may
+// have.
 func CheckAll(f *parquet.File, data []byte, rows int) error {
 	total := int64(0)
 	for _, group := range f.Metadata().RowGroups {
@@ -65,8 +65,8 @@ func CheckAll(f *parquet.File, data []byte, rows int) error {
 	return nil
 }
 
-// check checks the page at the start of data and its header, which may have as many values. It returns the offset of
-// the next page and the size of this page without compression.
+// check checks the page at the start of data and its header; values is the largest number of values. It returns the
+// offset of the next page and the size of this page without compression.
 func check(codec format.CompressionCodec, data []byte, values int64) (next, size int64, err error) {
 	w := thrift{data: data}
 	compressed, most := int64(-1), int64(0)

@@ -1,4 +1,5 @@
-// Package page checks the sizes that a Parquet file gives of itself. The library that reads Parquet allocates by them.
+// Package page checks the sizes that a Parquet file states about itself. The library that reads Parquet allocates
+// memory by them.
 package page
 
 import (
@@ -8,13 +9,13 @@ import (
 
 var errThrift = errors.New("its metadata are damaged")
 
-// thrift walks over a structure of Thrift's compact protocol without making anything of it.
+// thrift reads over a structure of Thrift's compact protocol without decoding it.
 type thrift struct {
 	data     []byte
 	elements int
 }
 
-// structure walks over one structure and calls number for each numeric field. The path of a field in a nested structure
+// structure reads over one structure and calls number for each numeric field. The path of a field in a nested structure
 // has the identifiers of both.
 func (w *thrift) structure(depth int, path []int64, number func(path []int64, value int64)) error {
 	field := int64(0)
@@ -35,7 +36,7 @@ func (w *thrift) structure(depth int, path []int64, number func(path []int64, va
 	}
 }
 
-// value walks over one value of a type of the protocol.
+// value reads over one value of a type of the protocol.
 func (w *thrift) value(kind, depth int, path []int64, number func([]int64, int64)) error {
 	switch kind {
 	case 1, 2: // a bool is in the head of its field
