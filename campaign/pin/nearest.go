@@ -18,8 +18,8 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay,
-// then by revision.
+// ancestors finds the ancestors whose wheels may serve instead, for wheels with nearest: by repo and overlay, then by
+// revision.
 func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
 	hcl.Diagnostics) {
 	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
@@ -48,8 +48,8 @@ func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[
 	return all, nil
 }
 
-// pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can
-// then tell that they still serve.
+// pinOutsides pins the digests of the ancestors' trees outside the overlay, so that a plan without network can tell
+// that their wheels still serve.
 func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
 	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
@@ -69,14 +69,14 @@ func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl
 	return nil
 }
 
-// asked answers once what serves all wheels that have the same sources.
+// asked shares the answers among wheels that have the same sources.
 type asked struct {
 	mu  sync.Mutex
 	all map[string]func() (tasks.Served, error)
 }
 
-// serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources
-// that were refused are passed over.
+// serving returns what serves a wheel: the first of its own sources that has it, else the first source of the nearest
+// ancestor. It skips sources that were refused.
 func (p *Resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (tasks.Served, error) {
 	refused := p.Lock.Refused[w.Address.Name]
 	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
@@ -120,8 +120,8 @@ func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near
 	return tasks.Served{Here: true}, nil
 }
 
-// PassOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
-// or builds them. It returns what it did, as lines.
+// PassOver removes from the lock the pins of wheels that cannot be fetched or are refused, so that the next plan takes
+// their next source or builds them. It returns a line of news for each.
 func (p *Resolver) PassOver(ctx context.Context, plan *engine.Plan) []string {
 	var news []string
 	for i := range plan.Steps {
@@ -151,7 +151,7 @@ func (p *Resolver) PassOver(ctx context.Context, plan *engine.Plan) []string {
 	return news
 }
 
-// unpin forgets what serves a wheel.
+// unpin removes a wheel's source from the lock.
 func (p *Resolver) unpin(w *hclspec.Wheel) {
 	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
 	delete(byKey, w.Address.Key)

@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// machinesOf adds the machines on which benchmarks with devices are measured, and returns their names by the name of the
-// image that those benchmarks run in, or on top of.
+// machinesOf adds the machines that measure benchmarks with devices. It returns the names of these machines, by the
+// name of the image that the benchmarks' images begin with.
 func (p *survey) machinesOf(ctx context.Context, in *preflight.Input) map[string]map[string]bool {
 	images := map[hclspec.Address]*hclspec.Image{}
 	for i := range p.Spec.Images {
