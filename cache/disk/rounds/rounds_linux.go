@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncsWhole says whether syncfs makes durable what lies on the file system of f. On others, such as those of FUSE, it
-// need not reach the disk, though fsync does.
+// syncsWhole reports whether syncfs makes files on the file system of f durable. On others, such as those of FUSE,
+// syncfs need not reach the disk, though fsync does.
 func syncsWhole(f *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
@@ -21,8 +21,8 @@ func syncsWhole(f *os.File) bool {
 	}, int64(st.Type))
 }
 
-// syncAll makes durable all that was written to the file system of f. Since Linux 5.8 it tells of bytes that could not
-// be written; before, as with any other loss, the digests do.
+// syncAll makes everything that was written to the file system of f durable. Since Linux 5.8, it returns an error for
+// bytes that could not be written; on older kernels, only the digests show that loss.
 func syncAll(f *os.File) error {
 	for {
 		if err := unix.Syncfs(int(f.Fd())); !errors.Is(err, unix.EINTR) {

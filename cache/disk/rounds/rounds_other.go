@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// syncsWhole says that files must be synced one by one: sync(2) does not wait for the disk here.
+// syncsWhole returns false: sync(2) does not wait for the disk on this system, so files must be synced one by one.
 func syncsWhole(*os.File) bool { return false }
 
 func syncAll(*os.File) error { return errors.ErrUnsupported }
