@@ -28,7 +28,7 @@ type cacheFlags struct {
 	replace     bool
 }
 
-// entryStore is a store as the cache command works with it: that of this machine, or the shared one.
+// entryStore is a store for the cache command: that of this machine, or the shared one.
 type entryStore struct {
 	list    func(context.Context, func(cache.Meta)) error
 	verify  func(context.Context, func(cache.Key, error)) error
@@ -77,8 +77,8 @@ func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
 		cli.Suggest(what, []string{"ls", "gc", "verify", "push", "pull"})), Remedy: "name ls, gc, verify, push or pull"}
 }
 
-// withStore opens the machine's store alone: what is stored can be looked at whatever is wrong with the files. The
-// shared store is declared in them.
+// withStore calls f with the machine's store, which it opens even if the project's files have mistakes; or with the
+// shared store, which these files declare.
 func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) error) (err error) {
 	if o.shared {
 		return a.withShared(ctx, func(s *session) error {
@@ -127,7 +127,7 @@ type entryDoc struct {
 	Duration float64   `json:"duration_s"`
 }
 
-// entryOf is what is known of an entry but its files.
+// entryOf returns the JSON form of an entry, without its files.
 func entryOf(m cache.Meta) entryDoc {
 	return entryDoc{m.Key.String(), m.Address, m.Bytes, nil, m.Created, m.Duration.Seconds()}
 }
@@ -262,8 +262,8 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	})
 }
 
-// reachable says which entries the project's nodes use now, and those of the baselines that were measured against
-// themselves.
+// reachable returns a function that reports which entries the project's nodes use now. They include those of baselines
+// that were measured against themselves.
 func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	keep := map[cache.Key]bool{}
 	s, err := a.use(ctx, keep, access{offline: true})
@@ -301,8 +301,8 @@ func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	return func(k cache.Key) bool { return keep[k] }, nil
 }
 
-// use plans the project, or the spec that o.derive makes of it, and adds the keys of all stored results of the plan to
-// keep, and of those that other classes of machines measured. The caller must close the session.
+// use plans the project, or the spec that o.derive makes of it. It adds to keep the keys of all stored results of the
+// plan, and of the results of other classes of machines. The caller must close the session.
 func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*session, error) {
 	s, err := a.open(ctx, o)
 	if err != nil {
@@ -313,7 +313,7 @@ func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*sess
 		s.close()
 		return nil, err
 	}
-	foreign, err := s.project.Foreign(ctx) // which reports show
+	foreign, err := s.project.Foreign(ctx) // reports show their results
 	if err != nil {
 		s.close()
 		return nil, err

@@ -41,7 +41,7 @@ func (a *app) query() cli.Command {
 	}
 }
 
-// runChanged lists the nodes with a result of which the key is another one now.
+// runChanged lists the nodes that have a result under another key than their present one.
 func (a *app) runChanged(ctx context.Context, asJSON bool) error {
 	s, err := a.open(ctx, access{offline: true, look: &shared.Look{}})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 )
 
-// version is the release that this is, or comes before.
+// version is the present release, or the next one.
 const version = "0.1.0"
 
 func (a *app) version() cli.Command {
@@ -33,7 +33,7 @@ func (a *app) version() cli.Command {
 	}
 }
 
-// revision is what this was built from; "unknown" where the build does not say.
+// revision returns the revision that this program was built from; "unknown" if the build does not say.
 func revision() string {
 	revision := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -12,20 +12,20 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// Sources are where transcripts are kept: those of results in the store, those of failures beside their logs.
+// Sources are where transcripts are kept: in the store for results, beside the logs for failures.
 type Sources struct {
 	Store   cache.Store
 	Journal *journal.Journal
 	LogOf   func(attempt string) string
 }
 
-// Missing is the error for a node of which there is no transcript.
+// Missing is the error for a node without a transcript.
 type Missing struct{ message, Remedy string }
 
 func (m *Missing) Error() string { return m.message }
 
-// Script writes the script of the last attempt at a node; of a benchmark, which runs nothing itself, its section of the
-// first block that has one.
+// Script returns the script of the last attempt at a node. A benchmark runs nothing itself: its script is its section
+// of the first block that has one.
 func (k Sources) Script(ctx context.Context, p *engine.Plan, st *engine.Step) (string, error) {
 	script, err := k.script(ctx, st, "")
 	for _, dep := range st.Node.Needs {

@@ -33,7 +33,7 @@ type Live struct {
 
 	mu     sync.Mutex
 	closed bool
-	drawn  int // lines of the table that are on the screen
+	drawn  int // number of the table's lines on the screen
 	progress
 }
 
@@ -47,7 +47,7 @@ type runningNode struct {
 	log     string
 }
 
-// NewLive returns a Live for a plan, on a terminal of the size that size tells each time it is asked.
+// NewLive returns a Live for a plan. size returns the present size of the terminal.
 func NewLive(w io.Writer, s view.Style, p *engine.Plan, size func() (columns, rows int)) *Live {
 	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), progress: newProgress(p)}
 	fmt.Fprint(w, hideCursor)
@@ -70,7 +70,7 @@ func (l *Live) animate() {
 	}
 }
 
-// Close takes the table away and gives the cursor back.
+// Close removes the table and shows the cursor again.
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *Live) Close() {
 	l.drawn = 0
 }
 
-// Event takes an event into the table, and writes above it what is worth a line.
+// Event updates the table, and writes a line above it for events that have one.
 func (l *Live) Event(e engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *Live) Event(e engine.Event) {
 	}
 }
 
-// back goes to where the table begins and clears it.
+// back returns the sequence that moves to the beginning of the table and clears it.
 func (l *Live) back() string {
 	if l.drawn == 0 {
 		return ""
@@ -126,7 +126,7 @@ func (l *Live) draw(text string) {
 	io.WriteString(l.w, b.String())
 }
 
-// table is at most so many lines, each of so many columns at most.
+// table returns the table, with at most so many lines of at most so many columns.
 func (l *Live) table(columns, rows int) []string {
 	nodes := slices.Collect(maps.Values(l.running))
 	slices.SortFunc(nodes, func(a, b *runningNode) int {
@@ -159,7 +159,7 @@ func (l *Live) table(columns, rows int) []string {
 	return append(lines, below...)
 }
 
-// nameOf is the address of a node, or the commit that a trial measures.
+// nameOf returns the address of a node, or the commit that a trial measures.
 func (l *Live) nameOf(n *runningNode) string {
 	g := l.group(n.address)
 	if g == nil {
@@ -194,8 +194,8 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 	return view.Fit(text, columns)
 }
 
-// bar shows how much of all nodes has ended and how, what came out, and when the rest will have ended. # is done now, =
-// was up to date, x failed.
+// bar shows how many nodes have ended and how, the verdicts, and the time left. # stands for nodes that ran, = for
+// nodes that were up to date, x for failed ones.
 func (l *Live) bar(columns int) string {
 	text := fmt.Sprintf("%s/%s", view.Number(len(l.ended)), view.Number(l.total))
 	if l.failed > 0 {
@@ -234,7 +234,7 @@ func (l *Live) bar(columns int) string {
 	return "[" + bar + "] " + text
 }
 
-// lastLine is the last line of a log that is being written.
+// lastLine returns the last line of a log that is being written.
 func lastLine(path string) string {
 	const window = 1024
 	f, err := os.Open(path)
