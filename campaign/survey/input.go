@@ -206,7 +206,7 @@ func (p *survey) requires(ctx context.Context, name string) map[string]string {
 	}
 	img, err := p.Engine.Image(ctx, base.Ref())
 	if err != nil {
-		return nil // the name may tell
+		return nil // preflight may know it by the name of the image
 	}
 	return img.Requires()
 }
