@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// answers is a program that claims a speed and, asked for it, gives an answer.
+// answers is a program that prints a speed, and an answer if it is asked.
 func answers(speed int, answer string) string {
 	return fmt.Sprintf("if test \"$1\" = answer; then %s; exit; fi\n", answer) + claims(speed)
 }
@@ -57,7 +57,7 @@ func TestWhatIsFastAndWrongDoesNotWin(t *testing.T) {
 	}
 }
 
-// A program that cheats only once it has been checked is caught in the block that is drawn.
+// A program that begins to cheat after its first check is caught in the block that is drawn.
 func TestTheSecondCheckIsInABlockThatIsDrawn(t *testing.T) {
 	t.Parallel()
 	count := t.TempDir() + "/count"

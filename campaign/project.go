@@ -65,7 +65,7 @@ type Project struct {
 	*tasks.Drawing
 	next     tasks.Choice        // the choice for the next round's graph
 	findings []preflight.Finding // of preflight
-	recalled *memo.Recalled      // the memo that this plan rests on, of which only changed nodes are planned; nil: none
+	recalled *memo.Recalled      // the memo that this plan rests on; only its changed nodes are planned; nil: none
 
 	warnings hcl.Diagnostics // of the last evaluation of the files
 	learner  round.Learner

@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A patch that changes the program and what measures it is refused where the file protects that.
+// A patch that changes the program and its measuring files is refused if the file protects these.
 func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -40,8 +40,8 @@ func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 	}
 }
 
-// A revision that differs from the baseline in what measures is refused likewise; the baseline itself and other files
-// are not.
+// A revision whose measuring files differ from those of the baseline is refused, too. The baseline itself and other
+// files are not.
 func TestARevisionMayNotChangeWhatMeasures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

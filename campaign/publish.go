@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Published lists the files of reports by what Publish did with them.
+// Published lists the files of reports, by the action of Publish.
 type Published struct {
 	Written []string
 	// left as they are, since they may know more: the store has measurements of another class of machines, and none of

@@ -20,7 +20,7 @@ func many(files int) string {
 		"i=0; while [ $i -lt %d ]; do : > $i; i=$((i + 1)); done)\n", files)
 }
 
-// A candidate may leave what it likes: its rivals have their verdicts all the same.
+// Whatever a candidate leaves behind, its rivals get their verdicts.
 func TestWhatACandidateLeavesHurtsNoRival(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]struct {

@@ -35,7 +35,7 @@ while True:
         pass
 `
 
-// asker asks the server on the port that it is given.
+// asker asks the server on its port.
 const asker = `
 import socket, sys
 c = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
@@ -290,8 +290,8 @@ wheel "pkg" {
 			}
 		}
 	}
-	// Only the patch of compiled code needs a build; the other takes the prebuilt wheel with its own files laid over
-	// it.
+	// Only the patch of compiled code needs a build; the other one takes the prebuilt wheel with its own files laid
+	// over it.
 	var starts []string
 	for _, e := range s.events {
 		if e.Type == engine.NodeProgress && e.Phase == "build" {

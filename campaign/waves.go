@@ -203,9 +203,9 @@ func failedAnew(j *journal.Journal, s *engine.Step, run string) bool {
 	return last.Run == run && last.Key == s.Key && last.Failure != nil
 }
 
-// gaveUpBy returns a function that matches failures of blocks from which the candidate of a benchmark node was dropped,
-// since this machine failed the candidate in every attempt. The blocks were then measured without the candidate, so no
-// block counts as failed.
+// gaveUpBy returns a function that matches the failures for which the candidate of a benchmark node was dropped: this
+// machine failed the candidate in every attempt at its blocks. The blocks were then measured without the candidate, so
+// no block counts as failed.
 func gaveUpBy(spec *hclspec.Spec, s *engine.Step) func(engine.Failed) bool {
 	i := slices.IndexFunc(spec.Benchmarks, func(b hclspec.Benchmark) bool {
 		return b.Address.String() == s.Node.Address

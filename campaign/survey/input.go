@@ -256,7 +256,7 @@ type commandsOf struct {
 	mending  []*hclspec.Fix
 }
 
-// mountsOf are the mounts with these addresses; the source of each is a path of this machine.
+// mountsOf returns the mounts with these addresses. The source of each is a path of this machine.
 func (k *commandsOf) mountsOf(addresses []hclspec.Address) []hclspec.Mount {
 	var all []hclspec.Mount
 	for _, m := range tasks.MountsAt(k.p.Spec, addresses) {

@@ -48,7 +48,7 @@ func (p *survey) addMachine(in *preflight.Input, b *hclspec.Benchmark) string {
 	return name
 }
 
-// machineName is the name of a machine in the preflight: "" is this one.
+// machineName returns the name of a machine in the preflight; "" for this machine.
 func machineName(e *tasks.Elsewhere) string {
 	if e == nil {
 		return ""

@@ -71,7 +71,7 @@ func (p *survey) lookInto(ctx context.Context, mirror *git.Mirror, repo hclspec.
 	return err
 }
 
-// escape returns the first link of a tree, by name, that leads out of the tree; nil: there is none.
+// escape returns the first link of a tree, by name, that leads out of the tree; nil if there is none.
 func escape(targets map[string]string) error {
 	links := tree.NewLinks(targets)
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
