@@ -151,7 +151,7 @@ func FuzzParseText(f *testing.F) {
 	})
 }
 
-// A description that is begun anew has nothing of the one before, and its text is its own.
+// After Reset, a description has nothing of the one before, and earlier texts stay as they are.
 func TestDescriptionReset(t *testing.T) {
 	d := cache.Describe("long")
 	d.Add("label", strings.Repeat("x", 10_000))

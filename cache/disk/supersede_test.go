@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk"
 )
 
-// Whatever takes its place, a result that was superseded is found by the attempt that made it, whole, until it is
-// collected.
+// A superseded result is found by the attempt that made it, whole, until a garbage collection, whatever takes its
+// place.
 func TestWhatIsSupersededStays(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
@@ -57,7 +57,7 @@ func TestWhatIsSupersededStays(t *testing.T) {
 	}
 }
 
-// What is damaged is no result, and makes way as well.
+// A damaged entry is no result, and makes room as well.
 func TestWhatIsDamagedIsNotKept(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
@@ -76,8 +76,8 @@ func TestWhatIsDamagedIsNotKept(t *testing.T) {
 	}
 }
 
-// Two processes replace one result at the same time, as when projects share a store: none of them is told that what it
-// copies has gone.
+// Two processes replace one result at the same time, as if projects shared a store. Neither fails because the entry
+// that it copies has gone.
 func TestTwoMakeWayAtTheSameTime(t *testing.T) {
 	dir := storeDir(t)
 	disks := []*disk.Disk{openDisk(t, dir), openDisk(t, dir)}

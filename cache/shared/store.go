@@ -75,7 +75,7 @@ func (s *Store) Share(o Options) {
 // Shares reports whether there is a shared store.
 func (s *Store) Shares() bool { return s.remote != nil }
 
-// Close ends what is being sent, and closes the machine's store.
+// Close ends the sending, and closes the machine's store.
 func (s *Store) Close() error {
 	if s.remote != nil {
 		s.remote.end(errors.New("the store was closed"))
@@ -278,7 +278,7 @@ func (s *Store) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entr
 	return s.remote.get(ctx, key, err)
 }
 
-// GetSealed is Get with verify, and returns the state in which the files were when they were checked.
+// GetSealed is Get with verify, and also returns the state of the files at the time of the check.
 func (s *Store) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, disk.Seal, error) {
 	e, seal, err := s.Disk.GetSealed(ctx, key)
 	err = s.doubted(&e.Meta, err)

@@ -19,8 +19,8 @@ func TestWhoLends(t *testing.T) {
 	}
 }
 
-// A policy speaks of the partition of the role, and fits into what servers take. Signs that stand for others are
-// refused.
+// A policy names the partition of the role, and is short enough for servers. Characters that are wildcards in a policy
+// are refused.
 func TestPolicy(t *testing.T) {
 	s := &S3{bucket: "team", prefix: "results/"}
 	loan := Loan{Role: "arn:aws-cn:iam::123456789012:role/jobs", Writes: []string{
