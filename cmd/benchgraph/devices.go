@@ -259,7 +259,7 @@ func tellLeases(a *app, docs []deviceDoc) {
 	}
 }
 
-// tellLinks shows how each two devices are connected, where that is known.
+// tellLinks shows how each pair of devices is connected, if that is known.
 func tellLinks(a *app, docs []deviceDoc) {
 	if len(docs) < 2 {
 		return

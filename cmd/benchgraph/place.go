@@ -22,8 +22,8 @@ type place struct {
 	dir   string // absolute
 	file  string // root file below dir; empty: the default
 	lock  string // path of the lock file
-	state string // directory
-	store string // directory
+	state string // state directory
+	store string // directory of the store
 	home  string // for a copy on another machine: the project's directory on its own machine; empty: dir is no copy
 }
 

@@ -36,7 +36,7 @@ func isShared(address string) bool {
 	return !slices.Contains(ownKinds[:], kind)
 }
 
-// isCarried reports whether jobs get the result of a node from the shared store. They have no mirrors.
+// isCarried reports whether jobs get the result of a node from the shared store. Jobs have no mirrors.
 func isCarried(address string) bool {
 	return strings.HasPrefix(address, "source.") || isShared(address)
 }

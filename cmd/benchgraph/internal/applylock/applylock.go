@@ -7,7 +7,6 @@
 //
 // Two processes are of one machine if they saw the same boot, whatever their hosts are called: containers have names of
 // their own. If a record or the system does not tell the boot, the name of the host decides.
-// their own. Where a record, or the system, does not tell of the boot, the name of the host decides.
 package applylock
 
 import (

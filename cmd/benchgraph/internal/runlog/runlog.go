@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Bounds of the ended nodes that a Run keeps.
+// Bounds of the history that a Run keeps.
 const (
 	keptEnds    = 20  // ends of nodes
 	keptGroups  = 3   // commits in benchmarks whose samples were last taken
