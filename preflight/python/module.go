@@ -46,10 +46,10 @@ type Option struct {
 	choices    []string // literal texts; nil: not declared, or not readable
 	Default    string   // default, if it is a literal text
 	HasDefault bool     // there is a default other than None
-	required   bool     // required
-	dynamic    bool     // names or behaviour are not literal, so the names are not known
-	splat      bool     // some keywords come from a dictionary
-	typed      bool     // it has a type other than str
+	required   bool
+	dynamic    bool // names or behaviour are not literal, so the names are not known
+	splat      bool // some keywords come from a dictionary
+	typed      bool // it has a type other than str
 }
 
 // pass is a call that gets a parser.

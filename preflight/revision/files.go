@@ -56,7 +56,7 @@ func New(r Reader, lost func(rev string) string) *Files {
 		wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{}}
 }
 
-// State is what is known of a path.
+// State is the known state of a path.
 type State int
 
 const (

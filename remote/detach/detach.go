@@ -13,7 +13,7 @@ import (
 // Submitted is the name of a datum: a Note with it tells that a job is in the queue.
 const Submitted = "submitted"
 
-// Detached is the error with which an apply ends whose jobs go on.
+// Detached is the error of an apply that ends while its jobs go on.
 type Detached struct{ Jobs int }
 
 func (d *Detached) Error() string {
