@@ -28,16 +28,16 @@ func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note strin
 	case err != nil || len(classes) == 0:
 		return plan, "", err
 	case some:
-		return plan, "what machines of other classes measured is stored, too, and is not mixed with it: " +
+		return plan, "results of other classes of machines are stored, too, and are left out: " +
 			classes[0].String(), nil
 	}
-	there, err := p.elsewhere(ctx, classes)
-	if there == nil || err != nil {
+	stored, err := p.elsewhere(ctx, classes)
+	if stored == nil || err != nil {
 		return plan, "", err
 	}
-	p.Drawing, p.next = there.Drawing, tasks.NewChoice()
-	return there.Plan, "nothing is stored that machines of this class measured. What follows was measured by another " +
-		"one: " + p.As.String(), nil
+	p.Drawing, p.next = stored.Drawing, tasks.NewChoice()
+	return stored.Plan, "the store has no results of machines of this class. The following ones are of " +
+		"another class: " + p.As.String(), nil
 }
 
 // knowsLess reports whether reports of a plan for this machine's class know less than reports for another class: the
@@ -50,19 +50,19 @@ func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error
 	if err != nil {
 		return false, err
 	}
-	there, err := p.elsewhere(ctx, classes)
-	return there != nil, err
+	stored, err := p.elsewhere(ctx, classes)
+	return stored != nil, err
 }
 
 // elsewhere returns the stored results of the first class that has results of blocks that the file measures now; nil if
 // no class has any.
-func (p *Project) elsewhere(ctx context.Context, classes []*tasks.Class) (there *results.Stored, err error) {
+func (p *Project) elsewhere(ctx context.Context, classes []*tasks.Class) (stored *results.Stored, err error) {
 	for _, c := range classes {
-		if there, err = p.on(ctx, c); there != nil || err != nil {
+		if stored, err = p.on(ctx, c); stored != nil || err != nil {
 			break
 		}
 	}
-	return there, err
+	return stored, err
 }
 
 // on plans the project as on a machine of another class. It returns nil if the store has no result of that class for
@@ -74,11 +74,11 @@ func (p *Project) on(ctx context.Context, c *tasks.Class) (*results.Stored, erro
 	if err != nil {
 		return nil, err
 	}
-	there := other.Stored(plan)
-	if some, _ := there.Measured(); !some {
+	stored := other.Stored(plan)
+	if some, _ := stored.Measured(); !some {
 		return nil, nil
 	}
-	return there, nil
+	return stored, nil
 }
 
 // Foreign returns the stored results of the project for each class of machines except that of its drawing, each with a
@@ -93,12 +93,12 @@ func (p *Project) Foreign(ctx context.Context) ([]*results.Stored, error) {
 		if p.As != nil && c.String() == p.As.String() {
 			continue
 		}
-		there, err := p.on(ctx, c)
+		stored, err := p.on(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if there != nil {
-			all = append(all, there)
+		if stored != nil {
+			all = append(all, stored)
 		}
 	}
 	return all, nil
@@ -112,16 +112,16 @@ func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known
 		return nil, err
 	}
 	var all []results.Replica
-	for _, there := range foreign {
-		found, err := there.Findings(ctx)
+	for _, stored := range foreign {
+		found, err := stored.Findings(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r := results.Replica{Class: there.As.String(), Found: slices.DeleteFunc(found, func(f findings.Findings) bool {
+		r := results.Replica{Class: stored.As.String(), Found: slices.DeleteFunc(found, func(f findings.Findings) bool {
 			return !slices.ContainsFunc(shown, func(other findings.Findings) bool { return other.Compare == f.Compare })
 		})}
 		if known {
-			if r.Known, err = there.Known(ctx, r.Found); err != nil {
+			if r.Known, err = stored.Known(ctx, r.Found); err != nil {
 				return nil, err
 			}
 		}

@@ -347,12 +347,12 @@ func (p *Project) draw(ctx context.Context) (*engine.Graph, error) {
 }
 
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
-	own := p.Pool
+	machinePool := p.Pool
 	if p.Elsewhere != nil {
-		own = p.Elsewhere.Pool
+		machinePool = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(own),
+		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(machinePool),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",

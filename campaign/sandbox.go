@@ -12,8 +12,8 @@ import (
 
 // LacksSandbox returns why this machine makes no sandbox, if any block asks for a sandbox by one of the words.
 func (p *Project) LacksSandbox(words ...string) error {
-	for own, image := range p.Spec.Sandboxed() {
-		if image == (hclspec.Address{}) && slices.Contains(words, p.SandboxWord(own)) {
+	for word, image := range p.Spec.Sandboxed() {
+		if image == (hclspec.Address{}) && slices.Contains(words, p.SandboxWord(word)) {
 			return executor.CheckSandbox()
 		}
 	}

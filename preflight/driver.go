@@ -36,15 +36,15 @@ func (c *checker) driver(m *ImageState, image, condition string) {
 		if d.Driver == "" && d.CUDA == "" {
 			continue
 		}
-		is, err := d.Meets(condition)
+		holds, err := d.Meets(condition)
 		if err != nil {
 			c.add(Driver, Unverified,
 				fmt.Sprintf("%s requires %.200q, which is not understood: %v", image, condition, err),
 				"correct the variables of the image, or set NVIDIA_DISABLE_REQUIRE=1 in it")
 			return
 		}
-		if is < worst || worstOf < 0 {
-			worst, worstOf = is, i
+		if holds < worst || worstOf < 0 {
+			worst, worstOf = holds, i
 		}
 	}
 	if worstOf < 0 {

@@ -139,12 +139,12 @@ func (c *checker) devices() []requirement.Device {
 
 // memory checks whether the weights fit the devices over which they are spread.
 func (c *checker) memory(b *Benchmark, p *program.Program, m *requirement.Model) {
-	need, as := m.LoadedBy(p)
+	need, reason := m.LoadedBy(p)
 	each, most, device := requirement.DeviceMemory(c.in.Devices[b.Machine], b.Model, b.Memory)
 	if need == 0 || b.GPUs == 0 {
 		return
 	}
-	size := fmt.Sprintf("%s: %.0f GB of weights (%s)", m.Name, need/gb, as)
+	size := fmt.Sprintf("%s: %.0f GB of weights (%s)", m.Name, need/gb, reason)
 	if each == 0 {
 		c.add(Memory, Unverified, size+", and no device is known on which it is to run",
 			"plan with -machine, or say gpus { model }")

@@ -233,20 +233,20 @@ func (c *checker) issues() {
 		trees[cand.Key] = cand.Tree
 	}
 	for i := range c.in.Issues {
-		is := &c.in.Issues[i]
-		c.commit, c.candidate, c.place = commitOf(is.Candidate), is.Candidate, is.Place
-		if is.Probe.Empty() {
-			c.add(Version, Fail, is.Name+": "+is.Reason, "measure another revision, or narrow the issue's scope")
+		issue := &c.in.Issues[i]
+		c.commit, c.candidate, c.place = commitOf(issue.Candidate), issue.Candidate, issue.Place
+		if issue.Probe.Empty() {
+			c.add(Version, Fail, issue.Name+": "+issue.Reason, "measure another revision, or narrow the issue's scope")
 			c.found[len(c.found)-1].Skip = true
 			continue
 		}
-		switch passes, known := probe.Passes(is.Probe, is.Image, trees[is.Candidate], c.files); {
+		switch passes, known := probe.Passes(issue.Probe, issue.Image, trees[issue.Candidate], c.files); {
 		case !known:
-			c.add(Version, Warn, is.Name+": the declared scope holds, and apply asks its probe: "+is.Reason, "")
+			c.add(Version, Warn, issue.Name+": the declared scope holds, and apply asks its probe: "+issue.Reason, "")
 		case passes:
-			c.add(Version, OK, is.Name+": its probe finds nothing in the tree", "")
+			c.add(Version, OK, issue.Name+": its probe finds nothing in the tree", "")
 		default:
-			c.add(Version, Fail, is.Name+": its probe finds it in the tree: "+is.Reason,
+			c.add(Version, Fail, issue.Name+": its probe finds it in the tree: "+issue.Reason,
 				"measure another revision, or add a fix")
 			c.found[len(c.found)-1].Skip = true
 		}

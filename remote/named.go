@@ -31,14 +31,14 @@ func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (made, literal []st
 			made, literal = append(made, some...), append(literal, others...)
 		}
 	}
-	there := func(all []string) []string {
+	existing := func(all []string) []string {
 		slices.Sort(all)
 		return slices.DeleteFunc(slices.Compact(all), func(path string) bool {
 			_, err := os.Stat(path)
 			return err != nil || fs.Below(path, x.Project.State) || fs.Below(path, x.Project.Store)
 		})
 	}
-	return there(made), there(literal)
+	return existing(made), existing(literal)
 }
 
 // lacks returns why machines of the executor lack a file that commands of the node name; "" if none is known to be

@@ -50,18 +50,18 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) (live []job.ID, er
 	}
 	scheduler, failure := x.Open() // the error shows when a job is submitted
 	if keeper, ok := scheduler.(job.Keeper); ok && failure == nil {
-		own := func(key string) string {
-			_, of, _ := strings.Cut(key, ":")
-			of, _, _ = strings.Cut(of, ":")
-			return of
+		ownerIn := func(key string) string {
+			_, jobOwner, _ := strings.Cut(key, ":")
+			jobOwner, _, _ = strings.Cut(jobOwner, ":")
+			return jobOwner
 		}
 		live, err = keeper.Sweep(ctx, func(key string, changed time.Time, project []byte) bool {
-			of := own(key)
+			jobOwner := ownerIn(key)
 			old := time.Since(changed) > sweepAge
 			switch {
-			case of == owner:
+			case jobOwner == owner:
 				return wanted[key] || failed[key]
-			case !isOwner(of) || !old:
+			case !isOwner(jobOwner) || !old:
 				return true
 			}
 			return !gone(project)
@@ -69,7 +69,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) (live []job.ID, er
 		errs = append(errs, err)
 		live = slices.DeleteFunc(live, func(id job.ID) bool {
 			_, known := wanted[id.Key()] // its node has a result, so the job ends
-			return known || own(id.Key()) != owner
+			return known || ownerIn(id.Key()) != owner
 		})
 	}
 	return live, errors.Join(errs...)
@@ -78,7 +78,7 @@ func (x *Executor) Sweep(ctx context.Context, p *engine.Plan) (live []job.ID, er
 // wanted returns the keys of the jobs that a plan waits for, the files that count them, and the keys of their inputs.
 // Keys of jobs whose results the plan has are there with the value false.
 func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error) {
-	wanted, due, planned := map[string]bool{}, map[cache.Key]bool{}, map[cache.Key]bool{}
+	wanted, toRun, planned := map[string]bool{}, map[cache.Key]bool{}, map[cache.Key]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		planned[s.Key] = true
@@ -89,14 +89,14 @@ func (x *Executor) wanted(p *engine.Plan, owner string) (map[string]bool, error)
 			wanted[objects.JobKey(s.Key, owner, "")] = false
 			continue
 		}
-		due[s.Key], wanted[objects.JobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true, true
+		toRun[s.Key], wanted[objects.JobKey(s.Key, owner, "")], wanted[x.countOf(s.Key)] = true, true, true
 		for _, dep := range s.Node.Needs {
 			if input, ok := p.Step(dep.Address); ok {
 				wanted[input.Key.String()] = true
 			}
 		}
 	}
-	marks, err := x.marks.Sweep(func(m again.Mark) (bool, bool) { return due[m.Key], planned[m.Key] }, sweepAge)
+	marks, err := x.marks.Sweep(func(m again.Mark) (bool, bool) { return toRun[m.Key], planned[m.Key] }, sweepAge)
 	for key, m := range marks { // also for nodes that this plan leaves out
 		wanted[objects.JobKey(key, owner, m.Round)], wanted[x.countOf(key)+"."+m.Round] = true, true
 	}
@@ -112,18 +112,18 @@ func (x *Executor) sweepOutcomes(ctx context.Context, owner string, wanted map[s
 		if err != nil {
 			return failed, err
 		}
-		of, key, end := objects.By(o.Name)
+		jobOwner, key, end := objects.By(o.Name)
 		input, _, _ := strings.Cut(key, ":")
 		age := time.Since(o.Stored)
 		switch {
-		case of == owner && (wanted[key] || end == objects.Input && wanted[input]):
-		case of == owner && end == objects.Outcome:
+		case jobOwner == owner && (wanted[key] || end == objects.Input && wanted[input]):
+		case jobOwner == owner && end == objects.Outcome:
 			left, err := x.readOutcome(ctx, o.Name)
 			_, done := wanted[key]
 			if failed[key] = err == nil && left.Failure != nil && age < sweepAge && !done; !failed[key] {
 				remove = append(remove, o.Name)
 			}
-		case of == owner || age > outcomeAge:
+		case jobOwner == owner || age > outcomeAge:
 			remove = append(remove, o.Name)
 		}
 	}
@@ -141,11 +141,11 @@ type home struct {
 
 // gone reports whether a project was on this machine and no longer exists.
 func gone(project []byte) bool {
-	var of home
-	if json.Unmarshal(project, &of) != nil || of.Host != host() {
+	var h home
+	if json.Unmarshal(project, &h) != nil || h.Host != host() {
 		return false
 	}
-	_, err := os.Stat(of.State)
+	_, err := os.Stat(h.State)
 	return errors.Is(err, iofs.ErrNotExist)
 }
 

@@ -41,7 +41,7 @@ func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (rep
 	if err != nil {
 		return Sent{}, err
 	}
-	there := 0
+	already := 0
 	err = s.Disk.List(ctx, r.Wanted, func(m cache.Meta) error {
 		if cache.IsSuperseded(m.Text) || !r.believes(&m) {
 			return nil
@@ -49,7 +49,7 @@ func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (rep
 		if _, known := t.Record(m.Key, r.accepts); known {
 			rec, known := r.known(ctx, m.Key)
 			if same := rec.Digest == m.Digest; !known || same || !other(m, rec.Meta) {
-				there++
+				already++
 				return nil
 			}
 			r.mu.Lock()
@@ -70,7 +70,7 @@ func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (rep
 		return Sent{}, err
 	}
 	done := s.Flush(ctx)
-	done.There += there
+	done.There += already
 	return done, nil
 }
 

@@ -22,18 +22,18 @@ import (
 // revision.
 func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
 	hcl.Diagnostics) {
-	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	most, commits, firstWheel := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		src := p.SourceOf(w.Source)
 		if w.Nearest == 0 || src == nil {
 			continue
 		}
 		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
-		most[key], first[key] = max(most[key], w.Nearest), w
+		most[key], firstWheel[key] = max(most[key], w.Nearest), w
 		commits[key] = append(commits[key], src.Rev)
 	}
 	all := map[outsideOf]map[string][]git.Ancestor{}
-	for key, w := range first {
+	for key, w := range firstWheel {
 		mirror, err := p.Mirror(ctx, key.repo)
 		if err == nil {
 			end := p.Asker.Watch(p.lockOf(key.repo.Name).Location, "history of "+key.repo.String())
@@ -51,7 +51,7 @@ func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[
 // pinOutsides pins the digests of the ancestors' trees outside the overlay, so that a plan without network can tell
 // that their wheels still serve.
 func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
-	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	wanted, firstWheel := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		near := p.Lock.Nearest[w.Address.Name][w.Address.Key]
 		src := p.SourceOf(w.Source)
@@ -59,10 +59,10 @@ func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl
 			continue
 		}
 		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
-		wanted[key], first[key] = append(wanted[key], near.Commit), w
+		wanted[key], firstWheel[key] = append(wanted[key], near.Commit), w
 	}
 	for key, commits := range wanted {
-		if diags := p.pinOutside(ctx, key, commits, first[key]); diags.HasErrors() {
+		if diags := p.pinOutside(ctx, key, commits, firstWheel[key]); diags.HasErrors() {
 			return diags
 		}
 	}
@@ -79,25 +79,26 @@ type asked struct {
 // ancestor. It skips sources that were refused.
 func (p *Resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (tasks.Served, error) {
 	refused := p.Lock.Refused[w.Address.Name]
-	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
+	sources := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
 		return refused[tasks.Refusal(w, url)] != ""
 	})
-	question := fmt.Sprintln(own, near, w.Nearest, w.Address.Name, w.Source.Name)
+	question := fmt.Sprintln(sources, near, w.Nearest, w.Address.Name, w.Source.Name)
 	if len(refused) > 0 {
 		question += w.Address.Key
 	}
 	a.mu.Lock()
 	answer := a.all[question]
 	if answer == nil {
-		answer = sync.OnceValues(func() (tasks.Served, error) { return p.ask(ctx, w, own, near) })
+		answer = sync.OnceValues(func() (tasks.Served, error) { return p.ask(ctx, w, sources, near) })
 		a.all[question] = answer
 	}
 	a.mu.Unlock()
 	return answer()
 }
 
-func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (tasks.Served, error) {
-	url, err := p.firstOf(ctx, own)
+func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, sources []string, near []git.Ancestor) (tasks.Served,
+	error) {
+	url, err := p.firstOf(ctx, sources)
 	if url != "" || err != nil {
 		return tasks.Served{URL: url}, err
 	}

@@ -31,21 +31,21 @@ func (p *Resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 		}
 		for i := range p.Spec.Repos {
 			repo := &p.Spec.Repos[i]
-			var own []hclspec.Question
+			var asked []hclspec.Question
 			for _, q := range wanted {
 				if q.Repo == repo.Address.Name && !p.aboutUnknown(q) {
-					own = append(own, q)
+					asked = append(asked, q)
 				}
 			}
-			if len(own) == 0 {
+			if len(asked) == 0 {
 				continue
 			}
-			pins := slices.ContainsFunc(own, func(q hclspec.Question) bool { return q.About == hclspec.Described })
+			pins := slices.ContainsFunc(asked, func(q hclspec.Question) bool { return q.About == hclspec.Described })
 			if p.Locked && pins {
 				return changed, append(diags, incomplete(repo.Range,
 					"What git describe says of commits of %s is not pinned in the lock file", repo.Address))
 			}
-			if err := p.answer(ctx, repo, own); err != nil {
+			if err := p.answer(ctx, repo, asked); err != nil {
 				return changed, append(diags, p.unreadable(repo.Address, err))
 			}
 			changed = changed || pins

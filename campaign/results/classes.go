@@ -16,16 +16,16 @@ import (
 // any key; the class with the most blocks comes first. From a shared store, it brings the first block of each group
 // here, since the index does not tell the class.
 func OtherClasses(ctx context.Context, f *tasks.Facts) ([]*tasks.Class, error) {
-	ours, first := map[string]bool{}, map[string]bool{}
+	ours, firstBlocks := map[string]bool{}, map[string]bool{}
 	for i := range f.Spec.Benchmarks {
 		b := &f.Spec.Benchmarks[i]
 		ours["trial."+b.Address.Name] = true
 		for _, group := range []string{tasks.CommitOf(b.Candidate), b.Address.Key} {
-			first[hclspec.TrialAddress(b.Address.Name, group, 1).String()] = true
+			firstBlocks[hclspec.TrialAddress(b.Address.Name, group, 1).String()] = true
 		}
 	}
 	if store, ok := f.Store.(bringer); ok {
-		store.BringOf(ctx, func(address string) bool { return first[address] })
+		store.BringOf(ctx, func(address string) bool { return firstBlocks[address] })
 	}
 	found, count := map[string]*tasks.Class{}, map[*tasks.Class]int{}
 	isOurs := func(address string) bool {

@@ -47,8 +47,8 @@ func (r *Round) asksForAll(g *tasks.Group, target func(address string) bool) boo
 	}
 	for i := range r.Spec.Reports {
 		report := &r.Spec.Reports[i]
-		for _, of := range report.Of {
-			if about[of] && target(report.Address.String()) {
+		for _, compare := range report.Of {
+			if about[compare] && target(report.Address.String()) {
 				return true
 			}
 		}

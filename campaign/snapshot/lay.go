@@ -112,7 +112,7 @@ func open(root *os.Root) (*Files, error) {
 		return nil, err
 	}
 	if doc.Found == nil {
-		return nil, fmt.Errorf("%s says nothing of what was found out", documentFile)
+		return nil, fmt.Errorf("%s has no facts about the project", documentFile)
 	}
 	project, err := root.OpenRoot(path.Clean(projectPart))
 	if err != nil {

@@ -150,8 +150,8 @@ func (t *taking) addKnown(f tasks.File) { t.add(f.Path, f.SHA256, cache.Executab
 func (t *taking) addImages(n *engine.Node) error {
 	for _, dep := range n.Needs {
 		m, ok := dep.Task.(*image.Task)
-		if t, is := dep.Task.(left.Task); is {
-			m, ok = t.Of.(*image.Task)
+		if l, isLeft := dep.Task.(left.Task); isLeft {
+			m, ok = l.Of.(*image.Task)
 		}
 		if !ok {
 			continue

@@ -142,11 +142,11 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
 			continue
 		}
-		by := p.ServedBy(w)
+		served := p.ServedBy(w)
 		state := preflight.WheelState{Candidate: w.Candidate, Place: rangeText(w.Range),
-			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
-		if by.URL != "" {
-			state.Serves, state.From = download.WithoutPassword(by.URL), by.Near.Commit
+			Asked: w.Prebuilt, Known: served.Known(), Builds: w.Build != nil}
+		if served.URL != "" {
+			state.Serves, state.From = download.WithoutPassword(served.URL), served.Near.Commit
 			state.Changed = !p.ServesPatched(w, p.SourceOf(w.Source))
 		}
 		in.Wheels = append(in.Wheels, state)
@@ -280,8 +280,8 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		Installed: k.engine[b.Candidate],
 	}
 	one.Mended = !one.Image && slices.ContainsFunc(k.mending, func(f *hclspec.Fix) bool {
-		c, own := f.Cases[b.Candidate]
-		if !own {
+		c, declared := f.Cases[b.Candidate]
+		if !declared {
 			c = f.Cases[""]
 		}
 		return (c.When || k.p.Learnt(f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0

@@ -90,19 +90,19 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one "+
 			"variant is the baseline.", "no benchmark measures a baseline that has code")
 	}
-	names := func(of func(pair) string) (list []string) {
+	names := func(part func(pair) string) (list []string) {
 		for _, p := range all {
-			list = append(list, of(p))
+			list = append(list, part(p))
 		}
 		slices.Sort(list)
 		return slices.Compact(list)
 	}
-	narrow := func(flag, given string, of func(pair) string) error {
+	narrow := func(flag, given string, part func(pair) string) error {
 		if given == "" {
 			return nil
 		}
-		known := names(of)
-		if all = slices.DeleteFunc(all, func(p pair) bool { return of(p) != given }); len(all) > 0 {
+		known := names(part)
+		if all = slices.DeleteFunc(all, func(p pair) bool { return part(p) != given }); len(all) > 0 {
 			return nil
 		}
 		return hint("It is one of "+several(known)+".",
@@ -125,9 +125,9 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 	}
 	for _, one := range []struct {
 		flag string
-		of   func(pair) string
+		part func(pair) string
 	}{{"benchmark", byBenchmark}, {"commit", byCommit}} {
-		if left := names(one.of); len(left) > 1 {
+		if left := names(one.part); len(left) > 1 {
 			return nil, "", hint(fmt.Sprintf("Say which one with -%s: %s.", one.flag, several(left)),
 				"the file has %d %ss that a try could be measured by", len(left), one.flag)
 		}

@@ -41,9 +41,10 @@ func (a *app) cache() cli.Command {
 		Name: "cache", Args: "ls|gc|verify|push|pull", Min: 1, Max: 1,
 		Summary: "list, remove, verify or share stored results",
 		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable " +
-			"(what no node of\nthe project would use now). verify reads every byte and takes damaged entries out of " +
-			"the way. With -shared, they work on\nthe shared store, whose entries gc removes by the time when they " +
-			"were put there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
+			"(results that no\nnode of the project would use now). verify reads every byte and takes damaged " +
+			"entries out of the way. With -shared, they\nwork on the shared store, whose entries gc removes by the " +
+			"time when they were put there. push sends the entries that the\nshared store lacks; pull brings those " +
+			"that the project's nodes use.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")

@@ -37,8 +37,8 @@ func (a *app) compare() cli.Command {
 			"number, or the\n" +
 			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share " +
 			"no blocks, so that there\n" +
-			"are numbers and no verdict; -allow-mismatch lets through, and labels, what is meant to differ, such as " +
-			"hardware.",
+			"are numbers and no verdict; -allow-mismatch accepts and labels an intended difference, such as " +
+			"that of hardware.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "compare only `METRIC`")
@@ -62,8 +62,8 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
-	one, of := pick.Candidate(one)
-	other, also := pick.Candidate(other)
+	one, benchmark := pick.Candidate(one)
+	other, otherBenchmark := pick.Candidate(other)
 	found, stored, err := s.pair(ctx, one, other, by)
 	for _, note := range found.Notes {
 		s.note("%s", note)
@@ -72,7 +72,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		return err
 	}
 	rows := slices.DeleteFunc(found.Rows, func(r stats.Comparison) bool {
-		return of != "" && r.Benchmark != of || also != "" && r.Benchmark != also
+		return benchmark != "" && r.Benchmark != benchmark || otherBenchmark != "" && r.Benchmark != otherBenchmark
 	})
 	if o.metric != "" {
 		var metrics []string

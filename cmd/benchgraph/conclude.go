@@ -74,9 +74,8 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 	}
 	files := published.Written
 	if left := published.Left; len(left) > 0 {
-		s.note("Note: %s stays as it is: nothing is stored that machines of this class measured, and what others "+
-			"measured is. "+
-			"benchgraph report writes it from that.", view.Clean(strings.Join(left, ", ")))
+		s.note("Note: %s stays as it is: the store has no results of machines of this class, but some of another "+
+			"class. benchgraph report writes it from those.", view.Clean(strings.Join(left, ", ")))
 	}
 	if removed := published.Removed; len(removed) > 0 {
 		s.note("Note: the file asks for no such format any more, so apply removed %s.",

@@ -339,7 +339,7 @@ func (c *checkup) health(ctx context.Context) {
 		return
 	}
 	if n := j.Damaged(); n > 0 {
-		c.lacks("journal", false, "Nothing is to be done: what they remembered is forgotten.", "%d damaged records", n)
+		c.lacks("journal", false, "No remedy is needed: their attempts are forgotten.", "%d damaged records", n)
 	}
 	c.ok("store", "%s entries, %s; benchgraph cache verify reads every byte", view.Number(entries), view.Bytes(total))
 }

@@ -124,8 +124,8 @@ func (s *session) explainNow(p *engine.Plan, st *engine.Step) {
 		later) {
 		return
 	}
-	for _, of := range []string{address, ""} {
-		if what := now.Waits[of]; what != "" {
+	for _, waiter := range []string{address, ""} {
+		if what := now.Waits[waiter]; what != "" {
 			fmt.Fprintf(s.stdout, "  waits now: %s\n", view.Clean(what))
 			return
 		}

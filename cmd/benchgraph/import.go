@@ -230,15 +230,15 @@ func (a *app) readTables(names []string, from string) (rows []dataset.Row, probl
 	if len(lists) == 0 {
 		return rows, problems, nil
 	}
-	var there []string
+	var found []string
 	for _, row := range rows {
-		if !slices.Contains(there, row.List) && row.List != "" {
-			there = append(there, row.List)
+		if !slices.Contains(found, row.List) && row.List != "" {
+			found = append(found, row.List)
 		}
 	}
 	for _, name := range lists {
-		if !slices.Contains(there, name) {
-			return nil, nil, hint("Lists that are there: "+strings.Join(there, ", ")+".", "import: there is no list %q",
+		if !slices.Contains(found, name) {
+			return nil, nil, hint("Lists that are there: "+strings.Join(found, ", ")+".", "import: there is no list %q",
 				name)
 		}
 	}

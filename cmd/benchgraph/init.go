@@ -55,10 +55,10 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	if place.file != "" {
 		path = filepath.Join(place.dir, place.file)
 	}
-	for _, there := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
-		if fileExists(there) {
+	for _, existing := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
+		if fileExists(existing) {
 			return hint("Choose another directory with -chdir=DIR, or another name with -f FILE.",
-				"init: %s is there already", there)
+				"init: %s is there already", existing)
 		}
 	}
 	p := draft.Project{Repo: o.repo, After: true, Head: []string{

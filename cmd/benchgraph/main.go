@@ -88,7 +88,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	a.table = a.commands()
 	err := a.table.Run(ctx, args, out)
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
-		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %v", out.err) // not %w
+		err = hint("The output is lost; finished work is kept.", "stdout: %v", out.err) // not %w
 	}
 	a.explain(ctx, err)
 	isSet := func(json *bool) bool { return *json }

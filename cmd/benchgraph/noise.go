@@ -88,20 +88,20 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 			ok, _ := hclspec.MatchAddress(pattern, a.String())
 			return ok
 		}
-		own, err := spec.AgainstItself(chosen)
+		derived, err := spec.AgainstItself(chosen)
 		if err != nil {
 			return nil,
 				hint("Name a benchmark whose for_each goes over candidates, or the address of one of its baselines.",
 					"%s: %w%s", args[0], err, cli.Suggest(args[0], names))
 		}
-		return own, nil
+		return derived, nil
 	}
-	own, err := spec.AgainstItself(nil)
+	derived, err := spec.AgainstItself(nil)
 	if err != nil {
 		return nil, hint("Let for_each of a benchmark go over candidates, of which one variant is the baseline.", "%w",
 			err)
 	}
-	return own, nil
+	return derived, nil
 }
 
 func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaign.Applied) error {

@@ -183,13 +183,13 @@ func costOf(found []findings.Findings, hardware []string, price func(hardware []
 			c.Wall += a.Took
 			c.GPUTime += gpus
 			if gpus > 0 {
-				there, measured := classes[findings.BlocksOf{Benchmark: a.Benchmark, Commit: a.Commit}]
+				used, measured := classes[findings.BlocksOf{Benchmark: a.Benchmark, Commit: a.Commit}]
 				if a.Hardware != "" {
-					there = []string{a.Hardware}
+					used = []string{a.Hardware}
 				} else if !measured {
-					there = hardware
+					used = hardware
 				}
-				hour := price(there)
+				hour := price(used)
 				c.Money += gpus.Hours() * hour
 				priced = priced && hour > 0
 			}

@@ -195,8 +195,8 @@ func of(found []findings.Findings, compares []hclspec.Address) []findings.Findin
 func rowsOf(found []findings.Findings, spec *hclspec.Spec) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {
-		own, _ := f.Settled(pricesOf(spec))
-		rows = append(rows, own...)
+		settled, _ := f.Settled(pricesOf(spec))
+		rows = append(rows, settled...)
 	}
 	stats.SetQ(rows)
 	return rows

@@ -92,8 +92,8 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	aside := &remote.Aside{}
 	o.measureAside(aside)
 	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (*hclspec.Try, error) {
-		of, err := s.choose(ctx, o, spec)
-		aside.Try, aside.Benchmark = &of.Try, of.benchmark
+		chosen, err := s.choose(ctx, o, spec)
+		aside.Try, aside.Benchmark = &chosen.Try, chosen.benchmark
 		return aside.Try, err
 	}
 	o.keepGoing = true

@@ -31,8 +31,8 @@ func (a *app) worker() cli.Command {
 	return cli.Command{
 		Name: "worker", Args: "FILE", Min: 1, Max: 1,
 		Summary: "run the node of a job on a machine of a cluster; jobs of an executor call it",
-		Long: "FILE is the request that apply has handed to the job. The result goes into the shared store, and what " +
-			"became of the job, too.",
+		Long: "FILE is the request that apply has handed to the job. The worker puts the result and the outcome of " +
+			"the job into the shared store.",
 		Run: func(ctx context.Context, args []string) error { return a.runWorker(ctx, args[0]) },
 	}
 }

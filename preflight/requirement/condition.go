@@ -42,7 +42,7 @@ const (
 
 // Meets evaluates a condition: alternatives separated by blanks, each a list of terms separated by commas.
 func (d *Device) Meets(condition string) (truth, error) {
-	is, empty := Fails, true
+	holds, empty := Fails, true
 	for alternative := range strings.FieldsSeq(condition) {
 		all := Holds
 		for term := range strings.SplitSeq(alternative, ",") {
@@ -55,12 +55,12 @@ func (d *Device) Meets(condition string) (truth, error) {
 			}
 			all, empty = min(all, one), false
 		}
-		is = max(is, all)
+		holds = max(holds, all)
 	}
 	if empty {
 		return Holds, nil
 	}
-	return is, nil
+	return holds, nil
 }
 
 var term = regexp.MustCompile(`^([a-zA-Z]+)(=|!=|<|<=|>|>=)([^<>=!]+)$`)

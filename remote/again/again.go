@@ -85,11 +85,11 @@ func (m Marks) End(key cache.Key) error {
 
 // Sweep removes the marks that are not due, and returns the others. A mark whose node is not in the plan stays for the
 // time within.
-func (m Marks) Sweep(due func(Mark) (due, known bool), within time.Duration) (map[cache.Key]Mark, error) {
+func (m Marks) Sweep(state func(Mark) (due, known bool), within time.Duration) (map[cache.Key]Mark, error) {
 	all := m.All()
 	var errs []error
 	for key, mark := range all {
-		due, known := due(mark)
+		due, known := state(mark)
 		info, err := os.Lstat(m.file(key))
 		if due || !known && err == nil && time.Since(info.ModTime()) < within {
 			continue

@@ -75,9 +75,9 @@ func Later(err error) string {
 
 // unreached returns the error of a request that reached no server, without the URL's query, which nobody needs.
 func unreached(err error) error {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		if at, invalid := url.Parse(of.URL); invalid == nil {
-			return away{errors.New(at.Scheme + "://" + at.Host + " does not answer: " + of.Err.Error())}
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		if at, invalid := url.Parse(request.URL); invalid == nil {
+			return away{errors.New(at.Scheme + "://" + at.Host + " does not answer: " + request.Err.Error())}
 		}
 	}
 	return err

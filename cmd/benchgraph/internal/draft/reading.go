@@ -108,7 +108,7 @@ func Deciding(samples []metrics.Sample) (string, error) {
 		return names[0], nil
 	case len(names) == 0:
 		return "", cli.Hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
-			"no number in the output of the command says what it is: %d were found", len(samples))
+			"no number in the output of the command has a known direction: %d were found", len(samples))
 	}
 	return "", cli.Hint("Say which one decides with -metric: "+pick.First(names, 8)+".",
 		"the output of the command has %d metrics", len(names))
