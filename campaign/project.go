@@ -52,7 +52,7 @@ type Options struct {
 	Upgrade  bool           // look names of revisions up again, even if the mirror has them
 	MemoFile string         // keeps the memo of a plan for the next process; empty: there is no memo
 	Basis    string         // all that a plan depends on, beside files: this program, its flags, variables
-	// results in the store by a memo that does not hold as a whole, for the first plan; nil: none are known
+	// returns stored results that a memo lists, if the memo itself does not hold; for the first plan; nil: none
 	Known func(cache.Key) *cache.Meta
 	// facts that the machine of the project found; nil: this is that machine
 	Found *snapshot.Found

@@ -223,7 +223,7 @@ func (p *Project) save(o ApplyOptions) error {
 	return o.SaveLock(p.Lock)
 }
 
-// usedUp counts the tries that one process must not exceed.
+// usedUp has the attempts that one process must not repeat.
 type usedUp struct {
 	given  map[cache.Key]journal.Attempt // last attempts that failed and are not tried again by later waves, by key
 	remade map[string]int                // by address: how often the node ran again because an input was damaged

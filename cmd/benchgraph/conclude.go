@@ -101,7 +101,7 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 }
 
 // endOf returns the error with which an apply ends: for an outcome that -fail-on names, else for failed nodes, else for
-// nodes that no device can serve.
+// rows that must not be compared or for blocked nodes.
 func endOf(failOn *gate.Gate, rows []stats.Comparison, blocked []*engine.Step, applied *campaign.Applied) error {
 	err := failOn.Check(rows, nil)
 	if err == nil {
