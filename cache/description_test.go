@@ -76,7 +76,7 @@ func equalLines(a, b []cache.Line) bool {
 	})
 }
 
-func TestParseTextReadsBackWhatWasAdded(t *testing.T) {
+func TestParseTextReadsBackAddedLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := drawLines(t, "lines")
 		parsed, err := cache.ParseText(describe(lines).Text())

@@ -328,7 +328,7 @@ func TestAStatCacheThatIsNotOursIsEmpty(t *testing.T) {
 	}
 }
 
-func TestDigestsThatNobodyAsksForGo(t *testing.T) {
+func TestUnusedDigestsGo(t *testing.T) {
 	dir := t.TempDir()
 	file, path := filepath.Join(dir, "file"), filepath.Join(dir, "stats")
 	writeTestFile(t, file, "contents")

@@ -442,7 +442,7 @@ known_issue "gone" {
 	}
 }
 
-func TestWhatCannotRunHereSaysSoAndTheRestGoesOn(t *testing.T) {
+func TestNodesThatCannotRunHereSaySoAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(`
 image "runtime" { from = "example.org/image:1" }

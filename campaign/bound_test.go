@@ -11,7 +11,7 @@ import (
 
 // A command that writes more than the disk of its block is ended, on the host and in a container, also if its server
 // writes. A command that was too quick for that fails, too.
-func TestWhatIsWrittenIsBounded(t *testing.T) {
+func TestWritesAreBounded(t *testing.T) {
 	t.Parallel()
 	const fills = `"head -c 16000000 /dev/zero > DIR/much; sleep 1000"`
 	s := contained(t, `

@@ -14,7 +14,7 @@ func answers(speed int, answer string) string {
 }
 
 // A program that is fast and wrong does not win.
-func TestWhatIsFastAndWrongDoesNotWin(t *testing.T) {
+func TestAFastWrongProgramDoesNotWin(t *testing.T) {
 	t.Parallel()
 	const same = `check {
     command = "./prog answer > $OUT/answer.txt"

@@ -106,7 +106,7 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 
 // If the engine can never give something to a server's container, the plan says so, with the place and a remedy. No
 // image is built for it.
-func TestWhatTheEngineGivesNoServerIsRefusedAtPlan(t *testing.T) {
+func TestAPlanRefusesImpossibleServers(t *testing.T) {
 	t.Parallel()
 	for asks, remedy := range map[string]string{
 		`devices = ["/dev/infiniband/none"]`:   "leave it out of devices",

@@ -43,7 +43,7 @@ var leftovers = map[string]struct {
 		"deep_path", "has a path of more than 3500 bytes"},
 }
 
-func TestWhatACommandLeavesIsNeverFollowed(t *testing.T) {
+func TestLeftoversOfACommandAreNeverFollowed(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	mine := filepath.Join(outside, "mine")

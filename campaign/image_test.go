@@ -484,7 +484,7 @@ image "WORD" {
 }
 
 // A file that is no wheel, or not the wheel of its name, is not installed.
-func TestWhatIsNoWheelIsNotInstalled(t *testing.T) {
+func TestABadWheelIsNotInstalled(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ command, rule, message string }{
 		"another file":    {"echo x > $OUT/x.txt", "no_wheel", "made no *.whl, but x.txt"},

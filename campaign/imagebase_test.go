@@ -62,7 +62,7 @@ fix "it" { run = ["sed -i s/broken/mended/ $SITE/WORD/__init__.py"] }
 
 // An image of a registry gets wheels and fixes like any other, is named by its digest in the registry, and keeps its
 // configuration. While a command runs in the image, its health check does not run.
-func TestWhatABaseImageSaysSurvivesItsSteps(t *testing.T) {
+func TestTheConfigurationOfABaseImageSurvivesSteps(t *testing.T) {
 	t.Parallel()
 	says := v1.Config{
 		Env: []string{"PATH=/bin", "MODEL=large"}, User: "65534", WorkingDir: "/srv",

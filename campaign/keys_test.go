@@ -216,7 +216,7 @@ func TestANameIsNoPartOfAKey(t *testing.T) {
 	}
 }
 
-func TestWhatAFixPutsInPlaceIsInTheKey(t *testing.T) {
+func TestFilesOfAFixAreInTheKey(t *testing.T) {
 	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)

@@ -60,7 +60,7 @@ benchmark "served" {
 `
 
 // With network = true, a command in a container can reach other machines; without it, none can.
-func TestANetworkIsForThoseThatSaySo(t *testing.T) {
+func TestOnlyBlocksWithNetworkReachOtherMachines(t *testing.T) {
 	ask := "nc -w 2 " + containertest.Outside(t) + " </dev/null 2>/dev/null"
 	binary, err := os.ReadFile("/bin/busybox")
 	must(t, err)

@@ -9,7 +9,7 @@ import (
 )
 
 // A patch that changes the program and its measuring files is refused if the file protects these.
-func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
+func TestAPatchMayNotChangeMeasuringFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		protect string
@@ -42,7 +42,7 @@ func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 
 // A revision whose measuring files differ from those of the baseline is refused, too. The baseline itself and other
 // files are not.
-func TestARevisionMayNotChangeWhatMeasures(t *testing.T) {
+func TestARevisionMayNotChangeMeasuringFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		changed string

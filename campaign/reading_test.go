@@ -127,7 +127,7 @@ func (s *story) retryFailed() {
 	})
 }
 
-func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
+func TestFailedNodesAreTriedAgainOnRequest(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
 		"two": speed(900)}
@@ -215,7 +215,7 @@ func TestABaselineThatFailsInALaterBlock(t *testing.T) {
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NoBaseline, "c/two": stats.NoBaseline})
 }
 
-func TestOneThatIsAlwaysFlakyVoidsNobodyElse(t *testing.T) {
+func TestAFlakyCandidateVoidsNoOther(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("flaky", 1), "two": speed(900)}
 	s, _ := onMachine(t, threeOnAMachine, says)

@@ -21,7 +21,7 @@ func many(files int) string {
 }
 
 // Whatever a candidate leaves behind, its rivals get their verdicts.
-func TestWhatACandidateLeavesHurtsNoRival(t *testing.T) {
+func TestLeftFilesHurtNoRival(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]struct {
 		attack, extra string

@@ -202,7 +202,7 @@ func throughDisk(t *testing.T, commits int) {
 func TestACampaignGoesThroughADiskForTwoImages(t *testing.T) { throughDisk(t, 5) }
 
 // The plan reports an image that can never fit, with a remedy; the rest goes on.
-func TestWhatNeverFitsIsRefusedAtPlan(t *testing.T) {
+func TestAPlanRefusesBuildsThatNeverFit(t *testing.T) {
 	n := onDisk(t, 64)
 	n.publish("c00", 2)
 	n.publish("c01", 70)

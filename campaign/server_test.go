@@ -186,7 +186,7 @@ func TestDataDoesNotReplaceWhatTheClientHas(t *testing.T) {
 	s.wantOutcomes(map[string]stats.Outcome{"c/human": stats.NoBaseline, "c/agent": stats.NoPatch})
 }
 
-func TestDownloadsAreWhatTheyAreDeclaredToBe(t *testing.T) {
+func TestDownloadsMatchTheirDeclarations(t *testing.T) {
 	t.Parallel()
 	content := "first"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

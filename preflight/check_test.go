@@ -333,7 +333,7 @@ func TestTheCommandOfAFillIsHeldAgainstItsProgram(t *testing.T) {
 	}
 }
 
-func TestWhatAPatchTouchesIsNotCertain(t *testing.T) {
+func TestPatchedFilesAreUncertain(t *testing.T) {
 	b := Benchmark{Command: program.Text{
 		Shell: "python benchmarks/bench_latency.py --model org/small --new-option"},
 		GPUs:   1,
@@ -343,7 +343,7 @@ func TestWhatAPatchTouchesIsNotCertain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsUnverified(t *testing.T) {
+func TestUnreadableFilesAreUnverified(t *testing.T) {
 	in := &Input{Benchmarks: []Benchmark{{Address: "b", Commit: "c", Client: revision.Tree{Repo: "r", Rev: parent},
 		Command: program.Text{Shell: "python benchmarks/no.py --x"}}}}
 	found, err := Run(t.Context(), in, unreadable{})
@@ -353,7 +353,7 @@ func TestWhatCannotBeReadIsUnverified(t *testing.T) {
 }
 
 // A tree that its repository does not have is not an empty one.
-func TestWhatIsLostIsNotVerified(t *testing.T) {
+func TestALostTreeIsUnverified(t *testing.T) {
 	for _, remedy := range []string{"", "bring it back"} {
 		in := &Input{
 			Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent}},
@@ -467,7 +467,7 @@ func TestVariablesThatFixesSetAreNoPlaceholders(t *testing.T) {
 	}
 }
 
-func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
+func TestFilesThatARecipeMayChangeAreUncertain(t *testing.T) {
 	for _, command := range []string{"python benchmarks/gone.py",
 		"python benchmarks/bench_latency.py --model org/small --new-option"} {
 		b := Benchmark{Command: program.Text{Shell: command}, GPUs: 1, Mended: true}

@@ -149,7 +149,7 @@ func TestAnEntryInThePlaceOfAnotherIsAMiss(t *testing.T) {
 	}
 }
 
-func TestPutDropsWhatAServerLeft(t *testing.T) {
+func TestPutDropsSocketsAndPipes(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	dir := cachetest.Prepare(t, d, map[string]string{"f": "1", "private/": ""})
 	out := filepath.Join(dir, cache.FilesDir)

@@ -13,7 +13,7 @@ import (
 )
 
 // A file that cannot be removed stays behind; the computed result is stored nevertheless.
-func TestPutLeavesBehindWhatCannotBeRemoved(t *testing.T) {
+func TestPutLeavesUnremovableFilesBehind(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	dir := cachetest.Prepare(t, d, map[string]string{"f": "1"})
 	f, err := os.Create(filepath.Join(dir, "stuck"))

@@ -17,7 +17,7 @@ import (
 
 // A superseded result is found by the attempt that made it, whole, until a garbage collection, whatever takes its
 // place.
-func TestWhatIsSupersededStays(t *testing.T) {
+func TestASupersededResultStays(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
 	meta := cachetest.Meta("a")
@@ -58,7 +58,7 @@ func TestWhatIsSupersededStays(t *testing.T) {
 }
 
 // A damaged entry is no result, and makes room as well.
-func TestWhatIsDamagedIsNotKept(t *testing.T) {
+func TestADamagedResultIsNotKept(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
 	e := cachetest.Put(t, d, "a", map[string]string{"f": "1"})

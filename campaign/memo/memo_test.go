@@ -104,8 +104,8 @@ func drawMemo(t *rapid.T) *memo {
 	return m
 }
 
-// TestWhatIsWrittenIsRead writes memos and reads them again, with their blocks.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// TestWrittenMemosAreRead writes memos and reads them again, with their blocks.
+func TestWrittenMemosAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memo")
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMemo(t)

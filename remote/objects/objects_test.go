@@ -9,7 +9,7 @@ import (
 )
 
 // The names of objects that jobs leave tell their jobs, and no two are alike.
-func TestNamesOfWhatJobsLeave(t *testing.T) {
+func TestNamesOfObjectsThatJobsLeave(t *testing.T) {
 	key, owner, round := cache.Key{1}, "0a0b0c0d", "0011223344556677"
 	seen := map[string]bool{}
 	for _, of := range []string{JobKey(key, owner, ""), JobKey(key, owner, round)} {

@@ -6,7 +6,7 @@ import (
 )
 
 // Credentials come from Amazon's server for the region, or from the one that has the bucket.
-func TestWhoLends(t *testing.T) {
+func TestLenders(t *testing.T) {
 	for place, want := range map[[2]string]string{
 		{amazon, ""}:             "https://sts.amazonaws.com",
 		{amazon, "eu-central-1"}: "https://sts.eu-central-1.amazonaws.com",

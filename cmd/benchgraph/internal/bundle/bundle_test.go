@@ -53,7 +53,7 @@ func archive(t testing.TB, entries ...entry) []byte {
 
 // Whatever files go into a bundle, the bundle has the same bytes in whichever order they were given, and unpacking
 // returns the same files.
-func TestWhatGoesInComesOut(t *testing.T) {
+func TestABundleUnpacksToItsFiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfDistinct(rapid.StringMatching(`[a-r][a-z0-9 äß"'$.]{0,20}(/[a-z0-9]{1,120}){0,3}`).Filter(Fits),
 			func(s string) string {
