@@ -7,8 +7,8 @@ import (
 )
 
 // Estimate returns how long a success at the address takes: the median of the last eight of its own, or else of the
-// last eight of all addresses that differ only in their instance key; 0 if nothing is known. own reports that the
-// successes are those of the address itself.
+// last eight of all addresses that differ only in their instance key; 0 if nothing is known. own reports whether
+// the address itself has succeeded before.
 func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -69,10 +69,10 @@ func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl
 	return nil
 }
 
-// asked shares the answers among wheels that have the same sources.
+// asked has the answers of the sources, so that wheels with the same sources share them.
 type asked struct {
 	mu  sync.Mutex
-	all map[string]func() (tasks.Served, error)
+	all map[string]func() (tasks.Served, error) // by question
 }
 
 // serving returns what serves a wheel: the first of its own sources that has it, else the first source of the nearest

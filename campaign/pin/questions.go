@@ -117,7 +117,7 @@ func (p *Resolver) answerChanged(ctx context.Context, mirror *git.Mirror, questi
 	return nil
 }
 
-// answerPlaces answers which paths exist, and which text files have.
+// answerPlaces answers which paths exist, and which text a file has.
 func (p *Resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil

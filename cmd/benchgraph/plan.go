@@ -49,7 +49,7 @@ func (o *access) check() error {
 	return nil
 }
 
-// here defines the flags that bound what is used from this machine.
+// here defines the flags that limit the use of this machine's network and GPUs.
 func (o *access) here(fs *flag.FlagSet) {
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")

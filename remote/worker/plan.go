@@ -80,7 +80,7 @@ func check(r *remote.Request, p *engine.Plan, puts bool) error {
 	return r.CheckNamed()
 }
 
-// obstacle returns why a node cannot run, by the node that blocks it, and a remedy, which may be empty.
+// obstacle returns why a node cannot run, with the address of the node that blocks it, and a remedy, which may be "".
 func obstacle(p *engine.Plan, st *engine.Step) (remedy, why string) {
 	why = st.Reason
 	for _, dep := range slices.Concat(st.Node.Needs, st.Node.Order) {
