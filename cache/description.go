@@ -11,16 +11,17 @@ import (
 // KeyVersion is the first line of every description. Raising it makes every stored result stale at once.
 const KeyVersion = "benchgraph key 1"
 
-// Key identifies a result by all that determines it: the SHA-256 of a Description's text. The zero Key is no key.
+// Key identifies a result by everything that determines it: the SHA-256 of a Description's text. The zero Key is no
+// key.
 type Key [sha256.Size]byte
 
-// String is the key in 64 hexadecimal digits.
+// String returns the key in 64 hexadecimal digits.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Short is the first 12 digits, for people.
+// Short returns the first 12 digits, for people.
 func (k Key) Short() string { return k.String()[:12] }
 
-// IsZero says whether k is no key.
+// IsZero reports whether k is no key.
 func (k Key) IsZero() bool { return k == Key{} }
 
 // MarshalText writes the 64 digits.
@@ -46,24 +47,24 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// Description is the text from which a Key is made: one labelled, quoted value a line, in the order in which they were
-// written. Quoting frames every value, so that no two lists of values give the same text. The text is kept beside the
-// result: why something is stale is the difference of two texts.
+// Description is the text from which a Key is made: a line for each label with its quoted values, in the order of the
+// calls of Add. Quoting frames every value, so that no two lists of values give the same text. The text is kept beside
+// the result: the difference of two texts tells why a result is stale.
 type Description struct {
 	text []byte
 }
 
-// usualText is the room that a description gets at once: most fit, so that they are not copied while they grow.
+// usualText is the first capacity of a description, in bytes: most descriptions fit, and are not copied as they grow.
 const usualText = 4 << 10
 
-// Describe begins the description of one thing of a kind.
+// Describe begins the description of a thing of a kind.
 func Describe(kind string) *Description {
 	d := new(Description)
 	d.Reset(kind)
 	return d
 }
 
-// Reset begins the description of another thing, in the room of the one before: a plan describes thousands.
+// Reset begins the description of another thing in the same memory: a plan describes thousands.
 func (d *Description) Reset(kind string) {
 	if d.text == nil {
 		d.text = make([]byte, 0, usualText)
@@ -73,8 +74,8 @@ func (d *Description) Reset(kind string) {
 	d.Add("kind", kind)
 }
 
-// Add writes one line: the label and its values, each quoted. A label is a plain word; one that is not (it is empty, or
-// holds a space, a quote, a control character) is quoted, too, so that it cannot pass for something else.
+// Add writes one line: the label and its values, each quoted. A label that is no plain word (it is empty, or has a
+// space, a quote or a control character) is quoted, too, so that it cannot pass for something else.
 func (d *Description) Add(label string, values ...string) {
 	if plain(label) {
 		d.text = append(d.text, label...)
@@ -88,7 +89,7 @@ func (d *Description) Add(label string, values ...string) {
 	d.text = append(d.text, '\n')
 }
 
-// plain says that a label can stand unquoted.
+// plain reports whether a label can stand unquoted.
 func plain(label string) bool {
 	for i := range len(label) {
 		if label[i] == ' ' || !verbatim(label[i]) {
@@ -98,10 +99,10 @@ func plain(label string) bool {
 	return label != ""
 }
 
-// verbatim says that a byte stands for itself between quotes.
+// verbatim reports whether a byte stands for itself between quotes.
 func verbatim(c byte) bool { return ' ' <= c && c < 0x7f && c != '"' && c != '\\' }
 
-// appendQuoted is strconv.AppendQuote. Most values need no escapes, and finding that out is faster than escaping.
+// appendQuoted does the same as strconv.AppendQuote. Most values need no escapes, and it is faster to check that first.
 func appendQuoted(text []byte, v string) []byte {
 	for i := range len(v) {
 		if !verbatim(v[i]) {
@@ -113,10 +114,10 @@ func appendQuoted(text []byte, v string) []byte {
 	return append(text, '"')
 }
 
-// Text is the whole description.
+// Text returns the whole description.
 func (d *Description) Text() string { return string(d.text) }
 
-// Key is the SHA-256 of the text.
+// Key returns the SHA-256 of the text.
 func (d *Description) Key() Key { return sha256.Sum256(d.text) }
 
 // KeyOf returns the key of a description's text.
@@ -185,15 +186,15 @@ func parseLine(line string) (Line, error) {
 	return parsed, nil
 }
 
-// cutQuoted reads the value that s begins with. It must be quoted as strconv.Quote does it, since another spelling of
-// the same value would be another key.
+// cutQuoted reads the value at the beginning of s. The value must be quoted as strconv.Quote does it, since another
+// spelling of the same value would give another key.
 func cutQuoted(s string) (value, rest string, err error) {
 	if s != "" && s[0] == '"' {
 		end := 1
 		for end < len(s) && verbatim(s[end]) {
 			end++
 		}
-		if end < len(s) && s[end] == '"' { // no escapes, as in most
+		if end < len(s) && s[end] == '"' { // no escapes, as in most values
 			return s[1:end], s[end+1:], nil
 		}
 	}

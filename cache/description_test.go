@@ -76,7 +76,7 @@ func equalLines(a, b []cache.Line) bool {
 	})
 }
 
-func TestParseTextReadsBackWhatWasAdded(t *testing.T) {
+func TestParseTextReadsBackAddedLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := drawLines(t, "lines")
 		parsed, err := cache.ParseText(describe(lines).Text())
@@ -151,7 +151,7 @@ func FuzzParseText(f *testing.F) {
 	})
 }
 
-// A description that is begun anew has nothing of the one before, and its text is its own.
+// After Reset, a description has nothing of the one before, and earlier texts stay as they are.
 func TestDescriptionReset(t *testing.T) {
 	d := cache.Describe("long")
 	d.Add("label", strings.Repeat("x", 10_000))

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Op says what happened to a line of a description.
+// Op is a kind of difference between two descriptions.
 type Op string
 
-// The ways in which two descriptions differ.
+// The kinds of differences.
 const (
 	Changed Op = "changed" // other values
 	Added   Op = "added"   // only in the new text
@@ -28,9 +28,9 @@ type Change struct {
 	New   []string // values after; nil when removed
 }
 
-// Diff lists the differences between two texts of descriptions, in the order of the new text, then what was removed.
-// Lines that changed are paired by their label and as many first values as possible, so that of many lines labelled env
-// the one for the same variable is found. A text that cannot be read counts as empty.
+// Diff lists the differences between two texts of descriptions: first in the order of the new text, then the removed
+// lines. A changed line is paired with the removed line of its label that has the most first values in common: so the
+// lines of one variable are paired among many lines labelled env. A text that cannot be read counts as empty.
 func Diff(old, new string) []Change {
 	before, _ := ParseText(old)
 	after, _ := ParseText(new)
@@ -66,7 +66,7 @@ func Diff(old, new string) []Change {
 
 func sameLine(a, b Line) bool { return a.Label == b.Label && slices.Equal(a.Values, b.Values) }
 
-// signature is a line's label and first values as one string.
+// signature returns a line's label and first values as one string.
 func signature(l Line, values int) string {
 	parts := []string{strconv.Quote(l.Label)}
 	for _, v := range l.Values[:values] {
@@ -75,7 +75,7 @@ func signature(l Line, values int) string {
 	return strings.Join(parts, " ")
 }
 
-// unmatched leaves out the lines that both have.
+// unmatched returns the lines that only one of the two texts has.
 func unmatched(before, after []Line) (gone, fresh []Line) {
 	count := map[string]int{}
 	for _, l := range before {
@@ -100,8 +100,8 @@ func unmatched(before, after []Line) (gone, fresh []Line) {
 	return gone, fresh
 }
 
-// pair finds for each fresh line the index of the gone line that it replaces, or -1: those first that have the most
-// values in common.
+// pair returns for each fresh line the index of the gone line that it replaces, or -1. Lines with the most first values
+// in common are paired first.
 func pair(gone, fresh []Line) []int {
 	pairs := slices.Repeat([]int{-1}, len(fresh))
 	taken := make([]bool, len(gone))
@@ -131,15 +131,15 @@ func pair(gone, fresh []Line) []int {
 	return pairs
 }
 
-// After is the label of the lines about what a node comes after: the kind, the result and the end of another node.
+// After is the label of the lines about a node that must end before: its kind, its result and its end.
 const After = "after"
 
-// Try is the label of the lines about attempts without a result: first the number of the block.
+// Try is the label of the lines about attempts without a result. The first value is the number of the block.
 const Try = "try"
 
-// String is the change as a sentence: commit.rev changed from "a1b2" to "c3d4".
+// String returns the change as a sentence: commit.rev changed from "a1b2" to "c3d4".
 func (c Change) String() string {
-	if c.Label == After { // keys and words of the engine tell people nothing
+	if c.Label == After { // keys and words of the engine mean nothing to people
 		return "the end or the result of one " + slices.Concat(c.New, c.Old, []string{"node"})[0] + " changed"
 	}
 	if c.Label == Try && len(c.New) > 0 {
@@ -172,7 +172,7 @@ func (c Change) String() string {
 		cmp.Or(words(c.New[common:], c.Old[common:]), "nothing")
 }
 
-// valueNames returns what the values of a line are in the file, where the label alone does not tell; nil: it does.
+// valueNames returns the names that the values of a line have in the file; nil if the label alone is clear.
 func valueNames(label string) []string {
 	switch label {
 	case "limits":
@@ -183,7 +183,7 @@ func valueNames(label string) []string {
 	return nil
 }
 
-// title is a label as a text shows it: quoted unless it is plain.
+// title returns a label for people: quoted unless it is plain.
 func title(label string) string {
 	if plain(label) {
 		return label
@@ -191,10 +191,10 @@ func title(label string) string {
 	return strconv.Quote(label)
 }
 
-// words are values for people: quoted, digests and long values shortened. Others are the values that they are shown
-// beside: where two differ only after the part that would be seen, the start that both have is cut.
+// words returns values for people: quoted, with digests and long values cut. others are the values that are shown
+// beside them: if two values differ only in a part that would be cut, the beginning that both share is cut instead.
 func words(values, others []string) string {
-	const longest, before = 48, 16 // before the difference
+	const longest, before = 48, 16 // before the difference, in bytes
 	short := make([]string, len(values))
 	for i, v := range values {
 		if _, err := ParseKey(v); err == nil {
@@ -224,8 +224,8 @@ func words(values, others []string) string {
 	return strings.Join(short, " ")
 }
 
-// Explain says in one sentence how a description changed: the first two changes, and how many more there are. It is
-// empty when nothing changed.
+// Explain returns in one sentence how a description changed: the first two changes, and the number of the others. It
+// returns "" if nothing changed.
 func Explain(old, new string) string {
 	if old == new {
 		return ""
@@ -233,7 +233,7 @@ func Explain(old, new string) string {
 	if _, err := ParseText(old); err != nil {
 		return "the stored result was described by another version of benchgraph"
 	}
-	var changes []string // each once: of a block, all members may change alike
+	var changes []string // each once: all members of a block may change alike
 	for _, c := range Diff(old, new) {
 		if text := c.String(); !slices.Contains(changes, text) {
 			changes = append(changes, text)

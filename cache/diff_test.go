@@ -65,7 +65,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestDiffIsComplete applies a diff to the old lines and must get the new ones, but for their order.
+// TestDiffIsComplete applies a diff to the old lines, and must get the new ones in any order.
 func TestDiffIsComplete(t *testing.T) {
 	count := func(lines []cache.Line) map[string]int {
 		counts := map[string]int{}
@@ -106,7 +106,7 @@ func TestDiffIsComplete(t *testing.T) {
 	})
 }
 
-// Texts of keys are read back from results that anybody may have stored.
+// Texts of keys come from stored results, which anybody may have made.
 func FuzzDiff(f *testing.F) {
 	one := cache.Describe("a").Text()
 	f.Add(one+"env \"A\" \"1\"\nenv \"B\" \"2\"\n", one+"env \"B\" \"3\"\nenv \"A\" \"1\"\n")
@@ -126,7 +126,7 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// Texts of many lines that all differ are paired without looking at every pair.
+// Texts of many different lines are paired without a look at every pair.
 func BenchmarkDiffOfLongTexts(b *testing.B) {
 	for _, lines := range []int{1_000, 2_000, 4_000, 8_000} {
 		text := func(value string) string {

@@ -12,20 +12,20 @@ import (
 	"sync"
 )
 
-// LongestPath bounds the depth of trees, which a hostile task could make as deep as it likes. Deeper ones could not be
-// opened by their whole path anyway.
+// LongestPath bounds the depth of trees, in bytes, since a hostile task could make them as deep as it likes. A longer
+// path could not be opened in one call anyway.
 const LongestPath = 3500
 
-// The modes of files: only whether a file can be executed is part of a result.
+// The modes of files: a result records only whether a file can be executed.
 const (
 	ModePlain      = 0o644
 	ModeExecutable = 0o755
 )
 
-// buffers are what files are read into. Most files are much smaller.
+// buffers are for reading files. Most files are much smaller.
 var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
-// HashReader is the SHA-256 of all that r has, in hexadecimal digits, and its length.
+// HashReader returns the SHA-256 of all bytes of r, in hexadecimal digits, and their number.
 func HashReader(ctx context.Context, r io.Reader) (sum string, size int64, err error) {
 	h := sha256.New()
 	buffer := buffers.Get().(*[128 << 10]byte)
@@ -47,8 +47,8 @@ func HashReader(ctx context.Context, r io.Reader) (sum string, size int64, err e
 	}
 }
 
-// listing is the canonical list of files, one a line: the quoted path, x, - or l, the size, and the SHA-256 or, quoted,
-// the link's target. It is what Digest is made from, and how meta files keep the list.
+// listing returns the canonical list of files, one a line: the quoted path; x, - or l; the size; the SHA-256 or the
+// quoted target of a link. Digest is made from the list, and meta files keep it.
 func listing(files []File) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -64,16 +64,16 @@ func listing(files []File) string {
 	return b.String()
 }
 
-// Digest is the SHA-256 over the list of files.
+// Digest returns the SHA-256 over the list of files, in hexadecimal digits.
 func Digest(files []File) string {
 	sum := sha256.Sum256([]byte("benchgraph files 1\n" + listing(files)))
 	return hex.EncodeToString(sum[:])
 }
 
-// Lists reports whether Digest is that of Files.
+// Lists reports whether the Digest of m is that of its Files.
 func (m *Meta) Lists() bool { return m.Digest == Digest(m.Files) }
 
-// parseListing reads what listing wrote.
+// parseListing reads the output of listing.
 func parseListing(text string) ([]File, error) {
 	var files []File
 	for line := range strings.Lines(text) {
@@ -114,7 +114,7 @@ func parseFile(line string) (File, error) {
 	return file, err
 }
 
-// Difference says how the files found differ from those recorded; it is empty when they do not.
+// Difference returns the first difference between the files found and those recorded; "" if there is none.
 func Difference(found, recorded []File) string {
 	for i := 0; i < len(found) || i < len(recorded); i++ {
 		switch {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metaFile is the file of an entry that holds its Meta, sealed: one labelled line a field, the text of the key, the
-// list of files. A plan reads one for every node, which in JSON would be most of its work.
+// MetaFile is the file of an entry that holds its Meta, sealed: a labelled line for each field, then the text of the
+// key and the list of files. A plan reads one for every node; JSON would cost most of the plan's time.
 const (
 	MetaFile    = "meta"
 	metaMagic   = "benchgraph entry 3 "
@@ -25,19 +25,19 @@ func EncodeMeta(m Meta) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := strings.TrimSpace(strconv.Quote(m.Log) + " " + m.Transcript)      // which older versions pass over
-	digest := strings.TrimSpace(strconv.Quote(m.Digest) + " " + m.Signature) // likewise
+	log := strings.TrimSpace(strconv.Quote(m.Log) + " " + m.Transcript)      // older versions skip the transcript
+	digest := strings.TrimSpace(strconv.Quote(m.Digest) + " " + m.Signature) // and the signature
 	body := fmt.Appendf(nil,
 		"key %s\ncontent %s\ndigest %s\naddress %q\nlog %s\ncreated %s\nduration %d\nbytes %d\nfiles %d\ntext %d\n",
 		m.Key, m.Content, digest, m.Address, log, created, int64(m.Duration), m.Bytes, len(m.Files), len(m.Text))
 	body = append(body, m.Text...)
-	if body = append(body, listing(m.Files)...); len(body) > LongestMeta-64 { // without its first line
+	if body = append(body, listing(m.Files)...); len(body) > LongestMeta-64 { // 64: for the first line
 		return nil, fmt.Errorf("its meta file would be longer than %d bytes", LongestMeta)
 	}
 	return seal(metaMagic, body), nil
 }
 
-// DecodeMeta reads a meta file. It does not check that the key is that of the text, nor the digest that of the files.
+// DecodeMeta reads a meta file. It checks neither that the key is that of the text, nor the digest that of the files.
 func DecodeMeta(data []byte) (Meta, error) {
 	body, err := unseal(metaMagic, data)
 	if err != nil {
@@ -49,7 +49,7 @@ func DecodeMeta(data []byte) (Meta, error) {
 	m.Digest, m.Signature = r.texts("digest")
 	m.Address, _ = r.texts("address")
 	m.Log, m.Transcript = r.texts("log")
-	if m.Transcript != "" { // it is long, and is not to be held in memory with what is kept of the rest
+	if m.Transcript != "" { // it is long, and must not be kept in memory with the other fields
 		m.Transcript, r.rest = strings.Clone(m.Transcript), strings.Clone(r.rest)
 		m.Digest, m.Address, m.Log = strings.Clone(m.Digest), strings.Clone(m.Address), strings.Clone(m.Log)
 		m.Signature = strings.Clone(m.Signature)
@@ -72,13 +72,13 @@ func DecodeMeta(data []byte) (Meta, error) {
 	return m, nil
 }
 
-// metaReader reads labelled lines one after the other. After the first error it reads nothing.
+// metaReader reads labelled lines one after the other. After the first error, it returns zero values.
 type metaReader struct {
 	rest string
 	err  error
 }
 
-// line is what follows the label in the next line.
+// line returns the rest of the next line, after the label.
 func (r *metaReader) line(label string) string {
 	line, rest, _ := strings.Cut(r.rest, "\n")
 	name, value, ok := strings.Cut(line, " ")
@@ -105,7 +105,7 @@ func (r *metaReader) key(label string) Key {
 	return key
 }
 
-// texts reads a quoted text, and what follows it in the line.
+// texts reads a quoted text, and the rest of its line.
 func (r *metaReader) texts(label string) (value, more string) {
 	value, more, err := cutQuoted(r.line(label))
 	r.note(err)
@@ -124,11 +124,11 @@ func (r *metaReader) time(label string) time.Time {
 	return t
 }
 
-// HeadOfMeta is how much of a meta file is read for its address alone: a store has tens of thousands.
+// HeadOfMeta is the number of bytes of a meta file that are read for its address alone: a store has tens of thousands.
 const HeadOfMeta = 1024
 
-// AddressIn reads the address out of the first bytes of a meta file. false: it does not stand there, and the file is to
-// be read.
+// AddressIn reads the address from the first bytes of a meta file; head is the buffer. known is false if the address is
+// not in these bytes; then the whole file must be read.
 func AddressIn(path string, head []byte) (address string, known bool) {
 	f, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

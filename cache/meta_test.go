@@ -25,7 +25,7 @@ func TestAnEntryWithoutATranscript(t *testing.T) {
 	}
 }
 
-// Nothing is written that could not be read.
+// A meta file that could not be read is not written.
 func TestAMetaFileIsNotTooLong(t *testing.T) {
 	m := Meta{Key: Describe("a").Key(), Text: strings.Repeat("x", LongestMeta)}
 	if text, err := EncodeMeta(m); err == nil || !strings.Contains(err.Error(), "longer than") {

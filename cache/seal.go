@@ -7,12 +7,12 @@ import (
 	"hash/crc32"
 )
 
-// seal returns body behind a first line of magic, the kind of file, and the checksum of body.
+// seal returns body after a first line with magic, which names the kind of file, and the checksum of body.
 func seal(magic string, body []byte) []byte {
 	return append(fmt.Appendf(nil, "%s%08x\n", magic, checksum(body)), body...)
 }
 
-// unseal returns the body of a sealed file. An error says that the file is of another kind, or damaged.
+// unseal returns the body of a sealed file. The error says that the file is of another kind, or damaged.
 func unseal(magic string, data []byte) (body []byte, err error) {
 	rest, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {
@@ -25,5 +25,5 @@ func unseal(magic string, data []byte) (body []byte, err error) {
 	return body, nil
 }
 
-// checksum tells damage from what was written. Against malice, which could make a SHA-256 as well, it is of no use.
+// checksum finds damage. Against malice, a SHA-256 would not help either: whoever changes the file can compute it.
 func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stamp is what the operating system tells of the state of a file or a directory. Times are Unix nanoseconds. Two looks
-// at a path that give equal, settled stamps have seen the same bytes, or the same names.
+// Stamp is the state of a file or directory, as the operating system reports it. Times are Unix nanoseconds. If two
+// looks at a path give equal, settled stamps, they have seen the same bytes, or the same names.
 type Stamp struct {
 	Size    int64
 	Changed int64 // modification time
@@ -19,21 +19,20 @@ type Stamp struct {
 	Inode   uint64
 }
 
-// StampGrain is how long ago the last change must have been for a stamp to stand for what it was taken of. A file that
-// is changed again within one tick of its file system's clock keeps its time stamps, and often its size. Ticks are 10
-// ms on the file systems of Linux, 1 s on ext3 and HFS+, 2 s on FAT.
+// StampGrain is the least age of the last change for which a stamp identifies the content. A file that is changed again
+// within one tick of its file system's clock keeps its time stamps, and often its size. Ticks are 10 ms on the file
+// systems of Linux, 1 s on ext3 and HFS+, 2 s on FAT.
 const StampGrain = 2 * time.Second
 
-// Settled says whether a stamp that was taken at a time, or after it, will be another one after any further change. One
-// from the future never is: it is from before the clock was set back, and the same time can come again, with other
-// bytes.
+// Settled reports whether any further change will change a stamp that was taken at the time at or later. A stamp from
+// the future is never settled: the clock was set back since, so the same time can come again with other bytes.
 func (s Stamp) Settled(at time.Time) bool {
 	limit := at.Add(-StampGrain).UnixNano()
 	return s.Changed < limit && s.Touched < limit
 }
 
-// StampFile stamps a regular file, and says its mode (0o755 or 0o644). The name is relative to an open directory; when
-// that is nil, to the current one. A link is followed; what is no regular file is an error.
+// StampFile returns the stamp and the mode (0o755 or 0o644) of a regular file. The name is relative to dir, an open
+// directory; to the current one if dir is nil. A link is followed. Anything but a regular file is an error.
 func StampFile(dir *os.File, name string) (Stamp, uint32, error) {
 	from := unix.AT_FDCWD
 	if dir != nil {
@@ -49,7 +48,7 @@ func StampFile(dir *os.File, name string) (Stamp, uint32, error) {
 	return StampOf(&st), modeOf(&st), nil
 }
 
-// StampOf is the stamp in what a system call told.
+// StampOf returns the stamp in the result of a stat.
 func StampOf(st *unix.Stat_t) Stamp {
 	return Stamp{Size: st.Size, Changed: st.Mtim.Nano(), Touched: st.Ctim.Nano(), Device: uint64(st.Dev), Inode: st.Ino}
 }

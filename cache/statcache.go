@@ -20,15 +20,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// statLife is how long digests of files stay that nobody asks for.
+// statLife is how long the digest of a file stays if nobody asks for it.
 const statLife = 30 * 24 * time.Hour
 
 // statMagic begins the file of a StatCache.
 const statMagic = "benchgraph stat cache 2 "
 
-// StatCache remembers the digests of files, so that an unchanged file is not read twice. A file counts as unchanged
-// when its size, modification time, change time, inode and device are; and only digests of files that had not been
-// changed for two seconds are remembered. Its methods may be called from several goroutines.
+// StatCache remembers the digests of files, so that an unchanged file is not read twice. A file counts as unchanged if
+// its size, modification time, change time, inode and device are the same. A digest is remembered only if the file had
+// not changed for two seconds. The methods may be called from several goroutines.
 type StatCache struct {
 	path  string
 	clock func() time.Time
@@ -43,14 +43,14 @@ type StatCache struct {
 type stat struct {
 	Stamp
 	SHA256 string
-	Used   int64 // when its digest was last asked for: Unix seconds, to some days
+	Used   int64 // when the digest was last asked for, Unix seconds; up to 15 days old
 }
 
-// OpenStatCache gives access to the digests remembered in a file, which is read when a file is first asked for. One
-// that is missing, damaged or not to be read is like an empty one; Damage tells which.
+// OpenStatCache returns the cache in a file, which is read on the first question. If the file is missing, damaged or
+// cannot be read, the cache is empty; Damage returns why.
 func OpenStatCache(path string) *StatCache { return &StatCache{path: path, clock: time.Now} }
 
-// load reads what is remembered; the caller holds mu.
+// load reads the file. The caller holds mu.
 func (c *StatCache) load() {
 	if c.files != nil {
 		return
@@ -75,7 +75,7 @@ func (c *StatCache) load() {
 	c.files = files
 }
 
-// Damage says why what was remembered could not be used; it is empty when it could, or was not needed.
+// Damage returns why the file could not be used; "" if it was used, is missing or was not needed.
 func (c *StatCache) Damage() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *StatCache) Damage() string {
 }
 
 // encodeStats writes one record a file: the digest, six numbers (negative ones with 2⁶⁴ added) and the path, between
-// spaces, then a zero byte, which no path holds. The order is that of the paths, so that equal caches are equal files.
+// spaces, then a zero byte, which no path has. Records are sorted by path, so that equal caches are equal files.
 func encodeStats(files map[string]stat) ([]byte, error) {
 	var body []byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -104,8 +104,8 @@ func encodeStats(files map[string]stat) ([]byte, error) {
 	return seal(statMagic, body), nil
 }
 
-// decodeStats reads what encodeStats wrote. Names and digests are parts of one string: a plan reads the whole cache
-// before it does anything else.
+// decodeStats reads the output of encodeStats. Names and digests are slices of one string, since a plan reads the whole
+// cache before it does anything else.
 func decodeStats(data []byte) (map[string]stat, error) {
 	body, err := unseal(statMagic, data)
 	if err != nil {
@@ -138,8 +138,8 @@ func decodeStats(data []byte) (map[string]stat, error) {
 	return files, nil
 }
 
-// Save writes what is remembered to the file, if there is anything new, in one step. Of two processes that save, the
-// last one wins: what the other found out is found out again.
+// Save writes the cache to its file in one step, if there is anything new. Of two processes that save, the last one
+// wins: the digests of the other are computed again.
 func (c *StatCache) Save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *StatCache) Save() error {
 		switch {
 		case s.Used < oldest:
 			delete(c.files, name)
-		case s.Used > now.Unix(): // the clock was set back since; for ever is too long
+		case s.Used > now.Unix(): // noted before the clock was set back; it would never expire
 			s.Used = now.Unix()
 			c.files[name] = s
 		}
@@ -171,19 +171,19 @@ func (c *StatCache) Save() error {
 	return nil
 }
 
-// Hashed is a file as it was when it was hashed.
+// Hashed is the state of a file when it was hashed.
 type Hashed struct {
 	SHA256  string // of the bytes, in hexadecimal digits
 	Mode    uint32 // 0o755 or 0o644
 	Stamp   Stamp
-	Settled bool // as long as the file has this stamp, it has these bytes
+	Settled bool // the file has these bytes as long as it has this stamp
 }
 
-// Executable says whether a mode is that of a file that can be executed.
+// Executable reports whether a mode is that of a file that can be executed.
 func Executable(mode uint32) bool { return mode&0o100 != 0 }
 
-// Hash hashes a file. A link is followed. What is no regular file, and a file that changes whenever it is read, is an
-// error.
+// Hash returns the digest of a file. A link is followed. A file that is not regular, or that changes during each of
+// three readings, is an error.
 func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 	name, err := filepath.Abs(file)
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 			return Hashed{}, err
 		}
 		h := Hashed{Mode: mode, Stamp: before, Settled: before.Settled(now)}
-		if h.Settled { // else nothing is remembered of this state
+		if h.Settled { // else this state is not remembered
 			if h.SHA256 = c.recall(name, before, now); h.SHA256 != "" {
 				return h, nil
 			}
@@ -216,10 +216,10 @@ func (c *StatCache) Hash(ctx context.Context, file string) (Hashed, error) {
 	return Hashed{}, fmt.Errorf("%s changed each of the %d times that it was read", file, hashTries)
 }
 
-// hashTries is how often a file that changes while it is read is read again.
+// hashTries is how often a file that changes while it is read is read.
 const hashTries = 3
 
-// HashAll is Hash of many files at once, on all cores, in the order given. The error joins those of all files.
+// HashAll is Hash for many files at once, on all cores, in the order of files. The error joins those of all files.
 func (c *StatCache) HashAll(ctx context.Context, files []string) ([]Hashed, error) {
 	hashed, failed := make([]Hashed, len(files)), make([]error, len(files))
 	cores.Share(len(files), 1, func(i, _ int) {
@@ -233,7 +233,7 @@ func (c *StatCache) HashAll(ctx context.Context, files []string) ([]Hashed, erro
 	return hashed, errors.Join(failed...)
 }
 
-// recall is the digest remembered for a file in this state, or empty.
+// recall returns the remembered digest of a file with this stamp; "" if there is none.
 func (c *StatCache) recall(name string, st Stamp, now time.Time) string {
 	c.mu.Lock()
 	c.load()
@@ -242,13 +242,13 @@ func (c *StatCache) recall(name string, st Stamp, now time.Time) string {
 	if !ok || known.Stamp != st {
 		return ""
 	}
-	if now.Unix()-known.Used > int64(statLife.Seconds()/2) { // else every run would have something to save
+	if now.Unix()-known.Used > int64(statLife.Seconds()/2) { // otherwise every run would have something to save
 		c.remember(name, known, now)
 	}
 	return known.SHA256
 }
 
-// remember keeps the digest of a file that was in this state at the moment before it was read.
+// remember keeps the digest of a file. before is the time just before the file was stamped and read.
 func (c *StatCache) remember(name string, st stat, before time.Time) {
 	if !st.Settled(before) {
 		return
@@ -261,7 +261,7 @@ func (c *StatCache) remember(name string, st stat, before time.Time) {
 	c.dirty = true
 }
 
-// readFile is the SHA-256 of a file. It does not wait for what is no file, such as a pipe that took its place.
+// readFile returns the SHA-256 of a file. It does not block on a pipe that took the file's place.
 func readFile(ctx context.Context, name string) (string, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

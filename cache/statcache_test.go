@@ -28,8 +28,8 @@ func openStats(t testing.TB, path string) *StatCache {
 	return c
 }
 
-// forge makes the cache believe that it hashed the file as it is now, and gives it a digest that no file has: whoever
-// gets it was not reading.
+// forge makes the cache believe that it hashed the present file, with a digest that no file has: a test that gets this
+// digest knows that the file was not read.
 func forge(t *testing.T, c *StatCache, file string) string {
 	t.Helper()
 	st, _, err := StampFile(nil, file)
@@ -49,7 +49,7 @@ func writeTestFile(t *testing.T, name, content string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
 }
 
-// later makes the cache look at files in an hour from now: they have rested by then.
+// later makes the cache see the files in an hour from now, when they are old enough.
 func later(c *StatCache) *StatCache {
 	c.clock = func() time.Time { return time.Now().Add(time.Hour) }
 	return c
@@ -142,7 +142,7 @@ func TestARacyFileIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasSetBack has digests of files from the future: they are read again, and are not kept for ever.
+// TestAClockThatWasSetBack has digests of files from the future: they are computed again, and are not kept for ever.
 func TestAClockThatWasSetBack(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	file := filepath.Join(dir, "file")
@@ -188,8 +188,7 @@ func TestHashRefuses(t *testing.T) {
 	}
 }
 
-// TestAFileThatChangesWhileItIsRead has a file grow all the time: a digest must be that of what was there at one
-// moment.
+// TestAFileThatChangesWhileItIsRead has a growing file: a digest must be that of the bytes at one moment.
 func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "growing")
@@ -292,7 +291,7 @@ func TestADamagedStatCacheIsEmpty(t *testing.T) {
 	}
 }
 
-// TestAStatCacheThatIsNotOursIsEmpty puts something else, or somebody else's file, in its place.
+// TestAStatCacheThatIsNotOursIsEmpty puts another file, or the file of another user, into the cache's place.
 func TestAStatCacheThatIsNotOursIsEmpty(t *testing.T) {
 	for name, test := range map[string]struct {
 		put  func(path string) error
@@ -329,7 +328,7 @@ func TestAStatCacheThatIsNotOursIsEmpty(t *testing.T) {
 	}
 }
 
-func TestDigestsThatNobodyAsksForGo(t *testing.T) {
+func TestUnusedDigestsGo(t *testing.T) {
 	dir := t.TempDir()
 	file, path := filepath.Join(dir, "file"), filepath.Join(dir, "stats")
 	writeTestFile(t, file, "contents")
@@ -344,7 +343,7 @@ func TestDigestsThatNobodyAsksForGo(t *testing.T) {
 	}
 }
 
-// TestOddFilesAreRemembered has what archives and rsync bring: times before 1970, names that are no text.
+// TestOddFilesAreRemembered has files as archives and rsync make them: times before 1970, names that are no text.
 func TestOddFilesAreRemembered(t *testing.T) {
 	want := map[string]stat{
 		"/old": {Stamp: Stamp{Size: 1, Changed: -1, Touched: -1 << 63}, SHA256: "1", Used: 5},

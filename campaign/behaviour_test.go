@@ -23,7 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// simple is a campaign without a repository whose variants differ by the speed that they claim.
+// simple is a campaign without a repository, whose variants differ by the speed that they print.
 func simple(extra string, speeds ...string) string {
 	var b strings.Builder
 	b.WriteString("commit \"c\" {}\n")
@@ -128,7 +128,7 @@ failure "broken_pipe" {
 }
 `, claims(1000), flaky)})
 	s.apply()
-	// One of eight lifecycles was lost, all of them by one side: the next look outweighs that.
+	// One of eight lifecycles was lost, all by one side: the next look outweighs that.
 	s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Win})
 	row := s.ledger()[0]
 	want := []stats.Cause{{Variant: "v1", Class: "transient", Rule: "broken_pipe", Count: 1}}
@@ -174,7 +174,7 @@ func TestDifferentMethodologiesAreNotCompared(t *testing.T) {
 
 func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 	t.Parallel()
-	// Now as fast, now faster: nothing can be said yet, however often one looks.
+	// The candidate is now as fast, now faster: no look gives a verdict.
 	swings := func(run int) executortest.FakeRun { return speed([]float64{1000, 1080}[run%2])(run) }
 	adaptive := strings.Replace(threeOnAMachine, "design { samples = 4 }", "design {\n samples = 4\n max = 8\n }", 1)
 	s, m := onMachine(t, adaptive, map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": swings,
@@ -189,8 +189,8 @@ func TestOpenVerdictsGetMoreBlocks(t *testing.T) {
 	}
 }
 
-// Now much faster, now much slower: eight blocks will say nothing, so the four of the first look are all that is
-// measured.
+// The candidate is now much faster, now much slower: eight blocks would not give a verdict, so only the four of the
+// first look are measured.
 func TestAHopelessVerdictGetsNoMoreBlocks(t *testing.T) {
 	t.Parallel()
 	swings := func(run int) executortest.FakeRun { return speed([]float64{700, 1400}[run%2])(run) }
@@ -327,8 +327,8 @@ wheel "pkg" {
 	})
 }
 
-// The candidates of a commit share a build, and one of them makes it: one whose patch is refused must not fail the
-// others.
+// The candidates of a commit share a build, which one of them makes. A candidate whose patch is refused must not fail
+// the others.
 func TestARefusedPatchFailsNoSharedBuild(t *testing.T) {
 	t.Parallel()
 	s := tell(t, map[string]string{
@@ -442,7 +442,7 @@ known_issue "gone" {
 	}
 }
 
-func TestWhatCannotRunHereSaysSoAndTheRestGoesOn(t *testing.T) {
+func TestNodesThatCannotRunHereSaySoAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": simple(`
 image "runtime" { from = "example.org/image:1" }
@@ -474,7 +474,7 @@ task "other" { command = "echo ok > $OUT/ok" }
 	s.wantOutcomes(map[string]stats.Outcome{"c/v1": stats.Infeasible})
 }
 
-// A command that succeeds without its metric may have said why.
+// A command that succeeds without its metric may have printed why.
 func TestSuccessWithoutTheMetricIsExcusedByWhatTheOutputSays(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")

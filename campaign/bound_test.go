@@ -9,9 +9,9 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// A command that writes more than the disk of its block is ended, on the host and in a container, also where a server
-// writes. So is a command that was too quick to be ended.
-func TestWhatIsWrittenIsBounded(t *testing.T) {
+// A command that writes more than the disk of its block is ended, on the host and in a container, also if its server
+// writes. A command that was too quick for that fails, too.
+func TestWritesAreBounded(t *testing.T) {
 	t.Parallel()
 	const fills = `"head -c 16000000 /dev/zero > DIR/much; sleep 1000"`
 	s := contained(t, `
@@ -60,8 +60,8 @@ task "small" {
 	}
 }
 
-// The root of a container is read-only, and a command that fails for it is told what to do. Its temporary directories
-// are the container's own, on the disk.
+// The root of a container is read-only, and the failure of a command that tries to write there has a remedy. Temporary
+// directories belong to the container, on the disk.
 func TestTheRootOfAContainerIsReadOnly(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{"benchmarks.hcl": `

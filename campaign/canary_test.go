@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// withCanary is a campaign whose canary prints, each time it runs, the next of the numbers that are given.
+// withCanary is a campaign whose canary prints the next of the given numbers each time it runs.
 func withCanary(t *testing.T, blocks int, numbers ...string) *story {
 	s := tell(t, map[string]string{"numbers": strings.Join(numbers, "\n") + "\n", "runs": "1"})
 	command := fmt.Sprintf("cd %s; n=$(cat runs); echo $((n + 1)) > runs; sed -n $${n}p numbers; date > $OUT/when",
@@ -31,7 +31,7 @@ func withCanary(t *testing.T, blocks int, numbers ...string) *story {
 // times is a number that a canary prints n times.
 func times(n int, number string) []string { return slices.Repeat([]string{number}, n) }
 
-// voids are the failures of blocks, in the order in which they were told.
+// voids returns the failures of blocks, in the order of their events.
 func (s *story) voids() []failure.Failure {
 	var found []failure.Failure
 	for _, e := range s.events {
@@ -71,7 +71,7 @@ func TestABlockCountsWhenItsCanaryIsAsFastAsBefore(t *testing.T) {
 		}
 	}
 
-	// What is stored says what is usual in the next process, too.
+	// The stored results tell the usual speed in the next process, too.
 	s.write("benchmarks.hcl", strings.Replace(s.read("benchmarks.hcl"), "samples = 7", "samples = 8", 1))
 	s.write("numbers", "moved 80 GB/s\nmoved 102 GB/s\nmoved 103 GB/s\nmoved 103 GB/s\n")
 	s.write("runs", "1")

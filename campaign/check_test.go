@@ -8,13 +8,13 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// answers is a program that claims a speed and, asked for it, gives an answer.
+// answers is a program that prints a speed, and an answer if it is asked.
 func answers(speed int, answer string) string {
 	return fmt.Sprintf("if test \"$1\" = answer; then %s; exit; fi\n", answer) + claims(speed)
 }
 
 // A program that is fast and wrong does not win.
-func TestWhatIsFastAndWrongDoesNotWin(t *testing.T) {
+func TestAFastWrongProgramDoesNotWin(t *testing.T) {
 	t.Parallel()
 	const same = `check {
     command = "./prog answer > $OUT/answer.txt"
@@ -57,7 +57,7 @@ func TestWhatIsFastAndWrongDoesNotWin(t *testing.T) {
 	}
 }
 
-// A program that cheats only once it has been checked is caught in the block that is drawn.
+// A program that begins to cheat after its first check is caught in the block that is drawn.
 func TestTheSecondCheckIsInABlockThatIsDrawn(t *testing.T) {
 	t.Parallel()
 	count := t.TempDir() + "/count"

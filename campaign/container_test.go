@@ -262,8 +262,8 @@ func TestServersInContainers(t *testing.T) {
 	}
 }
 
-// python is a base in which Python finds its packages in /site, as the labels of an image say that benchgraph made. It
-// is none, but says what the test wants to hear.
+// python is a base image whose labels say that benchgraph made a Python that finds its packages in /site. It plays that
+// Python, and prints what the test needs.
 func (s *imaging) python() string {
 	s.t.Helper()
 	var files bytes.Buffer
@@ -322,7 +322,7 @@ func TestWhatRunsIsProven(t *testing.T) {
 	}
 }
 
-// failureOf is the failure of a member of the first block.
+// failureOf returns the failure of a member of the first block.
 func (s *imaging) failureOf(member string) *failure.Failure {
 	s.t.Helper()
 	var rec struct {
@@ -367,8 +367,8 @@ task "long" {
 	}
 }
 
-// A socket may be there whose engine is not. What is to start then waits until the engine answers, and no attempt is
-// lost. An engine that refuses a ping, and nothing else, is there.
+// A socket may exist although its engine does not run. Commands then wait until the engine answers, and no attempt is
+// lost. An engine that refuses only a ping does run.
 func TestAnEngineThatDoesNotAnswerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	closes := func(w http.ResponseWriter) {

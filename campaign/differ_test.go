@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// prompts gives each variant a result of a task of its own, as data.
+// prompts gives each variant its own result of a task, as data.
 const prompts = `
 commit "c" {}
 variant "base" { baseline = true }
@@ -35,8 +35,8 @@ benchmark "speed" {
 compare "all" { of = [benchmark.speed] }
 `
 
-// Data that differs between variants is an artefact only where the file says so: the plan refuses it before anything is
-// paid for.
+// Data that differs between variants is an artefact only if the file says so: otherwise the plan refuses the data
+// before anything is paid for.
 func TestOnlyArtefactsMayDiffer(t *testing.T) {
 	t.Parallel()
 	own := "${each.variant.name == \"one\" ? 110 : 100}."
@@ -65,7 +65,7 @@ func TestOnlyArtefactsMayDiffer(t *testing.T) {
 	if err := plan(fmt.Sprintf(prompts, "", own), "data prompts"); err != nil {
 		t.Errorf("allowed: %v", err)
 	}
-	// What is let through is labelled, also by an apply that finds nothing to do.
+	// A mismatch that is let through is labelled, also by an apply that has nothing to do.
 	s := tell(t, map[string]string{"benchmarks.hcl": fmt.Sprintf(prompts, "", own)})
 	s.allow = []string{"data"}
 	for range 2 {
@@ -79,7 +79,7 @@ func TestOnlyArtefactsMayDiffer(t *testing.T) {
 	}
 }
 
-// A known issue that is declared after measuring has the outcome that it would have had before, and costs no block.
+// A known issue that is declared after measuring has the same outcome as one declared before, and costs no block.
 func TestAKnownIssueThatIsDeclaredLater(t *testing.T) {
 	t.Parallel()
 	for variant, want := range map[string]map[string]stats.Outcome{

@@ -16,8 +16,8 @@ import (
 	"github.com/benchgraph/benchgraph/preflight"
 )
 
-// The driver is compared with the CUDA of an image before the image is fetched: its configuration says which it needs.
-// The lock keeps it, and a later plan needs no registry. Where the lock has nothing, the engine is asked.
+// The driver is compared with the CUDA of an image before the image is fetched, by the image's configuration. The lock
+// keeps the requirement, so a later plan needs no registry. If the lock has none, the engine is asked.
 func TestAPlanComparesTheDriverWithTheConfigurationOfTheImage(t *testing.T) {
 	t.Parallel()
 	const requires = "cuda>=12.4 brand=nvidia,driver>=470,driver<471"
@@ -82,7 +82,7 @@ benchmark "speed" {
 		}
 	}
 
-	// Only the image that the last stage of a Dockerfile begins with is compared.
+	// Only the base image of a Dockerfile's last stage is compared.
 	plain := s.read("benchmarks.hcl")
 	s.write("benchmarks.hcl", strings.ReplaceAll(plain, `{ from = "`+ref+`" }`, `{
   build {
@@ -107,7 +107,7 @@ benchmark "speed" {
 	}
 	s.write("benchmarks.hcl", plain)
 
-	// A lock that says nothing of it, and an image that the engine has by now.
+	// The lock has no requirement, and the engine has the image by now.
 	if _, err := s.engine.Pull(t.Context(), ref, pinned.Digest, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ benchmark "speed" {
 		t.Errorf("%+v", f)
 	}
 
-	// What is in the engine alone.
+	// The image is only in the engine.
 	local := ref[:strings.IndexByte(ref, '/')] + "/local/" + s.word + ":v1"
 	containertest.Tag(t, s.engine, pinnedRef(ref, pinned.Digest), local)
 	t.Cleanup(func() { containertest.RemoveImage(t, s.engine, local) })

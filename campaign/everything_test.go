@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// everything is a project that has every attribute of the language, each on a line of its own.
+// everything is a project with every attribute of the language, each on a line of its own.
 const everything = `
 benchgraph {
   required_version = ">= 0.0.1"
@@ -337,7 +337,7 @@ task "t" {
 }
 `
 
-// edit is a change of one attribute: pairs of a text that is there once and what takes its place.
+// edit is a change of one attribute: pairs of a unique text and its replacement.
 type edit []string
 
 func (e edit) in(t *testing.T, text string) string {

@@ -13,8 +13,8 @@ import (
 // A campaign of twelve commits goes through a disk that has no room for three of their images.
 func TestFaultTwelveImagesOnADiskForTwo(t *testing.T) { throughDisk(t, 12) }
 
-// A step of which nobody knows what it takes finds the disk full: what is not needed goes, and it is done once more.
-// When that does not help, it says what would.
+// A step of unknown size finds the disk full: images that are not needed go, and the step runs once more. If that does
+// not help, the failure has a remedy.
 func TestFaultFullDiskOfTheEngine(t *testing.T) {
 	n := onDisk(t, 118)
 	n.publish("c00", 24)

@@ -22,8 +22,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// The devices that a benchmark leased are those that its containers ask the engine for, by UUID and no others. Here the
-// engine has none to give: it is told everything else of a container, and so is taken for one that knows CDI only.
+// The containers of a benchmark ask the engine for exactly the devices that were leased, by UUID. The engine here has
+// none to give: the test tells it everything else of a container, so that it counts as an engine that knows only CDI.
 func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	t.Parallel()
 	s := contained(t, strings.Replace(beside(
@@ -104,9 +104,9 @@ func TestAContainerGetsTheDevicesOfItsLease(t *testing.T) {
 	}
 }
 
-// What the engine will never give a server's container is told by the plan, with the place and what helps; no image is
-// built for it.
-func TestWhatTheEngineGivesNoServerIsRefusedAtPlan(t *testing.T) {
+// If the engine can never give something to a server's container, the plan says so, with the place and a remedy. No
+// image is built for it.
+func TestAPlanRefusesImpossibleServers(t *testing.T) {
 	t.Parallel()
 	for asks, remedy := range map[string]string{
 		`devices = ["/dev/infiniband/none"]`:   "leave it out of devices",
@@ -136,7 +136,7 @@ func TestWhatTheEngineGivesNoServerIsRefusedAtPlan(t *testing.T) {
 	}
 }
 
-// Podman cannot name some directories to itself: the plan says which, and of a mount where it is declared.
+// Podman cannot name some directories to itself: the plan names these, and for a mount, the block that declares it.
 func TestADirectoryThatPodmanCannotMountIsRefusedAtPlan(t *testing.T) {
 	t.Parallel()
 	odd := filepath.Join(t.TempDir(), "a,b:c")

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// What a command may leave in $OUT, and what becomes of it. OUTSIDE is a directory that nothing may be taken from or
-// written to; a file in it is called "mine".
+// Files that a command may leave in $OUT, and the outcome. Nothing may be read from or written to the directory
+// OUTSIDE; it has a file "mine".
 var leftovers = map[string]struct {
 	command, outputs, rule, message string
 }{
@@ -43,7 +43,7 @@ var leftovers = map[string]struct {
 		"deep_path", "has a path of more than 3500 bytes"},
 }
 
-func TestWhatACommandLeavesIsNeverFollowed(t *testing.T) {
+func TestLeftoversOfACommandAreNeverFollowed(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
 	mine := filepath.Join(outside, "mine")
@@ -85,7 +85,7 @@ func TestWhatACommandLeavesIsNeverFollowed(t *testing.T) {
 	if list, _ := os.ReadDir(outside); len(list) != 1 {
 		t.Errorf("the directory outside holds %v", list)
 	}
-	// Nothing that is stored has a mode or a kind that a command chose.
+	// No stored file has a mode or a kind that a command chose.
 	must(t, filepath.WalkDir(filepath.Join(s.dir, ".benchgraph", "store", "entries"),
 		func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
@@ -125,8 +125,8 @@ task "a" { command = "mknod $OUT/zero c 1 5" }
 	}
 }
 
-// Only what the measured command prints counts: not what its server says, not what it prints as an error, no file that
-// looks like one of ours, and nothing that somebody writes into the file where its output is kept.
+// Only the output of the measured command counts: not that of its server, not its standard error, no file that looks
+// like one of ours, and nothing that somebody writes into the file with its output.
 func TestOnlyTheClientsOutputIsRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -28,8 +28,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// imaging is a story with a container engine, which other tests use at the same time. So what it makes has a word in it
-// that nobody else says; at the end of the test its images are removed.
+// imaging is a story with a container engine that other tests use at the same time. Everything that the story makes has
+// a unique word in its name; at the end of the test, its images are removed.
 type imaging struct {
 	*story
 	word string // in names of images, and to be in what they are made from
@@ -87,7 +87,7 @@ func (i *imaging) clear() {
 	}
 }
 
-// record is the part of image.json that stories look at.
+// record is the part of image.json that stories check.
 type record struct {
 	ID, Chain, Site string
 	Env             []string
@@ -98,7 +98,7 @@ type record struct {
 	Steps []struct{ What, Chain, ID, Skipped string }
 }
 
-// image is what the last result of an image node says.
+// image returns the record of the last result of an image node.
 func (i *imaging) image(address string) record {
 	i.t.Helper()
 	var r record
@@ -106,7 +106,7 @@ func (i *imaging) image(address string) record {
 	return r
 }
 
-// result is a file of the last result of a node.
+// result returns a file of the last result of a node.
 func (i *imaging) result(address, name string) string {
 	i.t.Helper()
 	var text []byte
@@ -126,7 +126,7 @@ func (i *imaging) result(address, name string) string {
 	return string(text)
 }
 
-// log is what the last attempt at a node printed.
+// log returns the output of the last attempt at a node.
 func (i *imaging) log(address string) string {
 	i.t.Helper()
 	for _, e := range slices.Backward(i.events) {
@@ -146,7 +146,7 @@ func (i *imaging) inside(id string, argv ...string) string {
 	return runIn(i.t, i.engine, id, argv...)
 }
 
-// failure is the failure of a node in the last apply.
+// failure returns the failure of a node in the last apply.
 func (i *imaging) failure(address string) *failure.Failure {
 	i.t.Helper()
 	for _, e := range i.events {
@@ -240,7 +240,7 @@ func TestAnImageIsMadeInStepsThatAreFoundAgain(t *testing.T) {
 	}
 }
 
-// Labels are inherited by whatever somebody makes from an image of ours, so that they alone do not make it one.
+// An image that somebody makes from an image of ours inherits its labels, so labels alone do not make it ours.
 func TestAnImageIsNotKnownByItsLabelAlone(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]string{"steps": steps, "a Dockerfile": `image "WORD" {
@@ -281,7 +281,7 @@ func TestAnImageIsNotKnownByItsLabelAlone(t *testing.T) {
 	}
 }
 
-// A step that changes nothing is a failure that says so: the file claims that something had to be done.
+// A step that changes nothing fails and says so: the file claims that something had to be done.
 func TestAFixThatChangesNothingIsAFailure(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ fix, rule, evidence string }{
@@ -314,8 +314,8 @@ func TestAFixThatChangesNothingIsAFailure(t *testing.T) {
 	}
 }
 
-// Engines tell changed files by size and time. A change that leaves both as they were, as the files of two fixes may,
-// or a fix that follows the image within a second, is one all the same.
+// Engines notice changed files by size and time. A change that leaves both as they were is noticed nevertheless: the
+// files of two fixes may do that, or a fix that follows the image within a second.
 func TestAChangeThatLeavesSizeAndTimeIsOne(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{"benchmarks.hcl": `
@@ -349,7 +349,7 @@ fix "four" {
 	s.mustDo()
 }
 
-// A sed that prints edits nothing, and one that edits is not in the way of others.
+// A sed that only prints edits nothing, and does not hinder others that edit.
 func TestASedThatOnlyPrintsIsNoEdit(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{"benchmarks.hcl": `
@@ -402,8 +402,8 @@ func (i *imaging) wheel(files map[string]string) {
 	i.story.write(i.word+"-1.0-py3-none-any.whl", b.String())
 }
 
-// What pip installed is read back from outside and held against the wheel. Its Python says where packages are; a fix
-// finds them there.
+// The files that pip installed are read from outside and compared with the wheel. The image's Python says where
+// packages are; a fix finds them there.
 func TestAWheelIsInstalledAndProven(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -451,7 +451,7 @@ fix "it" {
 	}
 }
 
-// Without pip the wheel is unpacked, and proven all the same.
+// Without pip, the wheel is unpacked, and its files are compared all the same.
 func TestAWheelIsUnpackedWhereThereIsNoPip(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -483,8 +483,8 @@ image "WORD" {
 	}
 }
 
-// What is no wheel, or is not what it says, is not installed.
-func TestWhatIsNoWheelIsNotInstalled(t *testing.T) {
+// A file that is no wheel, or not the wheel of its name, is not installed.
+func TestABadWheelIsNotInstalled(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ command, rule, message string }{
 		"another file":    {"echo x > $OUT/x.txt", "no_wheel", "made no *.whl, but x.txt"},

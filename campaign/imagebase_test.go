@@ -20,8 +20,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// inRegistry is a story with an image in a registry that has busybox, what plays a Python, and a file that no other
-// has.
+// inRegistry is a story with an image in a registry: busybox, a script that plays Python, and a file that no other
+// image has.
 func inRegistry(t *testing.T, config v1.Config) (s *imaging, ref, digest string) {
 	t.Helper()
 	s = picture(t, nil)
@@ -60,10 +60,9 @@ image "WORD" {
 fix "it" { run = ["sed -i s/broken/mended/ $SITE/WORD/__init__.py"] }
 `
 
-// An image of a registry gets wheels and fixes like any other, is named by the digest that the registry knows it by,
-// and goes on saying of itself what it said. What Docker would do with it while something runs in it is not done
-// meanwhile.
-func TestWhatABaseImageSaysSurvivesItsSteps(t *testing.T) {
+// An image of a registry gets wheels and fixes like any other, is named by its digest in the registry, and keeps its
+// configuration. While a command runs in the image, its health check does not run.
+func TestTheConfigurationOfABaseImageSurvivesSteps(t *testing.T) {
 	t.Parallel()
 	says := v1.Config{
 		Env: []string{"PATH=/bin", "MODEL=large"}, User: "65534", WorkingDir: "/srv",
@@ -104,7 +103,7 @@ task "alone" {
 			delete(got.Labels, name)
 		}
 	}
-	says.OnBuild = nil // that is what a Dockerfile would have done that begins with it
+	says.OnBuild = nil // a base's ONBUILD ran in the first build from it
 	if containertest.IsPodman(t, s.engine) {
 		says.Healthcheck, says.StopSignal, says.Shell = nil, "", nil
 		got.Env = slices.DeleteFunc(got.Env, func(v string) bool {
@@ -117,7 +116,7 @@ task "alone" {
 		t.Errorf("what the image says of itself (-base +made):\n%s", d)
 	}
 
-	// All is found again without the local state, also when the registry is gone.
+	// Everything is found again without the local state, even if the registry is gone.
 	must(t, fs.RemoveTree(filepath.Join(s.dir, ".benchgraph")))
 	s.offline = true
 	s.mustDo()
@@ -126,7 +125,8 @@ task "alone" {
 	}
 }
 
-// What a step puts below a VOLUME is lost with its container. It is told, and never taken for done.
+// Files that a step puts below a VOLUME are lost with the step's container. The failure says so, and the step does not
+// count as done.
 func TestAVolumeSwallowsNothingUnseen(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ volume, fix, rule, says string }{

@@ -62,8 +62,8 @@ benchmark "b" {
 compare "all" { of = [benchmark.b] }
 `
 
-// A run that fails for want of a fix gets it within the same apply, in the images of all variants of its commit, as one
-// more layer; the lock file says why.
+// A run that fails for want of a fix gets the fix within the same apply, in the images of all variants of its commit,
+// as one more layer. The lock file has the reason.
 func TestAFixIsLearntIntoTheImagesOfAllVariants(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -101,7 +101,7 @@ func TestAFixIsLearntIntoTheImagesOfAllVariants(t *testing.T) {
 	}
 }
 
-// So does a server that does not come up: what it says is looked at like the output of any command.
+// A server that does not come up teaches, too: its output is searched like that of any command.
 func TestAServerThatDoesNotStartTeachesAFix(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -130,7 +130,7 @@ func TestAServerThatDoesNotStartTeachesAFix(t *testing.T) {
 	}
 }
 
-// A fix is tried once. What it does not cure stays a failure, and the apply ends.
+// A fix is tried once. A failure that the fix does not cure stays, and the apply ends.
 func TestAFixThatDoesNotHelpIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -149,7 +149,7 @@ func TestAFixThatDoesNotHelpIsTriedOnce(t *testing.T) {
 	}
 }
 
-// A fix that was learnt from one variant may have nothing to do in another, whose verify passes without it.
+// A fix that was learnt from one variant may have nothing to do in another one, whose verify passes without the fix.
 func TestALearntFixThatIsNotNeededIsLeftOut(t *testing.T) {
 	t.Parallel()
 	s := picture(t, nil)
@@ -220,7 +220,7 @@ func TestABuildIsKeyedByItsContext(t *testing.T) {
 	}
 }
 
-// The tar of a root file system is an image, too, and another image may begin with it.
+// The tar of a root file system is an image, too, and another image may begin with that.
 func TestAnImageBeginsWithWhatATaskMade(t *testing.T) {
 	t.Parallel()
 	s := picture(t, map[string]string{"benchmarks.hcl": `
@@ -241,7 +241,7 @@ fix "more" { run = ["cat /word /word > /words"] }
 	}
 }
 
-// Names of images are pinned when they are first planned, by the engine's own images where it has them.
+// Names of images are pinned when they are first planned, by the engine's own images if it has them.
 func TestNamesOfImagesArePinned(t *testing.T) {
 	t.Parallel()
 	s := picture(t,
@@ -283,7 +283,7 @@ func TestNamesOfImagesArePinned(t *testing.T) {
 	}
 }
 
-// Without an engine everything that needs none works, and the rest says what is missing.
+// Without an engine, everything that needs none works; for the rest, the plan says what is missing.
 func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 	t.Parallel()
 	s := tell(t,
@@ -304,8 +304,8 @@ func TestWithoutAnEngineTheRestWorks(t *testing.T) {
 	}
 }
 
-// A finished image is pushed by a node of its own: to push it elsewhere costs a push and no more, and what runs in the
-// image does not wait for it.
+// A finished image is pushed by a node of its own: pushing it elsewhere costs only that push, and commands in the image
+// do not wait for the push.
 func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	registry := containertest.NewRegistry(t)
@@ -334,8 +334,8 @@ func TestAnImageIsPushedByANodeOfItsOwn(t *testing.T) {
 	}
 }
 
-// What a registry refuses for want of a login is asked again by the next apply, without a flag: the login may have been
-// made.
+// If a registry refuses a push for want of a login, the next apply tries again without a flag, since the user may have
+// logged in.
 func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	registry := containertest.NewRegistry(t)
@@ -375,7 +375,7 @@ func TestAPushThatIsDeniedIsTriedAgain(t *testing.T) {
 	}
 }
 
-// between opens an engine at which handle hears every request first, and passes it on to the real one.
+// between opens an engine behind handle, which sees every request first and passes it on.
 func between(t testing.TB, e *container.Engine, handle func(w http.ResponseWriter, r *http.Request,
 	engine http.Handler)) *container.Engine {
 	t.Helper()
@@ -395,7 +395,7 @@ func between(t testing.TB, e *container.Engine, handle func(w http.ResponseWrite
 		State: e.State()})
 }
 
-// A thousand images that are there cost a plan one question.
+// A thousand existing images cost a plan one question.
 func TestAPlanAsksTheEngineHardlyAnything(t *testing.T) {
 	t.Parallel()
 	s := picture(t,
@@ -432,7 +432,7 @@ case "$1 $2 $3" in
 esac
 `
 
-// An installer that does not put into the image what the wheel has is found out, since the files are read back from
+// An installer that does not put the wheel's files into the image is found out, since the files are read back from
 // outside.
 func TestAnInstallerThatLiesIsFoundOut(t *testing.T) {
 	t.Parallel()

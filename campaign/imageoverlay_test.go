@@ -56,8 +56,8 @@ image "WORD" {
 	return s
 }
 
-// The files of a candidate's tree replace those of the installed package, wherever its Python finds it. Files that were
-// generated stay, and files that were not packaged stay out.
+// The files of a candidate's tree replace those of the installed package, wherever the image's Python finds the
+// package. Generated files stay, and files that were not packaged stay out.
 func TestAnOverlayReplacesTheFilesOfAnInstalledPackage(t *testing.T) {
 	t.Parallel()
 	s := overlaid(t)
@@ -79,8 +79,8 @@ func TestAnOverlayReplacesTheFilesOfAnInstalledPackage(t *testing.T) {
 	}
 }
 
-// A benchmark refuses to start in an image whose files are not those that the overlay laid, in the package's first file
-// or in any other.
+// A benchmark refuses to start in an image that lacks files of its overlay, whether the first file of the package or
+// any other differs.
 func TestABenchmarkRefusesAnotherFileThanTheOverlay(t *testing.T) {
 	t.Parallel()
 	s := overlaid(t)
@@ -117,7 +117,8 @@ benchmark "speed" {
 	}
 }
 
-// No overlay is laid over another revision than the file says, nor hides that something changed which has to be built.
+// An overlay is refused over another revision than that of the file, and if it would hide a change that has to be
+// built.
 func TestAnOverlayIsRefusedOverAnotherRevision(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// made says which kinds of nodes a block makes, or takes part in making.
+// made has the kinds of nodes that a block makes, or helps to make.
 var made = map[string][]string{
 	"repo": {"repo"}, "commit": {"source"}, "variant": {"source", "trial"}, "fetch": {"fetch"},
 	"wheel": {"wheel", "build"},
@@ -30,7 +30,7 @@ var made = map[string][]string{
 	"cache": {"fill", "trial"},
 }
 
-// wholeProject writes everything that is named in everything, and fills in the addresses.
+// wholeProject writes every file that everything names, and fills in the addresses.
 func wholeProject(t *testing.T) (*story, string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -54,7 +54,7 @@ func wholeProject(t *testing.T) (*story, string) {
 	return s, fmt.Sprintf(everything, server.URL, "file://"+s.dir)
 }
 
-// keys are the keys of a project's nodes, by address.
+// keys returns the keys of a project's nodes, by address.
 func (s *story) keys(text string) map[string]string {
 	s.t.Helper()
 	s.write("benchmarks.hcl", text)
@@ -68,7 +68,7 @@ func (s *story) keys(text string) map[string]string {
 			if !slices.ContainsFunc(p.Spec.Declared, func(a hclspec.Address) bool { return a.Name == at.Name }) {
 				s.t.Errorf("%s has the name of no block", at) // commands about it would refuse it
 			}
-			if step.Action != engine.Skip { // what is skipped is not evaluated, and has no key of its own
+			if step.Action != engine.Skip { // a skipped node is not evaluated, and has no key of its own
 				found[step.Node.Address] = step.Key.String()
 			}
 		}
@@ -79,7 +79,7 @@ func (s *story) keys(text string) map[string]string {
 	return found
 }
 
-// changed are the kinds of the nodes that have another key, or, where that counts, are there no more.
+// changed returns the kinds of nodes that have another key or, if that counts, no longer exist.
 func changed(before, after map[string]string, gone bool) []string {
 	kinds := map[string]bool{}
 	for address, key := range before {
@@ -91,7 +91,7 @@ func changed(before, after map[string]string, gone bool) []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// reads says that a node only reads what is stored: that its key changes costs nothing that matters.
+// reads reports whether a node only reads stored results, so that a new key costs little.
 func reads(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
 func TestEveryAttributeIsOnItsSideOfTheKey(t *testing.T) {
@@ -216,7 +216,7 @@ func TestANameIsNoPartOfAKey(t *testing.T) {
 	}
 }
 
-func TestWhatAFixPutsInPlaceIsInTheKey(t *testing.T) {
+func TestFilesOfAFixAreInTheKey(t *testing.T) {
 	t.Parallel()
 	s, text := wholeProject(t)
 	before := s.keys(text)

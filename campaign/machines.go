@@ -11,8 +11,9 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// AsMeasured plans to show how everything stands. Where nothing that is measured is stored for this machine's class, it
-// is planned as on a machine of the class for which most is. The note says so, or that not all that is stored is shown.
+// AsMeasured plans the project to show how everything stands. If the store has no measurement of this machine's class,
+// the plan is for the class with the most stored blocks, and the note says so. The note also says when the plan leaves
+// out results of other classes.
 func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note string, err error) {
 	plan, err = p.Plan(ctx, PlanOptions{AsIs: true})
 	if err != nil {
@@ -27,20 +28,20 @@ func (p *Project) AsMeasured(ctx context.Context) (plan *engine.Plan, note strin
 	case err != nil || len(classes) == 0:
 		return plan, "", err
 	case some:
-		return plan, "what machines of other classes measured is stored, too, and is not mixed with it: " +
+		return plan, "results of other classes of machines are stored, too, and are left out: " +
 			classes[0].String(), nil
 	}
-	there, err := p.elsewhere(ctx, classes)
-	if there == nil || err != nil {
+	stored, err := p.elsewhere(ctx, classes)
+	if stored == nil || err != nil {
 		return plan, "", err
 	}
-	p.Drawing, p.next = there.Drawing, tasks.NewChoice()
-	return there.Plan, "nothing is stored that machines of this class measured. What follows was measured by another " +
-		"one: " + p.As.String(), nil
+	p.Drawing, p.next = stored.Drawing, tasks.NewChoice()
+	return stored.Plan, "the store has no results of machines of this class. The following ones are of " +
+		"another class: " + p.As.String(), nil
 }
 
-// knowsLess reports whether reports of a plan for this machine's class know less than those for another one would:
-// nothing of what is measured is stored for this one, and something for that.
+// knowsLess reports whether reports of a plan for this machine's class know less than reports for another class: the
+// store has measurements of that class, and none of this machine's.
 func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error) {
 	if some, _ := p.Stored(plan).Measured(); some {
 		return false, nil
@@ -49,23 +50,23 @@ func (p *Project) knowsLess(ctx context.Context, plan *engine.Plan) (bool, error
 	if err != nil {
 		return false, err
 	}
-	there, err := p.elsewhere(ctx, classes)
-	return there != nil, err
+	stored, err := p.elsewhere(ctx, classes)
+	return stored != nil, err
 }
 
 // elsewhere returns the stored results of the first class that has results of blocks that the file measures now; nil if
 // no class has any.
-func (p *Project) elsewhere(ctx context.Context, classes []*tasks.Class) (there *results.Stored, err error) {
+func (p *Project) elsewhere(ctx context.Context, classes []*tasks.Class) (stored *results.Stored, err error) {
 	for _, c := range classes {
-		if there, err = p.on(ctx, c); there != nil || err != nil {
+		if stored, err = p.on(ctx, c); stored != nil || err != nil {
 			break
 		}
 	}
-	return there, err
+	return stored, err
 }
 
-// on plans the project as on a machine of another class. It returns nil if nothing is stored for the class of what is
-// measured now.
+// on plans the project as on a machine of another class. It returns nil if the store has no result of that class for
+// the blocks that the file measures now.
 func (p *Project) on(ctx context.Context, c *tasks.Class) (*results.Stored, error) {
 	other := *p
 	other.Drawing, other.next = &tasks.Drawing{Facts: p.Facts.On(c)}, tasks.NewChoice()
@@ -73,15 +74,15 @@ func (p *Project) on(ctx context.Context, c *tasks.Class) (*results.Stored, erro
 	if err != nil {
 		return nil, err
 	}
-	there := other.Stored(plan)
-	if some, _ := there.Measured(); !some {
+	stored := other.Stored(plan)
+	if some, _ := stored.Measured(); !some {
 		return nil, nil
 	}
-	return there, nil
+	return stored, nil
 }
 
-// Foreign is what is stored of the project for each class of machines other than that of its drawing, with plans for
-// machines of these classes.
+// Foreign returns the stored results of the project for each class of machines except that of its drawing, each with a
+// plan for its class.
 func (p *Project) Foreign(ctx context.Context) ([]*results.Stored, error) {
 	classes, err := results.OtherClasses(ctx, p.Facts)
 	if err != nil {
@@ -92,35 +93,35 @@ func (p *Project) Foreign(ctx context.Context) ([]*results.Stored, error) {
 		if p.As != nil && c.String() == p.As.String() {
 			continue
 		}
-		there, err := p.on(ctx, c)
+		stored, err := p.on(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		if there != nil {
-			all = append(all, there)
+		if stored != nil {
+			all = append(all, stored)
 		}
 	}
 	return all, nil
 }
 
-// Replicas are what is stored of the plan's work for other classes than the one whose findings are shown, each judged
-// by itself. With known, each Replica lists the results that its findings rest on.
+// Replicas returns the findings of other classes of machines about the compares in shown. Each class is judged by
+// itself. With known, each Replica also lists the results that its findings rest on.
 func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known bool) ([]results.Replica, error) {
 	foreign, err := p.Foreign(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []results.Replica
-	for _, there := range foreign {
-		found, err := there.Findings(ctx)
+	for _, stored := range foreign {
+		found, err := stored.Findings(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r := results.Replica{Class: there.As.String(), Found: slices.DeleteFunc(found, func(f findings.Findings) bool {
+		r := results.Replica{Class: stored.As.String(), Found: slices.DeleteFunc(found, func(f findings.Findings) bool {
 			return !slices.ContainsFunc(shown, func(other findings.Findings) bool { return other.Compare == f.Compare })
 		})}
 		if known {
-			if r.Known, err = there.Known(ctx, r.Found); err != nil {
+			if r.Known, err = stored.Known(ctx, r.Found); err != nil {
 				return nil, err
 			}
 		}
@@ -129,8 +130,8 @@ func (p *Project) Replicas(ctx context.Context, shown []findings.Findings, known
 	return all, nil
 }
 
-// postponed are the compares of which every block waits for a machine of the file, and their reports, by address: there
-// is nothing to compare yet.
+// postponed returns, by address, why compares and their reports wait: every block of the compare waits for a machine of
+// the file, so there is nothing to compare yet.
 func postponed(d *tasks.Drawing, plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
 	if d.Elsewhere != nil || len(d.MachinesOfFile()) == 0 {
@@ -162,7 +163,7 @@ func postponed(d *tasks.Drawing, plan *engine.Plan) map[string]string {
 	return waits
 }
 
-// Waits says, by address, why nodes that are planned for another machine cannot be run on this one: they are measured,
+// Waits returns, by address, why nodes that are planned for another machine cannot run on this one: they are measured,
 // they are too large, this machine lacks something, or they need a node that waits.
 func (p *Project) Waits(plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
@@ -181,7 +182,7 @@ func (p *Project) Waits(plan *engine.Plan) map[string]string {
 	return waits
 }
 
-// waitsFor says why a node waits; empty: it does not.
+// waitsFor returns why a node waits; "" if it does not wait.
 func waitsFor(d *tasks.Drawing, n *engine.Node, waits map[string]string) string {
 	if n.Remote == nil {
 		if why := d.Apart(n); why != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// weights is a project whose benchmark, task and wheel read a model that lies outside it.
+// weights is a project whose benchmark, task and wheel read a model outside of the project.
 const weights = `
 mount "models" {
   source   = "%s"
@@ -53,7 +53,7 @@ task "t" {
 }
 `
 
-// failures are those of the last apply, by rule.
+// failures returns the failures of the last apply, by rule.
 func (s *story) failures() map[string]*failure.Failure {
 	all := map[string]*failure.Failure{}
 	for _, e := range s.events {
@@ -74,14 +74,14 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 	put("12345")
 	declare := func(source, identity string) { s.write("benchmarks.hcl", fmt.Sprintf(weights, source, identity)) }
 
-	// Where there is nothing, what needs it is blocked, with the remedy.
+	// If the directory is missing, nodes that need it are blocked, with a remedy.
 	declare(filepath.Join(outside, "none"), `"r1"`)
 	applied := s.apply()
 	if r := applied.Result; r.Blocked == 0 || r.Failed > 0 || len(s.ran()) > 0 {
 		t.Fatalf("without a directory: %+v, ran %v", r, s.ran())
 	}
 
-	// The identity is in the key, and where the directory is is not.
+	// The key has the identity of the mount, and not the path of its directory.
 	declare(filepath.Join(outside, "models"), `"r1"`)
 	if r := s.apply().Result; r.Failed > 0 || r.Blocked > 0 {
 		t.Fatalf("%+v", s.failures())
@@ -124,7 +124,7 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 		t.Errorf("a file that is gone: %+v, ran %v", r, s.ran())
 	}
 
-	// The state of benchgraph is nobody's to see.
+	// No command may see the state of benchgraph.
 	for _, source := range []string{".", "./.benchgraph", "./.benchgraph/store", "/"} {
 		declare(source, `"r3"`)
 		if r := s.apply().Result; r.Blocked == 0 || len(s.ran()) > 0 {
@@ -137,21 +137,21 @@ func TestMountsAreWhereTheyAre(t *testing.T) {
 		t.Errorf("by a link: %+v, ran %v", r, s.ran())
 	}
 
-	// A directory that comes back is found, though the plan before is remembered.
+	// A directory that comes back is found, although the plan before is remembered.
 	must(t, os.WriteFile(filepath.Join(model, "weights"), []byte("12345"), 0o644))
 	declare("./elsewhere", `file("models.sha256")`)
 	if r := s.apply().Result; r.Blocked > 0 || r.Failed > 0 {
 		t.Errorf("a file that is back: %+v", r)
 	}
 
-	// A volume is a matter of containers.
+	// Only containers have volumes.
 	declare("a-volume", `"r4"`)
 	if r := s.apply().Result; r.Blocked == 0 || len(s.ran()) > 0 {
 		t.Errorf("a volume on the host: %+v, ran %v", r, s.ran())
 	}
 }
 
-// The files of a mount are read once, and before what needs them is granted devices: a model of 140 GB takes minutes.
+// The files of a mount are read once, before nodes that need the mount get devices: a model of 140 GB takes minutes.
 func TestMountsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 	t.Parallel()
 	s := tell(t, nil)

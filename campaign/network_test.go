@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// outward is a project in which everything that may run in a container asks beyond this machine.
+// outward is a project in which every command that may run in a container tries to reach another machine.
 const outward = `
 image "built_WORD" {
   build { context = "docker" }
@@ -59,8 +59,8 @@ benchmark "served" {
 }
 `
 
-// With network = true, whatever runs in a container has a way out; without it, nothing has.
-func TestANetworkIsForThoseThatSaySo(t *testing.T) {
+// With network = true, a command in a container can reach other machines; without it, none can.
+func TestOnlyBlocksWithNetworkReachOtherMachines(t *testing.T) {
 	ask := "nc -w 2 " + containertest.Outside(t) + " </dev/null 2>/dev/null"
 	binary, err := os.ReadFile("/bin/busybox")
 	must(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Part plans one node, and all that it needs, of the graph that another process drew from a choice. With again, the
-// node is run whatever there is.
+// Part plans one node and its dependencies, in the graph that another process drew from the given choice. With again,
+// the node runs even if its result is stored.
 func (p *Project) Part(ctx context.Context, chosen json.RawMessage, address string, again bool) (*engine.Plan, error) {
 	var c tasks.Choice
 	if err := json.Unmarshal(chosen, &c); err != nil {
@@ -30,7 +30,7 @@ func (p *Project) Part(ctx context.Context, chosen json.RawMessage, address stri
 	return engine.NewPlan(ctx, graph, p.planOptions(o))
 }
 
-// ApplyPart runs a plan of Part.
+// ApplyPart runs a plan that Part made.
 func (p *Project) ApplyPart(ctx context.Context, plan *engine.Plan, o ApplyOptions) (*engine.Result, error) {
 	return p.run(ctx, plan, o, newTeller(o.Emit))
 }

@@ -39,7 +39,7 @@ func (fullStore) Intact(*cache.Outline, bool) bool { return true }
 func BenchmarkGraph10k(b *testing.B)  { benchmarkGraph(b, 10_000) }
 func BenchmarkGraph100k(b *testing.B) { benchmarkGraph(b, 100_000) }
 
-// benchmarkGraph reads a project of n tasks, each with a file of its own, and plans it when nothing is to be done.
+// benchmarkGraph reads a project of n tasks, each with a file of its own, and plans it when all results are stored.
 func benchmarkGraph(b *testing.B, n int) {
 	s := tell(b, map[string]string{"benchmarks.hcl": `
 locals { rows = csvdecode(file("tasks.csv")) }
@@ -68,7 +68,7 @@ task "all" {
 	}
 }
 
-// planned plans in a new process and makes sure that everything is there.
+// planned plans in a new process, and makes sure that all results are stored.
 func (s *story) planned(atLeast int) {
 	s.t.Helper()
 	diags := s.open(func(ctx context.Context, p *campaign.Project) {
@@ -146,8 +146,8 @@ report "all" { of = [compare.all] }
 	}
 }
 
-// BenchmarkPlanImages plans a campaign of 400 candidates that has been measured, each with an image, as it is
-// remembered and, beside that, as a whole. Both ask the container engine once.
+// BenchmarkPlanImages plans a measured campaign of 400 candidates, each with an image: with its memo and, for
+// comparison, without. Both ask the container engine once.
 func BenchmarkPlanImages(b *testing.B) {
 	s := picture(b, map[string]string{"benchmarks.hcl": `
 commit "c" { for_each = toset([for i in range(200) : "c${i}"]) }

@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 )
 
-// wheelOf is a wheel of the package pkg with these files.
+// wheelOf returns a wheel of the package pkg with these files.
 func wheelOf(version string, files map[string]string) []byte {
 	info := "pkg-" + version + ".dist-info/"
 	all := maps.Clone(files)
@@ -49,12 +49,12 @@ func wheelOf(version string, files map[string]string) []byte {
 	return b.Bytes()
 }
 
-// shelf serves wheels over HTTP, by path, and notes what it is asked for.
+// shelf serves wheels over HTTP, by path, and notes the requests.
 type shelf struct {
 	*httptest.Server
 	mu     sync.Mutex
 	wheels map[string][]byte
-	gone   map[string]bool // there when it is asked for, and not when it is fetched
+	gone   map[string]bool // these exist when they are asked for, but cannot be fetched
 	asked  []string
 }
 
@@ -77,7 +77,7 @@ func newShelf(t *testing.T) *shelf {
 
 func (s *shelf) put(rev string, wheel []byte) { s.wheels["/"+rev+"/pkg.whl"] = wheel }
 
-// served is a project whose wheels are built, or fetched from the shelf.
+// servedProject is a project whose wheels are built, or fetched from the shelf.
 const servedProject = `
 repo "r" { path = "repo" }
 commit "c" { rev = "main" }
@@ -101,8 +101,7 @@ wheel "pkg" {
 }
 `
 
-// historyOf makes commits of a package, of which all but the first change Python files alone, and the patch of an
-// agent.
+// historyOf makes commits of a package, and the patch of an agent. All commits but the first change only Python files.
 func (s *story) historyOf(n int) []string {
 	var revs []string
 	for i := range n {
@@ -169,12 +168,12 @@ func TestAnAncestorsWheelServes(t *testing.T) {
 	if len(gets) != 1 || len(shelf.asked) > 12 {
 		t.Errorf("fetched %q, asked for %d: %q", gets, len(shelf.asked), shelf.asked)
 	}
-	// The lock alone says it from now on.
+	// From now on, the lock alone names the wheel.
 	shelf.asked, s.offline = nil, true
 	if s.apply(); len(s.ran()) > 0 || len(shelf.asked) > 0 {
 		t.Errorf("offline %q ran, and %q was asked", s.ran(), shelf.asked)
 	}
-	// Not so far back, or with another overlay, the pin does not hold.
+	// If the ancestor is too far back, or the overlay is another one, the pin does not hold.
 	s.offline = false
 	for edit, text := range map[string]string{"not so far": "nearest = 2", "not at all": ""} {
 		s.write("benchmarks.hcl", fmt.Sprintf(servedProject, shelf.URL, text))
@@ -189,7 +188,7 @@ func TestAnAncestorsWheelServes(t *testing.T) {
 	}
 }
 
-// A wheel that is none of its revision is refused, with the evidence, and the next source serves or it is built.
+// A wheel that is not of its revision is refused, with the evidence. The next source serves, or the wheel is built.
 func TestAPrebuiltWheelIsProven(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

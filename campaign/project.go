@@ -35,10 +35,10 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Loader evaluates the project's files with a lock.
+// Loader evaluates the project's files with the pins of a lock.
 type Loader func(*lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics)
 
-// Config is what a project works with. All of it comes from main; nothing else is read from the environment.
+// Config configures a project. All of it comes from main; a project reads nothing else from the environment.
 type Config struct {
 	tasks.Config
 	Options
@@ -47,14 +47,14 @@ type Config struct {
 // Options say how a project is read, pinned and remembered.
 type Options struct {
 	Load     Loader
-	History  *history.Cache // what Load asks of the histories of repos; nil: nothing
+	History  *history.Cache // answers the questions of Load about histories of repos; nil: Load asks none
 	Locked   bool           // refuse to change the lock
-	Upgrade  bool           // names of revisions stand for what they stand for now, whatever a mirror knows of them
-	MemoFile string         // where what a plan found out is kept for the next process; empty: nowhere
-	Basis    string         // what, beside files, a plan depends on: this program, its flags, variables
-	// what a remembered plan that does not hold knows of the store, for the first plan; nil: nothing
+	Upgrade  bool           // look names of revisions up again, even if the mirror has them
+	MemoFile string         // keeps the memo of a plan for the next process; empty: there is no memo
+	Basis    string         // all that a plan depends on, beside files: this program, its flags, variables
+	// returns stored results that a memo lists, if the memo itself does not hold; for the first plan; nil: none
 	Known func(cache.Key) *cache.Meta
-	// what the machine of the project found out; nil: this is that machine
+	// facts that the machine of the project found; nil: this is that machine
 	Found *snapshot.Found
 }
 
@@ -63,16 +63,16 @@ type Options struct {
 type Project struct {
 	Options
 	*tasks.Drawing
-	next     tasks.Choice        // what the next round's graph is made from
-	findings []preflight.Finding // of the preflight
-	recalled *memo.Recalled      // the remembered plan of which only what has changed is made again; nil: none
+	next     tasks.Choice        // the choice for the next round's graph
+	findings []preflight.Finding // of preflight
+	recalled *memo.Recalled      // the memo that this plan rests on; only its changed nodes are planned; nil: none
 
 	warnings hcl.Diagnostics // of the last evaluation of the files
 	learner  round.Learner
 	unsaved  bool           // the lock has fixes that were learnt from remembered failures
-	missed   []cache.Key    // keys of blocks that were looked up before members were dropped
-	looks    map[string]int // by group: the blocks of its last look
-	usedUp   usedUp         // by waves of this process
+	missed   []cache.Key    // keys under which blocks were looked up before members were dropped
+	looks    map[string]int // number of blocks at the last look, by group
+	usedUp   usedUp         // over all waves of this process
 	partial  bool           // the last plan leaves out nodes that wait for another machine
 }
 
@@ -89,8 +89,8 @@ func newProject(o Options, f *tasks.Facts) *Project {
 // logs is the directory of the logs of attempts.
 func logs(f *tasks.Facts) string { return filepath.Join(f.StateDir, "logs") }
 
-// Open takes over the lock, evaluates the files, resolves what the lock does not pin and evaluates them again with the
-// pins.
+// Open evaluates the files with the lock, resolves the names that the lock does not pin, and evaluates the files again
+// with the new pins.
 func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Diagnostics) {
 	c.Drawn = (&snapshot.Source{History: c.History}).Take
 	p := newProject(c.Options, tasks.NewFacts(c.Config, nil, lock))
@@ -101,10 +101,10 @@ func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Dia
 	return p, diags
 }
 
-// Recall opens a project as an earlier plan left it, without evaluating its files. Its Spec holds only the tasks for
-// which something has changed; the graph's other nodes stand as they were. It is false when the remembered plan does
-// not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
-// there are some. Then Known of the config tells what of the remembered plan is of use to Open.
+// Recall opens a project from the memo of an earlier plan, without evaluating its files. The project's Spec has only
+// the tasks that must be planned again; all other nodes stand as in the memo. Recall returns false if the memo does not
+// hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports. It then
+// sets c.Known to the results of the memo that Open can use.
 func Recall(ctx context.Context, c *Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
 	r, stored, ok := c.memo().Recall(ctx, c.Config, lock, findings)
 	if !ok {
@@ -121,8 +121,8 @@ func (o *Options) memo() memo.Place { return memo.Place{File: o.MemoFile, Basis:
 // Preflight returns the findings of the preflight, the worst first.
 func (p *Project) Preflight() []preflight.Finding { return p.findings }
 
-// Remember keeps what a plan of the whole project found out for the next process. It keeps nothing where that could not
-// tell whether it still holds.
+// Remember writes the memo of a plan of the whole project for the next process. It writes nothing if the next process
+// could not check whether the memo still holds.
 func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
 	if len(p.usedUp.given) > 0 || p.partial {
 		return nil
@@ -132,7 +132,7 @@ func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
 	})
 }
 
-// evaluate takes the whole project from its files, and the machine as it is.
+// evaluate evaluates the project's files and inspects the machine. The memo does not count from then on.
 func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	p.recalled, p.Standing = nil, nil
 	if diags := p.reload(); diags.HasErrors() {
@@ -161,7 +161,7 @@ func (p *Project) evaluate(ctx context.Context) hcl.Diagnostics {
 	return diags
 }
 
-// resolver pins in the project's lock.
+// resolver returns a resolver that pins names in the project's lock.
 func (p *Project) resolver() *pin.Resolver {
 	return &pin.Resolver{Facts: p.Facts, History: p.History, Locked: p.Locked, Upgrade: p.Upgrade, Reload: p.reload}
 }
@@ -176,24 +176,24 @@ func (p *Project) reload() hcl.Diagnostics {
 	return nil
 }
 
-// PlanOptions say what of the graph is planned, and how.
+// PlanOptions say which part of the graph is planned, and how.
 type PlanOptions struct {
 	Target      func(address string) bool // nil: everything
 	Exclude     func(address string) bool
 	Replace     func(address string) bool
 	RetryFailed bool
-	Here        bool // without what waits for another machine
-	AsIs        bool // for showing how things stand: failures that an apply would try again count, too
+	Here        bool // leave out nodes that wait for another machine
+	AsIs        bool // to show how things stand: a failure that an apply would try again counts as failed
 }
 
-// Unlike is the error for variants that the file measures in different ways, as the last plan has them: a
-// *stats.RefusedError. Whoever plans to measure has to look at it first; whoever only shows what is stored need not.
+// Unlike returns a *stats.RefusedError if the last plan has variants that the file measures in different ways. A caller
+// that plans to measure must check it first; a caller that only shows stored results need not.
 func (p *Project) Unlike(o PlanOptions) error {
 	if p.recalled != nil {
-		return nil // nothing differed when it was remembered
+		return nil // no memo is kept of variants that differ
 	}
 	exclude := p.excluded(o.Exclude)
-	return p.Differ(func(g *tasks.Group) bool { // whether it may be measured
+	return p.Differ(func(g *tasks.Group) bool { // reports whether the options let g be measured
 		return slices.ContainsFunc(g.Trials, func(t group.Block) bool {
 			at := t.At.String()
 			return (o.Target == nil || o.Target(at)) && (exclude == nil || !exclude(at))
@@ -201,12 +201,12 @@ func (p *Project) Unlike(o PlanOptions) error {
 	})
 }
 
-// Plan builds the graph and decides what is to be done. Rounds go on while what is stored asks for another graph: more
-// blocks, or blocks without a member that cannot be built.
+// Plan builds the graph and decides which nodes run. It repeats this in rounds as long as stored results ask for
+// another graph: with more blocks, or with blocks without a member that cannot be built.
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.Maker.Made.Forget()
 	p.missed, p.next.Alone = nil, nil
-	defer func() { p.Known = nil }() // from now on, nodes run, here or elsewhere
+	defer func() { p.Known = nil }() // nodes may run after this plan, so the memo's results are out of date
 	for {
 		graph, err := p.draw(ctx)
 		if err != nil {
@@ -226,8 +226,8 @@ func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error)
 	}
 }
 
-// Judged plans how everything stands by the last look at each group, for an apply that was ended before the next look:
-// blocks that were measured since are not judged yet.
+// Judged plans how everything stands by the last look at each group. It is for an apply that ended before the next
+// look: blocks that were measured since the last one are not judged yet.
 func (p *Project) Judged(ctx context.Context) (*engine.Plan, error) {
 	o := PlanOptions{AsIs: true}
 	if _, err := p.Plan(ctx, o); err != nil {
@@ -241,7 +241,7 @@ func (p *Project) Judged(ctx context.Context) (*engine.Plan, error) {
 	return engine.NewPlan(ctx, graph, p.planOptions(o))
 }
 
-// another reports whether what is stored asks for another round than that of a plan.
+// another reports whether stored results ask for another round after the one that made the plan whole.
 func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions) (bool, error) {
 	r := round.Round{Stored: p.Stored(whole), Next: &p.next}
 	if r.Bring(ctx) {
@@ -255,7 +255,7 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 	}
 	if len(p.Spec.Fixes) > 0 && !p.Locked {
 		news, err := p.learner.Relearn(ctx, r.Stored)
-		if !o.AsIs { // who only shows how things stand shows them as the next apply finds them, and learns nothing
+		if !o.AsIs { // a command that shows how things stand uses the fix as the next apply will, without news
 			for _, text := range news {
 				fmt.Fprintf(p.Progress, "a remembered failure: %s\n", text)
 			}
@@ -268,7 +268,7 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 			return true, err
 		}
 	}
-	if p.recalled == nil { // else no work differed when it was remembered
+	if p.recalled == nil { // a memo is kept only of a plan in which no work differed
 		p.NoteWork(whole)
 	}
 	if p.next.Alone == nil && o.Target != nil {
@@ -280,7 +280,7 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 	return false, nil
 }
 
-// part plans what the options select of a whole plan, without what waits.
+// part plans the nodes of a whole plan that the options select, without nodes that wait.
 func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (*engine.Plan, error) {
 	failed := map[string]bool{}
 	if o.RetryFailed {
@@ -290,7 +290,7 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 		}
 	}
 	if all := p.Executors(); len(all) > 0 && !o.AsIs {
-		maps.Copy(failed, all[0].Due(whole)) // of all
+		maps.Copy(failed, all[0].Due(whole)) // any executor returns the nodes of all
 	}
 	waits := map[string]string{}
 	if o.Here {
@@ -315,8 +315,8 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	return engine.NewPlan(ctx, part, p.planOptions(o))
 }
 
-// failedBlocks are the blocks in which a member failed. They are in the store, for the samples of the others are good;
-// so they are replaced when failures are to be tried again.
+// failedBlocks returns the addresses of blocks in which a member failed. Such blocks are stored, since the samples of
+// the other members are good; so they are replaced when failures are tried again.
 func failedBlocks(ctx context.Context, s *results.Stored) (map[string]bool, error) {
 	failed := map[string]bool{}
 	err := s.Records(ctx, func(step *engine.Step, _ cache.Entry, rec *sample.Record) {
@@ -329,7 +329,7 @@ func failedBlocks(ctx context.Context, s *results.Stored) (map[string]bool, erro
 	return failed, err
 }
 
-// Stored returns what is stored of the last round's graph, as a plan of it says.
+// Stored returns the stored results of the last round's graph; plan is a plan of that graph.
 func (p *Project) Stored(plan *engine.Plan) *results.Stored {
 	return &results.Stored{Drawing: p.Drawing, Plan: plan}
 }
@@ -347,12 +347,12 @@ func (p *Project) draw(ctx context.Context) (*engine.Graph, error) {
 }
 
 func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
-	own := p.Pool
+	machinePool := p.Pool
 	if p.Elsewhere != nil {
-		own = p.Elsewhere.Pool
+		machinePool = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(own),
+		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(machinePool),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
@@ -362,12 +362,12 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 	}
 }
 
-// withJobs returns a pool with places for the jobs of all executors.
-func (p *Project) withJobs(of device.Pool) device.Pool {
+// withJobs returns a pool with slots for the jobs of all executors, beside what base has.
+func (p *Project) withJobs(base device.Pool) device.Pool {
 	for _, e := range p.Others() {
 		if e.By != nil {
-			of = pool.New(of, e.Pool, e.By.Name, e.By.MaxJobs)
+			base = pool.New(base, e.Pool, e.By.Name, e.By.MaxJobs)
 		}
 	}
-	return of
+	return base
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A patch that changes the program and what measures it is refused where the file protects that.
-func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
+// A patch that changes the program and its measuring files is refused if the file protects these.
+func TestAPatchMayNotChangeMeasuringFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		protect string
@@ -40,9 +40,9 @@ func TestAPatchMayNotChangeWhatMeasures(t *testing.T) {
 	}
 }
 
-// A revision that differs from the baseline in what measures is refused likewise; the baseline itself and other files
-// are not.
-func TestARevisionMayNotChangeWhatMeasures(t *testing.T) {
+// A revision whose measuring files differ from those of the baseline is refused, too. The baseline itself and other
+// files are not.
+func TestARevisionMayNotChangeMeasuringFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		changed string

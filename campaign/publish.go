@@ -14,17 +14,17 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Published is what became of the files of reports.
+// Published lists the files of reports, by the action of Publish.
 type Published struct {
 	Written []string
-	// left as they are because they know more: nothing of what is measured is stored for this machine's class, and
-	// something is for another one
+	// left as they are, since they may know more: the store has measurements of another class of machines, and none of
+	// this machine's class
 	Left    []string
-	Removed []string // of formats that the file asked for before, and not now
+	Removed []string // of formats that the file no longer asks for
 }
 
 // Publish copies the reports from the store to their directories, where they differ. It removes files of formats that
-// are not asked for any more, if they are as an earlier apply wrote them.
+// the project no longer asks for, unless they changed since an earlier apply wrote them.
 func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (done Published, err error) {
 	knowsLess := sync.OnceValues(func() (bool, error) { return p.knowsLess(ctx, plan) })
 	wanted := map[string]bool{}
@@ -40,7 +40,7 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (done Publishe
 			return done, err
 		}
 		if end.Entry.Dir == "" {
-			continue // the others are there nevertheless
+			continue // the report was not made; others may have been
 		}
 		published = append(published, r)
 		for _, f := range end.Entry.Files {
@@ -69,8 +69,8 @@ func (p *Project) Publish(ctx context.Context, plan *engine.Plan) (done Publishe
 	return done, nil
 }
 
-// unpublish removes the files of a report that earlier results of it have, unless they are wanted. A file that somebody
-// changed stays.
+// unpublish removes files that earlier results of a report put into its directory, except wanted ones. A file that
+// somebody changed stays.
 func (p *Project) unpublish(ctx context.Context, r *hclspec.Report, wanted map[string]bool) (removed []string,
 	err error) {
 	dir := filepath.Join(p.Spec.Dir, filepath.FromSlash(r.Dir))
@@ -90,7 +90,7 @@ func (p *Project) unpublish(ctx context.Context, r *hclspec.Report, wanted map[s
 		}
 		old, err := p.ResultOf(ctx, a)
 		if err != nil {
-			continue // nothing says which files it had
+			continue // the list of files is gone with the result
 		}
 		for _, f := range old.Files {
 			if !others[f.Path] {
@@ -111,8 +111,8 @@ func (p *Project) unpublish(ctx context.Context, r *hclspec.Report, wanted map[s
 	return removed, nil
 }
 
-// publish replaces dst by a copy of src, unless they are alike. It spares a dst that differs if the store of this
-// machine knows less than the dst may tell.
+// publish replaces dst by a copy of src, unless both are equal. It spares a dst that differs if knowsLess is true: dst
+// may have the results of another class of machines.
 func publish(dst, src string, knowsLess func() (bool, error)) (wrote, spared bool, err error) {
 	want, err := os.ReadFile(src)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// machine is an executor whose program ./prog prints what a test says for each candidate.
+// machine is an executor whose program ./prog prints the test's text for each candidate.
 type machine struct {
 	*executortest.Fake
 	mu   sync.Mutex
@@ -41,7 +41,7 @@ func (m *machine) ran(who string) int {
 	return m.runs[who]
 }
 
-// speed is a run that tells a speed.
+// speed returns the output of a run with this speed.
 func speed(items float64) func(int) executortest.FakeRun {
 	return func(run int) executortest.FakeRun {
 		return executortest.FakeRun{Stdout: fmt.Sprintf("work done: %f items/s\n", items*(1+0.001*float64(run%3)))}
@@ -127,7 +127,7 @@ func (s *story) retryFailed() {
 	})
 }
 
-func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
+func TestFailedNodesAreTriedAgainOnRequest(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
 		"two": speed(900)}
@@ -153,7 +153,7 @@ func TestWhatFailedIsTriedAgainWhenAskedFor(t *testing.T) {
 	}
 }
 
-// Once each candidate has failed in the pilot, nothing is left for which the baseline is measured.
+// If every candidate has failed in the pilot, the baseline is not measured further.
 func TestABaselineIsNotMeasuredWhenEachCandidateFailed(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("broken", 1),
@@ -215,7 +215,7 @@ func TestABaselineThatFailsInALaterBlock(t *testing.T) {
 	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.NoBaseline, "c/two": stats.NoBaseline})
 }
 
-func TestOneThatIsAlwaysFlakyVoidsNobodyElse(t *testing.T) {
+func TestAFlakyCandidateVoidsNoOther(t *testing.T) {
 	t.Parallel()
 	says := map[string]func(int) executortest.FakeRun{"base": speed(1000), "one": breaks("flaky", 1), "two": speed(900)}
 	s, _ := onMachine(t, threeOnAMachine, says)
@@ -307,7 +307,7 @@ compare "some" { of = [benchmark.speed["c/base"], benchmark.speed["c/one"]] }
 	slices.Sort(got)
 	want := []string{"all again c/one win", "all again c/two loss", "all speed c/one win", "all speed c/two loss",
 		"some speed c/one win"}
-	// What "some" does not measure is in it all the same.
+	// The ledger has candidates that "some" does not measure, too.
 	if !slices.Contains(got, "some  c/two not_run") && !slices.Contains(got, "some speed c/two not_run") {
 		t.Errorf("c/two has no outcome in some: %q", got)
 	}
@@ -385,7 +385,7 @@ task "fine" { command = "true" }
 	if r := apply(false).Result; r.Failed != 1 || r.Done != 1 || r.NotRun != 0 {
 		t.Errorf("going on: %+v", r)
 	}
-	// Each node is counted once, also where the failure changes which blocks there are.
+	// Each node is counted once, even if the failure changes the number of blocks.
 	s.write("benchmarks.hcl", `
 commit "c" {}
 variant "base" { baseline = true }
@@ -413,7 +413,7 @@ compare "c" { of = [benchmark.b] }
 	}
 }
 
-// What cannot be made is nobody's failure where the baseline cannot be made either.
+// A candidate that cannot be made has not failed if the baseline cannot be made, either.
 func TestWithoutABaselineNoCandidateFailedToBuild(t *testing.T) {
 	t.Parallel()
 	s := tell(t, map[string]string{"benchmarks.hcl": `

@@ -21,7 +21,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// changing is a project whose plan depends on all that a memo has to notice; listing adds what depends on listings.
+// changing is a project whose plan depends on everything that a memo must notice; listing adds dependencies on
+// listings.
 const (
 	changing = `
 locals { names = toset(split("\n", trimspace(file("names.txt")))) }
@@ -48,14 +49,14 @@ task "listed" {
 `
 )
 
-// ready is a wheel that lies in the project, in the second place in which it is looked for.
+// ready is a wheel in the project, in the second of its prebuilt places.
 const ready = `
 wheel "ready" { prebuilt = ["file:///nowhere/app.whl", "file://%s/app.whl"] }
 `
 
-// TestARecalledPlanIsTheWholePlan changes projects in random ways. After each change, what a plan with the memo of the
-// one before says must be what a plan that evaluates and looks at everything says. There are rests in between, since
-// what has been changed within the clock's grain is looked at in another way.
+// TestARecalledPlanIsTheWholePlan changes projects in random ways. After each change, a plan with the memo of the plan
+// before must equal a plan without a memo. Some changes wait, since files that were changed within the clock's grain
+// are checked in another way.
 func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 	needtest.NoRace(t)
 	var stories []*told
@@ -79,7 +80,7 @@ func TestARecalledPlanIsTheWholePlan(t *testing.T) {
 	compareRecalled(t, stories, 100)
 }
 
-// TestARecalledPlanOfImagesIsTheWholePlan does the same with images, which lie in the engine and not in the store.
+// TestARecalledPlanOfImagesIsTheWholePlan does the same with images, which are in the engine and not in the store.
 func TestARecalledPlanOfImagesIsTheWholePlan(t *testing.T) {
 	needtest.NoRace(t)
 	var stories []*told
@@ -112,8 +113,8 @@ task "beside" {
 	compareRecalled(t, stories, 3)
 }
 
-// TestARecalledPlanOfACampaignIsTheWholePlan does the same with a campaign as they are: something failed, what comes of
-// that is blocked, and images have made room for others.
+// TestARecalledPlanOfACampaignIsTheWholePlan does the same with a real campaign: a node failed, its dependents are
+// blocked, and images have made room for others.
 func TestARecalledPlanOfACampaignIsTheWholePlan(t *testing.T) {
 	needtest.NoRace(t)
 	var stories []*told
@@ -189,7 +190,7 @@ task "beside" {
 	compareRecalled(t, stories, 3)
 }
 
-// change does one thing to the engine or to what images are made from, and says what.
+// change changes the engine, or files that images are made from, and returns a description.
 func (i *imaging) change(r *rand.Rand) string {
 	switch r.IntN(9) {
 	case 0:
@@ -224,7 +225,7 @@ func (i *imaging) change(r *rand.Rand) string {
 	return ""
 }
 
-// told is a story of changes, and what happened in it so far.
+// told is a story of changes, with the changes so far.
 type told struct {
 	*story
 	r      *rand.Rand
@@ -232,7 +233,7 @@ type told struct {
 	text   []string
 }
 
-// compareRecalled changes the stories and compares plans. So many of them, at least, are to be recalled.
+// compareRecalled changes the stories and compares plans. At least so many plans must be recalled ones.
 func compareRecalled(t *testing.T, stories []*told, least int) {
 	t.Helper()
 	recalls := 0
@@ -267,7 +268,7 @@ func compareRecalled(t *testing.T, stories []*told, least int) {
 	}
 }
 
-// change does one thing to the project or its state, and says what.
+// change changes the project or its state, and returns a description.
 func (s *story) change(r *rand.Rand) string {
 	in := "in/" + string("abcx"[r.IntN(4)]) + ".txt"
 	path := filepath.Join(s.dir, in)
@@ -321,7 +322,7 @@ func (s *story) change(r *rand.Rand) string {
 	return ""
 }
 
-// applied applies the project and keeps what that found out.
+// applied applies the project and remembers the plan.
 func (s *story) applied(run int) {
 	s.memorized(func(ctx context.Context, p *campaign.Project) *engine.Plan {
 		applied, err := p.Apply(ctx, campaign.ApplyOptions{RunID: fmt.Sprint(run), Parallelism: 2})
@@ -338,7 +339,7 @@ func (s *story) read(name string) string {
 	return string(text)
 }
 
-// harm removes or shortens something of a result.
+// harm removes or shortens a part of a result.
 func (s *story) harm(r *rand.Rand) string {
 	var files []string
 	_ = filepath.WalkDir(filepath.Join(s.dir, ".benchgraph/store/entries"),
@@ -363,8 +364,8 @@ func (s *story) harm(r *rand.Rand) string {
 	return "a result damaged"
 }
 
-// memorized lets a function plan or apply the project as it is recalled, or opened as a whole where it is not, and
-// keeps what it found out.
+// memorized calls a function that plans or applies the recalled project, or the opened one if the memo does not hold,
+// and remembers the plan.
 func (s *story) memorized(plan func(context.Context, *campaign.Project) *engine.Plan) (recalled bool) {
 	diags := s.openAs(func(ctx context.Context, p *campaign.Project) {
 		made := plan(ctx, p)
@@ -386,7 +387,7 @@ func (s *story) memorized(plan func(context.Context, *campaign.Project) *engine.
 	return recalled
 }
 
-// recalled is the plan as it is made with a memo, if there is one that holds; with keep it is kept for the next one.
+// recalled returns the plan that is made with a memo, if the memo holds. With keep, it remembers the plan.
 func (s *story) recalled(keep bool) (text string, recalled bool) {
 	memo := filepath.Join(s.dir, ".benchgraph", "memo")
 	before, _ := os.ReadFile(memo)
@@ -402,7 +403,7 @@ func (s *story) recalled(keep bool) (text string, recalled bool) {
 	return text, recalled
 }
 
-// standing is the plan as it is made without a memo.
+// standing returns the plan that is made without a memo.
 func (s *story) standing() (text string) {
 	diags := s.open(func(ctx context.Context, p *campaign.Project) {
 		plan, err := p.Plan(ctx, campaign.PlanOptions{})
@@ -415,7 +416,7 @@ func (s *story) standing() (text string) {
 	return text
 }
 
-// lines is a plan as text, each line with its reason at the end.
+// lines returns a plan as text, each line with its reason at the end.
 func lines(p *engine.Plan) string {
 	var b strings.Builder
 	for i := range p.Steps {
@@ -432,11 +433,11 @@ func lines(p *engine.Plan) string {
 	return b.String()
 }
 
-// reasons are those in a plan's lines.
+// reasons matches the reasons in a plan's lines.
 var reasons = regexp.MustCompile(`\t.*`)
 
-// TestADamagedInputOfARecalledPlanIsMadeAnew has a result that looks well and is not: it is found out by the node that
-// reads it, which alone has changed since the plan was remembered.
+// TestADamagedInputOfARecalledPlanIsMadeAnew has a damaged result that looks whole. The node that reads the result
+// finds that out; only this node has changed since the plan was remembered.
 func TestADamagedInputOfARecalledPlanIsMadeAnew(t *testing.T) {
 	s := tell(t, map[string]string{"part.txt": "part", "whole.txt": "whole", "benchmarks.hcl": `
 task "part" {

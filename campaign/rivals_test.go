@@ -20,8 +20,8 @@ func many(files int) string {
 		"i=0; while [ $i -lt %d ]; do : > $i; i=$((i + 1)); done)\n", files)
 }
 
-// A candidate may leave what it likes: its rivals have their verdicts all the same.
-func TestWhatACandidateLeavesHurtsNoRival(t *testing.T) {
+// Whatever a candidate leaves behind, its rivals get their verdicts.
+func TestLeftFilesHurtNoRival(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]struct {
 		attack, extra string

@@ -30,7 +30,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// narrow is a story on an engine with a disk of its own, and images in a registry that keeps count.
+// narrow is a story on an engine with a disk of its own, with images in a registry that counts requests.
 type narrow struct {
 	*imaging
 	host   string // of the registry, as the engine is told
@@ -41,7 +41,7 @@ type narrow struct {
 	sent map[string]int // by path: manifests and layers that were asked for
 }
 
-// onDisk begins a story on an engine that has so many MiB.
+// onDisk begins a story on an engine whose disk has so many MiB.
 func onDisk(t *testing.T, mib int64) *narrow {
 	t.Helper()
 	t.Parallel()
@@ -74,7 +74,7 @@ func layerOf(t testing.TB, files []byte) v1.Layer {
 	return l
 }
 
-// publish puts an image into the registry: busybox, which all share, and so many MiB of its own.
+// publish puts an image into the registry: busybox, which all images share, and so many MiB of its own.
 func (n *narrow) publish(tag string, mib int) {
 	n.t.Helper()
 	seed := [32]byte{}
@@ -105,7 +105,7 @@ func publish(t testing.TB, at string, c v1.Config, layers ...v1.Layer) string {
 	return containertest.Push(t, at, img)
 }
 
-// own are all images of benchgraph's in the engine.
+// own returns all images of benchgraph in the engine.
 func (n *narrow) own() (made, brought []container.Image) {
 	n.t.Helper()
 	made, err := n.engine.Images(n.t.Context())
@@ -115,7 +115,7 @@ func (n *narrow) own() (made, brought []container.Image) {
 	return made, brought
 }
 
-// pulls counts, by layer, how often those larger than what is shared were sent.
+// pulls returns how often each layer that is not shared was sent.
 func (n *narrow) pulls() []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -161,8 +161,7 @@ benchmark "speed" {
 `)
 }
 
-// throughDisk applies a campaign of commits whose images have 24 MiB each, on a disk that has no room for three of
-// them.
+// throughDisk applies a campaign whose commits have images of 24 MiB each, on a disk without room for three of them.
 func throughDisk(t *testing.T, commits int) {
 	n := onDisk(t, 118)
 	n.publish("foreign", 4)
@@ -202,8 +201,8 @@ func throughDisk(t *testing.T, commits int) {
 
 func TestACampaignGoesThroughADiskForTwoImages(t *testing.T) { throughDisk(t, 5) }
 
-// What can never fit is told by the plan, with what helps; the rest goes on.
-func TestWhatNeverFitsIsRefusedAtPlan(t *testing.T) {
+// The plan reports an image that can never fit, with a remedy; the rest goes on.
+func TestAPlanRefusesBuildsThatNeverFit(t *testing.T) {
 	n := onDisk(t, 64)
 	n.publish("c00", 2)
 	n.publish("c01", 70)
@@ -243,7 +242,7 @@ func TestWhatNeverFitsIsRefusedAtPlan(t *testing.T) {
 	}
 }
 
-// An image that somebody removes before it was used is made anew within the same apply.
+// An image that somebody removes before its use is made anew within the same apply.
 func TestAnImageThatVanishesIsMadeAnew(t *testing.T) {
 	n := onDisk(t, 118)
 	n.publish("c00", 2)

@@ -10,25 +10,25 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// LacksSandbox returns why this machine makes no sandbox, if any block asks for one by one of the words.
+// LacksSandbox returns why this machine makes no sandbox, if any block asks for a sandbox by one of the words.
 func (p *Project) LacksSandbox(words ...string) error {
-	for own, image := range p.Spec.Sandboxed() {
-		if image == (hclspec.Address{}) && slices.Contains(words, p.SandboxWord(own)) {
+	for word, image := range p.Spec.Sandboxed() {
+		if image == (hclspec.Address{}) && slices.Contains(words, p.SandboxWord(word)) {
 			return executor.CheckSandbox()
 		}
 	}
 	return nil
 }
 
-// warnUnconfined warns of commands that run without the sandbox that they have by default: this machine makes none. It
-// is an error if the machine is only short of something.
+// warnUnconfined warns of commands that run without the sandbox that they have by default, since this machine makes
+// none. It returns an error if the machine may make one at another time.
 func (p *Project) warnUnconfined() hcl.Diagnostics {
 	err := p.LacksSandbox("default")
 	if err == nil {
 		return nil
 	}
 	none, ok := errors.AsType[*executor.Unsupported](err)
-	if !ok { // what the machine makes is not known, and a guess would let a command out
+	if !ok { // it is unknown whether the machine makes sandboxes, and a wrong guess would let a command out
 		return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "No sandbox can be made now",
 			Detail: err.Error() + "."}}
 	}

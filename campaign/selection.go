@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Apart tells of the candidates that the last plan has measured by themselves, for want of others of their commit.
+// Apart returns a note for each group of which the last plan measures only some candidates, in blocks of their own.
 func (p *Project) Apart() (notes []string) {
 	for _, group := range slices.Sorted(maps.Keys(p.Alone)) {
 		notes = append(notes, fmt.Sprintf("of %s only %s is selected: its blocks are its own, and are compared with "+
@@ -20,7 +20,7 @@ func (p *Project) Apart() (notes []string) {
 	return notes
 }
 
-// excluded also leaves out the blocks of benchmarks that are all excluded: nobody would read the blocks.
+// excluded extends exclude by the blocks of benchmarks that are all excluded, since nothing would read these blocks.
 func (p *Project) excluded(exclude func(address string) bool) func(address string) bool {
 	if exclude == nil {
 		return nil

@@ -35,7 +35,7 @@ while True:
         pass
 `
 
-// asker asks the server on the port that it is given.
+// asker asks the server on its port.
 const asker = `
 import socket, sys
 c = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
@@ -186,7 +186,7 @@ func TestDataDoesNotReplaceWhatTheClientHas(t *testing.T) {
 	s.wantOutcomes(map[string]stats.Outcome{"c/human": stats.NoBaseline, "c/agent": stats.NoPatch})
 }
 
-func TestDownloadsAreWhatTheyAreDeclaredToBe(t *testing.T) {
+func TestDownloadsMatchTheirDeclarations(t *testing.T) {
 	t.Parallel()
 	content := "first"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -290,8 +290,8 @@ wheel "pkg" {
 			}
 		}
 	}
-	// Only the patch of compiled code needs a build; the other takes the prebuilt wheel with its own files laid over
-	// it.
+	// Only the patch of compiled code needs a build; the other one takes the prebuilt wheel with its own files laid
+	// over it.
 	var starts []string
 	for _, e := range s.events {
 		if e.Type == engine.NodeProgress && e.Phase == "build" {

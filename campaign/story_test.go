@@ -32,7 +32,7 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// story is a project on disk, with its state, that a test tells about.
+// story is a project on disk with its state, for tests that read as stories.
 type story struct {
 	t       testing.TB
 	dir     string
@@ -51,7 +51,7 @@ type story struct {
 	gpus    []gpu.Device
 }
 
-// unguarded begins the file of a story whose commands reach what is outside of a sandbox.
+// unguarded is the beginning of the file of a story whose commands need things outside of a sandbox.
 const unguarded = "benchgraph { sandbox = \"none\" }\n"
 
 // tell begins a story with the files of a project.
@@ -111,7 +111,7 @@ func (s *story) commit(files map[string]string) string {
 	return s.git("rev-parse", "HEAD")
 }
 
-// open opens the project as a new process would. The caller's function uses it until everything is closed again.
+// open opens the project as a new process would, calls the function, and closes everything again.
 func (s *story) open(use func(context.Context, *campaign.Project)) hcl.Diagnostics {
 	s.t.Helper()
 	return s.openAs(use, campaign.Open)
@@ -179,7 +179,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// apply applies the project in a new process and fails the test when it cannot be opened.
+// apply applies the project in a new process. It fails the test if the project cannot be opened.
 func (s *story) apply() *campaign.Applied {
 	s.t.Helper()
 	var applied *campaign.Applied
@@ -231,7 +231,7 @@ func (s *story) ran() []string {
 	return list
 }
 
-// ledger judges what is stored, as status and report do.
+// ledger judges the stored results, as status and report do.
 func (s *story) ledger() []stats.Comparison {
 	s.t.Helper()
 	var rows []stats.Comparison
@@ -274,7 +274,7 @@ func (s *story) wantOutcomes(want map[string]stats.Outcome) {
 	}
 }
 
-// threeWay is a project that measures how many items a second a script claims, give or take 0.2 %.
+// threeWay is a project that measures how many items a second a script claims, with a noise of 0.2 %.
 const threeWay = `
 repo "r" { path = "repo" }
 commit "c" { rev = "%s" }
@@ -316,7 +316,7 @@ report "campaign" {
 
 const buildScript = "{ echo '#!/bin/sh'; cat prog.sh; } > prog && chmod +x prog\n"
 
-// claims is a program that claims a speed.
+// claims is a program that prints a speed.
 func claims(speed int) string {
 	return fmt.Sprintf("awk -v n=$(date +%%N) 'BEGIN { srand(n); printf \"work done: %%.3f items/s\\n\", %d * (1 + "+
 		"0.004 * (rand() - 0.5)) }'\n", speed)
@@ -356,7 +356,7 @@ func TestThreeVariantsAreMeasuredToTheirVerdicts(t *testing.T) {
 		t.Errorf("the second run ran %q", ran)
 	}
 
-	// More samples run the blocks that are missing and what is read from them.
+	// More samples run the missing blocks, and the nodes that read them.
 	s.write("benchmarks.hcl", strings.Replace(fmt.Sprintf(threeWay, "HEAD"), "samples = 7", "samples = 9", 1))
 	s.apply()
 	want := []string{`benchmark.speed["c/agent"]`, `benchmark.speed["c/baseline"]`, `benchmark.speed["c/human"]`,
@@ -412,7 +412,7 @@ func TestFailuresAreChargedToWhoCausedThem(t *testing.T) {
 			s.write("patches/c.diff", patch)
 			applied := s.apply()
 			s.wantOutcomes(map[string]stats.Outcome{"c/human": tt.wantHuman, "c/agent": tt.wantAgent})
-			// A preflight tells of a patch that does not apply, and nothing is tried.
+			// Preflight reports a patch that does not apply, and nothing is tried.
 			if r := applied.Result; (r.Failed == 0) != (tt.patch != "") || r.Failed != len(r.Failures) {
 				t.Errorf("%d nodes failed, and %d failures are told", r.Failed, len(r.Failures))
 			}

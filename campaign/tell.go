@@ -12,11 +12,11 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// teller tells the events of an apply's waves, each node's standing state and each verdict once: a later wave plans the
-// same nodes and judges the same blocks again.
+// teller passes on the events of an apply's waves. It passes on each node's standing state and each verdict once,
+// although each wave plans the same nodes and judges the same blocks again.
 type teller struct {
 	emit func(engine.Event) // nil: nobody listens
-	told map[string]bool    // addresses, verdicts and notes
+	sent map[string]bool    // what was passed on: addresses, verdicts and notes
 	done map[string]bool    // addresses of nodes that ran and succeeded, in any wave
 }
 
@@ -31,7 +31,7 @@ func (t teller) tell(e engine.Event) {
 	again := false
 	switch e.Type {
 	case engine.NodeSkipped:
-		again = t.told[e.Address]
+		again = t.sent[e.Address]
 	case engine.NodeCached:
 		again = t.again(e.Address)
 	case engine.NodeFailed:
@@ -39,7 +39,7 @@ func (t teller) tell(e engine.Event) {
 	case engine.NodeDone:
 		t.again(e.Address)
 		t.done[e.Address] = true
-	case engine.VerdictMade: // when nothing is measured, a later wave measures it, or there is nothing to tell
+	case engine.VerdictMade: // NotRun is no news: a later wave measures it, or there is nothing to tell
 		again = e.Data["outcome"] == stats.NotRun || t.again(fmt.Sprint(e.Data["compare"], e.Data["benchmark"],
 			e.Data["candidate"], e.Data["outcome"], e.Data["blocks"]))
 	case engine.Note:
@@ -50,15 +50,15 @@ func (t teller) tell(e engine.Event) {
 	}
 }
 
-// again reports whether something was told before, and notes that it is told.
+// again reports whether id was sent before, and notes it as sent.
 func (t teller) again(id string) bool {
-	told := t.told[id]
-	t.told[id] = true
-	return told
+	sent := t.sent[id]
+	t.sent[id] = true
+	return sent
 }
 
-// tellQuarantines has devices that are left out told among the events. They are found by whoever looks at a device, so
-// that emit is called by several goroutines, one after the other.
+// tellQuarantines makes gpus emit an event for each device that is left out. Any goroutine that inspects a device may
+// find one, so the returned function lets only one goroutine at a time call emit.
 func tellQuarantines(gpus *gpu.Driver, emit func(engine.Event)) func(engine.Event) {
 	if emit == nil {
 		return nil

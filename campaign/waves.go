@@ -17,34 +17,34 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// ApplyOptions say what an apply does and whom it tells.
+// ApplyOptions configure an apply.
 type ApplyOptions struct {
 	PlanOptions
-	First       *engine.Plan // the first wave's plan, made just now with the same options; nil: it is made
+	First       *engine.Plan // plan of the first wave, if one was just made with the same options; nil: Apply makes it
 	RunID       string
 	Parallelism int
 	FailFast    bool
-	DeviceWait  time.Duration // for devices that others keep busy; 0: for ever
+	DeviceWait  time.Duration // how long to wait for devices that others keep busy; 0: for ever
 	Emit        func(engine.Event)
 	SaveLock    func(*lockfile.Lock) error
 }
 
-// Applied is what an apply did.
+// Applied is the outcome of an apply.
 type Applied struct {
 	Result engine.Result // over all waves
-	Plan   *engine.Plan  // as everything stands afterwards
+	Plan   *engine.Plan  // how everything stands afterwards
 	Waves  int
 	Left   []gpu.Quarantine // devices that were left out
 }
 
-// Apply runs waves until nothing is left to be done: each wave may teach fixes, drop members that cannot be built, or
-// ask for more blocks, and the next one plans again with that.
+// Apply runs waves until nothing is left to do. A wave may teach fixes, drop members that cannot be built, or ask for
+// more blocks; the plan of the next wave takes these into account.
 func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 	a := &Applied{}
 	if p.GPUs != nil {
 		o.Emit = tellQuarantines(p.GPUs, o.Emit)
 		defer func() {
-			p.GPUs.Tell(nil) // a look may outlast the apply
+			p.GPUs.Tell(nil) // a device may be inspected after the apply
 			a.Left = p.GPUs.Quarantined()
 		}()
 	}
@@ -77,8 +77,8 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		if err != nil {
 			return a, err
 		}
-		if lost := p.usedUp.note(p.Journal, plan, result); lost && p.recalled != nil {
-			// What made the input is to run again, and may be a node that stands.
+		if damaged := p.usedUp.note(p.Journal, plan, result); damaged && p.recalled != nil {
+			// The node that made the lost input must run again, and the memo may not have that node's task.
 			if diags := p.evaluate(ctx); diags.HasErrors() {
 				return a, diags
 			}
@@ -86,7 +86,7 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 		o.Replace, o.RetryFailed = refused(plan), false
 		switch {
 		case plan.Counts()[engine.Run] == 0:
-			o.First = plan // nothing ran, so another one would say the same
+			o.First = plan // nothing ran, so a new plan would be the same
 		case result.Standing != nil && len(p.Groups) == 0 && o.Replace == nil:
 			o.First = result.Standing
 		default:
@@ -103,14 +103,14 @@ func (p *Project) Apply(ctx context.Context, o ApplyOptions) (*Applied, error) {
 			break
 		}
 		if taught {
-			o.First = nil // what was learnt asks for another plan
+			o.First = nil // the lessons change the plan
 		}
 	}
 	a.sum(p.Drawing, o.RunID, t.done)
 	return a, nil
 }
 
-// run runs a plan. The result is nil when the plan was not begun.
+// run runs a plan. The result is nil if the run did not begin.
 func (p *Project) run(ctx context.Context, plan *engine.Plan, o ApplyOptions, t teller) (*engine.Result, error) {
 	p.Room.Begin(ctx, plan)
 	if err := p.RecallCanaries(ctx, plan); err != nil {
@@ -123,7 +123,8 @@ func (p *Project) run(ctx context.Context, plan *engine.Plan, o ApplyOptions, t 
 	})
 }
 
-// refused selects what was to be run anew and cannot be, so that the next plan says so, too; nil: nothing.
+// refused selects nodes that Replace selected and that cannot run, so that the next plan shows them as blocked, too;
+// nil if there are none.
 func refused(plan *engine.Plan) func(address string) bool {
 	all := map[string]bool{}
 	for i := range plan.Steps {
@@ -138,8 +139,8 @@ func refused(plan *engine.Plan) func(address string) bool {
 	return func(address string) bool { return all[address] }
 }
 
-// add collects the failures of a wave. If the wave was broken off, add counts its nodes, each once: a node that an
-// earlier wave ran is done.
+// add collects the failures of a wave. For a wave that was broken off, it also counts nodes, each once: a node that an
+// earlier wave ran counts as done.
 func (a *Applied) add(wave *engine.Result, done map[string]bool, broken bool) {
 	r := &a.Result
 	if broken {
@@ -151,15 +152,15 @@ func (a *Applied) add(wave *engine.Result, done map[string]bool, broken bool) {
 	r.NotRun = wave.NotRun
 }
 
-// sum counts how all nodes stand, each once. A cached node that a wave ran counts as done.
+// sum counts all nodes by their state, each once. A cached node that a wave ran counts as done.
 func (a *Applied) sum(d *tasks.Drawing, run string, done map[string]bool) {
 	r := &a.Result
 	r.NotRun = 0
 	failures := r.Failures
 	slices.Reverse(failures) // of a node that failed in several waves, the last failure stands
 	r.Failures = nil
-	tell := func(s *engine.Step, of func(engine.Failed) bool) bool {
-		i := slices.IndexFunc(failures, of)
+	addFailure := func(s *engine.Step, match func(engine.Failed) bool) bool {
+		i := slices.IndexFunc(failures, match)
 		if i >= 0 {
 			f := failures[i]
 			f.Address = s.Node.Address
@@ -173,7 +174,7 @@ func (a *Applied) sum(d *tasks.Drawing, run string, done map[string]bool) {
 		switch {
 		case s.Action == engine.Cached && len(failures) > 0 && failedAnew(d.Journal, s, run):
 			r.Failed++
-			tell(s, itself)
+			addFailure(s, itself)
 		case s.Action == engine.Cached && done[s.Node.Address]:
 			r.Done++
 		case s.Action == engine.Cached:
@@ -182,28 +183,29 @@ func (a *Applied) sum(d *tasks.Drawing, run string, done map[string]bool) {
 			r.Skipped++
 		case s.Failure != nil:
 			r.Failed++
-			tell(s, itself)
-		case d.Dropped[s.Node.Address].Outcome == stats.Infra && tell(s, gaveUpBy(d.Spec, s)):
+			addFailure(s, itself)
+		case d.Dropped[s.Node.Address].Outcome == stats.Infra && addFailure(s, gaveUpBy(d.Spec, s)):
 			r.Failed++
 		case s.Action == engine.Blocked:
 			r.Blocked++
 		case s.Action == engine.Skip:
 			r.Skipped++
-		case s.Action == engine.Run: // after the first failure of a FailFast
+		case s.Action == engine.Run: // FailFast ended the apply before this node ran
 			r.NotRun++
 		}
 	}
 }
 
-// failedAnew says that the last attempt of a run at the node's work failed, although an earlier result stands: the user
-// asked with Replace for another.
+// failedAnew reports whether the last attempt of the run at the node's work failed, although an earlier result is
+// stored: the user asked for another result with Replace.
 func failedAnew(j *journal.Journal, s *engine.Step, run string) bool {
 	last := lastAttempt(j, s.Node.Address)
 	return last.Run == run && last.Key == s.Key && last.Failure != nil
 }
 
-// gaveUpBy recognises the failures of blocks for which the candidate of a benchmark node was left out, since this
-// machine failed it in every attempt. The blocks were then measured without it, so that no block stands as failed.
+// gaveUpBy returns a function that matches the failures for which the candidate of a benchmark node was dropped: this
+// machine failed the candidate in every attempt at its blocks. The blocks were then measured without the candidate, so
+// no block counts as failed.
 func gaveUpBy(spec *hclspec.Spec, s *engine.Step) func(engine.Failed) bool {
 	i := slices.IndexFunc(spec.Benchmarks, func(b hclspec.Benchmark) bool {
 		return b.Address.String() == s.Node.Address
@@ -221,31 +223,31 @@ func (p *Project) save(o ApplyOptions) error {
 	return o.SaveLock(p.Lock)
 }
 
-// usedUp is what was tried as often as it may be in this process.
+// usedUp has the attempts that one process must not repeat.
 type usedUp struct {
-	given  map[cache.Key]journal.Attempt // infra failures, which later waves do not try again
-	remade map[string]int                // by node: how often it ran again because an input was damaged
+	given  map[cache.Key]journal.Attempt // last attempts that failed and are not tried again by later waves, by key
+	remade map[string]int                // by address: how often the node ran again because an input was damaged
 }
 
-// note keeps the failures of a wave that the journal forgets on purpose: within one apply, attempts that are used up
-// are. An input that was found damaged is made again by the next wave, once for each input of the node: a disk that
-// loses it again has failed. It reports whether there is such an input.
-func (u *usedUp) note(j *journal.Journal, plan *engine.Plan, result *engine.Result) (lost bool) {
+// note records the failures of a wave that the journal forgets on purpose: within one apply, no wave tries them again.
+// The next wave makes a damaged input again, at most once for each input of the node: a disk that damages it again has
+// failed. It reports whether there is such an input.
+func (u *usedUp) note(j *journal.Journal, plan *engine.Plan, result *engine.Result) (damaged bool) {
 	for _, f := range result.Failures {
 		step, ok := plan.Step(f.Address)
 		if ok && f.Failure.Rule == engine.InputGone && u.remade[f.Address] < len(step.Node.Needs)+len(step.Node.After) {
 			u.remade[f.Address]++
-			lost = true
+			damaged = true
 			continue
 		}
 		if last := lastAttempt(j, f.Address); last.Failure != nil && last.Failure.Class.Retried() {
 			u.given[last.Key] = last
 		}
 	}
-	return lost
+	return damaged
 }
 
-// lastAttempt is the last attempt at a node; zero: there is none.
+// lastAttempt returns the last attempt at a node; zero if there is none.
 func lastAttempt(j *journal.Journal, address string) (last journal.Attempt) {
 	if all := j.Attempts(address); len(all) > 0 {
 		last = all[len(all)-1]
@@ -253,8 +255,8 @@ func lastAttempt(j *journal.Journal, address string) (last journal.Attempt) {
 	return last
 }
 
-// takeOver learns from a wave, after which o.First shows how everything stands, what the lock is to keep. It returns
-// whether something asks for another plan: a fix, or a prebuilt wheel that is none.
+// takeOver adds the lessons of a wave to the lock; o.First is a plan that was made after the wave. It reports whether a
+// lesson changes the plan: a fix, or a prebuilt wheel that cannot be used.
 func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, err error) {
 	news := append(p.learner.Learn(o.First), p.resolver().PassOver(ctx, o.First)...)
 	pinned := p.learner.Pin(o.First)
@@ -275,7 +277,7 @@ func (p *Project) takeOver(ctx context.Context, o ApplyOptions) (taught bool, er
 	return len(news) > 0, p.save(o)
 }
 
-// planToMeasure is Plan for what is to be done, not shown.
+// planToMeasure is Plan for an apply: it also returns the error of Unlike.
 func (p *Project) planToMeasure(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	plan, err := p.Plan(ctx, o)
 	if err == nil {

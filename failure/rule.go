@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Rule says what a line of a log means. The zero value of Attempts and Backoff is the default of the class.
+// Rule says what a line of a log means. If Attempts and Backoff are zero, they are those of the class.
 type Rule struct {
 	Name     string
 	Match    string   // RE2, tried on every line by itself
 	Stages   []string // fetch, build, start, run, stop, parse, verify; empty: everywhere
 	Class    Class
 	Remedy   string // what the user can do
-	Wrapper  bool   // it only says that something failed: any rule that is not a wrapper goes before it
-	Attempts int    // in all
+	Wrapper  bool   // the line only reports that something failed: every other rule goes before it
+	Attempts int    // number of attempts in all
 	Backoff  time.Duration
 }
 

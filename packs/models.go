@@ -7,13 +7,13 @@ import (
 // Model is one model block: the published properties of a model.
 type Model struct {
 	Name         string  `hcl:"name,label"`
-	Exists       *bool   `hcl:"exists,optional"`       // false: there is no model of this name; nil: there is
-	Parameters   float64 `hcl:"parameters,optional"`   // all of them, those of experts included
-	Weights      float64 `hcl:"weights,optional"`      // bytes of the files that are loaded; 0: two a parameter
-	Quantization string  `hcl:"quantization,optional"` // of those files; empty: none
-	Architecture string  `hcl:"architecture,optional"` // class name; several names of one are divided by |
+	Exists       *bool   `hcl:"exists,optional"`       // false: no model has this name; nil: true
+	Parameters   float64 `hcl:"parameters,optional"`   // number of all parameters, with those of experts
+	Weights      float64 `hcl:"weights,optional"`      // bytes of the files that are loaded; 0: two for each parameter
+	Quantization string  `hcl:"quantization,optional"` // kind of quantization in these files; empty: none
+	Architecture string  `hcl:"architecture,optional"` // class name; alternatives are separated by |
 	MaxLength    int     `hcl:"max_length,optional"`   // tokens
-	// bytes of keys and values for one token at 16 bits; 0: not known
+	// bytes of keys and values for a token, at 16 bits; 0: not known
 	Cache float64 `hcl:"cache,optional"`
 	Gated bool    `hcl:"gated,optional"`
 	Rope  string  `hcl:"rope,optional"` // scaling of positions that an engine must know; empty: none

@@ -1,5 +1,5 @@
-// Package packs holds what benchgraph knows of engines, written in the language of benchmarks.hcl: rules that say what
-// a failure means, which every project has, and packs, which a project names to use their blocks.
+// Package packs has the knowledge of benchgraph about engines, in the language of benchmarks.hcl: failure rules, which
+// every project has, and packs, which a project names to use their blocks.
 package packs
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// FS holds the files as they are written: a directory for each pack, and failure rules beside them.
+// FS has the files as they are written: a directory for each pack, and failure rules beside them.
 //
 //go:embed *.hcl vllm/*.hcl sglang/*.hcl
 var FS embed.FS
@@ -37,10 +37,10 @@ type file struct {
 	} `hcl:"failure,block"`
 }
 
-// Rules returns the built-in rules in their order, which are only to be read. An error is a mistake in the files.
+// Rules returns the built-in rules in their order. Callers must not change them. An error is a mistake in the files.
 func Rules() ([]failure.Rule, error) { return builtin() }
 
-// builtin reads the files once: they are parts of this program.
+// builtin reads the files once, since they are part of this program.
 var builtin = sync.OnceValues(func() ([]failure.Rule, error) {
 	var rules []failure.Rule
 	for _, name := range failureFiles {

@@ -37,7 +37,7 @@ func rules(t testing.TB) []classify.Rule {
 	return out
 }
 
-// Every rule is whole and has its own name, and the file is laid out as fmt would.
+// Every rule is complete and has a name of its own, and the file has the layout of fmt.
 func TestRulesAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	all, err := packs.Rules()
@@ -79,7 +79,7 @@ func TestRulesAreWhole(t *testing.T) {
 	}
 }
 
-// Every rule has a line that it explains although all the others are there, in its first stage, too.
+// Every rule has a line that it explains although all other rules are there, even in its first stage.
 func TestEveryRuleExplainsItsLines(t *testing.T) {
 	needtest.NoRace(t)
 	all := rules(t)
@@ -119,7 +119,8 @@ func TestEveryRuleExplainsItsLines(t *testing.T) {
 	}
 }
 
-// Whole stories: several rules match, and the one that names the cause decides. The file's name begins with it.
+// Whole logs: several rules match, and the one that names the cause decides. The name of the file begins with that
+// rule.
 func TestLogs(t *testing.T) {
 	all := rules(t)
 	logs, err := filepath.Glob("testdata/*.log")

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/packs"
 )
 
-// The recipes that edit files of a package do so, and what they leave is as it should be.
+// The recipes that edit files of a package do so, and leave the expected text.
 func TestRecipes(t *testing.T) {
 	dir := t.TempDir()
 	src := "benchgraph { packs = [\"vllm\", \"sglang\"] }\nlocals { vllm_gpu_memory = [\"c\"] }\ncommit \"c\" " +

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/classify"
 )
 
-// signature is a line that an engine prints when something fails, and the rule that must explain it.
+// signature is a line that an engine prints after a failure, and the rule that must explain it.
 type signature struct{ id, rule, class, stage, line string }
 
 func signatures(t testing.TB) []signature {
@@ -47,8 +47,8 @@ func explain(t testing.TB, all []classify.Rule, log string) classify.Match {
 	return m
 }
 
-// Every signature has its rule, class and first stage, and keeps them behind the marks of loggers and container
-// runtimes, between warnings and the wrappers that follow a root cause.
+// Every signature has its rule, class and first stage, and keeps them after the prefixes of loggers and container
+// runtimes, and between warnings and the wrappers that follow a root cause.
 func TestSignatures(t *testing.T) {
 	needtest.NoRace(t)
 	all := rules(t)
@@ -123,7 +123,7 @@ func TestBrokenLines(t *testing.T) {
 	}
 }
 
-// Outputs of benchmarks and of servers that started hold no failure, whatever they warn of.
+// Outputs of benchmarks, and of servers that started, have no failure, whatever they warn of.
 func TestHealthyOutputs(t *testing.T) {
 	all := rules(t)
 	files, err := filepath.Glob("testdata/healthy/*")

@@ -44,8 +44,8 @@ func declared(t *testing.T, pack string) []string {
 	return all
 }
 
-// No name is in two packs, what may clash with names of a project begins with the name of its pack, and the page lists
-// all.
+// No name is in two packs; a name that may clash with names of a project begins with the name of its pack; and the page
+// lists all names.
 func TestNamesOfPacks(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "packs.md"))
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// registries are where engines list the architectures that they have.
+// registries are the files in which engines list their architectures.
 var registries = []string{
 	"vllm/model_executor/models/registry.py", "vllm/model_executor/models/__init__.py",
 	"vllm/model_executor/model_loader.py", "cacheflow/models/model_utils.py",
 }
 
-// architecture checks that the engine of a candidate has the model's architecture.
+// architecture checks whether the engine of a candidate has the model's architecture.
 func (c *checker) architecture(b *Benchmark, p *program.Program, m *requirement.Model) {
 	t := b.installed(p)
 	if t.IsZero() || m.Architecture == "" {
@@ -67,7 +67,7 @@ func (c *checker) architecture(b *Benchmark, p *program.Program, m *requirement.
 	}
 }
 
-// sglang looks for an architecture among SGLang's files, each of which names what it has.
+// sglang looks for an architecture in SGLang's files, each of which defines its own.
 func (c *checker) sglang(t revision.Tree, m *requirement.Model, names []string) {
 	const dir = "python/sglang/srt/models"
 	entries, known := c.files.List(t, dir)
@@ -93,7 +93,7 @@ func (c *checker) sglang(t revision.Tree, m *requirement.Model, names []string) 
 		"measure a revision that has the model, or another model")
 }
 
-// rope checks that an engine knows how a model scales its positions.
+// rope checks whether an engine knows how a model scales its positions.
 func (c *checker) rope(t revision.Tree, m *requirement.Model) {
 	const file = "vllm/model_executor/layers/rotary_embedding.py"
 	if m.Rope == "" {

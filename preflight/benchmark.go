@@ -31,9 +31,9 @@ func (c *checker) benchmark(b *Benchmark) {
 		}
 		return all
 	}
-	of := program.Offline
+	side := program.Offline
 	if !b.Server.Empty() {
-		of = program.Client
+		side = program.Client
 	}
 	var all []program.Program
 	understood, fill := true, 0
@@ -41,8 +41,8 @@ func (c *checker) benchmark(b *Benchmark) {
 		program.Text
 		side program.Side
 		vars map[string]sh.Word
-	}{{b.Server, program.Server, vars(b.Env, b.ServerEnv)}, {b.Command, of, vars(b.Env)}, {b.Fill, of, vars(b.Env)}} {
-		fill = len(all) // the last one
+	}{{b.Server, program.Server, vars(b.Env, b.ServerEnv)}, {b.Command, side, vars(b.Env)}, {b.Fill, side, vars(b.Env)}} {
+		fill = len(all) // index of the first program of Fill
 		list, ok := program.Read(command.Text, command.side, command.vars)
 		all, understood = append(all, list...), understood && ok
 		c.placeholders(b, command.Text, list)
@@ -69,7 +69,7 @@ func (c *checker) benchmark(b *Benchmark) {
 	c.model(b, all[fill:])
 }
 
-// otherSide is the parser that was read for the other side of a benchmark.
+// otherSide returns the parser of a program on the other side of a benchmark; nil if none was read.
 func otherSide(all []program.Program, parsers []*python.Parser, of program.Side) *python.Parser {
 	for i := range all {
 		if parsers[i] != nil && all[i].Side != of {
@@ -79,7 +79,7 @@ func otherSide(all []program.Program, parsers []*python.Parser, of program.Side)
 	return nil
 }
 
-// placeholders checks that a command was filled in.
+// placeholders checks whether all variables of a command are set.
 func (c *checker) placeholders(b *Benchmark, t program.Text, list []program.Program) {
 	defer func(before string) { c.place = before }(c.place)
 	c.place = cmp.Or(t.Place, c.place)
@@ -94,7 +94,7 @@ func (c *checker) placeholders(b *Benchmark, t program.Text, list []program.Prog
 	for _, name := range slices.Sorted(maps.Keys(unset)) {
 		status := Fail // commands are run by sh -u
 		if b.Image || t.Argv != nil {
-			status = Warn // an image may set it
+			status = Warn // the image may set it
 		}
 		c.add(Placeholder, status, fmt.Sprintf("nothing sets the variable %s that the command uses", name),
 			"declare it in env, or write its value")
@@ -114,7 +114,7 @@ func (c *checker) script(b *Benchmark, p *program.Program) *python.Parser {
 	return nil
 }
 
-// installed is the tree that is installed where a program runs.
+// installed returns the tree that is installed where a program runs.
 func (b *Benchmark) installed(p *program.Program) revision.Tree {
 	if p.Side == program.Client && b.Image {
 		return b.Installed
@@ -122,7 +122,7 @@ func (b *Benchmark) installed(p *program.Program) revision.Tree {
 	return b.Engine
 }
 
-// working is the tree that the program's directory has; the zero Tree for none.
+// working returns the tree in the working directory of a program; the zero Tree if there is none.
 func (b *Benchmark) working(p *program.Program) revision.Tree {
 	if p.Side == program.Server && b.Image {
 		return revision.Tree{}
@@ -130,7 +130,8 @@ func (b *Benchmark) working(p *program.Program) revision.Tree {
 	return b.Client
 }
 
-// lies says what a path below the working directory is, by the tree and by what is laid into it.
+// lies returns the state of a path below the working directory, with the tree and the path in it. The path may be in
+// the tree, or be laid there by data.
 func (c *checker) lies(b *Benchmark, p *program.Program, name string) (revision.State, revision.Tree, string) {
 	for at, tree := range b.Data {
 		at = path.Clean(at)
@@ -174,7 +175,7 @@ func (c *checker) fileScript(b *Benchmark, p *program.Program) *python.Parser {
 	case s == revision.Unknown && !tree.Touches(in):
 		c.add(Script, Unverified, p.Script+" is a link, or lies behind one", "")
 		return nil
-	case s == revision.Unknown: // the command may be what measures
+	case s == revision.Unknown: // the patched script may be the one that measures
 		status := Warn
 		if p.Side == program.Server {
 			status = Unverified
@@ -195,7 +196,7 @@ func (c *checker) fileScript(b *Benchmark, p *program.Program) *python.Parser {
 	return c.begins(p, python.File{Tree: tree, Path: in}, b.installed(p))
 }
 
-// missing tells that a script does not exist where the command would look for it.
+// missing reports a script that does not exist in the working directory of its command.
 func (c *checker) missing(b *Benchmark, p *program.Program, name string) {
 	tree := b.working(p)
 	if tree.IsZero() {
@@ -207,7 +208,7 @@ func (c *checker) missing(b *Benchmark, p *program.Program, name string) {
 			return
 		}
 		if b.Engine.IsZero() {
-			return // a project without code: what the command finds there is its own matter
+			return // a project without code: its directory is not known
 		}
 		c.add(Script, failing(p), fmt.Sprintf("%s: the command runs in a directory that has no such file", p.Script),
 			"name it in data, or say client = each.commit.parent")
@@ -220,7 +221,7 @@ func (c *checker) missing(b *Benchmark, p *program.Program, name string) {
 	c.add(Script, failing(p), fmt.Sprintf("%s does not exist at %s", p.Script, short(tree.Rev)), remedy)
 }
 
-// failing is the status of a certain mistake of a program: a warning if the program may not run, or be another one.
+// failing returns the status of a certain mistake: Fail, or Warn if the program may not run or may be changed by a fix.
 func failing(p *program.Program) Status {
 	if p.Maybe || p.Mended {
 		return Warn
@@ -228,7 +229,7 @@ func failing(p *program.Program) Status {
 	return Fail
 }
 
-// namesake finds a file of the same name in the places where scripts lie.
+// namesake returns a file of the same name in a usual place of scripts; "" if there is none.
 func (c *checker) namesake(t revision.Tree, name string) string {
 	for _, dir := range []string{"benchmarks", "benchmark", "scripts", "tools", ""} {
 		entries, _ := c.files.List(t, dir)
@@ -239,7 +240,7 @@ func (c *checker) namesake(t revision.Tree, name string) string {
 	return ""
 }
 
-// begins checks the file that a program begins with.
+// begins checks the file that a program starts with, and returns its parser.
 func (c *checker) begins(p *program.Program, at python.File, engine revision.Tree) *python.Parser {
 	m := c.python.Module(at.Tree, at.Path)
 	if m == nil {
@@ -254,12 +255,12 @@ func (c *checker) begins(p *program.Program, at python.File, engine revision.Tre
 	c.add(Script, OK, fmt.Sprintf("%s is there at %s", at.Path, short(at.Tree.Rev)), "")
 	a := c.python.Parser(at, engine)
 	if len(a.Options) == 0 && a.Unread == "" {
-		return nil // it has no parser of this kind
+		return nil // it has no parser that can be read
 	}
 	return a
 }
 
-// moduleScript checks python -m: a module of the directory, or one that is installed.
+// moduleScript checks the module of python -m: in the working directory, or installed.
 func (c *checker) moduleScript(b *Benchmark, p *program.Program) *python.Parser {
 	name := strings.ReplaceAll(p.Module, ".", "/")
 	top, _, _ := strings.Cut(name, "/")
@@ -295,7 +296,7 @@ func (c *checker) moduleScript(b *Benchmark, p *program.Program) *python.Parser 
 	return nil
 }
 
-// certain reports whether a module is known not to be in a tree.
+// certain reports whether a module is certainly not in a tree.
 func (c *checker) certain(t revision.Tree, name string) bool {
 	for _, file := range []string{name + ".py", path.Join(name, "__main__.py")} {
 		if s, _ := c.files.Stat(t, file); s != revision.Absent {

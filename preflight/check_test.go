@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// trees are files by revision and path. They stand in for a repository, which the tests of package git read for real.
+// trees are files by revision and path. They stand in for a repository; the tests of package git read a real one.
 type trees map[string]map[string]string
 
 func (t trees) Dirs(_ context.Context, at []revision.Place) (map[revision.Place][]revision.Entry, error) {
@@ -49,7 +49,7 @@ func (t trees) Files(_ context.Context, _ string, ids []string) (map[string][]by
 
 const parent, commit = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "cccccccccccccccccccccccccccccccccccccccc"
 
-// engine is an engine with a client, a server and offline scripts, in the manner of serving engines.
+// engine is a serving engine with a client, a server and offline scripts.
 var engine = map[string]string{
 	"benchmarks/bench_serving.py": `
 import argparse
@@ -165,7 +165,7 @@ var models = []requirement.Model{
 	{Name: "org/none", Missing: true},
 }
 
-// said is what the checks find of one benchmark, without what is fine: "check status evidence".
+// said returns the findings of the checks about one benchmark, without those that are ok: "check status evidence".
 func said(t *testing.T, b Benchmark, change func(*Input)) []string {
 	t.Helper()
 	old := revision.Tree{Repo: "r", Rev: parent}
@@ -305,7 +305,7 @@ func TestCommandsAreHeldAgainstTheirPrograms(t *testing.T) {
 	}
 }
 
-// The command that fills caches runs before anything is measured: what is wrong with it fails the candidate, too.
+// The command that fills caches runs before anything is measured: its mistakes fail the candidate, too.
 func TestTheCommandOfAFillIsHeldAgainstItsProgram(t *testing.T) {
 	const serve = "python3 -m vllm.entrypoints.openai.api_server --model org/small --port $PORT"
 	const client = "python benchmarks/bench_serving.py --model org/small --dataset-name random --port $PORT"
@@ -333,7 +333,7 @@ func TestTheCommandOfAFillIsHeldAgainstItsProgram(t *testing.T) {
 	}
 }
 
-func TestWhatAPatchTouchesIsNotCertain(t *testing.T) {
+func TestPatchedFilesAreUncertain(t *testing.T) {
 	b := Benchmark{Command: program.Text{
 		Shell: "python benchmarks/bench_latency.py --model org/small --new-option"},
 		GPUs:   1,
@@ -343,7 +343,7 @@ func TestWhatAPatchTouchesIsNotCertain(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsUnverified(t *testing.T) {
+func TestUnreadableFilesAreUnverified(t *testing.T) {
 	in := &Input{Benchmarks: []Benchmark{{Address: "b", Commit: "c", Client: revision.Tree{Repo: "r", Rev: parent},
 		Command: program.Text{Shell: "python benchmarks/no.py --x"}}}}
 	found, err := Run(t.Context(), in, unreadable{})
@@ -353,7 +353,7 @@ func TestWhatCannotBeReadIsUnverified(t *testing.T) {
 }
 
 // A tree that its repository does not have is not an empty one.
-func TestWhatIsLostIsNotVerified(t *testing.T) {
+func TestALostTreeIsUnverified(t *testing.T) {
 	for _, remedy := range []string{"", "bring it back"} {
 		in := &Input{
 			Commits: []Commit{{Name: "c", Repo: "r", Rev: commit, Parent: parent}},
@@ -467,7 +467,7 @@ func TestVariablesThatFixesSetAreNoPlaceholders(t *testing.T) {
 	}
 }
 
-func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
+func TestFilesThatARecipeMayChangeAreUncertain(t *testing.T) {
 	for _, command := range []string{"python benchmarks/gone.py",
 		"python benchmarks/bench_latency.py --model org/small --new-option"} {
 		b := Benchmark{Command: program.Text{Shell: command}, GPUs: 1, Mended: true}
@@ -477,7 +477,7 @@ func TestWhatARecipeMayChangeIsNotCertain(t *testing.T) {
 	}
 }
 
-// A machine with too few devices is told; the builds for another machine go on.
+// A machine with too few devices gives a warning; builds for another machine go on.
 func TestMoreDevicesThanTheMachineHas(t *testing.T) {
 	b := Benchmark{Command: program.Text{
 		Shell: "python benchmarks/bench_latency.py --model org/small"}, GPUs: 16}

@@ -9,11 +9,11 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/requirement"
 )
 
-// drivers compares the drivers of the devices with what images require of them.
+// drivers compares the drivers of the devices with the requirements of images.
 func (c *checker) drivers() {
 	for i := range c.in.Images {
 		m := &c.in.Images[i]
-		c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
+		c.commit, c.candidate, c.place = commitOf(m.Candidate), m.Candidate, m.Place
 		conditions, by := requirement.ConditionsOf(m.Requires), ""
 		if found := cudaTag.FindStringSubmatch(m.Name); len(m.Requires) == 0 && found != nil {
 			conditions, by = []string{"cuda>=" + found[1] + ".0"}, ", by its name,"
@@ -24,7 +24,7 @@ func (c *checker) drivers() {
 	}
 }
 
-// driver compares the devices that an image is used with, by one condition, and reports the worst case.
+// driver compares the devices of an image's machines with one condition, and reports the worst case.
 func (c *checker) driver(m *ImageState, image, condition string) {
 	var devices []requirement.Device
 	for _, machine := range m.Machines {
@@ -36,15 +36,15 @@ func (c *checker) driver(m *ImageState, image, condition string) {
 		if d.Driver == "" && d.CUDA == "" {
 			continue
 		}
-		is, err := d.Meets(condition)
+		holds, err := d.Meets(condition)
 		if err != nil {
 			c.add(Driver, Unverified,
 				fmt.Sprintf("%s requires %.200q, which is not understood: %v", image, condition, err),
 				"correct the variables of the image, or set NVIDIA_DISABLE_REQUIRE=1 in it")
 			return
 		}
-		if is < worst || worstOf < 0 {
-			worst, worstOf = is, i
+		if holds < worst || worstOf < 0 {
+			worst, worstOf = holds, i
 		}
 	}
 	if worstOf < 0 {
@@ -71,6 +71,6 @@ func (c *checker) driver(m *ImageState, image, condition string) {
 	}
 }
 
-// cudaTag finds the major version of CUDA in the name of an image. Every driver of a major version serves all of its
-// minor versions.
+// cudaTag finds the major version of CUDA in the name of an image. A driver serves all minor versions of its major
+// version.
 var cudaTag = regexp.MustCompile(`cuda[:_-]?(1[1-9])[.-]`)

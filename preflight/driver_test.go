@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/requirement"
 )
 
-// ofCUDA is what NVIDIA's images of CUDA 12.4 require, abridged.
+// ofCUDA are the requirements of NVIDIA's images of CUDA 12.4, abridged.
 const ofCUDA = "cuda>=12.4 brand=tesla,driver>=470,driver<471 brand=nvidia,driver>=470,driver<471 " +
 	"brand=tesla,driver>=535,driver<536 brand=nvidia,driver>=535,driver<536"
 

@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/python"
 )
 
-// flags checks the options of a program against its parser; other is the parser of the benchmark's other side, nil for
-// none.
+// flags checks the options of a program by its parser. other is the parser of the benchmark's other side; nil if none
+// was read.
 func (c *checker) flags(p *program.Program, a, other *python.Parser) {
 	clean := true
 	doubt := func(evidence, remedy string) {
@@ -55,7 +55,7 @@ func (c *checker) flags(p *program.Program, a, other *python.Parser) {
 	}
 }
 
-// remedyFor says where an unknown option belongs, or what it may have been meant to be.
+// remedyFor returns where an unknown option belongs, or which option was perhaps meant.
 func remedyFor(p *program.Program, name string, a, other *python.Parser) string {
 	if other != nil {
 		if _, k := other.Match(name); k == python.Known {
@@ -74,7 +74,7 @@ func remedyFor(p *program.Program, name string, a, other *python.Parser) string 
 	return "leave it out: this revision does not have it"
 }
 
-// engineFlags are options that every serving engine takes, for benchmarks whose server cannot be read.
+// engineFlags are options of every serving engine, for benchmarks whose server cannot be read.
 const engineFlags = " " +
 	"--tensor-parallel-size -tp --tp --dtype --quantization -q --max-model-len --gpu-memory-utilization " +
 	"--enable-prefix-caching --enable-chunked-prefill --max-num-batched-tokens --max-num-seqs " +

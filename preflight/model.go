@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/requirement"
 )
 
-// named is the last model of a name, in any case; nil: it is not known.
+// named returns the last model of a name, in upper or lower case; nil if there is none.
 func (c *checker) named(name string) *requirement.Model {
 	for _, m := range slices.Backward(c.in.Models()) {
 		if strings.EqualFold(m.Name, name) {
@@ -28,7 +28,7 @@ func (c *checker) named(name string) *requirement.Model {
 
 var modelID = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*/[\w.-]+$`)
 
-// model checks the first model that programs load: the server, or commands without one.
+// model checks the first model that the programs load: a server, or commands without a server.
 func (c *checker) model(b *Benchmark, all []program.Program) {
 	for i := range all {
 		p := &all[i]
@@ -48,7 +48,7 @@ func (c *checker) model(b *Benchmark, all []program.Program) {
 func (c *checker) loads(b *Benchmark, p *program.Program, name string) {
 	if strings.Contains(name, sh.Ref) || path.IsAbs(name) || strings.HasPrefix(name, sh.WorkDir) ||
 		strings.HasPrefix(name, ".") {
-		return // a path, which is checked as one
+		return // paths checks it
 	}
 	if _, laid := b.Data[name]; laid {
 		return
@@ -91,7 +91,7 @@ func (c *checker) nearModel(name string) string {
 	return best
 }
 
-// gated checks that weights that need a token can be had.
+// gated checks whether the commands can get weights that need a token.
 func (c *checker) gated(b *Benchmark, p *program.Program, m *requirement.Model) {
 	if !m.Gated {
 		return
@@ -116,7 +116,7 @@ func (c *checker) gated(b *Benchmark, p *program.Program, m *requirement.Model) 
 	}
 }
 
-// asked checks that a program asks for no more devices than its benchmark. It returns whether the count is right.
+// asked checks whether a program uses no more devices than its benchmark asks for, and reports whether that is so.
 func (c *checker) asked(b *Benchmark, p *program.Program) bool {
 	if have := len(requirement.Serving(c.in.Devices[b.Machine], b.Model,
 		b.Memory)); len(c.in.Devices[b.Machine]) > 0 && have < b.GPUs {
@@ -132,19 +132,19 @@ func (c *checker) asked(b *Benchmark, p *program.Program) bool {
 	return false
 }
 
-// devices are those of all machines.
+// devices returns the devices of all machines.
 func (c *checker) devices() []requirement.Device {
 	return slices.Concat(slices.Collect(maps.Values(c.in.Devices))...)
 }
 
-// memory checks that weights fit the devices that they are spread over.
+// memory checks whether the weights fit the devices over which they are spread.
 func (c *checker) memory(b *Benchmark, p *program.Program, m *requirement.Model) {
-	need, as := m.LoadedBy(p)
+	need, reason := m.LoadedBy(p)
 	each, most, device := requirement.DeviceMemory(c.in.Devices[b.Machine], b.Model, b.Memory)
 	if need == 0 || b.GPUs == 0 {
 		return
 	}
-	size := fmt.Sprintf("%s: %.0f GB of weights (%s)", m.Name, need/gb, as)
+	size := fmt.Sprintf("%s: %.0f GB of weights (%s)", m.Name, need/gb, reason)
 	if each == 0 {
 		c.add(Memory, Unverified, size+", and no device is known on which it is to run",
 			"plan with -machine, or say gpus { model }")
@@ -160,7 +160,7 @@ func (c *checker) memory(b *Benchmark, p *program.Program, m *requirement.Model)
 	has := fmt.Sprintf("%d × %s with %.0f GiB at %.0f %% have room for %.0f GB", int(n), device, each/(1<<30), 100*use,
 		room/gb)
 	remedy := fmt.Sprintf("spread it over %d devices or more, or take a smaller model", int(need/(each*use))+1)
-	if need > 1.01*(n*most*use+offload) { // the table rounds
+	if need > 1.01*(n*most*use+offload) { // the numbers of the table are rounded
 		c.add(Memory, Fail, size+"; "+has, remedy)
 		return
 	}
@@ -188,9 +188,9 @@ func (c *checker) memory(b *Benchmark, p *program.Program, m *requirement.Model)
 
 const gb = 1e9
 
-// disk compares the weights of all models with the room on the disk.
+// disk compares the size of all models' weights with the free space on the disk.
 func (c *checker) disk() {
-	c.commit, c.of, c.place = "", "", ""
+	c.commit, c.candidate, c.place = "", "", ""
 	names := map[string]bool{}
 	total := 0.0
 	for _, f := range c.found {

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// Directories of one machine's users and disks: no image has them, and another machine has others.
+	// Directories of users and disks of one machine. No image has them, and another machine has others.
 	private = lazyregexp.New(`^(~|/(home|Users|data|mnt|nfs|scratch|raid|gpfs|lustre|fsx|efs|shared|media|net|` +
 		`workspace/users)/)[^ ]*`)
 	// Options whose value is an input file, and options whose value is an output file.
@@ -25,7 +25,7 @@ var (
 		`tar)$`)
 )
 
-// paths checks the files that a program is given.
+// paths checks the files that a program gets as arguments.
 func (c *checker) paths(b *Benchmark, p *program.Program) {
 	options := map[int]string{} // names of options without dashes, by the index of their value
 	for _, f := range program.Flags(p.Args) {
@@ -51,7 +51,7 @@ func (c *checker) paths(b *Benchmark, p *program.Program) {
 	}
 }
 
-// path checks one word; option is the name of the option that it is the value of, without dashes.
+// path checks one word. option is the name, without dashes, of the option whose value the word is.
 func (c *checker) path(b *Benchmark, p *program.Program, w sh.Word, option string) {
 	text := w.Text
 	if w.Partial || text == "" || strings.Contains(text, sh.Ref) || strings.Contains(text, "://") ||
@@ -101,7 +101,7 @@ func treeName(t revision.Tree) string {
 	return "the tree of " + short(t.Rev)
 }
 
-// kindOf says whose check a file is.
+// kindOf returns the check to which a file belongs, by its option.
 func kindOf(option string) Check {
 	if strings.Contains(option, "dataset") {
 		return Dataset
@@ -132,7 +132,7 @@ func (c *checker) outside(b *Benchmark, p *program.Program, name string, k Check
 // needPath are data sets of serving benchmarks that are read from a file.
 var needPath = []string{"sharegpt", "burstgpt", "custom"}
 
-// dataset checks that a client has the data that it asks for.
+// dataset checks whether a client has the data set that it asks for.
 func (c *checker) dataset(b *Benchmark, p *program.Program, a *python.Parser) {
 	if a == nil || a.Program == nil {
 		return
@@ -144,7 +144,7 @@ func (c *checker) dataset(b *Benchmark, p *program.Program, a *python.Parser) {
 	name, given := p.Value("--dataset-name")
 	which, how := name.Text, "asks for the data set "+name.Text
 	if !given {
-		// A serving client without a choice takes its default; offline programs make prompts of --input-len then.
+		// A serving client then takes its default; an offline program makes prompts of --input-len.
 		if _, serving := a.Match("--request-rate"); serving != python.Known || named[0].Default == "" {
 			return
 		}
@@ -158,7 +158,7 @@ func (c *checker) dataset(b *Benchmark, p *program.Program, a *python.Parser) {
 		if o := program.Canonical(f.Name); o == "--dataset-path" || o == "--dataset" ||
 			strings.HasPrefix(o, "--sharegpt-path") || strings.HasPrefix("--dataset-path", o) && len(o) > 10 &&
 			f.Given {
-			return // what it names is checked as a path
+			return // the file is checked as a path
 		}
 	}
 	paths, k := a.Match("--dataset-path")

@@ -1,5 +1,5 @@
-// Package preflight finds out, before anything is spent, what a project's plan cannot do: patches that do not apply,
-// scripts that do not exist, flags that a script does not know, models that do not fit.
+// Package preflight finds mistakes in a project's plan before anything is spent: patches that do not apply, scripts
+// that do not exist, flags that a script does not know, models that do not fit.
 //
 // Its checks are pure: they get plain data and read files of revisions through an interface. They run nothing and reach
 // no network. A check fails a candidate only for what is certain to fail; everything else is a warning or unverified.
@@ -16,38 +16,38 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// Check names what was looked at.
+// Check is the name of a check.
 type Check string
 
 // The checks.
 const (
 	Wheel        Check = "wheel"        // a prebuilt wheel or a build
 	Image        Check = "image"        // the base image
-	Patch        Check = "patch"        // applies to its exact tree
-	Protect      Check = "protect"      // leaves the files alone that the variant protects
+	Patch        Check = "patch"        // the patch applies to its exact tree
+	Protect      Check = "protect"      // the candidate leaves protected files alone
 	Link         Check = "link"         // no link of the tree leads out of the tree
 	LFS          Check = "lfs"          // no file of the tree is a pointer of Git LFS
 	Script       Check = "script"       // the program that a command starts
 	Flag         Check = "flag"         // the options that the program knows
 	Path         Check = "path"         // files that a command names
-	Parent       Check = "parent"       // the declared parent is git's
+	Parent       Check = "parent"       // the declared parent is that of git
 	Twice        Check = "twice"        // no other commit has the same revision, parent and params
-	Model        Check = "model"        // exists, and can be had
-	Gated        Check = "gated"        // needs a token
-	Memory       Check = "memory"       // fits the devices
-	Architecture Check = "architecture" // the engine has it, and the devices are of the right kind
+	Model        Check = "model"        // the model exists
+	Gated        Check = "gated"        // the model needs a token
+	Memory       Check = "memory"       // the model fits the devices
+	Architecture Check = "architecture" // the engine has the architecture, and the devices are of the right kind
 	Version      Check = "version"      // known issues
 	Dataset      Check = "dataset"      // the data of a serving benchmark
 	Disk         Check = "disk"         // room for weights and images
 	Placeholder  Check = "placeholder"  // commands that were never filled in
 	Methodology  Check = "methodology"  // variants are measured in the same way
-	Driver       Check = "driver"       // of the devices, against the CUDA of images
+	Driver       Check = "driver"       // the drivers of the devices serve the CUDA of images
 )
 
-// Status is what a check found.
+// Status is the result of a check.
 type Status string
 
-// The states. Fail alone takes a candidate out.
+// The results. Only Fail takes a candidate out.
 const (
 	OK         Status = "ok"
 	Warn       Status = "warn"
@@ -55,21 +55,21 @@ const (
 	Unverified Status = "unverified"
 )
 
-// Finding is what one check found of one candidate, or of a whole commit.
+// Finding is the result of one check for a candidate, or for a whole commit.
 type Finding struct {
 	Check     Check  `json:"check"`
-	Commit    string `json:"commit"`    // empty: of the project
-	Candidate string `json:"candidate"` // commit/variant; empty: of all variants of the commit
+	Commit    string `json:"commit"`    // empty: about the project
+	Candidate string `json:"candidate"` // commit/variant; empty: about all variants of the commit
 	Status    Status `json:"status"`
 	Evidence  string `json:"evidence"`
 	Remedy    string `json:"remedy"`
 	Place     string `json:"place"`               // file:line
-	Benchmark string `json:"benchmark,omitempty"` // address, of what was found of its commands
+	Benchmark string `json:"benchmark,omitempty"` // address, if the finding is about its commands
 
-	Skip bool `json:"-"` // Fail: there is nothing to measure on this machine, which is nobody's fault
+	Skip bool `json:"-"` // with Fail: nothing can be measured on this machine, which is nobody's fault
 }
 
-// Input is all that the checks know beside the files of revisions.
+// Input is the data of the checks, beside the files of revisions.
 type Input struct {
 	Commits    []Commit
 	Candidates []Candidate
@@ -77,34 +77,34 @@ type Input struct {
 	Wheels     []WheelState
 	Images     []ImageState
 	Issues     []Issue
-	Patches    map[string]string               // by candidate: why its patch is refused; empty: it applies
-	Trespasses map[string]Refusal              // by candidate: its revision or its patch changes protected files
-	Escapes    map[string]string               // by revision: which link leads out of its tree
-	Pointers   map[string]string               // by revision: which of its files are pointers of Git LFS
-	Lost       map[string]Refusal              // by revision: why its tree cannot be read
-	Devices    map[string][]requirement.Device // by machine on which something is measured; none: not known
-	FreeDisk   int64                           // bytes where results are kept; 0: not known
-	Models     func() []requirement.Model      `json:"-"` // the project's last; read for a command that names one
+	Patches    map[string]string               // why a patch is refused, by candidate; empty: it applies
+	Trespasses map[string]Refusal              // candidates whose revision or patch changes protected files
+	Escapes    map[string]string               // the link that leads out of the tree, by revision
+	Pointers   map[string]string               // the files that are pointers of Git LFS, by revision
+	Lost       map[string]Refusal              // why the tree cannot be read, by revision
+	Devices    map[string][]requirement.Device // by machine that measures; empty: not known
+	FreeDisk   int64                           // bytes, where results are kept; 0: not known
+	Models     func() []requirement.Model      `json:"-"` // the project's last; called if a command names one
 }
 
 // Commit is a commit under study.
 type Commit struct {
 	Name    string
-	Repo    string // empty: it has no code
+	Repo    string // empty: the commit has no code
 	Rev     string // 40 digits
 	Parent  string // as declared or found, 40 digits
 	Title   string
 	Params  string // as JSON
 	Place   string
-	Named   bool     // a benchmark is declared for it, though a mistake may have taken that out
-	Known   bool     // git was asked: the next fields count
-	Parents []string // of git
+	Named   bool     // a benchmark is declared for it, even if a mistake took the benchmark out
+	Known   bool     // git was asked, so the next fields count
+	Parents []string // by git
 	Changed []string // paths
 	After   bool     // the declared parent has the commit among its own ancestors
 	Related bool     // the declared parent is an ancestor of the commit
 }
 
-// Refusal is why a candidate is refused, and what helps.
+// Refusal is why a candidate is refused, with a remedy.
 type Refusal struct{ Why, Remedy string }
 
 // Candidate is one commit in one variant.
@@ -114,8 +114,8 @@ type Candidate struct {
 	Baseline bool
 	Tree     revision.Tree
 	Place    string
-	Excluded bool   // declared so: nothing of it is checked
-	Reason   string // of a declared skip; empty: none is declared
+	Excluded bool   // the file excludes it: nothing of it is checked
+	Reason   string // of a skip block; empty: there is none
 }
 
 // Benchmark is one instance of a benchmark block.
@@ -125,46 +125,46 @@ type Benchmark struct {
 	Candidate string
 	Place     string
 	Image     bool                     // its commands run in containers
-	Client    revision.Tree            // that the commands run in
-	Engine    revision.Tree            // that is installed where the server and offline commands run
-	Installed revision.Tree            // that is installed where the client of a server runs
-	Data      map[string]revision.Tree // names laid into the directory; the zero Tree for other results than trees
-	Mounts    []string                 // targets, and paths of caches
+	Client    revision.Tree            // in the working directory of the commands
+	Engine    revision.Tree            // installed where the server and offline commands run
+	Installed revision.Tree            // installed where the client of a server runs
+	Data      map[string]revision.Tree // by name in the working directory; the zero Tree for results that are no tree
+	Mounts    []string                 // targets of mounts, and paths of caches
 	Env       map[string]string
 	ServerEnv map[string]string
 	Secrets   []string
 	Command   program.Text
-	Fill      program.Text // run in the place of Command to fill caches; empty: Command itself is, or there are none
-	Server    program.Text // empty: none
-	Machine   string       // on which it is measured, as in Devices
-	GPUs      int          // devices of a sample; 0: none asked for
+	Fill      program.Text // runs instead of Command to fill caches; empty: Command does, or there are no caches
+	Server    program.Text // empty: there is none
+	Machine   string       // that measures it, as in Input.Devices
+	GPUs      int          // devices for each sample; 0: none
 	Memory    int64
-	Model     string   // RE2 on the name of devices
-	Mended    bool     // recipes may change the files that the commands find
+	Model     string   // RE2 for the name of devices
+	Mended    bool     // fixes may change the files of the commands
 	FixEnv    []string // variables that fixes may set
 }
 
-// WheelState says where a wheel comes from.
+// WheelState is the supply of a wheel.
 type WheelState struct {
 	Candidate string
 	Place     string
-	Serves    string   // URL; empty: none does
-	Asked     []string // URLs, in order
-	Known     bool     // they were asked, or the lock has the answer
+	Serves    string   // URL; empty: no source serves it
+	Asked     []string // URLs of prebuilt sources, in order
+	Known     bool     // the sources were asked, or the lock has the answer
 	Builds    bool     // there is a build block
-	Changed   bool     // the patch changes what the wheel of Serves holds
-	From      string   // revision that the wheel was made from, when it is not the candidate's own
+	Changed   bool     // the patch changes files that are in the wheel of Serves
+	From      string   // revision of the wheel, if it is not the candidate's own
 }
 
-// ImageState says whether a base image can be had.
+// ImageState is the supply of a base image.
 type ImageState struct {
 	Candidate string
 	Place     string
 	Name      string
-	Unknown   string // why nobody knows which one it is; empty: it is known
-	// variables of its configuration that say which driver it needs; empty: it has none, or they are not known
+	Unknown   string // why its digest is not known; empty: it is known
+	// variables of the image that say which driver it needs; empty: none, or not known
 	Requires map[string]string
-	Machines []string // of the benchmarks with devices that run in it, as in Input.Devices
+	Machines []string // that measure benchmarks with devices in the image, as in Input.Devices
 }
 
 // Issue is a known issue that holds for a candidate.
@@ -173,12 +173,12 @@ type Issue struct {
 	Candidate string
 	Place     string
 	Reason    string
-	Image     bool         // the probe runs in a container, beside the tree and not in it
+	Image     bool         // the probe runs in a container, where the tree is not the working directory
 	Probe     program.Text // empty: the declared scope decides alone
 }
 
-// Run makes all checks. An error means that the files of revisions could not be read; the findings that need none are
-// returned nevertheless.
+// Run makes all checks. The error is that of reading files of revisions; it also returns the findings that need no such
+// files.
 func Run(ctx context.Context, in *Input, r revision.Reader) ([]Finding, error) {
 	files := revision.New(r, func(rev string) string { return in.Lost[rev].Why })
 	scripts := python.NewReader(files)
@@ -186,7 +186,7 @@ func Run(ctx context.Context, in *Input, r revision.Reader) ([]Finding, error) {
 		c := &checker{in: in, files: files, python: scripts}
 		c.all()
 		more, err := files.Load(ctx)
-		if err != nil { // it was noted: the next checks do without
+		if err != nil { // files has noted the error: the next checks do without the unread files
 			c = &checker{in: in, files: files, python: scripts}
 			c.all()
 		}
@@ -198,14 +198,14 @@ func Run(ctx context.Context, in *Input, r revision.Reader) ([]Finding, error) {
 
 // checker makes the checks of one round.
 type checker struct {
-	in     *Input
-	files  *revision.Files
-	python *python.Reader
-	found  []Finding
-	place  string // of what is being checked
-	commit string
-	of     string // candidate
-	bench  string // address
+	in        *Input
+	files     *revision.Files
+	python    *python.Reader
+	found     []Finding
+	place     string // of the subject of the check
+	commit    string
+	candidate string
+	bench     string // address
 }
 
 func (c *checker) all() {
@@ -219,7 +219,7 @@ func (c *checker) all() {
 	}
 	for i := range c.in.Benchmarks {
 		if b := &c.in.Benchmarks[i]; !excluded[b.Candidate] {
-			c.commit, c.of, c.place, c.bench = b.Commit, b.Candidate, b.Place, b.Address
+			c.commit, c.candidate, c.place, c.bench = b.Commit, b.Candidate, b.Place, b.Address
 			c.benchmark(b)
 		}
 	}
@@ -229,13 +229,13 @@ func (c *checker) all() {
 	c.drivers()
 }
 
-// add notes a finding of the candidate that is being checked.
+// add adds a finding about the candidate that is being checked.
 func (c *checker) add(k Check, s Status, evidence, remedy string) {
-	c.found = append(c.found, Finding{Check: k, Commit: c.commit, Candidate: c.of, Status: s, Evidence: evidence,
+	c.found = append(c.found, Finding{Check: k, Commit: c.commit, Candidate: c.candidate, Status: s, Evidence: evidence,
 		Remedy: remedy, Place: c.place, Benchmark: c.bench})
 }
 
-// sorted is what was found, each finding once, the worst first.
+// sorted returns the findings, each once, the worst first.
 func (c *checker) sorted() []Finding {
 	rank := map[Status]int{Fail: 0, Warn: 1, Unverified: 2, OK: 3}
 	order := map[string]int{"": -1}

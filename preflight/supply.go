@@ -12,10 +12,10 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// commits checks what is known of a commit itself.
+// commits checks the commits themselves.
 func (c *checker) commits() {
-	c.of = ""
-	known := map[[4]string]*Commit{} // by all that makes samples
+	c.candidate = ""
+	known := map[[4]string]*Commit{} // by everything that determines samples
 	for i := range c.in.Commits {
 		commit := &c.in.Commits[i]
 		c.commit, c.place = commit.Name, commit.Place
@@ -78,7 +78,7 @@ var (
 	prose     = regexp.MustCompile(`(?i)\.(md|rst|txt)$|^docs?/|^tests?/|^\.github/|^\.buildkite/`)
 )
 
-// hardware checks that a commit changes something for the devices that there are.
+// hardware checks whether a commit changes code for the present devices.
 func (c *checker) hardware(commit *Commit) {
 	if len(commit.Changed) == 0 || !c.measured(commit.Name, func(b *Benchmark) bool { return b.GPUs > 0 }) ||
 		slices.ContainsFunc(c.devices(), func(d requirement.Device) bool {
@@ -112,20 +112,20 @@ func (c *checker) hardware(commit *Commit) {
 	}
 }
 
-// measured reports whether a benchmark of a commit is one that is asked for.
+// measured reports whether a benchmark of the commit satisfies is.
 func (c *checker) measured(commit string, is func(*Benchmark) bool) bool {
 	return slices.ContainsFunc(c.in.Benchmarks, func(b Benchmark) bool { return b.Commit == commit && is(&b) })
 }
 
 var nvidia = regexp.MustCompile(`(?i)nvidia|[abhlv]\d{2,3}|rtx|tesla|geforce|gb200|gh200`)
 
-// patches tells which patches apply, and which candidates change protected files.
+// patches reports which patches apply, and which candidates change protected files.
 func (c *checker) patches() {
 	for _, cand := range c.in.Candidates {
 		if cand.Excluded {
 			continue
 		}
-		c.commit, c.of, c.place = cand.Commit, cand.Key, cand.Place
+		c.commit, c.candidate, c.place = cand.Commit, cand.Key, cand.Place
 		if f, refused := c.in.Trespasses[cand.Key]; refused {
 			c.add(Protect, Fail, f.Why, f.Remedy)
 		}
@@ -144,17 +144,17 @@ func (c *checker) patches() {
 	}
 }
 
-// NotTried begins what is said of a patch that could not be tried.
+// NotTried is the beginning of the reason why a patch could not be tried.
 const NotTried = "not tried: "
 
 // Ancestor is the beginning of the evidence for a wheel that was made from another revision.
 const Ancestor = "served by the ancestor"
 
-// supplies tells where wheels and images come from.
+// supplies reports the sources of wheels and images.
 func (c *checker) supplies() {
 	for i := range c.in.Wheels {
 		w := &c.in.Wheels[i]
-		c.commit, c.of, c.place = commitOf(w.Candidate), w.Candidate, w.Place
+		c.commit, c.candidate, c.place = commitOf(w.Candidate), w.Candidate, w.Place
 		const remedy = "apply builds it, before anything asks for a device"
 		asked := fmt.Sprintf("none of %d prebuilt sources has it, the last is %s", len(w.Asked),
 			strings.Join(w.Asked[max(0, len(w.Asked)-1):], ""))
@@ -187,7 +187,7 @@ func (c *checker) supplies() {
 	}
 	for i := range c.in.Images {
 		m := &c.in.Images[i]
-		c.commit, c.of, c.place = commitOf(m.Candidate), m.Candidate, m.Place
+		c.commit, c.candidate, c.place = commitOf(m.Candidate), m.Candidate, m.Place
 		if m.Unknown == "" {
 			c.add(Image, OK, m.Name, "")
 		} else {
@@ -202,7 +202,7 @@ func commitOf(candidate string) string {
 	return commit
 }
 
-// uncovered reports the commits that no benchmark measures, including those that are skipped for that reason.
+// uncovered reports the commits that no benchmark measures, even if they are skipped for that reason.
 func (c *checker) uncovered() {
 	measured, reasons := map[string]bool{}, map[string]string{}
 	for _, b := range c.in.Benchmarks {
@@ -220,33 +220,33 @@ func (c *checker) uncovered() {
 		if len(measured) == 0 || measured[commit.Name] || commit.Named || total[commit.Name] == 0 {
 			continue
 		}
-		c.commit, c.of, c.place = commit.Name, "", commit.Place
+		c.commit, c.candidate, c.place = commit.Name, "", commit.Place
 		c.add(Placeholder, Fail, "no benchmark measures this commit: it has no command"+reasons[commit.Name],
 			"give it a command, or declare a skip with the reason")
 	}
 }
 
-// issues tells which known issues hold, as far as the tree tells.
+// issues reports which known issues hold, as far as the tree tells.
 func (c *checker) issues() {
 	trees := map[string]revision.Tree{}
 	for _, cand := range c.in.Candidates {
 		trees[cand.Key] = cand.Tree
 	}
 	for i := range c.in.Issues {
-		is := &c.in.Issues[i]
-		c.commit, c.of, c.place = commitOf(is.Candidate), is.Candidate, is.Place
-		if is.Probe.Empty() {
-			c.add(Version, Fail, is.Name+": "+is.Reason, "measure another revision, or narrow the issue's scope")
+		issue := &c.in.Issues[i]
+		c.commit, c.candidate, c.place = commitOf(issue.Candidate), issue.Candidate, issue.Place
+		if issue.Probe.Empty() {
+			c.add(Version, Fail, issue.Name+": "+issue.Reason, "measure another revision, or narrow the issue's scope")
 			c.found[len(c.found)-1].Skip = true
 			continue
 		}
-		switch passes, known := probe.Passes(is.Probe, is.Image, trees[is.Candidate], c.files); {
+		switch passes, known := probe.Passes(issue.Probe, issue.Image, trees[issue.Candidate], c.files); {
 		case !known:
-			c.add(Version, Warn, is.Name+": the declared scope holds, and apply asks its probe: "+is.Reason, "")
+			c.add(Version, Warn, issue.Name+": the declared scope holds, and apply asks its probe: "+issue.Reason, "")
 		case passes:
-			c.add(Version, OK, is.Name+": its probe finds nothing in the tree", "")
+			c.add(Version, OK, issue.Name+": its probe finds nothing in the tree", "")
 		default:
-			c.add(Version, Fail, is.Name+": its probe finds it in the tree: "+is.Reason,
+			c.add(Version, Fail, issue.Name+": its probe finds it in the tree: "+issue.Reason,
 				"measure another revision, or add a fix")
 			c.found[len(c.found)-1].Skip = true
 		}

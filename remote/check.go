@@ -23,7 +23,7 @@ func (x *Executor) runsSome(p *engine.Plan) bool {
 	})
 }
 
-// ready makes the directory of jobs, where the executor has one, and makes sure that files can be written there.
+// ready makes the directory of jobs, if the executor has one, and makes sure that files can be written there.
 func (x *Executor) ready() error {
 	if !x.Kind.Alike {
 		return nil
@@ -35,7 +35,7 @@ func (x *Executor) ready() error {
 	if err != nil {
 		return err
 	}
-	// Who is in a group cannot be told here: a node may ask another directory of users than this machine.
+	// The members of a group are unknown here: a node may have another directory of users than this machine.
 	if perm := info.Mode().Perm(); info.Mode()&os.ModeSticky == 0 && perm&0o022 != 0 {
 		who := "others"
 		if perm&0o002 == 0 {
@@ -51,7 +51,7 @@ func (x *Executor) ready() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// Exceeds returns what each job asks for and no node has, by the description of one; "" if there is nothing.
+// Exceeds returns an amount that each job asks for and that a node like this one does not have; "" if there is none.
 func (x *Executor) Exceeds(node machine.Host) string {
 	switch {
 	case x.CPUs > node.Cores:
@@ -69,7 +69,7 @@ func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
 		return nil
 	}
 	if _, err := x.Open(); err != nil {
-		return &failure.Failure{Message: fmt.Sprintf("executor %s: %v", x.Name, err)} // which has the remedy
+		return &failure.Failure{Message: fmt.Sprintf("executor %s: %v", x.Name, err)} // the error has the remedy
 	}
 	if err := x.ready(); err != nil {
 		return &failure.Failure{Message: fmt.Sprintf("executor %s: work_dir: %v", x.Name, err),
@@ -93,9 +93,9 @@ func (x *Executor) Check(ctx context.Context, p *engine.Plan) *failure.Failure {
 	return x.probe(ctx)
 }
 
-// probe returns why jobs could not use the shared store, without which what is built for them would be in vain.
+// probe returns why jobs could not use the shared store. Without the store, builds for the jobs would be in vain.
 func (x *Executor) probe(ctx context.Context) *failure.Failure {
-	owner, _ := x.owner() // what is wrong is told where a job is to be submitted
+	owner, _ := x.owner() // an error shows when a job is submitted
 	name := objects.Dir + owner + "/probe"
 	err := x.Store.Away(ctx)
 	if err == nil {

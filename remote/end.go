@@ -40,7 +40,7 @@ func (j *attempt) refused(ctx context.Context, err error) error {
 	if j.withoutLimit(no.Words) {
 		retry = nil
 	}
-	j.full.Range(func(node, _ any) bool { // perhaps there is no other node
+	j.full.Range(func(node, _ any) bool { // the reason may be that no other node is left
 		j.full.Delete(node)
 		retry = nil
 		return true
@@ -58,7 +58,7 @@ func once() *engine.Retry { return &engine.Retry{Attempts: 1} }
 // cancelWithin bounds how long an interrupted apply waits for the end of a job.
 const cancelWithin = time.Minute
 
-// cancel ends a job that nobody waits for any more.
+// cancel cancels a job that nobody waits for any more, unless the apply detaches.
 func (j *attempt) cancel(ctx context.Context, scheduler job.Scheduler, id job.ID, why error) error {
 	j.count(id, Outcome{}, job.End{})
 	if _, ok := errors.AsType[*detach.Detached](context.Cause(ctx)); ok {
@@ -77,14 +77,14 @@ func (j *attempt) cancel(ctx context.Context, scheduler job.Scheduler, id job.ID
 	return fmt.Errorf("executor %s: job %s: %w", j.Name, id.Name(), why)
 }
 
-// known is the name of a job to the scheduler's own commands: Kubernetes has one name for all jobs of a key, which ours
-// tells apart by what follows a dot.
+// known returns the name of a job for the scheduler's own commands. Kubernetes has one name for all jobs of a key; ours
+// adds a dot and a suffix to tell them apart.
 func known(id job.ID) string {
 	name, _, _ := strings.Cut(id.Name(), ".")
 	return name
 }
 
-// conclude takes the result of a job that is no longer running, or tells why there is none.
+// conclude takes the result of a job that no longer runs, or returns why there is none.
 func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 	if j.streamed != nil {
 		j.streamed(latency)
@@ -101,20 +101,20 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Name(), err)
 	}
 	defer j.clean(ctx)
-	// At the job's limit of memory, the kernel may end what is not to blame.
+	// At the job's limit of memory, the kernel may kill a process that is not to blame.
 	if o.Failure != nil && (end.State != "OUT_OF_MEMORY" || o.Failure.Rule == "oom_killed") {
 		j.takeTranscript(o.Transcript)
-		if o.Failure.Rule == engine.DiskFull && end.Node != "" { // others may have room
+		if o.Failure.Rule == engine.DiskFull && end.Node != "" { // other nodes may have room
 			j.full.Store(end.Node, true)
 			return &engine.Failure{Failure: *o.Failure}
 		}
-		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has tried again
+		return &engine.Failure{Retry: once(), Failure: *o.Failure} // the worker has made its own tries
 	}
 	return j.lost(id, end)
 }
 
-// failedAlone returns the failure of a job that ended while no apply followed it; nil if there is none, or if the next
-// job may succeed.
+// failedAlone returns the failure of a job that ended while no apply followed it; nil if there is no such failure, or
+// if the next job may succeed.
 func (j *attempt) failedAlone(ctx context.Context) error {
 	o, ok := j.outcome(ctx)
 	if !ok || o.Failure == nil || o.Failure.Class.Retried() {
@@ -128,11 +128,11 @@ func (j *attempt) failedAlone(ctx context.Context) error {
 	return &engine.Failure{Retry: once(), Failure: *o.Failure}
 }
 
-// maxUnseen is how many jobs of a node in a row may end while no apply follows them, and leave nothing that stands.
+// maxUnseen bounds the jobs of a node in a row that end without a result while no apply follows them.
 const maxUnseen = 3
 
-// unseen returns how many jobs of the node ended while no apply followed them. The error says that there were too many:
-// another job would end in the same way, and nobody would learn of it.
+// unseen returns how many jobs of the node ended while no apply followed them. It returns an error if there were too
+// many: another job would probably end in the same way, and nobody would see it.
 func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, err error) {
 	earlier, ok := j.submissions()
 	if n = earlier.Jobs; !ok {
@@ -141,7 +141,7 @@ func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, e
 	if _, found, err := scheduler.Find(ctx, j.key); err != nil || found {
 		return n, err
 	}
-	j.limits.reached = true // perhaps
+	j.limits.reached = true // perhaps by the last job
 	if n < maxUnseen {
 		return n, nil
 	}
@@ -159,25 +159,25 @@ func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, e
 	return n, f
 }
 
-// submissions are the jobs of a node that were submitted since an apply saw the end of one.
+// submissions counts the jobs of a node that were submitted since an apply last saw one end.
 type submissions struct {
 	Jobs int    `json:"jobs"`
-	Last string `json:"last"` // the name of the last one; "": not known
+	Last string `json:"last"` // name of the last job; "": not known
 }
 
-// submissions returns those of the node; false if there are none.
+// submissions returns the submissions of the node; false if there are none.
 func (j *attempt) submissions() (s submissions, ok bool) {
 	var text json.RawMessage
 	if readJSON(j.counted, &text) != nil {
 		return s, false
 	}
-	if json.Unmarshal(text, &s.Jobs) == nil { // as it was before names were noted
+	if json.Unmarshal(text, &s.Jobs) == nil { // an old file: without names
 		return s, true
 	}
 	return s, json.Unmarshal(text, &s) == nil
 }
 
-// noteUnseen notes which jobs of the node were submitted.
+// noteUnseen writes the submissions of the node to its file.
 func (j *attempt) noteUnseen(s submissions) error {
 	if err := os.MkdirAll(filepath.Dir(j.counted), 0o700); err != nil {
 		return err
@@ -185,8 +185,8 @@ func (j *attempt) noteUnseen(s submissions) error {
 	return writeJSON(j.counted, s)
 }
 
-// count notes how long the job ran: its worker knows, or else the queue showed when the job began. A short job may end
-// before the queue shows that.
+// count notes how long the job ran, from its worker's outcome, or else from the time when the queue showed its start. A
+// short job may end before the queue shows that.
 func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	seen := !j.since.IsZero()
 	if !seen && end.Node != "" {
@@ -203,25 +203,25 @@ func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	}
 }
 
-// patiently tries something until the shared store answers: the job holds nothing on this machine but a place.
+// patiently repeats try until the shared store answers: meanwhile, the job only holds its slot.
 func (j *attempt) patiently(ctx context.Context, try func() error) error {
 	return bucket.Patiently(ctx, 0, func(err error) {
 		j.tell("the shared store does not answer; benchgraph asks again and again (%v)", err)
 	}, try)
 }
 
-// latency is how long a shared store may take to show what another machine has written.
+// latency bounds how late a shared store shows an object that another machine has written.
 const latency = 20 * time.Second
 
-// look takes the result, and looks for the outcome of a job: for a while, if the job ended by itself.
+// look takes the result and reads the outcome of a job. If the job ended by itself, it waits for them for a while.
 func (j *attempt) look(ctx context.Context, id job.ID, end job.End) (o Outcome, err error) {
 	for begun := time.Now(); ; {
-		var told error
+		var outcomeErr error
 		err = j.patiently(ctx, func() error { return j.take(ctx) })
-		o, told = j.outcomeFrom(ctx, id.Name())
-		j.unsigned = errors.Is(told, errUnsigned)
+		o, outcomeErr = j.outcomeFrom(ctx, id.Name())
+		j.unsigned = errors.Is(outcomeErr, errUnsigned)
 		itself := end.State == "" || end.State == "COMPLETED" || end.State == "FAILED"
-		if err == nil || !errors.Is(err, cache.ErrMiss) || told == nil && o.Failure != nil || !itself ||
+		if err == nil || !errors.Is(err, cache.ErrMiss) || outcomeErr == nil && o.Failure != nil || !itself ||
 			time.Since(begun) > latency {
 			return o, err
 		}
@@ -268,7 +268,7 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
 				"else writes to the store"
 		case end.State == job.Failed && len(j.printed.end) == 0:
-			// Slurm also says so of a job whose script never ran, where a controller that was killed had forgotten it.
+			// Slurm also reports this for a job whose script never ran, if a killed controller had forgotten the job.
 		case end.State == job.Failed || end.State == job.Completed: // another job would end in the same way
 			f.Retry = once()
 		}
@@ -288,10 +288,10 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 	return f
 }
 
-// maxOutput bounds what is kept of the output of a job, in bytes.
+// maxOutput bounds the bytes of a job's output that are kept.
 const maxOutput = 256 << 20
 
-// stream begins to copy what the job prints to the log of the attempt, until the job ends.
+// stream copies the output of a job to the log of the attempt in the background, until the job ends.
 func (j *attempt) stream(ctx context.Context, id job.ID) {
 	ctx, stop := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -310,7 +310,7 @@ func (j *attempt) stream(ctx context.Context, id job.ID) {
 	}
 }
 
-// copyOutput adds what the job printed to the log of the attempt. A job that never ran has printed nothing.
+// copyOutput adds the output of a job to the log of the attempt. A job that never ran has none.
 func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
 	scheduler, err := j.Open()
 	logger, ok := scheduler.(job.Logger)
@@ -323,14 +323,14 @@ func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
 	}
 }
 
-// printed passes on what a job printed, up to a number of bytes, and keeps the end.
+// printed passes on the output of a job, up to a number of bytes, and keeps its end.
 type printed struct {
 	to   io.Writer
 	left int64
 	end  []byte
 }
 
-// maxEnd bounds the end that is kept, in bytes.
+// maxEnd bounds the bytes of the end that is kept.
 const maxEnd = 64 << 10
 
 func (p *printed) Write(text []byte) (int, error) {
@@ -347,20 +347,20 @@ func (p *printed) Write(text []byte) (int, error) {
 // lastLine returns the last line; "" if there is none.
 func (p *printed) lastLine() string { return lines.Last(bytes.NewReader(p.end)) }
 
-// before returns the last line before the last mark.
+// before returns the line before the last mark.
 func (p *printed) before(mark string) string {
 	return lines.Last(bytes.NewReader(p.end[:max(0, bytes.LastIndex(p.end, []byte(mark)))]))
 }
 
-// takeTranscript takes over what the worker of a job has run.
+// takeTranscript takes over the transcript of a job's worker.
 func (j *attempt) takeTranscript(text json.RawMessage) {
 	if text != nil {
 		j.env.Transcript = text
 	}
 }
 
-// clean removes what is left of the job. A result that was made again stays until the store of this machine has it,
-// which the next apply sees.
+// clean removes everything that the job has left. It keeps a result that was made again until this machine's store has
+// that result, which the next apply sees.
 func (j *attempt) clean(ctx context.Context) {
 	left := []string{objects.Name(j.key, objects.Outcome)}
 	var err error

@@ -10,12 +10,12 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// lentFor is how long the credentials of a job last. The time in the queue counts, and nobody knows it before; no
-// server lends for longer.
+// lentFor is how long the credentials of a job last. The time in the queue counts, and is not known beforehand; no
+// server lends credentials for longer.
 const lentFor = 12 * time.Hour
 
-// lend returns credentials for the shared store that can write some objects. It is nil where workers have credentials
-// of their own.
+// lend returns credentials for the shared store that can write the named objects; nil if workers have credentials of
+// their own.
 func (x *Executor) lend(ctx context.Context, name string, writes ...string) (*bucket.Login, error) {
 	role := x.Project.Shared.JobRole
 	lender, ok := x.Bucket.(bucket.Lender)

@@ -17,14 +17,14 @@ const (
 	spread = 3
 )
 
-// limits are the time limits of the jobs of one node. With a limit, a scheduler fits a job into a gap before a larger
-// one.
+// limits are the time limits of the jobs of one node. With a limit, a scheduler can fit a job into a gap before a
+// larger job.
 type limits struct {
-	declared time.Duration // timeouts of all commands of the node together; 0: not all have one
-	reached  bool          // by a job, or perhaps by one that ended unseen: the next jobs have none
+	declared time.Duration // sum of the timeouts of the node's commands; 0: not all have one
+	reached  bool          // a job reached its limit, or one that ended unseen may have; the next jobs have none
 }
 
-// limit returns the time limit of the next job, and whether the limit is derived; 0: the partition's.
+// limit returns the time limit of the next job, and whether it is derived; 0: the limit of the partition.
 func (j *attempt) limit() (limit time.Duration, derived bool) {
 	limit = cmp.Or(j.limits.declared, spread*j.env.Estimate)
 	if j.Time > 0 || j.unlimited.Load() || j.limits.reached || limit == 0 {
@@ -33,7 +33,7 @@ func (j *attempt) limit() (limit time.Duration, derived bool) {
 	return (limit + startTime + time.Minute - 1).Truncate(time.Minute), true
 }
 
-// withoutLimit reports whether the cluster refuses a job for its derived limit, and has all other jobs ask for none.
+// withoutLimit reports whether the cluster refuses the derived limit of the job. If so, later jobs ask for none.
 func (j *attempt) withoutLimit(reason string) bool {
 	reason = strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(reason))
 	ours := strings.Contains(reason, "timelimit") || strings.Contains(reason, "wall")
@@ -46,7 +46,7 @@ func (j *attempt) withoutLimit(reason string) bool {
 }
 
 // timedOut completes the failure of a job that reached its time limit. After a derived limit, the next job asks for
-// none: a forecast may be that of another command.
+// none, since the forecast may be for another command.
 func (j *attempt) timedOut(f *engine.Failure, id job.ID, where string) {
 	limit, derived := j.limit()
 	f.Rule, f.Retry = "job_timeout", once()
@@ -62,5 +62,5 @@ func (j *attempt) timedOut(f *engine.Failure, id job.ID, where string) {
 	f.Retry = &engine.Retry{Attempts: engine.DefaultRetry(f.Class).Attempts + 1, Backoff: time.Second}
 }
 
-// inMinutes is a limit for people: 1h25m.
+// inMinutes returns a duration for people: 1h25m.
 func inMinutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
-// The last line of a job without a result says which rule the failure has.
+// The last line of a job without a result tells the rule of its failure.
 func TestAJobWithoutAResult(t *testing.T) {
 	x := &Executor{Options: Options{Executor: declared.Executor{Kind: &declared.Kind{}, Name: "gpu"}}}
 	for printed, rule := range map[string]string{

@@ -13,17 +13,17 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// named returns the files and directories of this machine that commands of a node read by absolute paths, sorted: by
-// paths that abspath made, and by paths that stand in the file as they are. Commands in an image see none of them.
+// named returns the files and directories of this machine that commands of a node read by absolute paths, sorted: made
+// are paths from abspath, literal those that stand in the file. Commands in an image see none of them.
 func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (made, literal []string) {
 	if slices.ContainsFunc(n.Needs, func(dep *engine.Node) bool { return dep.Kind == "image" }) {
 		return nil, nil
 	}
 	d := cache.Describe(n.Kind)
 	n.Task.Describe(d)
-	lines, _ := cache.ParseText(d.Text()) // which it is
+	lines, _ := cache.ParseText(d.Text()) // it is a description's text
 	for _, l := range lines {
-		if l.Label == "mount" { // the node checks mounts by themselves
+		if l.Label == "mount" { // the node checks its mounts itself
 			continue
 		}
 		for _, text := range l.Values {
@@ -31,17 +31,18 @@ func (x *Executor) named(spec *hclspec.Spec, n *engine.Node) (made, literal []st
 			made, literal = append(made, some...), append(literal, others...)
 		}
 	}
-	there := func(all []string) []string {
+	existing := func(all []string) []string {
 		slices.Sort(all)
 		return slices.DeleteFunc(slices.Compact(all), func(path string) bool {
 			_, err := os.Stat(path)
 			return err != nil || fs.Below(path, x.Project.State) || fs.Below(path, x.Project.Store)
 		})
 	}
-	return there(made), there(literal)
+	return existing(made), existing(literal)
 }
 
-// lacks says which of the files that a node names no machine of the executor has; "": none is known.
+// lacks returns why machines of the executor lack a file that commands of the node name; "" if none is known to be
+// missing.
 func (x *Executor) lacks(spec *hclspec.Spec, n *engine.Node) string {
 	made, _ := x.named(spec, n)
 	for _, path := range made {
@@ -53,11 +54,11 @@ func (x *Executor) lacks(spec *hclspec.Spec, n *engine.Node) string {
 	return ""
 }
 
-// namedRemedy is what helps a node whose commands name a file that its machine does not have.
+// namedRemedy is the remedy if a machine lacks a file that commands of a node name.
 const namedRemedy = "hand the file over as data (the result of a task that has it as input), or declare a mount"
 
-// CheckNamed returns the failure of a request whose node reads files that this machine does not have; nil if it has
-// them all.
+// CheckNamed returns the failure of a request whose node names files that this machine does not have; nil if it has
+// all.
 func (r *Request) CheckNamed() error {
 	for _, path := range r.Named {
 		if _, err := os.Stat(path); err != nil {

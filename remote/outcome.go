@@ -14,16 +14,16 @@ import (
 	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
-// Outcome is how a worker ended. It lies in the bucket of the shared store, where all machines find it.
+// Outcome is the end of a worker. It is in the bucket of the shared store, where all machines find it.
 type Outcome struct {
-	// name by which the scheduler knows the job, so that the outcome of an earlier job does not count; "": not known
+	// name of the job in the scheduler, so that the outcome of an earlier job does not count; "": not known
 	Job        string           `json:"job"`
-	Seconds    float64          `json:"seconds"`              // for which the worker ran
+	Seconds    float64          `json:"seconds"`              // how long the worker ran
 	Failure    *failure.Failure `json:"failure,omitempty"`    // nil: the result is in the shared store
-	Transcript json.RawMessage  `json:"transcript,omitempty"` // with a failure: what the node has run
+	Transcript json.RawMessage  `json:"transcript,omitempty"` // of the failed attempt
 }
 
-// statement is what the signature of an outcome is over: the name, which has the key, and the JSON, which has the job.
+// statement returns the text that the signature of an outcome covers: the name has the key, and the JSON has the job.
 func statement(name string, text []byte) []byte {
 	return fmt.Appendf(nil, "benchgraph outcome 1\n%s\n%s", name, text)
 }
@@ -31,8 +31,8 @@ func statement(name string, text []byte) []byte {
 // outcomeLost begins the last line of a worker that cannot put its outcome into the bucket; the reason follows.
 const outcomeLost = "outcome of the job: "
 
-// Leave puts the outcome of a request's job into the bucket: a line of JSON, and one with the signature if there is a
-// key for that.
+// Leave puts the outcome of a request's job into the bucket: a line of JSON, and a line with the signature if there is
+// a signing key.
 func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, o Outcome) error {
 	name := objects.Name(objects.JobKey(r.Key, r.Owner, r.Round), objects.Outcome)
 	text, err := json.Marshal(o)
@@ -48,10 +48,11 @@ func (r *Request) Leave(ctx context.Context, b bucket.Bucket, keys sshkey.Keys, 
 	return nil
 }
 
-// errUnsigned is the error for an outcome that is not believed: whoever can write to the store can have put it there.
+// errUnsigned is the error for an outcome that is not believed: anybody who can write to the store may have put it
+// there.
 var errUnsigned = errors.New("no key of trust signed it")
 
-// readOutcome reads an outcome in the bucket. The error wraps errUnsigned if there is one that is not believed.
+// readOutcome reads an outcome from the bucket. The error wraps errUnsigned if the outcome is not believed.
 func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, err error) {
 	body, err := x.Bucket.Open(ctx, name, 0)
 	if err != nil {
@@ -72,13 +73,13 @@ func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, err
 	return o, nil
 }
 
-// outcome returns what the last worker of the node has left; false if that is nothing.
+// outcome returns the outcome of the node's last worker; false if there is none.
 func (j *attempt) outcome(ctx context.Context) (o Outcome, ok bool) {
 	o, err := j.readOutcome(ctx, objects.Name(j.key, objects.Outcome))
 	switch {
 	case errors.Is(err, errUnsigned):
 		j.tell("%s", unbelieved)
-	case err == nil && len(j.Keys.Trust) > 0: // somebody may have kept that of an earlier job
+	case err == nil && len(j.Keys.Trust) > 0: // it may be an old one that somebody put back
 		if s, ok := j.submissions(); !ok || s.Last != "" && s.Last != o.Job {
 			return Outcome{}, false
 		}
@@ -86,16 +87,16 @@ func (j *attempt) outcome(ctx context.Context) (o Outcome, ok bool) {
 	return o, err == nil
 }
 
-// unbelieved tells why an outcome does not count.
+// unbelieved is why an outcome does not count.
 const unbelieved = "the outcome of the job in the shared store is not believed: no key of trust signed it"
 
 // errOther is the error for the outcome of another job.
 var errOther = errors.New("it is the outcome of another job")
 
-// outcomeFrom returns the outcome of one job; an error if there is none yet. See readOutcome.
+// outcomeFrom returns the outcome of one job, or an error if there is none yet. See readOutcome.
 func (j *attempt) outcomeFrom(ctx context.Context, name string) (o Outcome, err error) {
 	o, err = j.readOutcome(ctx, objects.Name(j.key, objects.Outcome))
-	// One that names no job is not believed where somebody may have kept it from an earlier job.
+	// With trust, an outcome without a job's name is not believed: somebody may have kept it from an earlier job.
 	if nameless := o.Job == "" && len(j.Keys.Trust) == 0; err == nil && o.Job != name && !nameless {
 		return Outcome{}, errOther
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
-// Where keys are named, an outcome is believed that one of them signed for this job of this node, and no other.
+// With trust, an outcome is believed only if a key of trust signed it for this job of this node.
 func TestOnlySignedOutcomesAreBelieved(t *testing.T) {
 	ctx := context.Background()
 	public, own, _ := ed25519.GenerateKey(nil)
@@ -71,8 +71,7 @@ func TestOnlySignedOutcomesAreBelieved(t *testing.T) {
 	}
 }
 
-// Where keys are named, what the last worker has left while no apply followed its job counts for the job that was
-// submitted last.
+// With trust, the outcome of a job that no apply followed counts only for the job that was submitted last.
 func TestOutcomesOfJobsThatNobodyFollowed(t *testing.T) {
 	ctx := context.Background()
 	public, own, _ := ed25519.GenerateKey(nil)

@@ -36,7 +36,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
-// Store is the shared store, as *shared.Store is one. Puts reports whether results are put there.
+// Store is a shared store, such as *shared.Store. Puts reports whether results are put there.
 type Store interface {
 	Puts() bool
 	Sender
@@ -50,14 +50,15 @@ type Sender interface {
 	Send(ctx context.Context, e cache.Entry, beside string) (object string, err error)
 }
 
-// Taker takes entries of the shared store. Ask looks for a key without an index, and brings the entry here. Lay brings
-// the files of an object into a directory. Errors wrap cache.ErrMiss if there is nothing.
+// Taker takes entries of the shared store. Ask looks for a key, even if the index does not list it, and brings the
+// entry here. Lay brings the files of an object into a directory. Errors wrap cache.ErrMiss if there is no such entry
+// or object.
 type Taker interface {
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
 	Lay(ctx context.Context, key cache.Key, object, dir string) (cache.Meta, error)
 }
 
-// Drawn is the graph of a node as a worker can draw it again.
+// Drawn has the data from which a worker draws the graph of a node again.
 type Drawn struct {
 	Choice   json.RawMessage
 	Snapshot cache.Entry // of the project
@@ -66,11 +67,11 @@ type Drawn struct {
 // Options configure an Executor.
 type Options struct {
 	declared.Executor
-	Open    func() (job.Scheduler, error) // called once, when the first job is to be submitted
+	Open    func() (job.Scheduler, error) // called once, when the first job is submitted
 	Store   Store
 	Bucket  bucket.Bucket             // of the shared store
-	Keys    sshkey.Keys               // of the shared store: outcomes are signed as entries are
-	Wanted  func(address string) bool // whether jobs get the result of a node from the shared store
+	Keys    sshkey.Keys               // of the shared store; they sign outcomes as they sign entries
+	Wanted  func(address string) bool // reports whether jobs get the result of a node from the shared store
 	Project Project
 	Environ []string // of jobs, as NAME=value
 }
@@ -80,27 +81,27 @@ type Executor struct {
 	Options
 	owner     func() (string, error) // see ownerOf
 	marks     again.Marks
-	unlimited atomic.Bool // jobs ask for no derived time limits
-	full      sync.Map    // names of nodes whose disks had no room: other jobs avoid them
+	unlimited atomic.Bool // a job was refused for its derived limit, so that jobs ask for none
+	full      sync.Map    // names of nodes whose disks were full: other jobs avoid them
 }
 
 // NewExecutor returns an Executor.
 func NewExecutor(o Options) *Executor {
 	o.Open = sync.OnceValues(o.Open)
-	if !o.Alike { // the variables are of this machine
+	if !o.Alike { // the variables belong to this machine
 		o.Environ = nil
 	}
 	return &Executor{Options: o, marks: again.Marks{Dir: filepath.Join(o.Project.State, "again")},
 		owner: sync.OnceValues(func() (string, error) { return ownerOf(o.Project.State) })}
 }
 
-// Take has a node run as a job: on this machine, the node holds nothing but a place among the jobs. Drawn returns the
-// graph of the node.
+// Take makes a node run as a job. On this machine, the node then only holds a slot for the job. drawn returns the graph
+// of the node.
 func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.Context) (Drawn, error)) {
 	asks := n.Resources
 	limits := &limits{declared: declared.Timeouts(spec, n.Address)}
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
-	n.Lacks, n.Checks, n.Spans = nil, nil, nil           // those are of this machine
+	n.Lacks, n.Checks, n.Spans = nil, nil, nil           // these are about this machine
 	if !x.Kind.Alike && spec.Absolute.Some() {
 		n.Lacks = func() string { return x.lacks(spec, n) }
 	}
@@ -124,11 +125,11 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 	}
 }
 
-// ownerFile is the file in the state of a project with the project's name among those that share a store.
+// ownerFile is the file in a project's state with the project's name among those that share a store.
 const ownerFile = "owner"
 
-// ownerOf returns the name of a project, which it gets here the first time. Two checkouts have jobs of their own:
-// neither ends those of the other. The caller holds the lock of applies.
+// ownerOf returns the name of a project, and makes one the first time. So two checkouts have different jobs, and
+// neither cancels those of the other. The caller holds the lock of applies.
 func ownerOf(state string) (string, error) {
 	path := filepath.Join(state, ownerFile)
 	text, err := fs.ReadOwn(path)
@@ -149,13 +150,13 @@ func isOwner(text string) bool {
 	return err == nil && len(text) == 8
 }
 
-// countOf is the file with the number of jobs of a node that were submitted since an apply saw the end of one.
+// countOf returns the file with the submissions of a node.
 func (x *Executor) countOf(key cache.Key) string {
 	return filepath.Join(x.Project.State, "submitted", key.String()[:24])
 }
 
-// workerMemory is what the worker itself may need beside the node, in bytes. A command that reaches its own limit
-// should fail by that, and not by the limit of the job.
+// workerMemory is the memory that the worker itself may need beside the node, in bytes: a command that reaches its own
+// limit should fail by that limit, not by the job's.
 const workerMemory = 1 << 30
 
 // attempt is one attempt to run a node as a job.
@@ -163,28 +164,28 @@ type attempt struct {
 	*Executor
 	env        *engine.Env
 	address    string
-	key        string // by which the job is found again
-	counted    string // file, see countOf
+	key        string // key by which the scheduler finds the job
+	counted    string // file of submissions, see countOf
 	cpus, gpus int
 	memory     int64
-	quiet      bool // no other job may run on the node
+	quiet      bool // no other job may run on the machine of the job
 	limits     *limits
 	named      []string                   // see Request
 	literal    []string                   // see Request
 	names      map[cache.Key]string       // see Request
 	done       bool                       // the result is laid out
-	unsigned   bool                       // the job has left an outcome that is not believed
-	printed    printed                    // by the job
-	streamed   func(within time.Duration) // ends the copying of what the job prints, see stream; nil: none began
+	unsigned   bool                       // the job's outcome is not believed
+	printed    printed                    // output of the job
+	streamed   func(within time.Duration) // ends the copying of the job's output, see stream; nil: none began
 
-	since time.Time     // when it was first seen to run; zero: it was not
+	since time.Time     // when the job was first seen to run; zero: never
 	ran   time.Duration // how long it ran
 }
 
 // run submits the job, follows it to its end, and lays out the result.
 func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, error)) error {
 	err := j.patiently(ctx, func() error { return j.take(ctx) })
-	if err == nil { // an earlier apply was killed before it took the result
+	if err == nil { // an earlier apply was killed before it took this result
 		j.clean(ctx)
 		return nil
 	}
@@ -250,15 +251,15 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 // errWorkerEnded ends the wait for a job whose worker has left its outcome.
 var errWorkerEnded = errors.New("the worker has ended")
 
-// The outcome of a worker is looked for all the time, since the scheduler is asked less often, and tells later: the
-// longer the job is there, the less often.
+// The bucket is asked for the outcome of a worker all the time, since the scheduler is asked less often and answers
+// later. The longer the job is there, the longer is the time between two questions.
 const (
 	watchFirst = 100 * time.Millisecond
 	watchLast  = 2 * time.Second
-	watchShare = 50 // of the time since then
+	watchShare = 50 // a question after each 1/50 of the time so far
 )
 
-// watch waits for the outcome that a worker leaves.
+// watch waits for the outcome of a worker without a failure, and then calls stop.
 func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCauseFunc) {
 	for begun := time.Now(); ; {
 		select {
@@ -266,7 +267,7 @@ func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCause
 			return
 		case <-time.After(min(max(time.Since(begun)/watchShare, watchFirst), watchLast)):
 		}
-		// The end of a worker that failed is waited for, since its job still counts as one of the key.
+		// After a failure, the wait goes on to the end of the job: until then, the job counts as one of the key.
 		if o, err := j.outcomeFrom(ctx, id.Name()); err == nil && o.Failure == nil {
 			stop(errWorkerEnded)
 			return
@@ -274,7 +275,7 @@ func (j *attempt) watch(ctx context.Context, id job.ID, stop context.CancelCause
 	}
 }
 
-// prepare puts the inputs and the snapshot where the worker finds them, and returns the request.
+// prepare puts the inputs and the snapshot into the shared store, and returns the request.
 func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Drawn, error)) ([]byte, error) {
 	for _, in := range j.env.Inputs {
 		if err := j.send(ctx, in.Address, in.Entry, 0); err != nil {
@@ -302,8 +303,8 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 // mostDepth bounds how far the inputs of inputs are followed.
 const mostDepth = 16
 
-// send puts the result of a node into the shared store; of a node that the worker makes anew, such as an image, the
-// inputs.
+// send puts the result of a node into the shared store. For a node that the worker makes anew, such as an image, it
+// sends the inputs of the node instead.
 func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth int) error {
 	if j.Wanted(address) {
 		owner, _ := j.owner()
@@ -325,7 +326,7 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 		if err != nil {
 			continue
 		}
-		// what is not here is looked for in the shared store by the worker, and made there if it must be
+		// an input that is not here may be in the shared store; if not, the worker makes it
 		if input, err := j.Store.Get(ctx, key, true); err == nil {
 			if err := j.send(ctx, input.Address, input, depth+1); err != nil {
 				return err
@@ -351,8 +352,8 @@ func (j *attempt) describe(request []byte) job.Job {
 // setupEnded begins the last line of a job whose setup failed; the exit status follows.
 const setupEnded = "benchgraph: setup ended with exit status "
 
-// script returns lines of sh that run the setup. The first of its lines that fails ends the job: what is measured
-// without, say, the module of a compiler would be a result of another environment.
+// script returns lines of sh that run the setup. The first line that fails ends the job: without, say, the module of a
+// compiler, the job would measure in another environment.
 func script(setup string) string {
 	if setup == "" {
 		return ""
@@ -360,7 +361,7 @@ func script(setup string) string {
 	return "trap 'echo \"" + setupEnded + "$?\" >&2' EXIT\nset -e\n" + setup + "\nset +e\ntrap - EXIT\n"
 }
 
-// lease reports that the job runs, and its devices, whose UUIDs the node alone knows.
+// lease reports that the job runs, with its devices. Only the node knows their UUIDs.
 func (j *attempt) lease(id job.ID) {
 	j.env.Devices = make([]string, j.gpus)
 	for i := range j.env.Devices {
@@ -369,7 +370,7 @@ func (j *attempt) lease(id job.ID) {
 	j.env.Emit(engine.Event{Type: engine.LeaseGranted, Data: map[string]any{"devices": j.env.Devices}})
 }
 
-// tell reports what becomes of the job.
+// tell writes a message about the job to the log and as an event.
 func (j *attempt) tell(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	fmt.Fprintf(j.env.Log, "%s\n", text)

@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/objects"
 )
 
-// begin gives the job of the attempt its key. A result that is there and is to be made again is marked before, see
+// begin gives the job of the attempt its key. If a stored result must be made again, it is marked first, see
 // again.Mark.
 func (j *attempt) begin(owner string) error {
 	round := ""
@@ -47,8 +47,8 @@ func (j *attempt) take(ctx context.Context) error {
 	return err
 }
 
-// Due returns the addresses of nodes of a plan whose results an earlier apply was to make again, and did not take from
-// their jobs.
+// Due returns the addresses of nodes of a plan whose results must be made again, since an earlier apply did not take
+// them from their jobs.
 func (x *Executor) Due(p *engine.Plan) map[string]bool {
 	marks, due := x.marks.All(), map[string]bool{}
 	if len(marks) == 0 {

@@ -16,13 +16,13 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Store is a cache.Store with the directories that results are prepared in.
+// Store is a cache.Store that makes the directories in which results are prepared.
 type Store interface {
 	cache.Store
 	Scratch() (string, error)
 }
 
-// Hooks are what a suite can do beyond the interface.
+// Hooks are actions of a suite beyond the interface.
 type Hooks struct {
 	// Again opens the same store a second time, as another process would; nil: it cannot be shared.
 	Again func(t *testing.T, first Store) Store
@@ -54,8 +54,8 @@ func Meta(name string) cache.Meta {
 		Log: "log-" + name, Transcript: `{"steps":[{"argv":["` + name + `"]}]}`}
 }
 
-// Prepare makes a scratch directory with files to put: path → contents. A path that ends in / is a directory, one that
-// ends in * an executable file (without the *), contents that begin with -> a link.
+// Prepare makes a scratch directory with files to put: path → contents. A path that ends in / is a directory, a path
+// that ends in * an executable file (without the *). Contents that begin with -> are the target of a link.
 func Prepare(t testing.TB, s Store, files map[string]string) string {
 	t.Helper()
 	dir, err := s.Scratch()
@@ -213,7 +213,7 @@ func damages(t *testing.T, open func(t *testing.T) Store) {
 	for _, story := range []struct {
 		name     string
 		harm     func(dir string) error
-		needsAll bool // only reading every byte tells
+		needsAll bool // the damage shows only when every byte is read
 		says     string
 	}{
 		{"cut short", func(dir string) error { return os.Truncate(filepath.Join(dir, "sub/f"), 3) }, false, "sub/f"},
@@ -257,7 +257,7 @@ func damages(t *testing.T, open func(t *testing.T) Store) {
 	}
 }
 
-// thaw makes an entry writable, as only damage does.
+// thaw makes an entry writable; in a store, only damage does that.
 func thaw(t *testing.T, dir string) {
 	t.Helper()
 	for _, d := range []string{filepath.Dir(dir), dir, filepath.Join(dir, "sub")} {
@@ -315,7 +315,7 @@ func readOnly(t *testing.T, s Store) {
 	}
 }
 
-// many has several goroutines, through several handles, store and read the same few keys.
+// many makes several goroutines store and read the same few keys, through several handles.
 func many(t *testing.T, s Store, h Hooks) {
 	ctx := context.Background()
 	handles := []Store{s}

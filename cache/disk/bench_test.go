@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// benchmarkLines are what a benchmark of a server says of itself: some forty lines.
+// benchmarkLines are the lines of a typical benchmark's description: some forty.
 func benchmarkLines(i int) [][]string {
 	lines := [][]string{
 		{"command",
@@ -57,7 +57,7 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-// fillStore makes count entries without syncing them, as no Put would: a benchmark of reading needs no durable entries.
+// fillStore makes count entries without syncing them, unlike Put: a benchmark of reading needs no durable entries.
 func fillStore(tb testing.TB, d *Disk, count int) []cache.Key {
 	tb.Helper()
 	keys := make([]cache.Key, count)
@@ -91,7 +91,7 @@ func fillStore(tb testing.TB, d *Disk, count int) []cache.Key {
 	return keys
 }
 
-// BenchmarkGet10k is what a plan of ten thousand nodes asks of the store.
+// BenchmarkGet10k makes the look-ups of a plan of ten thousand nodes.
 func BenchmarkGet10k(b *testing.B) {
 	dir := b.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {

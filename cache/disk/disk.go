@@ -21,43 +21,44 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// formatName and formatVersion are what a store's format file holds: a newer benchgraph may lay a store out otherwise.
+// formatName and formatVersion are the content of a store's format file. A newer benchgraph may lay a store out in
+// another way.
 const (
 	formatFile    = "format"
 	formatName    = "benchgraph store "
 	formatVersion = 1
 )
 
-// gcPatience is how long opening a store waits for another process's collection of garbage.
+// gcPatience is how long opening a store waits for the garbage collection of another process.
 const gcPatience = time.Minute
 
 // Disk is a Store in a directory of this machine. Any number of processes may use one at the same time.
 //
-// Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out), content/<2 digits>/<content
-// key> is a symbolic link whose target is the key, blobs/<2 digits>/<SHA-256> is a further name of a file that entries
-// share, tmp/ holds what is being prepared, quarantine/ what was found damaged. In the file claims, processes lock one
-// byte for each entry that they make. There is no index that could disagree with the entries: a directory is looked up
-// faster than an index is read.
+// Its layout: entries/<2 digits>/<key>/ holds an entry (meta, and its files below out). content/<2 digits>/<content
+// key> is a symbolic link whose target is the key. blobs/<2 digits>/<SHA-256> is another name of a file that entries
+// share. tmp/ holds entries in the making, quarantine/ damaged entries. In the file claims, processes lock one byte for
+// each entry that they make. There is no index, which could disagree with the entries: looking a directory up is faster
+// than reading an index.
 type Disk struct {
-	Mended string // what was put right when the store was opened, for people; empty: nothing
+	Mended string // what Open repaired, for people; empty: nothing
 
 	dir  string   // absolute, without links
-	lock *os.File // locked, shared, as long as the store is open: nothing is collected meanwhile
+	lock *os.File // shared lock, held as long as the store is open, so that no process collects garbage
 
-	entries *os.File // the directory of that name
+	entries *os.File // the directory entries
 
 	rounds *rounds.Rounds // nil: files are synced one by one
 
 	mu      sync.Mutex
-	claim   *os.File // lock on this Disk's scratch directory; nil until it is needed
-	scratch string
+	claim   *os.File // locked file beside scratch; nil until Scratch is called
+	scratch string   // this Disk's directory under tmp
 	claims  fs.Claims
 }
 
 var _ cache.Store = (*Disk)(nil)
 
-// Open opens the store in dir, and makes it if it is not there. It refuses a directory that others can write to,
-// that is something else, or that a newer version made. What dead processes were preparing is removed.
+// Open opens the store in dir, and makes the store if dir is missing or empty. It refuses a directory that others can
+// write to, that is something else, or that a newer version made. It removes the scratch directories of dead processes.
 func Open(dir string) (*Disk, error) {
 	d, err := openDisk(dir)
 	if err != nil {
@@ -126,8 +127,8 @@ func Writable(dir string) error {
 	return err
 }
 
-// checkShelves makes sure that a directory of the store, and those below it where keys are, are this store's own. Who
-// owns the entries is seen when they are read.
+// checkShelves makes sure that this user owns a directory of the store and its subdirectories. The owners of entries
+// are checked when the entries are read.
 func (d *Disk) checkShelves(sub string) error {
 	if err := fs.CheckOwner(d.path(sub)); err != nil {
 		return err
@@ -147,8 +148,8 @@ func (d *Disk) checkShelves(sub string) error {
 	return nil
 }
 
-// openLock opens the file by which processes share the store. In a store that can only be read, it cannot be made, and
-// need not be: nobody can collect anything there.
+// openLock opens the file by which processes share the store. In a store that is read-only, the file cannot be made and
+// need not be: no process can collect garbage there.
 func openLock(path string) (*os.File, error) {
 	f, err := fs.MakeOwn(path, 0)
 	if errors.Is(err, unix.EROFS) || errors.Is(err, os.ErrPermission) {
@@ -157,9 +158,9 @@ func openLock(path string) (*os.File, error) {
 	return f, err
 }
 
-// checkFormat makes sure that a directory is a store of a version that is known, and makes an empty one such. A store
-// without a format file, or with a damaged one, gets a new one: each entry says for itself whether it can be trusted.
-// mended says what was done.
+// checkFormat makes sure that a directory is a store of a known version, and makes an empty directory a store. It
+// writes a missing or damaged format file anew, since the entries can be checked without it, and returns in mended what
+// it did.
 func checkFormat(dir string) (mended string, err error) {
 	path := filepath.Join(dir, formatFile)
 	text, err := fs.ReadOwn(path)
@@ -184,7 +185,7 @@ func checkFormat(dir string) (mended string, err error) {
 		return "", nil
 	case isStore(dir):
 		aside := path + ".damaged"
-		// another process may have been first
+		// another process may have moved it
 		if err := os.Rename(path, aside); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", err
 		}
@@ -198,7 +199,7 @@ func checkFormat(dir string) (mended string, err error) {
 	return mended, fs.Replace(path, fmt.Appendf(nil, "%s%d\n", formatName, formatVersion))
 }
 
-// isStore says whether a directory has what every store has, whatever its format file says.
+// isStore reports whether a directory has the subdirectories that every store has.
 func isStore(dir string) bool {
 	return !slices.ContainsFunc([]string{"entries", "content", "blobs"}, func(sub string) bool {
 		info, err := os.Lstat(filepath.Join(dir, sub))
@@ -206,14 +207,14 @@ func isStore(dir string) bool {
 	})
 }
 
-// checkEmpty makes sure that a directory holds nothing that a store could be taken for.
+// checkEmpty makes sure that a directory has no files of others.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		// Another process may be writing the format file just now, under a name like this one.
+		// Another process may be writing the format file now, under a temporary name.
 		if !strings.HasPrefix(e.Name(), "."+formatFile+"-") && e.Name() != formatFile {
 			return fmt.Errorf("it is not a store (it has no file named %s) and not empty: choose another directory",
 				formatFile)
@@ -222,7 +223,7 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// Close gives the store up. Scratch directories that were not put are removed.
+// Close closes the store, and removes scratch directories that did not become entries.
 func (d *Disk) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -234,16 +235,16 @@ func (d *Disk) Close() error {
 	return errors.Join(err, d.claims.Close(), d.entries.Close(), d.lock.Close())
 }
 
-// Claim says that the caller makes the entry of a key, until release is called; ok is false while another one does. See
-// fs.Claims.
+// Claim makes the caller the only one who makes the entry of a key, until it calls release. ok is false while another
+// caller has the claim. See fs.Claims.
 func (d *Disk) Claim(key cache.Key) (release func(), ok bool) { return d.claims.Claim(key) }
 
 func (d *Disk) path(parts ...string) string {
 	return filepath.Join(append([]string{d.dir}, parts...)...)
 }
 
-// Scratch makes an empty directory on the store's file system, which Put can make an entry. It is removed when the
-// store is closed, or when a later process finds that this one died.
+// Scratch makes an empty directory on the store's file system, which Put can turn into an entry. It is removed when the
+// store is closed, or when a later process finds that this process died.
 func (d *Disk) Scratch() (string, error) {
 	dir, err := d.scratchName()
 	if err == nil {
@@ -255,8 +256,8 @@ func (d *Disk) Scratch() (string, error) {
 	return dir, nil
 }
 
-// scratchName returns a path for a scratch directory. Nothing is there yet. The name is drawn, as commands see it: a
-// number would tell how far an apply has come, and so whether a candidate is still looked at closely.
+// scratchName returns a path for a scratch directory, at which nothing exists yet. The name is random, since commands
+// see it: a number would tell a candidate how far the apply has come, and so which checks are over.
 func (d *Disk) scratchName() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -268,21 +269,21 @@ func (d *Disk) scratchName() (string, error) {
 	return filepath.Join(d.scratch, fmt.Sprintf("%08x", rand.Uint32())), nil
 }
 
-// isScratch says whether Scratch made a directory.
+// isScratch reports whether Scratch made a directory.
 func (d *Disk) isScratch(dir string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.claim != nil && filepath.Dir(dir) == d.scratch
 }
 
-// claimScratch makes this Disk's directory under tmp, and beside it a locked file that says: its owner lives.
+// claimScratch makes this Disk's directory under tmp. The locked file beside it shows that its owner lives.
 func (d *Disk) claimScratch() error {
 	for {
 		f, err := os.CreateTemp(d.path("tmp"), strconv.Itoa(os.Getpid())+"-*.lock")
 		if err != nil {
 			return err
 		}
-		// A sweep may have come between the making and the locking; then the file is the sweep's to remove.
+		// A sweep may come between the making and the locking of the file; then the sweep removes the file.
 		if fs.TryLock(f, fs.Exclusive) != nil || !fs.IsAt(f, f.Name()) {
 			f.Close()
 			continue
@@ -292,8 +293,8 @@ func (d *Disk) claimScratch() error {
 	}
 }
 
-// sweep removes what dead processes left under tmp. What cannot be removed now is left to a later sweep: it is in
-// nobody's way.
+// sweep removes the directories of dead processes under tmp. A directory that cannot be removed now is left to a later
+// sweep, since it is in nobody's way.
 func (d *Disk) sweep() {
 	names, _ := os.ReadDir(d.path("tmp"))
 	for _, entry := range names {

@@ -22,7 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// openDisk opens a store and has it closed at the end of the test.
+// openDisk opens a store, and closes it at the end of the test.
 func openDisk(t testing.TB, dir string) *disk.Disk {
 	t.Helper()
 	d, err := disk.Open(dir)
@@ -33,7 +33,7 @@ func openDisk(t testing.TB, dir string) *disk.Disk {
 	return d
 }
 
-// storeDir is a directory for a store, which is removed in spite of what is read-only in it.
+// storeDir makes a directory for a store. It is removed at the end of the test, although it has read-only files.
 func storeDir(t testing.TB) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a store [*]") // a name that is a pattern, too
@@ -149,7 +149,7 @@ func TestAnEntryInThePlaceOfAnotherIsAMiss(t *testing.T) {
 	}
 }
 
-func TestPutDropsWhatAServerLeft(t *testing.T) {
+func TestPutDropsSocketsAndPipes(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	dir := cachetest.Prepare(t, d, map[string]string{"f": "1", "private/": ""})
 	out := filepath.Join(dir, cache.FilesDir)
@@ -203,8 +203,8 @@ func TestPutDoesNotFollowALinkInThePlaceOfTheResult(t *testing.T) {
 	}
 }
 
-// What lies beside the result is worked with, or was put there by a command: none of it gets into the entry, and a link
-// with the name of a file of ours is not written through.
+// Files beside the result are work files, or were put there by a command: none of them gets into the entry. A link with
+// the name of a file of ours is not followed.
 func TestPutKeepsNothingButTheFiles(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	victim := filepath.Join(t.TempDir(), "victim")
@@ -457,7 +457,7 @@ func TestAUseKeepsAnEntryYoung(t *testing.T) {
 	}
 }
 
-// The place for what is removed is gone, as after somebody tidied up. Nothing else is removed in its stead.
+// The directory for removed entries is gone, as after somebody tidied up. Nothing else is removed in its place.
 func TestRemovalWithoutAPlaceForItRemovesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {

@@ -21,7 +21,7 @@ const sep = string(filepath.Separator)
 
 func (d *Disk) entryDir(key cache.Key) string { return d.dir + sep + "entries" + sep + entryPath(key) }
 
-// entryPath is the place of an entry below entries.
+// entryPath returns the path of an entry below entries.
 func entryPath(key cache.Key) string {
 	name := key.String()
 	return name[:2] + sep + name
@@ -36,7 +36,7 @@ func (d *Disk) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry
 	return d.get(ctx, key, func(cache.Entry) error { return nil })
 }
 
-// GetSealed is Get with verify, and returns the state in which the files were when they were checked.
+// GetSealed is Get with verify, and also returns the state of the files at the time of the check.
 func (d *Disk) GetSealed(ctx context.Context, key cache.Key) (entry cache.Entry, sealed Seal, err error) {
 	entry, err = d.get(ctx, key, func(e cache.Entry) error {
 		var err error
@@ -67,7 +67,7 @@ func (d *Disk) get(ctx context.Context, key cache.Key, check func(cache.Entry) e
 	return entry, nil
 }
 
-// load reads an entry's meta file and compares the names, kinds and sizes of its files.
+// load reads an entry's meta file, and compares names, kinds and sizes of the files with it.
 func (d *Disk) load(key cache.Key) (cache.Entry, error) {
 	dir := d.entryDir(key)
 	meta, used, err := d.readMeta(entryPath(key))
@@ -91,8 +91,8 @@ func (d *Disk) load(key cache.Key) (cache.Entry, error) {
 	return entry, nil
 }
 
-// readMeta reads the meta file of the entry in a directory below entries. Its time is that of the entry's last use. It
-// makes no os.File, which would cost as much as all the rest: a plan reads the meta files of all entries.
+// readMeta reads the meta file of the entry in a directory below entries. used, the time of the file, is that of the
+// entry's last use. It makes no os.File, which would double the cost: a plan reads the meta files of all entries.
 func (d *Disk) readMeta(dir string) (m cache.Meta, used time.Time, err error) {
 	name := dir + sep + cache.MetaFile
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_CLOEXEC
@@ -115,7 +115,7 @@ func (d *Disk) readMeta(dir string) (m cache.Meta, used time.Time, err error) {
 	case st.Size > cache.LongestMeta:
 		return m, used, cache.Damage("its meta file is too long")
 	}
-	// What is in an entry is believed if its meta file is, so nobody else may have written that.
+	// If a meta file is believed, the whole entry is, so nobody else may have written the meta file.
 	if err := fs.OwnedBy(int(st.Uid), os.FileMode(st.Mode).Perm()); err != nil {
 		return m, used, cache.Damage("its meta file cannot be trusted: " + err.Error())
 	}
@@ -143,7 +143,7 @@ func interrupted(call func() (int, error)) (int, error) {
 	}
 }
 
-// checkSizes compares what the directory tells of the files with what was recorded.
+// checkSizes compares the names, kinds and sizes of an entry's files with its meta.
 func (d *Disk) checkSizes(m *cache.Meta) error {
 	dir := entryPath(m.Key)
 	var st unix.Stat_t
@@ -158,8 +158,7 @@ func (d *Disk) checkSizes(m *cache.Meta) error {
 	return nil
 }
 
-// checkSize is checkSizes for one file of the entry in a directory below entries. What the directory tells is left in
-// st.
+// checkSize is checkSizes for one file of the entry in a directory below entries. It leaves the result of lstat in st.
 func (d *Disk) checkSize(dir string, file *cache.File, st *unix.Stat_t) error {
 	err := d.lstat(dir+sep+cache.FilesDir+sep+filepath.FromSlash(file.Path), st)
 	kind := st.Mode & unix.S_IFMT
@@ -180,17 +179,17 @@ func (d *Disk) checkSize(dir string, file *cache.File, st *unix.Stat_t) error {
 	return nil
 }
 
-// use notes that the entry with a meta file was used now, and before at a time.
+// use notes that the entry of a meta file was used now; before is the time of the use before.
 func use(meta string, before time.Time) {
-	// A use in the future is one before the clock was set back.
+	// A use in the future was noted before the clock was set back.
 	if now := time.Now(); now.Sub(before).Abs() > cache.UseGrain {
 		_ = os.Chtimes(meta, now, now) // only the order of later collections depends on it
 	}
 }
 
-// check reads all files of an entry and compares them with what was recorded.
+// check reads all files of an entry, and compares them with its meta.
 func check(ctx context.Context, e cache.Entry) error {
-	// A link in the place of a directory leads to files that can be changed elsewhere.
+	// If a link is in the place of a directory, its files can be changed elsewhere.
 	for _, dir := range []string{filepath.Dir(e.Dir), e.Dir} {
 		info, err := os.Lstat(dir)
 		switch {
@@ -226,14 +225,14 @@ func check(ctx context.Context, e cache.Entry) error {
 	return nil
 }
 
-// Seal is the state in which the files of an entry were at a time.
+// Seal is the state of the files of an entry at a time.
 type Seal struct {
 	stamps []cache.Stamp
 	at     time.Time
 }
 
-// seal returns the state of an entry's files, and of their directories, to which files could be added. It belongs
-// before the check of the bytes.
+// seal returns the state of an entry's files and of their directories, since files could be added there. It must be
+// called before the bytes are checked.
 func (d *Disk) seal(m *cache.Meta) (Seal, error) {
 	seal := Seal{stamps: make([]cache.Stamp, 0, len(m.Files)+1), at: time.Now()}
 	dir := entryPath(m.Key)
@@ -260,8 +259,8 @@ func (d *Disk) seal(m *cache.Meta) (Seal, error) {
 	return seal, nil
 }
 
-// Untouched reports whether the files of an entry are certainly as they were when the entry was sealed. A file that was
-// new then may have changed again without another stamp, and does not count as untouched.
+// Untouched reports whether the files of an entry are certainly the same as at the time of the seal. A file that was
+// changed shortly before the seal does not count as untouched: it may have changed again without another stamp.
 func (d *Disk) Untouched(m *cache.Meta, sealed Seal) bool {
 	now, err := d.seal(m)
 	if err != nil || len(now.stamps) != len(sealed.stamps) {
@@ -275,7 +274,7 @@ func (d *Disk) Untouched(m *cache.Meta, sealed Seal) bool {
 	return true
 }
 
-// quarantine moves a damaged entry out of the way, where it can be looked at, and says so.
+// quarantine moves a damaged entry out of the way, where people can look at it, and returns what it did.
 func (d *Disk) quarantine(key cache.Key, reason cache.Damage) string {
 	place, err := os.MkdirTemp(d.path("quarantine"), key.Short()+"-*")
 	if err != nil {
@@ -296,7 +295,7 @@ func (d *Disk) quarantine(key cache.Key, reason cache.Damage) string {
 	return "moved to " + place
 }
 
-// SetAside moves an entry that is not to count to the quarantine, as it does damaged ones. A missing entry is no error.
+// SetAside moves an entry to the quarantine, so that it does not count any more. A missing entry is no error.
 func (d *Disk) SetAside(key cache.Key, reason string) error {
 	done := d.quarantine(key, cache.Damage(reason))
 	if _, err := os.Lstat(d.entryDir(key)); errors.Is(err, os.ErrNotExist) {
@@ -305,9 +304,9 @@ func (d *Disk) SetAside(key cache.Key, reason string) error {
 	return fmt.Errorf("entry %s: %s", key.Short(), done)
 }
 
-// moveAway renames what is in an entry's place.
+// moveAway renames an entry's directory, or whatever is in its place.
 func moveAway(dir, to string) error {
-	if info, err := os.Lstat(dir); err == nil && info.IsDir() { // of a link, the target would be changed
+	if info, err := os.Lstat(dir); err == nil && info.IsDir() { // chmod of a link would change its target
 		_ = os.Chmod(dir, 0o755) // a directory that cannot be written to cannot be moved
 	}
 	return os.Rename(dir, to)

@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// Whoever can write to a store can write a meta file whose checksum is right. An entry is whole only when each
-// file that the meta file lists is there, with the listed contents.
+// Anybody who can write to a store can write a meta file with a right checksum. An entry is whole only if each file
+// that the meta file lists exists, with the listed contents.
 func FuzzEntry(f *testing.F) {
 	d, err := Open(filepath.Join(f.TempDir(), "store"))
 	if err != nil {

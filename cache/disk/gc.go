@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// List calls f for every entry of an address that is wanted (nil: of any), in the order of the keys, until it returns
-// an error. Entries whose meta file cannot be read are left out: Verify finds them.
+// List calls f for every entry with a wanted address (nil: for every entry), in the order of the keys, until f returns
+// an error. It leaves out entries whose meta file cannot be read: Verify finds them.
 func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f func(cache.Meta) error) error {
 	head := make([]byte, cache.HeadOfMeta)
 	return d.each(ctx, func(key cache.Key) error {
@@ -36,7 +36,7 @@ func (d *Disk) List(ctx context.Context, wanted func(address string) bool, f fun
 	})
 }
 
-// each calls f for the key of every entry. Names that are no key are passed over.
+// each calls f for the key of every entry. It skips names that are no key.
 func (d *Disk) each(ctx context.Context, f func(cache.Key) error) error {
 	shelves, err := os.ReadDir(d.path("entries"))
 	if err != nil {
@@ -63,8 +63,8 @@ func (d *Disk) each(ctx context.Context, f func(cache.Key) error) error {
 	return nil
 }
 
-// Verify reads every byte of every entry and calls report for each, with nil for one that is whole. Damaged entries are
-// moved to the quarantine, and their error wraps ErrMiss.
+// Verify reads every byte of every entry, and calls report for each, with nil if it is whole. It moves damaged entries
+// to the quarantine; their error wraps ErrMiss.
 func (d *Disk) Verify(ctx context.Context, report func(cache.Key, error)) error {
 	return d.each(ctx, func(key cache.Key) error {
 		_, err := d.Get(ctx, key, true)
@@ -76,7 +76,7 @@ func (d *Disk) Verify(ctx context.Context, report func(cache.Key, error)) error 
 	})
 }
 
-// Remove removes an entry. That there is none is no error.
+// Remove removes an entry. A missing entry is no error.
 func (d *Disk) Remove(key cache.Key) error {
 	dir := d.entryDir(key)
 	meta, _, err := d.readMeta(entryPath(key))
@@ -95,11 +95,11 @@ func (d *Disk) Remove(key cache.Key) error {
 	return err
 }
 
-// unlink takes back what link did, unless the content key finds another entry by now.
+// unlink removes the link from a content key to a key, unless it leads to another entry by now.
 func (d *Disk) unlink(content, key cache.Key) {
 	place := d.contentLink(content)
 	if target, err := os.Readlink(place); err == nil && target == key.String() {
-		_ = os.Remove(place) // a link to nothing is a miss, no harm
+		_ = os.Remove(place) // a link to nothing is only a miss
 	}
 }
 
@@ -109,9 +109,9 @@ type resident struct {
 	used time.Time
 }
 
-// GC removes entries that are not wanted any more, and what lies in quarantine. It needs the store for itself: while
-// another process has it open, which may be working with any entry, the error wraps ErrBusy. When an entry was last
-// used is known to the hour. An error tells nothing of what was removed before it.
+// GC removes entries by the options, and everything in quarantine. It needs the store alone: while another process has
+// the store open, and may use any entry, the error wraps ErrBusy. The time of an entry's last use is known to the hour.
+// If there is an error, the result does not list entries that were removed before it.
 func (d *Disk) GC(ctx context.Context, o cache.GCOptions) (cache.GCResult, error) {
 	if !o.DryRun {
 		if err := d.exclusive(); err != nil {
@@ -148,10 +148,10 @@ func (d *Disk) GC(ctx context.Context, o cache.GCOptions) (cache.GCResult, error
 	return result, err
 }
 
-// removers is how many entries are removed at a time: a removal waits for the disk most of the time.
+// removers is the number of entries that are removed at a time: a removal mostly waits for the disk.
 const removers = 8
 
-// removeAll removes entries, all of them or until the first error.
+// removeAll removes entries until the first error.
 func (d *Disk) removeAll(ctx context.Context, entries []cache.Meta) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(removers)
@@ -199,7 +199,7 @@ func (d *Disk) clearQuarantine(dryRun bool) (int, error) {
 	return len(places), nil
 }
 
-// exclusive waits a moment for other processes to close the store.
+// exclusive waits a moment until other processes have closed the store.
 func (d *Disk) exclusive() error {
 	err := fs.LockWithin(d.lock, fs.Exclusive, time.Second)
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Outline returns the outline of an entry: as Get found it, or of a new entry as it is now, zero if that is gone.
+// Outline returns the outline of an entry: as Get saw it, or, for a new entry, as it is now; zero if the entry is gone.
 func (d *Disk) Outline(m *cache.Meta) cache.Outline {
 	if m.Looked != (cache.Look{}) {
 		return cache.Outline{Key: m.Key, Look: m.Looked, Files: m.Files}
@@ -27,11 +27,11 @@ func (d *Disk) Outline(m *cache.Meta) cache.Outline {
 	return o
 }
 
-// mark tells files of one length apart, also where a new one was given the inode of one that was removed.
+// mark tells files of the same size apart, even if a new file got the inode of a removed one.
 func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 
-// Intact says whether the files of an entry are as they were outlined. With used, which counts as a use of the entry,
-// it says whether Get without verify would find all of it so.
+// Intact reports whether the files of an entry still match their outline. With used, it counts as a use of the entry,
+// and also checks the meta file, as Get without verify does.
 func (d *Disk) Intact(o *cache.Outline, used bool) bool {
 	dir := entryPath(o.Key)
 	var st unix.Stat_t
@@ -50,7 +50,7 @@ func (d *Disk) Intact(o *cache.Outline, used bool) bool {
 	return true
 }
 
-// Absent says whether there is no entry under any of the keys, and none under any of the content keys.
+// Absent reports whether there is no entry under any of the keys and content keys.
 func (d *Disk) Absent(keys, contents []cache.Key) bool {
 	var st unix.Stat_t
 	there := func(key cache.Key) bool { return !errors.Is(d.lstat(entryPath(key), &st), fs.ErrNotExist) }
@@ -60,7 +60,7 @@ func (d *Disk) Absent(keys, contents []cache.Key) bool {
 	return !slices.ContainsFunc(keys, there) && !slices.ContainsFunc(contents, linked)
 }
 
-// lstat looks at something below entries. The way there is short: a plan looks at every file of every entry.
+// lstat is lstat of a path below entries. It uses the open directory, since a plan looks at every file of every entry.
 func (d *Disk) lstat(name string, st *unix.Stat_t) error {
 	return unix.Fstatat(int(d.entries.Fd()), name, st, unix.AT_SYMLINK_NOFOLLOW)
 }

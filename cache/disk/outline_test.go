@@ -7,7 +7,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 )
 
-// Another result under the same key is told from the one that was outlined, though its files are as long.
+// Another result under the key does not match the outline of the first one, although its files have the same sizes.
 func TestAnOutlineIsOfOneResult(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	meta := cachetest.Meta("a")

@@ -19,12 +19,12 @@ func (d *Disk) Put(ctx context.Context, draft cache.Draft) (cache.Entry, error) 
 }
 
 // Import is Put for a result that was made elsewhere: its Files are known, and their bytes were hashed as they were
-// written. The error wraps ErrDamaged if the directory holds anything else.
+// written. The error wraps ErrDamaged if the directory does not hold exactly these files.
 func (d *Disk) Import(ctx context.Context, draft cache.Draft) (cache.Entry, error) {
 	return d.putAs(ctx, draft, (*stage).compare)
 }
 
-// putAs is Put with a way to find out the digests of the files.
+// putAs is Put with a function that finds the digests of the files.
 func (d *Disk) putAs(ctx context.Context, draft cache.Draft, digests func(*stage, context.Context) error) (cache.Entry,
 	error) {
 	if draft.Key.IsZero() {
@@ -39,7 +39,7 @@ func (d *Disk) putAs(ctx context.Context, draft cache.Draft, digests func(*stage
 
 func (d *Disk) put(ctx context.Context, draft cache.Draft, digests func(*stage, context.Context) error) (cache.Entry,
 	error) {
-	if _, err := os.Lstat(d.entryDir(draft.Key)); err == nil { // mostly there is nothing, which a lookup tells cheapest
+	if _, err := os.Lstat(d.entryDir(draft.Key)); err == nil { // mostly not, and this check is cheap
 		if entry, err := d.Get(ctx, draft.Key, false); !errors.Is(err, cache.ErrMiss) {
 			if err == nil {
 				err = errors.Join(d.durable(draft.Log, nil), fs.RemoveTree(draft.Dir))
@@ -51,14 +51,14 @@ func (d *Disk) put(ctx context.Context, draft cache.Draft, digests func(*stage, 
 		return cache.Entry{}, fmt.Errorf("%s is no scratch directory of this store", draft.Dir)
 	}
 	s := &stage{dir: draft.Dir, meta: draft.Meta}
-	s.meta.Looked = cache.Look{} // of an entry of another store
+	s.meta.Looked = cache.Look{} // as the entry was seen in another store
 	visible := false
 	defer func() {
-		if !visible { // else it is no scratch directory any more
+		if !visible { // else s.dir is an entry now
 			_ = fs.RemoveTree(s.dir)
 		}
 	}()
-	if s.clear() != nil { // what cannot be removed stays behind
+	if s.clear() != nil { // a directory that cannot be emptied is replaced
 		var err error
 		if s.dir, err = d.Scratch(); err != nil {
 			return cache.Entry{}, err
@@ -91,7 +91,7 @@ func (d *Disk) put(ctx context.Context, draft cache.Draft, digests func(*stage, 
 type stage struct {
 	dir   string
 	tree  *tree.Tree    // its files
-	fresh []*cache.File // those that the store did not have
+	fresh []*cache.File // files that the store did not have
 	meta  cache.Meta
 }
 
@@ -112,7 +112,7 @@ func (s *stage) open() (err error) {
 	return err
 }
 
-// clear removes all but the directory of the files: what was worked with, and whatever a task has put there.
+// clear removes everything but the directory of the files: work files of benchgraph and of the task.
 func (s *stage) clear() error {
 	if err := openUp(s.dir); err != nil {
 		return err
@@ -139,7 +139,7 @@ func openUp(dir string) error {
 	return nil
 }
 
-// hash reads the files.
+// hash reads the files and computes their digests.
 func (s *stage) hash(ctx context.Context) error { return s.tree.Hash(ctx) }
 
 // compare takes the digests of the files from the meta, which must list exactly the files of the tree.
@@ -155,7 +155,7 @@ func (s *stage) compare(context.Context) error {
 	return nil
 }
 
-// complete completes and writes the meta file.
+// complete prepares the files, completes the meta and writes the meta file.
 func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, context.Context) error) (err error) {
 	if err := s.tree.Walk(ctx, true); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, cont
 	return writeNew(filepath.Join(s.dir, cache.MetaFile), data, 0o444)
 }
 
-// writeNew writes a file that must not be there yet: nothing that a task left is followed.
+// writeNew writes a file that must not exist yet, so that it follows no link that a task left.
 func writeNew(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -200,8 +200,8 @@ func (s *stage) sync() error {
 	return errors.Join(s.tree.Sync(), fs.Sync(filepath.Join(s.dir, cache.MetaFile)), fs.Sync(s.dir))
 }
 
-// publish makes a durable entry visible in one step, and that durable, too. Of two processes that store the same key
-// the first wins.
+// publish makes a durable entry visible in one step, and makes that step durable, too. Of two processes that store the
+// same key, the first wins.
 func (d *Disk) publish(ctx context.Context, s *stage) (cache.Entry, error) {
 	final := d.entryDir(s.meta.Key)
 	if err := makeDir(filepath.Dir(final)); err != nil {
@@ -215,7 +215,7 @@ func (d *Disk) publish(ctx context.Context, s *stage) (cache.Entry, error) {
 		if !errors.Is(err, os.ErrExist) {
 			return cache.Entry{}, err
 		}
-		// Another process was faster. If its entry is damaged, Get moves it away, and the place is free.
+		// Another process was faster. If its entry is damaged, Get moves the entry away, and the next rename succeeds.
 		if entry, err := d.Get(context.WithoutCancel(ctx), s.meta.Key, false); !errors.Is(err, cache.ErrMiss) {
 			return entry, err
 		}
@@ -244,7 +244,7 @@ func (d *Disk) publish(ctx context.Context, s *stage) (cache.Entry, error) {
 	return cache.Entry{Meta: s.meta, Dir: filepath.Join(final, cache.FilesDir)}, nil
 }
 
-// link makes the entry the one that its content key finds at place.
+// link makes the content key at place lead to the entry.
 func link(place string, s *stage) error {
 	if err := makeDir(filepath.Dir(place)); err != nil {
 		return err
@@ -254,7 +254,7 @@ func link(place string, s *stage) error {
 	if !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	fresh := s.dir + ".link" // the scratch directory's name is free again, and nobody else's
+	fresh := s.dir + ".link" // no other process uses this name
 	if err := os.Symlink(target, fresh); err != nil {
 		return err
 	}
@@ -269,8 +269,8 @@ func makeDir(dir string) error {
 	return nil
 }
 
-// durable makes a log durable, and all else that was written to the store so far: together with all who wait for the
-// same, or, where the file system cannot do that, by syncing each of the files.
+// durable makes a log durable, with everything that was written to the store so far. It shares a sync with other
+// callers, or, if the file system cannot do that, calls each to sync the files one by one.
 func (d *Disk) durable(log *os.File, each func() error) error {
 	var err error
 	if log != nil && (d.rounds == nil || !d.rounds.Covers(log)) {
@@ -285,8 +285,8 @@ func (d *Disk) durable(log *os.File, each func() error) error {
 	return err
 }
 
-// Expect says whether more results are on their way. If so, those who wait for the disk wait a moment longer, for
-// others to share their sync.
+// Expect tells the store whether more results are on their way. If so, a caller that waits for the disk waits a moment
+// longer, so that others can share the sync.
 func (d *Disk) Expect(more bool) {
 	if d.rounds != nil {
 		d.rounds.Expect(more)

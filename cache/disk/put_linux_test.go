@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/cachetest"
 )
 
-// A file that cannot be removed is no reason to lose what was computed: it is left behind.
-func TestPutLeavesBehindWhatCannotBeRemoved(t *testing.T) {
+// A file that cannot be removed stays behind; the computed result is stored nevertheless.
+func TestPutLeavesUnremovableFilesBehind(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	dir := cachetest.Prepare(t, d, map[string]string{"f": "1"})
 	f, err := os.Create(filepath.Join(dir, "stuck"))

@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk/rounds"
 )
 
-// slow makes the rounds of a store those of a disk that takes a second for each sync, and counts them.
+// slow gives a store the rounds of a disk that takes a second for each sync, and counts these.
 func slow(t *testing.T, d *Disk) (count *int) {
 	count = new(int)
 	d.rounds = rounds.New(d.entries, 0, func(*os.File) error {
@@ -56,7 +56,7 @@ func makeDraft(t *testing.T, d *Disk, name string) cache.Draft {
 	return cache.Draft{Dir: dir, Meta: cache.Meta{Key: text.Key(), Text: text.Text(), Content: text.Key()}}
 }
 
-// A result is seen by others after the first sync that began when it was whole, and told of after the next one.
+// Others see a result after the first sync that began when the result was whole; Put returns after the next sync.
 func TestPutIsVisibleAfterOneSyncAndOverAfterTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t)
@@ -93,7 +93,7 @@ func TestPutIsVisibleAfterOneSyncAndOverAfterTwo(t *testing.T) {
 	})
 }
 
-// Whoever comes while a sync is under way shares the next one: the one under way may have passed over his files
+// A caller that comes while a sync is under way shares the next one: the present sync may have passed over its files
 // already.
 func TestPutsShareTheirSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestPutsShareTheirSyncs(t *testing.T) {
 			put(name)
 		}
 		all.Wait()
-		// The first two rounds make the files durable, the next two that they are in their places.
+		// The first two rounds make the files durable, and the next two the directories with their names.
 		if took := time.Since(begin); *count != 4 || took != 4*time.Second {
 			t.Errorf("nine results took %d syncs and %s", *count, took)
 		}
@@ -123,7 +123,7 @@ func TestPutsShareTheirSyncs(t *testing.T) {
 }
 
 // Results that come one after the other share their syncs, too, as long as more are on their way; the last one need not
-// wait for anybody.
+// wait.
 func TestPutsGatherWhileMoreAreExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t)
@@ -174,7 +174,7 @@ func TestPutFailsWithItsSync(t *testing.T) {
 	}
 }
 
-// Where the file system cannot be synced as a whole, results are stored all the same.
+// If the file system cannot be synced as a whole, results are stored nevertheless.
 func TestPutSyncsFileByFile(t *testing.T) {
 	d := newDisk(t)
 	d.rounds = nil

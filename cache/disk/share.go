@@ -15,22 +15,21 @@ import (
 )
 
 // Entries share equal files: trees of one repository differ in a few files of thousands. blobs/<2 digits>/<SHA-256> is
-// one more name of a file that some entry has, and a new entry takes that file in the place of its own. A file is never
-// written to after it was stored, and nothing outside the store gets a name of it: what commands may write to are
-// copies.
+// one more name of a file of some entry, and a new entry takes that file in place of its own. A file is never written
+// to after it was stored, and gets no name outside the store: commands get copies of files that they may write to.
 
-// sharedFrom and sharedFiles bound which results are shared. To link a small one costs more than it saves.
+// sharedFrom and sharedFiles bound which files are shared. To link a small file costs more than it saves.
 const (
 	sharedFrom  = 64 << 10 // bytes of a file
 	sharedFiles = 16       // files of an entry
 )
 
-// shares says whether a file of an entry with so many files is shared.
+// shares reports whether a file of an entry with so many files is shared.
 func shares(f *cache.File, files int) bool {
 	return f.Link == "" && f.Size > 0 && (f.Size >= sharedFrom || files >= sharedFiles)
 }
 
-// blob is the name in the store that finds a file by its content.
+// blob returns the path at which the store has a file by its content.
 func (d *Disk) blob(f *cache.File) string {
 	name := f.SHA256
 	if f.Mode&0o100 != 0 {
@@ -40,7 +39,7 @@ func (d *Disk) blob(f *cache.File) string {
 }
 
 // adopt replaces files of a tree that is becoming an entry by equal files that the store has. It returns the files that
-// are new to the store. A file system without hard links shares nothing.
+// are new to the store. On a file system without hard links, all files are new.
 func (d *Disk) adopt(t *tree.Tree) (fresh []*cache.File, err error) {
 	at := &directory{root: t.Root}
 	defer at.close()
@@ -56,7 +55,7 @@ func (d *Disk) adopt(t *tree.Tree) (fresh []*cache.File, err error) {
 			}
 			if err := at.replace(d.blob(f), path.Base(f.Path)); err == nil {
 				continue
-			} else if errors.Is(err, unix.EMLINK) { // it has as many names as it can have: another one takes its place
+			} else if errors.Is(err, unix.EMLINK) { // too many names: the new file takes its place
 				_ = os.Remove(d.blob(f))
 			}
 		}
@@ -65,14 +64,14 @@ func (d *Disk) adopt(t *tree.Tree) (fresh []*cache.File, err error) {
 	return fresh, nil
 }
 
-// whole says whether the store has a file, as far as its directory tells. What that is is left in st.
+// whole reports whether the store has a file, by its kind, size, owner and mode. It leaves the result of lstat in st.
 func (d *Disk) whole(f *cache.File, st *unix.Stat_t) bool {
 	return unix.Lstat(d.blob(f), st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == f.Size &&
 		int(st.Uid) == os.Geteuid() && uint32(st.Mode)&0o777 == uint32(f.Mode)&^0o222
 }
 
-// keep gives files of an entry names by which later entries find them. The files are durable already: after a crash, no
-// name leads to a file that was not written. What cannot be named is not shared.
+// keep gives files of an entry names by which later entries find them. The files must be durable already, so that after
+// a crash no name leads to a file that was not written. A file that cannot be named is not shared.
 func (d *Disk) keep(t *tree.Tree, fresh []*cache.File) {
 	at := &directory{root: t.Root}
 	defer at.close()
@@ -91,8 +90,8 @@ func (d *Disk) keep(t *tree.Tree, fresh []*cache.File) {
 	}
 }
 
-// release removes the shared copies of files that no entry has any more, and those of all files of a damaged entry: no
-// new entry gets one of them. Another process may link a copy to its entry meanwhile: that entry keeps its file.
+// release removes the shared names of files that no entry has any more. For a damaged entry it removes the names of all
+// files, so that no new entry gets one of them. If another process links such a file meanwhile, that process keeps it.
 func (d *Disk) release(files []cache.File, damaged bool) {
 	var st unix.Stat_t
 	for i := range files {
@@ -117,7 +116,7 @@ func (d *Disk) releaseAll() {
 	}
 }
 
-// directory is the open directory of the file that is worked at: files are sorted, so that one is opened for many.
+// directory is the open directory of the file in hand. Files are sorted, so one directory serves many files.
 type directory struct {
 	root *fs.Root
 	name string
@@ -144,13 +143,13 @@ func (d *directory) close() {
 	}
 }
 
-// replace puts a file, called by its path, into the place of one in the directory.
+// replace puts the file at a path into the place of a file in the directory.
 func (d *directory) replace(file, name string) error {
 	for i := 0; ; i++ {
 		fresh := ".benchgraph-" + strconv.Itoa(i)
 		err := unix.Linkat(unix.AT_FDCWD, file, d.fd(), fresh, 0)
 		if errors.Is(err, unix.EEXIST) {
-			continue // a file of the result
+			continue // a file of the result has this name
 		}
 		if err != nil {
 			return err
@@ -158,7 +157,7 @@ func (d *directory) replace(file, name string) error {
 		if err := unix.Renameat(d.fd(), fresh, d.fd(), name); err != nil {
 			return errors.Join(err, unix.Unlinkat(d.fd(), fresh, 0))
 		}
-		// Where both are one file already, a rename does nothing.
+		// If both names are of one file already, a rename does nothing.
 		if err := unix.Unlinkat(d.fd(), fresh, 0); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}

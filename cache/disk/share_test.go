@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// putTree stores a result of these files under a key of that name.
+// putTree stores a result with these files, under a key made from the name.
 func putTree(t *testing.T, d *disk.Disk, name string, files map[string]string) cache.Entry {
 	t.Helper()
 	dir, err := d.Scratch()
@@ -112,7 +112,7 @@ func TestEntriesShareEqualFiles(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What is removed leaves nothing behind that no entry has, and takes nothing from the others.
+	// After a removal, no file is left that no entry has, and the other entries still have theirs.
 	if err := d.Remove(one.Key); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestEntriesShareEqualFiles(t *testing.T) {
 
 func first(ino, _ uint64) uint64 { return ino }
 
-// blobs is the number of files that the store finds by their content.
+// blobs returns the number of files that the store finds by their content.
 func blobs(t *testing.T, _ *disk.Disk, e cache.Entry) int {
 	t.Helper()
 	store := filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(e.Dir))))
@@ -164,7 +164,7 @@ func TestADamagedSharedFileIsForgotten(t *testing.T) {
 	}
 }
 
-// A collection of garbage takes away the names that are left of what was quarantined.
+// A garbage collection also removes the shared names of files that were quarantined.
 func TestGCTakesFilesThatNoEntryHas(t *testing.T) {
 	d := openStore(t)
 	one := putTree(t, d, "one", many(40, ""))

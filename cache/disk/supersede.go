@@ -10,10 +10,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Supersede makes room for another result of the same key: the entry that there is goes on under a key of its own,
-// which nothing but Superseded tells, until a GC takes it. That there is none is no error. A crash leaves it in at
-// least one of the two places. Processes that share the store do it one after the other: what one of them is copying,
-// another one does not take away.
+// Supersede makes room for another result of a key: it moves the entry of the key to the key that cache.Superseded
+// returns, where it stays until a GC. A missing entry is no error. After a crash, the entry is in at least one of the
+// two places. Processes that share the store wait for each other, so that none removes an entry that another one is
+// copying.
 func (d *Disk) Supersede(ctx context.Context, key cache.Key) error {
 	alone, err := fs.MakeOwn(d.path("supersede.lock"), 0)
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *Disk) keepAside(ctx context.Context, key cache.Key) error {
 	text := cache.SupersededText(key, entry.Log)
 	meta := cache.Meta{Key: text.Key(), Text: text.Text(), Address: entry.Address, Created: entry.Created,
 		Duration: entry.Duration, Log: entry.Log, Transcript: entry.Transcript,
-		Signature: entry.Signature} // over the former key: with trust, the copy does not count
+		Signature: entry.Signature} // it is over the former key, so with trust the copy does not count
 	_, err = d.Put(ctx, cache.Draft{Meta: meta, Dir: dir})
 	return err
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk"
 )
 
-// Whatever takes its place, a result that was superseded is found by the attempt that made it, whole, until it is
-// collected.
-func TestWhatIsSupersededStays(t *testing.T) {
+// A superseded result is found by the attempt that made it, whole, until a garbage collection, whatever takes its
+// place.
+func TestASupersededResultStays(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
 	meta := cachetest.Meta("a")
@@ -57,8 +57,8 @@ func TestWhatIsSupersededStays(t *testing.T) {
 	}
 }
 
-// What is damaged is no result, and makes way as well.
-func TestWhatIsDamagedIsNotKept(t *testing.T) {
+// A damaged entry is no result, and makes room as well.
+func TestADamagedResultIsNotKept(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	ctx := context.Background()
 	e := cachetest.Put(t, d, "a", map[string]string{"f": "1"})
@@ -76,8 +76,8 @@ func TestWhatIsDamagedIsNotKept(t *testing.T) {
 	}
 }
 
-// Two processes replace one result at the same time, as when projects share a store: none of them is told that what it
-// copies has gone.
+// Two processes replace one result at the same time, as if projects shared a store. Neither fails because the entry
+// that it copies has gone.
 func TestTwoMakeWayAtTheSameTime(t *testing.T) {
 	dir := storeDir(t)
 	disks := []*disk.Disk{openDisk(t, dir), openDisk(t, dir)}

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Estimate is how long a success at the address takes: the median of its own last eight, or else of the last eight of
-// all addresses that differ only in their instance key; 0 when nothing is known.
+// Estimate returns how long a success at the address takes: the median of the last eight of its own, or else of the
+// last eight of all addresses that differ only in their instance key; 0 if nothing is known. own reports whether
+// the address itself has succeeded before.
 func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -29,7 +30,7 @@ func (j *Journal) Estimate(address string) (d time.Duration, own bool) {
 	return (durations[(len(durations)-1)/2] + durations[len(durations)/2]) / 2, own
 }
 
-// lastOf leaves the last n elements; room for the others is given back only when the slice grows.
+// lastOf returns the last n elements. The memory of the others is freed only when the slice grows.
 func lastOf[T any](s []T, n int) []T {
 	if len(s) > n {
 		clear(s[:len(s)-n])
@@ -38,7 +39,7 @@ func lastOf[T any](s []T, n int) []T {
 	return s
 }
 
-// kindOf is an address without its instance key: wheel.vllm of wheel.vllm["a/b"].
+// kindOf returns an address without its instance key: wheel.vllm of wheel.vllm["a/b"].
 func kindOf(address string) string {
 	kind, _, _ := strings.Cut(address, "[")
 	return kind

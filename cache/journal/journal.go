@@ -1,4 +1,4 @@
-// Package journal remembers attempts: what failed, and how long things take.
+// Package journal remembers attempts: failures, and how long nodes take.
 package journal
 
 import (
@@ -18,41 +18,41 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// What a journal keeps.
+// Limits of a journal.
 const (
 	keptAttempts  = 32      // of each address
-	keptDurations = 8       // for an estimate
-	slack         = 1000    // superseded records that are not worth a compaction
+	keptDurations = 8       // of each address, for an estimate
+	slack         = 1000    // superseded records that do not justify a compaction
 	longestRecord = 1 << 20 // bytes; a longer line is damaged
-	longestText   = 4 << 10 // bytes of a failure's message, evidence or remedy: logs are hostile
+	longestText   = 4 << 10 // bytes of a failure's message, evidence or remedy, since logs are hostile
 )
 
-// Journal remembers attempts: what failed, how long things take. It is a file of one checksummed JSON record a line, to
-// which any number of processes append. A line that was torn by a crash, or damaged, is passed over and counted.
-// Of each address the last 32 attempts are kept, and failures as long as they are remembered.
+// Journal remembers attempts: failures, and how long nodes take. It is a file with one checksummed JSON record a line,
+// to which any number of processes append. A line that is damaged or was torn by a crash is skipped and counted. Of
+// each address it keeps the last 32 attempts, and failures as long as they are remembered.
 //
-// The file is read when something is first asked, or recorded: most plans ask nothing. Its methods may be called from
+// The file is read on the first question or record, since most plans ask nothing. The methods may be called from
 // several goroutines.
 type Journal struct {
 	path string
-	lock *os.File // held while appending or compacting: the journal itself is replaced by a compaction
+	lock *os.File // held while appending or compacting, since a compaction replaces the journal itself
 
 	mu        sync.Mutex
 	file      *os.File
-	read      int64 // bytes of the file that have been taken in
-	lines     int   // lines among them
-	damaged   int   // those that were passed over
-	asks      bool  // something was asked or recorded, so that what others record is taken in
-	err       error // why it could not be read
+	read      int64 // bytes of the file that were read
+	lines     int   // in these bytes
+	damaged   int   // lines that were skipped
+	asks      bool  // something was asked or recorded, so the file was read
+	err       error // why the file could not be read
 	serial    int
-	kept      int                        // attempts in addresses
+	kept      int                        // number of attempts in addresses
 	addresses map[string][]*noted        // oldest first
 	kinds     map[string][]time.Duration // of successes, by address without instance key
-	failures  map[cache.Key]*noted       // remembered
-	forgotten map[string]bool            // IDs
+	failures  map[cache.Key]*noted       // remembered, by key
+	forgotten map[string]bool            // by ID of the attempt
 }
 
-// noted is an attempt and its place in the order of all.
+// noted is an attempt with its position among all attempts.
 type noted struct {
 	*Attempt
 	serial int
@@ -83,7 +83,7 @@ func (j *Journal) open() error {
 	return nil
 }
 
-// Load reads what there is now, instead of when something is first asked.
+// Load reads the file now, instead of on the first question.
 func (j *Journal) Load() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -91,7 +91,7 @@ func (j *Journal) Load() error {
 	return j.err
 }
 
-// Current says whether the file has just what was taken in: what was asked would have the same answer now.
+// Current reports whether the file has nothing that was not read: every question would have the same answer now.
 func (j *Journal) Current() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -99,14 +99,14 @@ func (j *Journal) Current() bool {
 	return j.asks && j.err == nil && fs.IsAt(j.file, j.path) && err == nil && info.Size() == j.read
 }
 
-// asked reads what there is when nothing was read yet.
+// asked reads the file if nothing was read yet.
 func (j *Journal) asked() {
 	if !j.asks && j.err == nil {
 		j.err = j.catchUp()
 	}
 }
 
-// Close makes what was recorded durable and closes the file. It tells when the journal could not be read.
+// Close makes the records durable and closes the file. It also returns the error of reading the journal.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -117,14 +117,14 @@ func (j *Journal) Close() error {
 	return errors.Join(j.err, sync, j.file.Close(), j.lock.Close())
 }
 
-// Damaged counts the lines that were passed over, so far, because they were torn or damaged.
+// Damaged returns the number of lines that were skipped so far because they were torn or damaged.
 func (j *Journal) Damaged() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.damaged
 }
 
-// Record appends an attempt. It survives the end of this process at once, and a loss of power after Close.
+// Record appends an attempt. The record survives the end of this process at once, and a loss of power after Close.
 // Texts of a failure that are longer than 4 KiB are cut.
 func (j *Journal) Record(a Attempt) error {
 	if a.Failure != nil {
@@ -137,8 +137,8 @@ func (j *Journal) Record(a Attempt) error {
 	return j.append(func() (record, bool) { return record{Attempt: &a}, true })
 }
 
-// Forget makes the journal forget the remembered failures that match, so that they are tried again. The attempts
-// themselves stay listed.
+// Forget makes the journal forget the remembered failures that match, so that they are tried again. The attempts stay
+// listed.
 func (j *Journal) Forget(match func(Attempt) bool) error {
 	return j.append(func() (record, bool) {
 		var r record
@@ -152,7 +152,8 @@ func (j *Journal) Forget(match func(Attempt) bool) error {
 	})
 }
 
-// append writes the record that compose makes, having seen all that others wrote; none when it says false.
+// append writes the record that compose returns; none if ok is false. compose is called after the records of others
+// were read.
 func (j *Journal) append(compose func() (record, bool)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -182,7 +183,7 @@ func (j *Journal) appendLocked(compose func() (record, bool)) error {
 	if err != nil {
 		return err
 	}
-	torn := info.Size() > j.read // a line, since nobody else is writing: end it
+	torn := info.Size() > j.read // another process died while it wrote a line: end that line
 	if torn {
 		line = append([]byte{'\n'}, line...)
 	}
@@ -198,12 +199,12 @@ func (j *Journal) appendLocked(compose func() (record, bool)) error {
 		return err
 	}
 	if j.lines > slack+2*(j.kept+len(j.failures)) {
-		_ = j.compact() // one that is too long works as well; what is wrong with it shows at the next record
+		_ = j.compact() // a long journal works as well, and the next record returns the error
 	}
 	return nil
 }
 
-// catchUp takes in what was appended since the last time, by whomever. After a compaction it begins anew.
+// catchUp reads what any process has appended since the last call. After a compaction it reads the whole file.
 func (j *Journal) catchUp() error {
 	j.asks = true
 	if !fs.IsAt(j.file, j.path) {
@@ -225,8 +226,7 @@ func (j *Journal) catchUp() error {
 	return nil
 }
 
-// take takes in the whole lines that data begins with. Half a line at its end stays: its writer is at it, or was torn
-// away from it.
+// take applies the whole lines of data. It leaves a partial line at the end: a process is writing it, or died.
 func (j *Journal) take(data []byte) {
 	data = data[:bytes.LastIndexByte(data, '\n')+1]
 	j.read += int64(len(data))
@@ -252,7 +252,7 @@ func (j *Journal) reopen() error {
 	return nil
 }
 
-// reset forgets what was taken in, and makes room for so many records.
+// reset forgets all that was read, and makes room for so many records.
 func (j *Journal) reset(records int) {
 	j.read, j.lines, j.damaged, j.serial, j.kept = 0, 0, 0, 0, 0
 	j.addresses = make(map[string][]*noted, records)
@@ -292,7 +292,7 @@ func (j *Journal) apply(r record) {
 	}
 }
 
-// live lists what a compaction keeps, in order.
+// live lists the attempts that a compaction keeps, in order.
 func (j *Journal) live() []*noted {
 	var all []*noted
 	for _, attempts := range j.addresses {
@@ -305,7 +305,7 @@ func (j *Journal) live() []*noted {
 	return slices.Compact(all)
 }
 
-// compact replaces the file by one that holds only what is kept. Other processes notice that it is another file.
+// compact replaces the file by one with only the kept attempts. Other processes notice that the file is another one.
 func (j *Journal) compact() error {
 	var b bytes.Buffer
 	var forgotten []string
@@ -332,7 +332,7 @@ func (j *Journal) compact() error {
 	return j.catchUp()
 }
 
-// Failure is the last attempt at a key, if it failed in a way that is remembered.
+// Failure returns the last attempt at a key, if it failed in a way that is remembered.
 func (j *Journal) Failure(key cache.Key) (Attempt, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -368,7 +368,7 @@ func (j *Journal) Attempts(address string) []Attempt {
 	return attempts
 }
 
-// Last is the last attempt at a key under an address that was not interrupted, of those that are kept.
+// Last returns the last kept attempt at a key under an address that was not interrupted.
 func (j *Journal) Last(address string, key cache.Key) (Attempt, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -381,7 +381,7 @@ func (j *Journal) Last(address string, key cache.Key) (Attempt, bool) {
 	return Attempt{}, false
 }
 
-// Replaced reports whether a result was made in the place of that of an attempt, or in the place of one that was.
+// Replaced reports whether a result replaced that of an attempt, directly or through other results between them.
 func (j *Journal) Replaced(own cache.Meta, attempt string) bool {
 	replaces := map[string]string{} // by attempt that succeeded
 	for _, a := range j.Attempts(own.Address) {

@@ -30,7 +30,7 @@ func openJournal(t testing.TB, path string) *Journal {
 	return j
 }
 
-// attempt makes an attempt at a node; class "" is a success.
+// attempt returns an attempt at a node; with the class "", it succeeded.
 func attempt(id, address, key string, class failure.Class, seconds int) Attempt {
 	a := Attempt{ID: id, Run: "run", Address: address, Key: cache.Describe(key).Key(), Number: 1,
 		Start:    time.Unix(1700000000, 0).UTC(),
@@ -315,7 +315,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// TestPlainRecordsAreReadAsJSON holds the short way of reading a record against the long one.
+// TestPlainRecordsAreReadAsJSON compares the short way of reading a record with the long one.
 func TestPlainRecordsAreReadAsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune(`"\,{}:<`))))

@@ -23,7 +23,7 @@ type record struct {
 	Forget  []string `json:"forget,omitempty"`
 }
 
-// checksum tells damage from what was written.
+// checksum tells damaged lines from whole ones.
 func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 func encodeRecord(r record) ([]byte, error) {
@@ -37,8 +37,8 @@ func encodeRecord(r record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", checksum(text), text), nil
 }
 
-// decodeRecord reads a line, which is given as bytes and as a string: a string of all lines costs less than one of
-// each.
+// decodeRecord reads a line, which it gets as bytes and as a string: one string of all lines costs less than one of
+// each line.
 func decodeRecord(line []byte, words string) (record, error) {
 	var r record
 	sum, text, ok := bytes.Cut(line, []byte(" "))
@@ -57,9 +57,8 @@ func decodeRecord(line []byte, words string) (record, error) {
 	return r, err
 }
 
-// plainSuccess reads the record of an attempt that succeeded without devices, as encodeRecord writes it. Nearly all
-// records are of that kind, and reading them as any JSON took longer than the rest of a plan. It is false for all
-// others.
+// plainSuccess reads the record of an attempt that succeeded without devices, as encodeRecord writes it; false for
+// other records. Nearly all records are of this kind, and decoding them as JSON took longer than the rest of a plan.
 func plainSuccess(text string) (a Attempt, ok bool) {
 	ok = true
 	field := func(label, end string) (value string) {
@@ -86,7 +85,7 @@ func plainSuccess(text string) (a Attempt, ok bool) {
 	return a, errs == [4]error{}
 }
 
-// cutUnescaped cuts text at the first end, having undone \" and \\; no other escapes are known.
+// cutUnescaped cuts text at the first end, and undoes the escapes \" and \\; any other escape fails.
 func cutUnescaped(text, end string, ok bool) (value, rest string, _ bool) {
 	value, rest, found := strings.Cut(text, end)
 	if !ok || !found {
@@ -112,13 +111,13 @@ func cutUnescaped(text, end string, ok bool) (value, rest string, _ bool) {
 	return "", "", false
 }
 
-// decoded are the records of some lines.
+// decoded has the records of some lines.
 type decoded struct {
 	records        []record
 	lines, damaged int
 }
 
-// decodeLines decodes whole lines, on all cores when there are many: everything that needs the journal waits for it.
+// decodeLines decodes whole lines, on all cores if there are many: everything that needs the journal waits for it.
 func decodeLines(data []byte) []decoded {
 	const least = 64 << 10 // bytes that are worth a goroutine
 	parts := make([]decoded, min(runtime.GOMAXPROCS(0), 1+len(data)/least))

@@ -1,4 +1,4 @@
-// Package peek looks results up, and leaves those of a shared store where they are.
+// Package peek looks results up without bringing those of a shared store here.
 package peek
 
 import (
@@ -16,7 +16,7 @@ type peeker interface {
 	PeekContent(ctx context.Context, content cache.Key) (cache.Entry, error)
 }
 
-// Get looks a key up in a store, and brings nothing here.
+// Get looks a key up in a store, and brings no result here.
 func Get(ctx context.Context, store cache.Store, key cache.Key) (cache.Entry, error) {
 	if p, ok := store.(peeker); ok {
 		return p.Peek(ctx, key)
@@ -32,7 +32,7 @@ func Find(ctx context.Context, store cache.Store, content cache.Key) (cache.Entr
 	return store.Find(ctx, content)
 }
 
-// Answers are those of a store about keys that were looked up before they are needed. The zero value has none.
+// Answers are a store's answers about keys that were looked up before they are needed. The zero value has none.
 type Answers map[cache.Key]*answer
 
 type answer struct {
@@ -59,8 +59,8 @@ func Ahead(ctx context.Context, store cache.Store, keys []cache.Key) Answers {
 	return answers
 }
 
-// Get returns the answer about a key, once. It asks the store about a key without an answer, and about one whose answer
-// was returned before.
+// Get returns the answer about a key once. For a key without an answer, or whose answer was returned before, it asks
+// the store.
 func (a Answers) Get(ctx context.Context, store cache.Store, key cache.Key) (cache.Entry, error) {
 	known := a[key]
 	if known == nil {

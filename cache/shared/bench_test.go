@@ -26,7 +26,7 @@ var (
 )
 
 // BenchmarkTransfer moves a large result to a server and back: by the client library alone, and as an entry that is
-// checked and durable.
+// checked and made durable.
 func BenchmarkTransfer(b *testing.B) {
 	at := *endpoint
 	if at == "" {

@@ -16,11 +16,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Brought is what Pull did.
+// Brought counts the entries that Pull brought.
 type Brought struct {
 	Entries int
 	Bytes   int64
-	Lost    int // entries that the index has, and the store has not, or not whole: they are not known any more
+	Lost    int // entries that the index has, but not the store, or not whole; they are no longer known
 }
 
 // Bring is Pull, and reports whether an entry was lost.
@@ -28,8 +28,8 @@ func (s *Store) Bring(ctx context.Context, keys []cache.Key) (lost bool) {
 	return s.Pull(ctx, keys).Lost > 0
 }
 
-// Pull brings entries of the shared store here that are not here yet. It passes over keys that the shared store does
-// not know.
+// Pull brings entries of the shared store here that this machine lacks. It skips keys that the shared store does not
+// know.
 func (s *Store) Pull(ctx context.Context, keys []cache.Key) Brought {
 	var done Brought
 	if s.remote == nil {
@@ -63,8 +63,8 @@ func (s *Store) Pull(ctx context.Context, keys []cache.Key) Brought {
 	return done
 }
 
-// Ask looks for an entry in the shared store itself, of which the index may not know yet, and brings the entry here. An
-// error wraps cache.ErrMiss if there is none.
+// Ask looks for an entry in the shared store itself, since the index may not list it yet, and brings the entry here.
+// The error wraps cache.ErrMiss if there is none.
 func (s *Store) Ask(ctx context.Context, key cache.Key) (cache.Entry, error) {
 	if e, err := s.here(ctx, key, false); err == nil {
 		return e, nil
@@ -79,13 +79,14 @@ func (s *Store) Ask(ctx context.Context, key cache.Key) (cache.Entry, error) {
 	return e, err
 }
 
-// missing is why an entry is not here; nil: it is.
+// missing returns why an entry is not here; nil if it is here.
 func (s *Store) missing(ctx context.Context, key cache.Key) error {
 	_, err := s.here(ctx, key, false)
 	return err
 }
 
-// get brings an entry here that is missing. An error wraps cache.ErrMiss: a shared store that is away fails nobody.
+// get brings an entry here; missing is why it is not here. Its errors wrap cache.ErrMiss, so that a store that is away
+// fails no node.
 func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.Entry, error) {
 	if _, ok := r.known(ctx, key); !ok {
 		return cache.Entry{}, missing
@@ -143,8 +144,8 @@ func (s *Store) Lay(ctx context.Context, key cache.Key, object, dir string) (cac
 	return m, err
 }
 
-// lay unpacks an entry from an object. It asks place for the directory, which must not exist yet, once the object has
-// turned out to be the entry of the key.
+// lay unpacks an entry from an object. It calls place for the directory, which must not exist yet, after the object has
+// proved to be the entry of the key.
 func (r *remote) lay(ctx context.Context, key cache.Key, object string, place func() (string, error)) (m cache.Meta,
 	err error) {
 	body, err := r.Bucket.Open(ctx, object, 0)
@@ -160,7 +161,7 @@ func (r *remote) lay(ctx context.Context, key cache.Key, object string, place fu
 	if !r.accepts(&head) {
 		return m, ErrUntrusted
 	}
-	if len(r.Trust) > 0 { // no signature is over it
+	if len(r.Trust) > 0 { // the signature does not cover it
 		head.Transcript = ""
 	}
 	dir, err := place()
@@ -170,7 +171,7 @@ func (r *remote) lay(ctx context.Context, key cache.Key, object string, place fu
 	return head.Meta, err
 }
 
-// fetch reads an entry into the machine's store.
+// fetch brings an entry into the machine's store.
 func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
 	scratch := ""
 	m, err := r.lay(ctx, key, r.object(key), func() (dir string, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
 
-// Records calls f with what the index of the shared store tells of each entry, without text and files.
+// Records calls f with the meta of each entry in the index of the shared store, without text and files.
 func (s *Store) Records(ctx context.Context, f func(cache.Meta)) error {
 	t, err := s.remote.read(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Store) Records(ctx context.Context, f func(cache.Meta)) error {
 	return nil
 }
 
-// read reads the index, and returns the error if the store is out of reach.
+// read reads the index. The error says why the store is out of reach.
 func (r *remote) read(ctx context.Context) (*index.Table, error) {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
@@ -33,15 +33,15 @@ func (r *remote) read(ctx context.Context) (*index.Table, error) {
 	return t, reach(err)
 }
 
-// Push puts all entries of the machine's store that are of use to others into the shared store. Every byte is checked
-// before. It calls other for those of which the store has another result, whose place own takes if other is true.
+// Push puts the entries of the machine's store that other machines can use into the shared store. It checks every byte
+// first. If the store has another result of an entry's key, Push calls other; if that returns true, own replaces there.
 func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (replace bool)) (Sent, error) {
 	r := s.remote
 	t, err := r.read(ctx)
 	if err != nil {
 		return Sent{}, err
 	}
-	there := 0
+	already := 0
 	err = s.Disk.List(ctx, r.Wanted, func(m cache.Meta) error {
 		if cache.IsSuperseded(m.Text) || !r.believes(&m) {
 			return nil
@@ -49,7 +49,7 @@ func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (rep
 		if _, known := t.Record(m.Key, r.accepts); known {
 			rec, known := r.known(ctx, m.Key)
 			if same := rec.Digest == m.Digest; !known || same || !other(m, rec.Meta) {
-				there++
+				already++
 				return nil
 			}
 			r.mu.Lock()
@@ -70,11 +70,11 @@ func (s *Store) Push(ctx context.Context, other func(own, there cache.Meta) (rep
 		return Sent{}, err
 	}
 	done := s.Flush(ctx)
-	done.There += there
+	done.There += already
 	return done, nil
 }
 
-// objects lists the entries of the store, in the order in which they were put.
+// objects lists the objects of entries, the oldest first.
 func (r *remote) objects(ctx context.Context) ([]bucket.Object, error) {
 	var all []bucket.Object
 	for o, err := range r.Bucket.List(ctx, entries) {
@@ -89,8 +89,7 @@ func (r *remote) objects(ctx context.Context) ([]bucket.Object, error) {
 	return all, nil
 }
 
-// Collect removes entries of the shared store: first those that were put first. When an entry was used last is not
-// known there.
+// Collect removes entries of the shared store, the oldest first: it is not known there when an entry was last used.
 func (s *Store) Collect(ctx context.Context, o cache.GCOptions) (cache.GCResult, error) {
 	r := s.remote
 	var result cache.GCResult
@@ -131,7 +130,7 @@ func (s *Store) Collect(ctx context.Context, o cache.GCOptions) (cache.GCResult,
 	return result, r.Bucket.Remove(ctx, names)
 }
 
-// reindex replaces the segments that were read by one: what is kept of them, and more.
+// reindex replaces the segments of t by one, with the lines that keep selects and the lines of more.
 func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Key, string) bool, more []string) error {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
@@ -156,10 +155,9 @@ func (r *remote) reindex(ctx context.Context, t *index.Table, keep func(cache.Ke
 	return errors.Join(err, looking)
 }
 
-// Check reads every byte of every entry of the shared store and calls report for each, with nil for one that is whole,
-// and with ErrUntrusted for a whole one that no key of trust signed.
-// Damaged entries are removed, unless the store is read-only, and the index is made anew where it does not tell of what
-// is there.
+// Check reads every byte of every entry of the shared store, and calls report for each: with nil if it is whole, and
+// with ErrUntrusted if it is whole and no key of trust signed it. Unless the store is read-only, Check then removes
+// damaged entries, and writes the index anew if it does not match the entries.
 func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error {
 	r := s.remote
 	t, err := r.read(ctx)
@@ -171,7 +169,7 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 		return err
 	}
 	var damaged, missing []string
-	whole := map[cache.Key]string{} // the line of the entry's record
+	whole := map[cache.Key]string{} // line of the entry's record, by key
 	for _, object := range all {
 		key, _ := keyOf(object.Name)
 		rec, err := r.check(ctx, key)
@@ -209,7 +207,7 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 	return r.Bucket.Remove(ctx, damaged)
 }
 
-// check reads an entry and keeps nothing of it.
+// check reads all of an entry, and stores nothing.
 func (r *remote) check(ctx context.Context, key cache.Key) (index.Record, error) {
 	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
 	if err != nil {
@@ -224,7 +222,7 @@ func (r *remote) check(ctx context.Context, key cache.Key) (index.Record, error)
 	return rec, err
 }
 
-// nowhere takes what is written to it.
+// nowhere discards all bytes.
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

@@ -22,14 +22,14 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// An entry is one object: a line with the length of the meta file and the signature, the meta file as a local store has
-// it, and the bytes of the files in the order of their list.
+// An entry is one object: a line with the length of the meta file and the signature, the meta file as in a local store,
+// and the bytes of the files in the order of their list.
 const (
 	magic       = "benchgraph shared entry 1"
 	longestLine = 512
 	longestMeta = 64 << 20 // bytes
 	entries     = "entries/"
-	buffered    = 1 << 20 // bytes read ahead of what hashes and writes
+	buffered    = 1 << 20 // bytes read ahead of hashing and writing
 )
 
 // ObjectOf returns the name of an entry's object.
@@ -38,13 +38,13 @@ func ObjectOf(key cache.Key) string {
 	return entries + name[:2] + "/" + name
 }
 
-// keyOf returns the key of an entry's object.
+// keyOf returns the key of an entry's object; false if the object is of no entry.
 func keyOf(object string) (cache.Key, bool) {
 	key, err := cache.ParseKey(path.Base(object))
 	return key, err == nil && ObjectOf(key) == object
 }
 
-// errRefused is wrapped by the error for an object that is there and is not taken.
+// errRefused is wrapped by the error for an object that exists and is not accepted.
 var errRefused = errors.New("refused")
 
 // ErrUntrusted is wrapped by the error for a whole entry that no key of trust signed.
@@ -54,10 +54,10 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errRefused, fmt.Sprintf(format, args...))
 }
 
-// packed is an entry of the local store as the bytes of its object.
+// packed has the bytes of the object of a local entry.
 type packed struct {
 	head  []byte
-	parts []part // files that are not empty, after the head
+	parts []part // the files that are not empty; they follow head
 	size  int64
 }
 
@@ -69,7 +69,7 @@ type part struct {
 }
 
 func pack(e cache.Entry, signature string) (*packed, error) {
-	e.Signature = "" // which the first line has
+	e.Signature = "" // the first line has it
 	meta, err := cache.EncodeMeta(e.Meta)
 	if err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (f *part) readAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// readHead reads the beginning of the object of a key. What it returns describes itself: the text has the key, and the
-// list of files the digest. The signature is not checked.
+// readHead reads the beginning of the object of a key. It checks that the text has the key, and the list of files the
+// digest. It does not check the signature.
 func readHead(r *bufio.Reader, key cache.Key) (index.Record, error) {
 	line, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) || errors.Is(err, io.EOF) || err == nil && len(line) > longestLine {
@@ -138,7 +138,7 @@ func readHead(r *bufio.Reader, key cache.Key) (index.Record, error) {
 	rest, ours := strings.CutPrefix(strings.TrimSuffix(string(line), "\n"), magic+" ")
 	length, signature, framed := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(length)
-	one := len(strings.Fields(signature)) == 1 // that of an entry without any would be as if it was made here
+	one := len(strings.Fields(signature)) == 1 // an entry without one would count as made here
 	if !ours || !framed || !one || err != nil || n < 0 || n > longestMeta {
 		return index.Record{}, refuse("it is no entry")
 	}
@@ -171,10 +171,10 @@ func readHead(r *bufio.Reader, key cache.Key) (index.Record, error) {
 	return index.Record{Meta: m}, nil
 }
 
-// creator makes the place where a file of an entry is written; nil for a link, which it makes itself.
+// creator opens the file of an entry for writing. For a link, it makes the link and returns nil.
 type creator func(f *cache.File) (io.WriteCloser, error)
 
-// readFiles reads the files of an entry and calls file with each. It refuses bytes that are not those of the list.
+// readFiles reads the files of an entry into the writers of create. It refuses bytes that do not match the list.
 func readFiles(ctx context.Context, r io.Reader, m *cache.Meta, create creator) error {
 	for i := range m.Files {
 		f := &m.Files[i]
@@ -215,7 +215,7 @@ func unpack(ctx context.Context, r io.Reader, m *cache.Meta, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	root, err := fs.OpenRoot(dir) // a link of the entry cannot lead out
+	root, err := fs.OpenRoot(dir) // so that a link of the entry cannot lead out
 	if err != nil {
 		return err
 	}

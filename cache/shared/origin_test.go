@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
-// A result from the shared store counts while its signer is believed, and is passed on with the signature that it came
-// with: the machine that took it has not made it.
+// A result from the shared store counts as long as its signer is believed. A machine passes it on with the original
+// signature, since it has not made the result itself.
 func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 	ctx, place := context.Background(), bucket.NewDirectory(t.TempDir())
 	alicePublic, alicePrivate, _ := ed25519.GenerateKey(nil)
@@ -24,7 +24,7 @@ func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 		return sshkey.Keys{Own: own, Trust: trust}
 	}
 	with := func(k sshkey.Keys) func(*Options) { return func(o *Options) { o.Keys = k } }
-	// believing is a machine after its file has changed.
+	// believing opens a machine after its file has changed.
 	believing := func(m *machine, b bucket.Bucket, k sshkey.Keys) *machine {
 		o := m.belief.Options
 		o.Bucket, o.Keys, o.Dir, o.Look = b, k, t.TempDir(), nil
@@ -111,14 +111,14 @@ func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 		})
 	}
 
-	// What is made anew takes the place, and is the machine's own.
+	// A result that is made anew takes the place, and is the machine's own.
 	now := believing(bob, bucket.NewDirectory(t.TempDir()), keys(bobPrivate, bobPublic))
 	anew := cachetest.Put(t, now, "alice", map[string]string{"f": "anew"})
 	if e, err := now.Get(ctx, anew.Key, true); err != nil || e.Signature != "" || len(e.Files) != 1 {
 		t.Errorf("made anew: %+v, %v", e.Meta, err)
 	}
 	now.end(nil)
-	// So does what somebody who is believed has made.
+	// A result of a believed signer also takes the place.
 	team := bucket.NewDirectory(t.TempDir())
 	other := open(t, team, with(keys(bobPrivate, bobPublic)))
 	hers := open(t, team, with(keys(alicePrivate, alicePublic)))
@@ -136,7 +136,7 @@ func TestResultsRememberWhereTheyCameFrom(t *testing.T) {
 
 func (m *machine) end(err error) { m.remote.end(err) }
 
-// An entry cannot say that it has no origin.
+// No entry can claim that it has no origin.
 func TestSignaturesAreOneWord(t *testing.T) {
 	ctx, place := context.Background(), bucket.NewDirectory(t.TempDir())
 	m := open(t, place)

@@ -13,40 +13,40 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
 
-// sending is what a process puts into the shared store in the background.
+// sending is the state of the results that a process puts into the shared store in the background.
 type sending struct {
 	waiting []cache.Entry
 	workers int
-	unsent  []cache.Entry // that could not be put
-	away    time.Time     // when the store could not be reached last
-	lines   []string      // records of what was put and is not in the index yet
-	indexed time.Time     // when a segment was written last
+	unsent  []cache.Entry // entries that could not be put
+	away    time.Time     // when the store was last out of reach
+	lines   []string      // records of entries that were put and are not in the index yet
+	indexed time.Time     // when a segment was last written
 	sent    Sent
-	taken   int   // of these: places of entries that no key of trust had signed
-	err     error // the last one
-	over    bool
+	taken   int   // of these: in place of entries that no key of trust had signed
+	err     error // the last error
+	over    bool  // sending has ended
 }
 
-// Sent is what became of the results that were to be put into the shared store.
+// Sent counts the results that were to be put into the shared store.
 type Sent struct {
 	Entries int   // put
-	Bytes   int64 // of these
-	There   int   // were there already
+	Bytes   int64 // size of these
+	There   int   // already in the store
 	Other   int   // of these: with other bytes than the result here
 	Unsent  int   // could not be put
-	Err     error // why; nil: all were
+	Err     error // why; nil: all were put
 }
 
 // senders is how many entries are sent at a time. A large one is sent in several parts at a time by itself.
 const senders = 4
 
-// indexEvery is how long others do not know of a result at most, while more are being made.
+// indexEvery bounds how long other machines do not know of a result while more results are being made.
 const indexEvery = 3 * time.Minute
 
-// pause is how long a store that could not be reached is left alone.
+// pause is how long a store that was out of reach is left alone.
 const pause = time.Minute
 
-// errAway is the error of what was not sent since the store could not be reached just before.
+// errAway is the error of an entry that was not sent because the store had just been out of reach.
 var errAway = errors.New("it could not be reached")
 
 // Puts reports whether results of this machine are put into the shared store.
@@ -55,7 +55,7 @@ func (s *Store) Puts() bool { return s.remote != nil && s.remote.puts() }
 // puts reports whether results of this machine are put into the store.
 func (r *remote) puts() bool { return !r.ReadOnly && r.Convinces() }
 
-// queue has an entry sent.
+// queue makes an entry be sent in the background.
 func (r *remote) queue(e cache.Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +73,7 @@ func (r *remote) queue(e cache.Entry) {
 	}
 }
 
-// work sends what waits.
+// work sends waiting entries until there are none.
 func (r *remote) work() {
 	for {
 		r.mu.Lock()
@@ -96,7 +96,7 @@ func (r *remote) work() {
 	}
 }
 
-// note notes how sending an entry ended.
+// note records the error of sending an entry.
 func (r *remote) note(e cache.Entry, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +132,7 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	refused := r.refused[e.Key]
 	r.mu.Unlock()
 	create := r.Bucket.Create
-	if refused { // nobody can use what is there
+	if refused { // nobody can use the entry that is there
 		create = r.Bucket.Replace
 	}
 	err = create(ctx, r.object(e.Key), p, p.size)
@@ -162,9 +162,9 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 	return err
 }
 
-// Send puts an entry of this machine into the shared store, unless it is there, and returns the name of its object when
-// it is. If the store has another result of the key, which stays, the entry becomes the object beside; unless that name
-// is empty.
+// Send puts an entry of this machine into the shared store, unless it is there, and returns the name of its object. If
+// the store has another result of the key, that one stays, and the entry becomes the object beside; if beside is empty,
+// the entry is not sent.
 func (s *Store) Send(ctx context.Context, e cache.Entry, beside string) (object string, err error) {
 	r := s.remote
 	object = r.object(e.Key)
@@ -186,7 +186,7 @@ func (s *Store) Send(ctx context.Context, e cache.Entry, beside string) (object 
 	return beside, err
 }
 
-// add has the index tell of an entry. The caller holds mu.
+// add adds a record to those that the index gets next. The caller holds mu.
 func (r *remote) add(rec index.Record) {
 	if r.Names[rec.Key] == "" {
 		r.lines = append(r.lines, rec.Line())
@@ -206,7 +206,7 @@ func (r *remote) put(e cache.Entry) {
 	r.found[e.Key] = rec
 }
 
-// there notes that the store has an entry, which stays: entries are not changed.
+// there notes that the store has an entry of the key already. That one stays, since entries do not change.
 func (r *remote) there(e cache.Entry, rec index.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +216,7 @@ func (r *remote) there(e cache.Entry, rec index.Record) {
 	}
 }
 
-// head reads what an entry of the store says of itself, in an object.
+// head reads the record of an entry from the beginning of its object.
 func (r *remote) head(ctx context.Context, object string, key cache.Key) (index.Record, error) {
 	body, err := r.Bucket.Open(ctx, object, 0)
 	if err != nil {
@@ -226,18 +226,18 @@ func (r *remote) head(ctx context.Context, object string, key cache.Key) (index.
 	return readHead(bufio.NewReader(body), key)
 }
 
-// indexSometimes tells others of what was put so far, if that was not done for a while.
+// indexSometimes adds the entries that were put so far to the index, if that was not done for a while.
 func (r *remote) indexSometimes() {
 	r.mu.Lock()
-	due := len(r.lines) > 0 && time.Since(r.indexed) > indexEvery
+	overdue := len(r.lines) > 0 && time.Since(r.indexed) > indexEvery
 	r.mu.Unlock()
-	if due && r.indexing.TryLock() {
+	if overdue && r.indexing.TryLock() {
 		defer r.indexing.Unlock()
-		_ = r.writeIndex(r.ctx) // what could not be written is written at the end
+		_ = r.writeIndex(r.ctx) // records that cannot be written now are written at the end
 	}
 }
 
-// writeIndex adds what was put to the index. The caller holds indexing.
+// writeIndex adds the records of put entries to the index. The caller holds indexing.
 func (r *remote) writeIndex(ctx context.Context) error {
 	r.mu.Lock()
 	lines, t := r.lines, r.table
@@ -253,7 +253,7 @@ func (r *remote) writeIndex(ctx context.Context) error {
 	if err == nil {
 		slices.Sort(lines)
 		lines = slices.Compact(lines)
-		// Only who holds indexing changes the table, which others read under mu.
+		// Only the holder of indexing changes the table; others read it under mu.
 		next := t.Clone()
 		if err = r.copies.Write(ctx, r.Bucket, next, lines); err == nil {
 			r.mu.Lock()
@@ -268,8 +268,8 @@ func (r *remote) writeIndex(ctx context.Context) error {
 	return err
 }
 
-// Flush waits until all that was made here has been put into the shared store, and tells others of it. What could not
-// be put is tried once more, and is for Push later.
+// Flush waits until all results that were made here are in the shared store, and writes the index. Results that could
+// not be put are tried once more; then they are left to Push.
 func (s *Store) Flush(ctx context.Context) Sent {
 	r := s.remote
 	if r == nil || r.Lent {
@@ -304,7 +304,7 @@ func (s *Store) Flush(ctx context.Context) Sent {
 	return done
 }
 
-// tellOthers writes the index of what was put, also when ctx has ended.
+// tellOthers adds the records of put entries to the index, even if ctx has ended.
 func (r *remote) tellOthers(ctx context.Context) error {
 	r.indexing.Lock()
 	defer r.indexing.Unlock()
@@ -320,7 +320,7 @@ func (r *remote) tellOthers(ctx context.Context) error {
 		return err
 	}
 	next := r.table.Clone()
-	// Who must not remove leaves the segments to somebody else.
+	// A user without the right to remove objects leaves the merge to others.
 	if r.copies.Merge(ctx, r.Bucket, next) == nil {
 		r.mu.Lock()
 		r.table = next
@@ -329,7 +329,7 @@ func (r *remote) tellOthers(ctx context.Context) error {
 	return nil
 }
 
-// Waiting returns how many results are still to be sent.
+// Waiting returns how many results have not been sent yet.
 func (s *Store) Waiting() int {
 	if s.remote == nil {
 		return 0
@@ -348,7 +348,7 @@ func (r *remote) wait() {
 	}
 }
 
-// end ends what is being sent.
+// end stops the sending.
 func (r *remote) end(cause error) {
 	r.mu.Lock()
 	r.over = true

@@ -28,7 +28,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
 
-// server is an S3 server, and what stands between it and its clients.
+// server is an S3 server, with a handler between it and its clients.
 type server struct {
 	*httptest.Server
 	between atomic.Pointer[fault]
@@ -62,12 +62,12 @@ func serve(t testing.TB) *server {
 	return s
 }
 
-// put has something stand between the server and its clients.
+// put puts a handler between the server and its clients.
 func (s *server) put(f fault) {
 	s.between.Store(&f)
 }
 
-// requests are those so far that hold a text.
+// requests returns the requests so far that contain a text.
 func (s *server) requests(text string) (found []string) {
 	s.log.Lock()
 	defer s.log.Unlock()
@@ -104,7 +104,7 @@ func (b *breaking) Write(p []byte) (int, error) {
 	return b.ResponseWriter.Write(p)
 }
 
-// slow is a response that comes a little at a time.
+// slow is a response that arrives in small pieces.
 type slow struct{ http.ResponseWriter }
 
 func (s slow) Write(p []byte) (n int, err error) {
@@ -152,7 +152,7 @@ func (m *machine) told() string {
 	return strings.Join(m.warnings, "\n")
 }
 
-// flush sends what was put.
+// flush sends the results that were put.
 func (m *machine) flush(t *testing.T, want Sent) {
 	t.Helper()
 	got := m.Flush(context.Background())
@@ -168,10 +168,10 @@ var files = map[string]string{
 	"odd \"name\"\n\xff": "x", "up/down": "->../a/wheel.whl",
 }
 
-// fault stands between a client and the server.
+// fault is a handler between a client and the server.
 type fault = func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
-// TestSuite holds a shared store to what every store promises.
+// TestSuite runs the suite of all stores on a shared store.
 func TestSuite(t *testing.T) {
 	t.Run("s3", func(t *testing.T) {
 		s := serve(t)
@@ -189,8 +189,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// TestAnotherMachineGetsTheResult puts a result on one machine and gets it on another one, over every fault of a
-// connection that passes.
+// TestAnotherMachineGetsTheResult puts a result on one machine and gets it on another one, over every temporary fault
+// of a connection.
 func TestAnotherMachineGetsTheResult(t *testing.T) {
 	once := func(is func(*http.Request) bool, fault fault) fault {
 		var done atomic.Bool
@@ -266,7 +266,7 @@ func TestAnotherMachineGetsTheResult(t *testing.T) {
 	}
 }
 
-// TestDownloadGoesOn breaks a download off and looks at what is asked for then.
+// TestDownloadGoesOn breaks a download off and checks the next request.
 func TestDownloadGoesOn(t *testing.T) {
 	s := serve(t)
 	a, b := open(t, s.bucket(t)), open(t, s.bucket(t))
@@ -288,7 +288,7 @@ func TestDownloadGoesOn(t *testing.T) {
 	}
 }
 
-// TestUploadGoesOn breaks a large upload off in such a way that the client gives up, and has another process push it.
+// TestUploadGoesOn breaks a large upload off so that the client gives up. Then another process pushes the same entry.
 func TestUploadGoesOn(t *testing.T) {
 	s := serve(t)
 	a := open(t, s.bucket(t))
@@ -324,7 +324,7 @@ func TestUploadGoesOn(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsAway fails nothing, and is told once.
+// TestAStoreThatIsAway checks that such a store fails nothing, and gives one warning.
 func TestAStoreThatIsAway(t *testing.T) {
 	s, ctx := serve(t), context.Background()
 	var away atomic.Bool
@@ -361,7 +361,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 	}
 }
 
-// TestPoisonedEntries are refused, told once, and replaced by what is made here.
+// TestPoisonedEntries checks that they are refused, give one warning each, and are replaced by results of this machine.
 func TestPoisonedEntries(t *testing.T) {
 	other := cachetest.Meta("other")
 	for name, poison := range map[string]func(t *testing.T, object []byte) []byte{
@@ -411,7 +411,7 @@ func TestPoisonedEntries(t *testing.T) {
 	}
 }
 
-// TestLinksThatLeadOut are refused although all digests are right.
+// TestLinksThatLeadOut checks that such entries are refused, although all digests are right.
 func TestLinksThatLeadOut(t *testing.T) {
 	outside := t.TempDir()
 	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -441,7 +441,7 @@ func TestLinksThatLeadOut(t *testing.T) {
 	}
 }
 
-// forge is an entry's object with another meta, which is whole in itself where its list of files was changed.
+// forge returns an entry's object with another meta. If the list of files was changed, the object is whole in itself.
 func forge(t *testing.T, object []byte, change func(*cache.Meta)) []byte {
 	t.Helper()
 	line, rest, _ := bytes.Cut(object, []byte("\n"))
@@ -479,7 +479,7 @@ func read(t *testing.T, b bucket.Bucket, name string) []byte {
 	return text
 }
 
-// TestTwoWriters put different results of one key at the same time: one of them wins for everybody else.
+// TestTwoWriters puts different results under one key at the same time: every other machine gets the same one of them.
 func TestTwoWriters(t *testing.T) {
 	ctx, s := context.Background(), serve(t)
 	a, b := open(t, s.bucket(t)), open(t, s.bucket(t))
@@ -506,7 +506,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// TestFewRequests counts what a machine asks for that finds all results in the shared store.
+// TestFewRequests counts the requests of a machine that finds all results in the shared store.
 func TestFewRequests(t *testing.T) {
 	ctx, s := context.Background(), serve(t)
 	var last cache.Entry
@@ -554,7 +554,7 @@ func TestFewRequests(t *testing.T) {
 	}
 }
 
-// TestTrust takes only what a key of trust signed.
+// TestTrust checks that only entries that a key of trust signed are taken.
 func TestTrust(t *testing.T) {
 	ctx, place := context.Background(), bucket.NewDirectory(t.TempDir())
 	public, private, _ := ed25519.GenerateKey(nil)
@@ -578,7 +578,7 @@ func TestTrust(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A signature belongs to its entry: that of another result of the same key, or with other times, does not hold.
+	// A signature belongs to its entry: it does not hold for another result of the key, or for other times.
 	key := cachetest.Meta("signed").Key
 	for name, change := range map[string]func(*cache.Meta){
 		"other bytes":   func(m *cache.Meta) { m.Files = []cache.File{}; m.Bytes = 0 },
@@ -598,8 +598,8 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The team replaced the entry of the stranger, so that the index has two records of one key. The stranger, who
-	// trusts another key, asks the entry itself.
+	// The team replaced the entry of the stranger, so the index has two records of one key. The stranger, who trusts
+	// another key, asks the entry itself.
 	theirs := func(o *Options) {
 		o.Own, o.Trust = stranger, []ed25519.PublicKey{stranger.Public().(ed25519.PublicKey)}
 	}
@@ -625,7 +625,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestManagement lists, checks and collects what is shared.
+// TestManagement lists, checks and collects entries of a shared store.
 func TestManagement(t *testing.T) {
 	s, ctx := serve(t), context.Background()
 	a := open(t, s.bucket(t))
@@ -686,7 +686,7 @@ func TestManagement(t *testing.T) {
 	}
 }
 
-// Stores that are opened one after the other, as a page that is followed opens them, ask once.
+// Stores that are opened one after the other, as by a page that follows applies, ask once.
 func TestOneLook(t *testing.T) {
 	ctx, s := context.Background(), serve(t)
 	a := open(t, s.bucket(t))

@@ -10,20 +10,20 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/index"
 )
 
-// signed is what a signature is over.
+// signed returns the bytes that the signature of an entry covers.
 func signed(m *cache.Meta) []byte { return []byte(magic + "\n" + index.Statement(m)) }
 
-// belief is whose results a machine believes.
+// belief decides whose results a machine believes.
 type belief struct {
 	Options
 
-	lock      sync.Mutex         // of the rest
-	untrusted map[cache.Key]bool // entries that somebody asked for and that no key of trust signed
-	warned    int                // how many of them were told of
+	lock      sync.Mutex         // guards the fields below
+	untrusted map[cache.Key]bool // entries that were asked for, and that no key of trust signed
+	warned    int                // how many of them the last warning was about
 }
 
-// Believe has entries that came from the shared store count only if a key of trust signed them, also where Share does
-// not follow. It comes before the first look at the store.
+// Believe makes entries from the shared store count only if a key of trust signed them, even if Share does not follow.
+// It must be called before the first look at the store.
 func (s *Store) Believe(o Options) {
 	s.belief = &belief{Options: o, untrusted: map[cache.Key]bool{}}
 }
@@ -40,7 +40,7 @@ func (b *belief) believes(m *cache.Meta) bool {
 		b.doubt(m.Key)
 		return false
 	}
-	m.Transcript = "" // no signature is over it
+	m.Transcript = "" // the signature does not cover it
 	return true
 }
 
@@ -51,7 +51,7 @@ func (b *belief) doubt(key cache.Key) {
 	b.untrusted[key] = true
 }
 
-// Warn tells how many entries were asked for that no key of trust signed.
+// Warn warns of entries that were asked for and that no key of trust signed, if there are more since the last warning.
 func (s *Store) Warn() {
 	b := s.belief
 	if b == nil {
@@ -69,10 +69,10 @@ func (s *Store) Warn() {
 	}
 }
 
-// signature returns the signature that an entry came with from the shared store, or this machine's for its own entry.
+// signature returns the signature of an entry: that from the shared store, or this machine's for its own entry.
 func (b *belief) signature(m *cache.Meta) string { return cmp.Or(m.Signature, b.Sign(signed(m))) }
 
-// here returns the entry of a key in the machine's store, or a miss if it came from somebody who is not believed.
+// here returns the entry of a key in the machine's store, or a miss if the entry's signer is not believed.
 func (s *Store) here(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error) {
 	e, err := s.Disk.Get(ctx, key, verify)
 	if err = s.doubted(&e.Meta, err); err != nil {
@@ -81,7 +81,7 @@ func (s *Store) here(ctx context.Context, key cache.Key, verify bool) (cache.Ent
 	return e, nil
 }
 
-// doubted returns a miss in the place of no error for an entry that came from somebody who is not believed.
+// doubted returns err, or a miss in place of nil if the entry's signer is not believed.
 func (s *Store) doubted(m *cache.Meta, err error) error {
 	if err == nil && !s.belief.believes(m) {
 		return fmt.Errorf("entry %s: %w: no key of trust signed it", m.Key.Short(), cache.ErrMiss)

@@ -1,5 +1,5 @@
-// Package shared is a store that several machines share. It stands behind the store of each: a miss there is looked up
-// here, and a result that was made there is put here.
+// Package shared is a store that several machines share. It stands behind the store of each machine: a key that the
+// machine's store lacks is looked up in the shared store, and a new result is put into both.
 package shared
 
 import (
@@ -17,40 +17,40 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sshkey"
 )
 
-// Options say which store is shared, and how.
+// Options configure a shared store.
 type Options struct {
 	Bucket      bucket.Bucket
 	Name        string // for people
-	Dir         string // of this machine, for copies of the index
+	Dir         string // directory of this machine for copies of the index
 	ReadOnly    bool
-	Lent        bool                      // this machine can write what Send sends, and no index
-	Names       map[cache.Key]string      // of objects for the entries of keys of which the index tells otherwise
-	sshkey.Keys                           // of entries
-	Wanted      func(address string) bool // whether the result of a node is of use to other machines
+	Lent        bool                      // lent credentials: this machine can write objects of Send, and no index
+	Names       map[cache.Key]string      // objects that have the entries of these keys, whatever the index says
+	sshkey.Keys                           // sign and check entries
+	Wanted      func(address string) bool // reports whether a node's result is of use to other machines
 	Tell        func(warning string)      // must not be nil; called by several goroutines
-	*Look                                 // of earlier stores at the same place; nil: there was none
+	*Look                                 // of an earlier Store at the same place; nil: there was none
 }
 
-// Look keeps the index of one shared store between sessions, so that those that follow within a minute do not read it
-// again. The zero Look has read nothing.
+// Look keeps the index of a shared store between sessions, so that a session that follows within a minute does not read
+// it again. The zero Look has read nothing.
 type Look struct {
 	mu     sync.Mutex
-	table  *index.Table    // nil: not read, or out of reach
-	failed error           // why it is out of reach
-	looked time.Time       // when that was
-	broken error           // why an entry could not be brought, though the index was read
-	told   map[string]bool // warnings
+	table  *index.Table    // nil: not read, or the store is out of reach
+	failed error           // why the store is out of reach
+	looked time.Time       // when the index was last asked for
+	broken error           // why an entry could not be brought although the index was read
+	told   map[string]bool // warnings that were given
 }
 
-// Away returns why the store was out of reach when it was asked last, or when it was asked for an entry; nil: it
-// answered, or was not asked.
+// Away returns why the store was out of reach at the last request, for the index or for an entry; nil if it answered or
+// was not asked.
 func (l *Look) Away() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return reach(cmp.Or(l.failed, l.broken))
 }
 
-// Store is the store of a machine, and the shared one behind it. Without Share, it is the machine's alone.
+// Store is the store of a machine with the shared store behind it. Without Share, it is only the machine's store.
 type Store struct {
 	*disk.Disk
 	belief *belief // nil: everything in the machine's store counts
@@ -60,7 +60,7 @@ type Store struct {
 // New returns a store that shares nothing yet.
 func New(d *disk.Disk) *Store { return &Store{Disk: d} }
 
-// Share puts a shared store behind that of the machine, and is Believe. It sends no request.
+// Share puts a shared store behind that of the machine, and calls Believe. It sends no request.
 func (s *Store) Share(o Options) {
 	if o.Look == nil {
 		o.Look = &Look{}
@@ -75,7 +75,7 @@ func (s *Store) Share(o Options) {
 // Shares reports whether there is a shared store.
 func (s *Store) Shares() bool { return s.remote != nil }
 
-// Close ends what is being sent, and closes the machine's store.
+// Close ends the sending, and closes the machine's store.
 func (s *Store) Close() error {
 	if s.remote != nil {
 		s.remote.end(errors.New("the store was closed"))
@@ -88,27 +88,27 @@ type remote struct {
 	*belief
 	local  *Store
 	copies index.Copies
-	ctx    context.Context // of what is sent in the background
+	ctx    context.Context // ends the sending in the background
 	cancel context.CancelCauseFunc
 
 	// guarded by mu of the Look
-	refused map[cache.Key]bool // entries that were not what they should be, or are gone
-	// what entries say of themselves of which the index tells several things
+	refused map[cache.Key]bool // entries that are damaged, untrusted or gone
+	// records from the entries themselves, for keys with several records in the index
 	found    map[cache.Key]index.Record
 	fetching map[cache.Key]*sync.Mutex
 
 	sending             // guarded by mu
-	idle     *sync.Cond // on mu: nothing is being sent
+	idle     *sync.Cond // on mu: signals that nothing is being sent
 	indexing sync.Mutex // held while the index is read or written
 }
 
-// fresh is for how long the index is not read again. Between two looks of an apply, others may have put something.
+// fresh is how long the index is not read again. Within an apply, others may have put something since the last look.
 const fresh = time.Minute
 
 // lookWithin bounds how long a plan waits for the index.
 const lookWithin = 20 * time.Second
 
-// tell warns once.
+// tell gives a warning once.
 func (r *remote) tell(format string, args ...any) {
 	warning := fmt.Sprintf(format, args...)
 	r.mu.Lock()
@@ -151,7 +151,7 @@ func (r *remote) emptied() error {
 	return nil
 }
 
-// Away returns why the shared store is out of reach; nil: it is not. It reads the index, unless that was just done.
+// Away returns why the shared store is out of reach; nil if it is not. It reads the index, unless that was just done.
 func (s *Store) Away(ctx context.Context) error {
 	s.remote.index(ctx)
 	s.remote.mu.Lock()
@@ -175,7 +175,7 @@ func (r *remote) look(ctx context.Context) (*index.Table, error) {
 	return t, err
 }
 
-// reach adds to the error of a request what the user can do.
+// reach adds a remedy for the user to the error of a request.
 func reach(err error) error {
 	switch {
 	case errors.Is(err, bucket.ErrDenied):
@@ -186,7 +186,7 @@ func reach(err error) error {
 	return err
 }
 
-// known returns what the index tells of a key.
+// known returns the record of a key in the index; false if none is accepted.
 func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) {
 	t := r.index(ctx)
 	r.mu.Lock()
@@ -205,8 +205,8 @@ func (r *remote) known(ctx context.Context, key cache.Key) (index.Record, bool) 
 	return rec, ok
 }
 
-// ask returns what the entry of a key says of itself, and whether it may be believed; rec if the entry cannot be read
-// now. It asks once. The caller holds mu.
+// ask returns the record in the entry of a key itself, and whether it may be believed; rec if the entry cannot be read
+// now. It reads each entry once. The caller holds mu.
 func (r *remote) ask(ctx context.Context, key cache.Key, rec index.Record) (index.Record, bool) {
 	if found, ok := r.found[key]; ok {
 		return found, r.accepts(&found)
@@ -224,7 +224,7 @@ func (r *remote) ask(ctx context.Context, key cache.Key, rec index.Record) (inde
 // object returns the name of the object of a key.
 func (r *remote) object(key cache.Key) string { return cmp.Or(r.Names[key], ObjectOf(key)) }
 
-// named returns the key that has a content key.
+// named returns the key of the entry that has a content key.
 func (r *remote) named(ctx context.Context, content cache.Key) (cache.Key, bool) {
 	t := r.index(ctx)
 	if t == nil {
@@ -278,7 +278,7 @@ func (s *Store) Get(ctx context.Context, key cache.Key, verify bool) (cache.Entr
 	return s.remote.get(ctx, key, err)
 }
 
-// GetSealed is Get with verify, and returns the state in which the files were when they were checked.
+// GetSealed is Get with verify, and also returns the state of the files at the time of the check.
 func (s *Store) GetSealed(ctx context.Context, key cache.Key) (cache.Entry, disk.Seal, error) {
 	e, seal, err := s.Disk.GetSealed(ctx, key)
 	err = s.doubted(&e.Meta, err)
@@ -326,7 +326,7 @@ func (s *Store) BringOf(ctx context.Context, wanted func(address string) bool) {
 	s.Bring(ctx, keys)
 }
 
-// List calls f for the entries of the machine's store that count, see cache.Disk.
+// List calls f for the entries of the machine's store that count. See disk.Disk.
 func (s *Store) List(ctx context.Context, wanted func(address string) bool, f func(cache.Meta) error) error {
 	return s.Disk.List(ctx, wanted, func(m cache.Meta) error {
 		if !s.belief.believes(&m) {
@@ -336,7 +336,7 @@ func (s *Store) List(ctx context.Context, wanted func(address string) bool, f fu
 	})
 }
 
-// Outline is that of an entry that is here; zero for one that only the shared store has.
+// Outline returns the outline of an entry that is here; zero for an entry that only the shared store has.
 func (s *Store) Outline(m *cache.Meta) cache.Outline {
 	if s.remote == nil || len(m.Files) > 0 {
 		return s.Disk.Outline(m)
@@ -348,7 +348,7 @@ func (s *Store) Outline(m *cache.Meta) cache.Outline {
 	return s.Disk.Outline(&e.Meta)
 }
 
-// Intact is that of an entry that counts, see cache.Disk.
+// Intact reports whether an entry counts and matches its outline. See disk.Disk.
 func (s *Store) Intact(o *cache.Outline, used bool) bool {
 	if !s.Disk.Intact(o, used) {
 		return false
@@ -360,13 +360,13 @@ func (s *Store) Intact(o *cache.Outline, used bool) bool {
 	return err == nil
 }
 
-// Absent reports whether there is certainly no entry under any of the keys. Of a shared store nothing is certain
-// without asking.
+// Absent reports whether there is certainly no entry under any of the keys. With a shared store, that is uncertain
+// without asking it.
 func (s *Store) Absent(keys, contents []cache.Key) bool {
 	return (s.remote == nil || len(keys)+len(contents) == 0) && s.Disk.Absent(keys, contents)
 }
 
-// records are those of the index; none if the store is out of reach.
+// records returns the accepted records of the index; none if the store is out of reach.
 func (r *remote) records(ctx context.Context) []index.Record {
 	t := r.index(ctx)
 	if t == nil {

@@ -14,24 +14,24 @@ import (
 	"github.com/benchgraph/benchgraph/internal/cores"
 )
 
-// results are what is stored.
+// results is the part of a store that a memo asks.
 type results interface {
 	Intact(o *cache.Outline, use bool) bool
 	Absent(keys, contents []cache.Key) bool
 }
 
-// checker compares a memo with how things are now.
+// checker compares a memo with the present state of the project and the store.
 type checker struct {
-	dir   string // of the project, absolute
+	dir   string // project's directory, absolute
 	hash  func(ctx context.Context, file string) (cache.Hashed, error)
 	store results
 
-	refreshed atomic.Bool // set when something of the memo was out of date, and has been renewed
+	refreshed atomic.Bool // part of the memo was out of date and has been renewed
 	root      *os.File    // dir
 	now       time.Time
 }
 
-// newChecker returns a checker for the project in a directory, which is to be closed.
+// newChecker returns a checker for the project in a directory. The caller must close it.
 func newChecker(dir string, hash func(context.Context, string) (cache.Hashed, error), store results) (*checker, error) {
 	root, err := os.Open(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func newChecker(dir string, hash func(context.Context, string) (cache.Hashed, er
 // close closes the project's directory.
 func (c *checker) close() error { return c.root.Close() }
 
-// world says whether all that the plan as a whole depends on is as it was.
+// world reports whether everything that the plan as a whole depends on is unchanged.
 func (c *checker) world(ctx context.Context, m *memo) bool {
 	var changed atomic.Bool
 	each(len(m.World), func(i int) {
@@ -54,9 +54,9 @@ func (c *checker) world(ctx context.Context, m *memo) bool {
 	return !changed.Load() && ctx.Err() == nil
 }
 
-// changed reports for each node whether it must be planned again: a file that the node reads has changed, its result is
-// not there as it was, or a node that it waits for must be planned again. Ok is false if a file is no regular file any
-// more; then the whole project must be planned.
+// changed reports for each node whether it must be planned again: a file that the node reads has changed, the node's
+// result is not intact, or a node that it waits for must be planned again. ok is false if a file is no longer a regular
+// file; then the whole project must be planned.
 func (c *checker) changed(ctx context.Context, m *memo) (changed []bool, ok bool) {
 	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
 	use := c.now.Sub(m.Used).Abs() > cache.UseGrain
@@ -92,15 +92,15 @@ func (c *checker) changed(ctx context.Context, m *memo) (changed []bool, ok bool
 	return entries, !gone.Load() && ctx.Err() == nil
 }
 
-// still says whether the store has nothing of what nodes without a result were looked for under, and all of which only
-// the rest is gone.
+// still reports whether nodes without a result can stand: the store has no entry under the keys that were looked up for
+// them, and the entries in s.Gone are intact.
 func (c *checker) still(s *still) bool {
 	return c.store.Absent(s.Keys, s.Contents) && !slices.ContainsFunc(s.Gone, func(g gone) bool {
 		return !c.store.Intact(&g.Entry, true)
 	})
 }
 
-// same says whether a thing is as it was.
+// same reports whether a thing is unchanged. It renews the stamp of a file whose bytes are the same.
 func (c *checker) same(ctx context.Context, t *thing) bool {
 	switch t.Is {
 	case regularFile, nothing:
@@ -126,7 +126,7 @@ func (c *checker) same(ctx context.Context, t *thing) bool {
 		return false
 	}
 	if h.Settled {
-		t.Stamp = h.Stamp // each thing is looked at by one goroutine
+		t.Stamp = h.Stamp // only one goroutine checks each thing
 		c.refreshed.Store(true)
 	}
 	return true
@@ -140,8 +140,8 @@ func fileThing(path string, h cache.Hashed) thing {
 	return t
 }
 
-// directoryThing is a directory whose names were listed at a time, or after it; false when it has been changed since,
-// or so shortly before that its stamp does not tell.
+// directoryThing returns a directory whose names were listed at the time listed or later. It returns false if the
+// directory has changed since, or so shortly before that its stamp cannot tell.
 func directoryThing(path string, listed time.Time) (thing, bool) {
 	stamp, ok := stampDir(path)
 	return thing{Path: path, Is: directory, Stamp: stamp}, ok && stamp.Settled(listed)

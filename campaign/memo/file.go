@@ -16,13 +16,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// magic begins a memo's file; the checksum of all that follows comes after it. The number goes up with each change of
-// what follows or of what a plan reads from it.
+// magic begins a memo's file. The checksum of the rest follows. The number goes up with each change of the format, and
+// of what a plan reads from a memo.
 const magic = "benchgraph memo 7\n"
 
 var table = crc32.MakeTable(crc32.Castagnoli)
 
-// read reads the memo in a file; nil when there is none that can be read and trusted.
+// read returns the memo in a file; nil if there is none that can be read and trusted.
 func read(path string) *memo {
 	data, err := fs.ReadOwn(path)
 	if err != nil {
@@ -35,10 +35,10 @@ func read(path string) *memo {
 	return m
 }
 
-// blocksFile is where the blocks of the memo in a file are.
+// blocksFile returns the path of the file with the blocks of a memo.
 func blocksFile(path string) string { return path + ".blocks" }
 
-// readBlocks opens the file with the blocks of the memo. Read returns the text of one; false if the file lacks it.
+// readBlocks opens the file with the memo's blocks. read returns the text of a block; false if the file lacks it.
 func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close func()) {
 	none := func(block) ([]byte, bool) { return nil, false }
 	f, _, err := fs.OpenOwn(blocksFile(path))
@@ -57,7 +57,7 @@ func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close f
 	}, close
 }
 
-// write makes a file hold the memo. Nobody waits for the disk: checksums tell what a loss of power has left.
+// write writes the memo to a file. It does not wait for the disk: after a loss of power, checksums show the damage.
 func (m *memo) write(path string) error {
 	if m.blocks != nil {
 		m.identity = crc32.Checksum(m.blocks, table)
@@ -108,7 +108,7 @@ func decode(data []byte) (*memo, error) {
 	return m, nil
 }
 
-// writer appends values: numbers as varints, everything of no fixed length after its length.
+// writer appends values: numbers as varints, and values of variable length after their length.
 type writer struct{ data []byte }
 
 func (w *writer) number(n int)        { w.data = binary.AppendVarint(w.data, int64(n)) }
@@ -134,11 +134,11 @@ func (w *writer) flags(flags ...bool) {
 	w.data = append(w.data, b)
 }
 
-// digest halves what is written in hexadecimal digits.
+// digest writes hexadecimal digits as bytes, in half the space.
 func (w *writer) digest(hexadecimal string) {
 	raw, err := hex.DecodeString(hexadecimal)
 	if err != nil {
-		raw = nil // not ours: it matches nothing
+		raw = nil // not a digest of ours; no file matches an empty one
 	}
 	w.bytes(raw)
 }
@@ -223,8 +223,8 @@ func (w *writer) request(q *device.Request) {
 	}
 }
 
-// reader takes values off the front of rest; strings are parts of it. Once something is not as it should be, it is bad
-// and gives zero values.
+// reader takes values off the front of rest; strings are slices of rest. After the first malformed value, bad is set
+// and all values are zero.
 type reader struct {
 	rest   string
 	bad    bool
@@ -277,7 +277,7 @@ func (r *reader) byte() byte {
 	return 0
 }
 
-// count is the number of elements of a list, each of which takes at least so many bytes.
+// count returns the number of elements of a list; each element takes at least so many bytes.
 func (r *reader) count(least int) int {
 	n := r.number()
 	if n < 0 || n > len(r.rest)/least {
@@ -304,7 +304,7 @@ func (r *reader) indices(below int) []int32 {
 	return all
 }
 
-// The least numbers of bytes that elements of lists take.
+// The least number of bytes of an element, by list.
 const (
 	minThing = 9
 	minNode  = 51
@@ -386,7 +386,7 @@ func (r *reader) keys() []cache.Key {
 	return all
 }
 
-// longestBlock bounds what a damaged memo makes us allocate.
+// longestBlock bounds the allocation that a damaged memo can cause, in bytes.
 const longestBlock = 64 << 20
 
 // linked stands for the target of a link, which an outline does not keep.
@@ -404,7 +404,7 @@ func (r *reader) request() device.Request {
 	return q
 }
 
-// model compiles each pattern once: requests are equal when they point to the same one.
+// model compiles each pattern once: requests are equal only if they point to the same regexp.
 func (r *reader) model(pattern string) *regexp.Regexp {
 	if m := r.models[pattern]; m != nil {
 		return m

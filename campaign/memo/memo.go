@@ -1,8 +1,8 @@
 // Package memo remembers a plan: its nodes with their states, and the files, results and images that the plan read. The
 // next plan evaluates only the nodes for which one of these has changed. Place has both functions: Recall and Remember.
 //
-// A memo is never trusted further than it can be checked: everything in it hangs on stamps, digests and sizes that are
-// compared anew each time. One that is missing, damaged or from another version only costs the time that it saves.
+// A memo is never trusted further than it can be checked: everything in it rests on stamps, digests and sizes that are
+// compared anew each time. If the memo is missing, damaged or of another version, the plan only takes longer.
 package memo
 
 import (
@@ -15,54 +15,54 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// memo is one plan, written down.
+// memo is the record of one plan.
 type memo struct {
-	For    string    // what beside files the plan depends on: if that is different, nothing of the memo holds
-	World  []thing   // what the plan as a whole depends on: likewise
+	For    string    // text of all that the plan depends on, beside files; if it differs, the memo does not hold
+	World  []thing   // files and directories of the plan as a whole; if one has changed, the memo does not hold
 	Files  []thing   // the project's files that single nodes depend on, all of them regular
-	Nodes  []node    // each after all that it waits for
-	Still  *still    // what nodes without a result depend on, if some of them stand; nil: none does
+	Nodes  []node    // each after the nodes that it waits for
+	Still  *still    // lets nodes stand without a result; nil: they are planned anew
 	Used   time.Time // when the store was last told that the results are in use, to the second
-	Common []byte    // what the owner needs to make nodes anew, whichever they are
+	Common []byte    // JSON of common: needed to make any node anew
 
-	blocks   []byte // of nodes, one after the other, when they have been added and not read
+	blocks   []byte // texts of the nodes' blocks, one after the other; set only in a new memo
 	identity uint32 // of the file with the blocks
 }
 
-// still is what has to be as it was so that nodes without a result stand. Only all nodes together do then.
+// still has the conditions under which nodes without a result stand. They stand all together, or none does.
 type still struct {
 	Keys     []cache.Key // under which the store had nothing
-	Contents []cache.Key // likewise, of contents
+	Contents []cache.Key // under which the store had nothing, as content keys
 	Gone     []gone
 }
 
-// gone is a result of which something that is not in the store is gone.
+// gone is an entry of which a part outside of the store is gone.
 type gone struct {
 	Entry   cache.Outline
-	Outside string // what that was, for its owner to ask about
+	Outside string // the missing part, for its owner to ask about
 }
 
-// thing is something in the file system as it was looked at.
+// thing is a file, a directory or a missing name, as the plan saw it.
 type thing struct {
-	Path   string      // absolute, or relative to the project's directory
-	Is     kind        //
-	Stamp  cache.Stamp // zero: it had been changed too shortly before to be recognised by its stamp
+	Path   string // absolute, or relative to the project's directory
+	Is     kind
+	Stamp  cache.Stamp // zero: it had changed so shortly before that the stamp cannot tell
 	SHA256 string      // of a file, in hexadecimal digits
-	Exec   bool        // of a file: it can be executed
+	Exec   bool        // a file that can be executed
 }
 
-// kind is what a thing is, and what of it counts.
+// kind says what a thing is, and which part of it must be unchanged.
 type kind uint8
 
 // The kinds of things.
 const (
-	file        kind = iota // a regular file with these bytes
-	regularFile             // a regular file, whatever is in it
-	nothing                 // no regular file, if anything
-	directory               // a directory with these names in it
+	file        kind = iota // a regular file with the same bytes
+	regularFile             // a regular file with any bytes
+	nothing                 // no regular file
+	directory               // a directory with the same names in it
 )
 
-// node is what the plan found out of one node.
+// node is a node of the plan with the facts that the plan found.
 type node struct {
 	Address  string
 	Kind     string
@@ -74,32 +74,32 @@ type node struct {
 	After    []int32
 	Key      cache.Key
 	Reason   string
-	Excluded bool          // declared not to be run, for Reason
-	Action   engine.Action // Still: of a node that stands without a result; empty: it does not
-	Digest   string        // of its result; empty: it had none, and is to be looked at if it does not stand without one
+	Excluded bool          // the file excludes the node, for Reason
+	Action   engine.Action // of a node that stands without a result, by memo.Still; empty: it does not stand so
+	Digest   string        // of its result; empty: it had none
 	Entry    cache.Outline // of its result
 	Files    []int32       // indices into memo.Files
-	Outside  string        // what of its result is not in the store, for its owner to ask about; empty: nothing
+	Outside  string        // the part of its result outside of the store, for its owner to ask about; empty: none
 	Origin   *engine.Origin
-	Block    block // what its owner can make it anew from, without all the others; zero: it cannot
+	Block    block // the task, to make the node anew without the rest of the project; zero: that is not possible
 }
 
-// block is the place of a text in a file of its own, since few of them are ever read.
+// block is the position of a text in the file of blocks. The texts have a file of their own, since few are ever read.
 type block struct {
 	offset, length int
 	sum            uint32
 }
 
-// IsZero says that there is no text.
+// IsZero reports whether there is no text.
 func (b block) IsZero() bool { return b.length == 0 }
 
-// addBlocks keeps the texts of the blocks of all nodes; nil: a node has none.
+// addBlocks adds the texts of the blocks of all nodes. A nil text means that the node has no block.
 func (m *memo) addBlocks(texts [][]byte) {
 	size := 0
 	for _, text := range texts {
 		size += len(text)
 	}
-	m.blocks = slices.Grow(m.blocks, size) // once: they take megabytes
+	m.blocks = slices.Grow(m.blocks, size) // grow once: the texts have megabytes
 	for i, text := range texts {
 		if text != nil {
 			m.Nodes[i].Block = m.add(text)
@@ -113,5 +113,5 @@ func (m *memo) add(text []byte) block {
 	return b
 }
 
-// stands says that there is nothing to be found out of the node as long as nothing changes.
+// stands reports whether the node need not be planned again unless something changes.
 func (n *node) stands() bool { return n.Excluded || n.Digest != "" || n.Action != "" }

@@ -104,8 +104,8 @@ func drawMemo(t *rapid.T) *memo {
 	return m
 }
 
-// TestWhatIsWrittenIsRead writes memos and reads them again, with their blocks.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// TestWrittenMemosAreRead writes memos and reads them again, with their blocks.
+func TestWrittenMemosAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memo")
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMemo(t)
@@ -128,7 +128,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			}
 		}
 		m.blocks = nil
-		for i := range m.Nodes { // patterns are equal when their texts are
+		for i := range m.Nodes { // patterns are equal if their texts are
 			if a, b := m.Nodes[i].Request.GPUs.Model, got.Nodes[i].Request.GPUs.Model; (a == nil) == (b == nil) &&
 				(a == nil || a.String() == b.String()) {
 				got.Nodes[i].Request.GPUs.Model = a
@@ -140,7 +140,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestABlockOfAnotherMemoIsNotRead has two processes write memos at the same time.
+// TestABlockOfAnotherMemoIsNotRead makes two processes write memos at the same time.
 func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memo")
 	one, other := &memo{}, &memo{}
@@ -196,7 +196,7 @@ func (s intact) Intact(o *cache.Outline, use bool) bool {
 	return s[o.Key] && !use || s[o.Key] && o.Meta == 1
 }
 
-// TestResultsAreUsed looks closer, and tells the store, once in an hour.
+// TestResultsAreUsed checks that a recall looks closer, and tells the store of the use, only once an hour.
 func TestResultsAreUsed(t *testing.T) {
 	key := cache.Key{1}
 	for _, test := range []struct {
@@ -226,7 +226,7 @@ func TestResultsAreUsed(t *testing.T) {
 	}
 }
 
-// FuzzRead reads what somebody else may have written, with a checksum that is right.
+// FuzzRead reads files of others, with a right checksum.
 func FuzzRead(f *testing.F) {
 	for i := range 20 {
 		f.Add(rapid.Custom(drawMemo).Example(i).encode()[len(magic)+4:])

@@ -18,17 +18,17 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Planned is a plan of the whole project, and what is to be kept of it.
+// Planned is a plan of the whole project with the facts that a memo keeps of it.
 type Planned struct {
 	*tasks.Drawing
 	Plan     *engine.Plan
 	Findings []preflight.Finding
-	Missed   []cache.Key // of blocks that were looked up before members were dropped
-	Recalled *Recalled   // the remembered plan that this one rests on; nil: none
+	Missed   []cache.Key // keys under which blocks were looked up before members were dropped
+	Recalled *Recalled   // the memo that this plan rests on; nil: none
 }
 
-// Remember keeps what a plan found out for the next process. It keeps nothing where that could not tell whether it
-// still holds.
+// Remember writes the memo of a plan for the next process. It writes nothing if the next process could not check
+// whether the memo still holds.
 func (at Place) Remember(ctx context.Context, p *Planned) error {
 	if at.File == "" || len(p.Work) > 0 || !p.pinned() {
 		return nil
@@ -57,7 +57,8 @@ func (at Place) Remember(ctx context.Context, p *Planned) error {
 	return m.write(at.File)
 }
 
-// pinned says that the plan rests on nothing that only the network knows, and on no directory that may come any time.
+// pinned reports whether the plan rests on nothing that only the network knows, and on no directory that may appear
+// later.
 func (p *Planned) pinned() bool {
 	for i := range p.Spec.Wheels {
 		if w := &p.Spec.Wheels[i]; len(w.Prebuilt) > 0 && !p.ServedBy(w).Known() {
@@ -72,7 +73,7 @@ func (p *Planned) pinned() bool {
 	return len(p.Unresolved)+len(p.Lost) == 0 // a commit that its repo has lost may come back
 }
 
-// world is all that the plan as a whole depends on; false when something of it has changed since it was looked at.
+// world returns everything that the plan as a whole depends on; false if part of it has changed since the plan read it.
 func (p *Planned) world(ctx context.Context) ([]thing, bool) {
 	most := len(p.Spec.Reads.Content) + len(p.Spec.Reads.Regular) + len(p.Seen.Words)
 	w := &worldly{Facts: p.Facts, ctx: ctx, things: make([]thing, 0, most), seen: make(map[string]bool, most)}
@@ -85,7 +86,7 @@ func (p *Planned) world(ctx context.Context) ([]thing, bool) {
 		}
 	}
 	for name := range p.Seen.FixFiles {
-		w.content(name, p.Seen.Known[name].SHA256) // empty: it was not there
+		w.content(name, p.Seen.Known[name].SHA256) // empty if the file was not there
 	}
 	if text := p.Lock.Bytes(); string(text) == string((&lockfile.Lock{}).Bytes()) {
 		w.presence(p.LockFile, false)
@@ -116,7 +117,7 @@ func (p *Planned) world(ctx context.Context) ([]thing, bool) {
 	return w.things, !w.changed
 }
 
-// worldly gathers things.
+// worldly collects things for world.
 type worldly struct {
 	*tasks.Facts
 	ctx     context.Context
@@ -125,7 +126,7 @@ type worldly struct {
 	changed bool
 }
 
-// content adds a file whose bytes had this digest.
+// content adds a file whose bytes had the digest sum; empty if there was no such file.
 func (w *worldly) content(name, sum string) {
 	if sum == "" {
 		w.presence(name, false)
@@ -143,7 +144,7 @@ func (w *worldly) content(name, sum string) {
 	w.seen[name] = true
 }
 
-// presence adds a name that was, or was not, that of a regular file.
+// presence adds a name, and whether a regular file had it.
 func (w *worldly) presence(name string, regular bool) {
 	if w.seen[name] {
 		return
@@ -193,7 +194,7 @@ func (p *Planned) writeDown(ctx context.Context, m *memo) error {
 	return errors.Join(failed...)
 }
 
-// knownBuilds are the different builds of the project's images, as they were when they were first looked at.
+// knownBuilds returns the different builds of the project's images, with the digests of their first reading.
 func (p *Planned) knownBuilds(ctx context.Context) (all []knownBuild, err error) {
 	told := map[string]bool{}
 	for i := range p.Spec.Images {
@@ -211,15 +212,15 @@ func (p *Planned) knownBuilds(ctx context.Context) (all []knownBuild, err error)
 	return all, nil
 }
 
-// updated is the memo with what was planned anew; nil when it is as it is in its file. What a node is made from is the
-// same as long as a memo holds, so that only what was found out of it is new.
+// updated returns the memo with the facts about nodes that were planned again; nil if the memo's file need not be
+// written. As long as a memo holds, a node is made from the same block, so only its state is new.
 func (p *Planned) updated() *memo {
 	r := p.Recalled
 	anew := false
 	for i := range p.Plan.Steps {
 		s, n := &p.Plan.Steps[i], &r.memo.Nodes[i]
 		if n.Address != s.Node.Address {
-			return nil // a graph in another order is not the memo's
+			return nil // the plan is of another graph
 		}
 		if !r.changed[i] {
 			continue
@@ -242,7 +243,7 @@ func (p *Planned) updated() *memo {
 	return r.memo
 }
 
-// found notes what a plan found out of a node.
+// found records a step's key and result in a node of the memo.
 func (p *Planned) found(n *node, s *engine.Step) {
 	n.Key, n.Reason, n.Digest, n.Outside, n.Entry = s.Key, s.Reason, "", "", cache.Outline{}
 	meta, ok := s.Stored()
@@ -251,7 +252,7 @@ func (p *Planned) found(n *node, s *engine.Step) {
 	}
 	if _, elsewhere := s.Node.Task.(engine.Keeper); elsewhere {
 		if n.Outside = p.Maker.Made.IDOf(meta.Key); n.Outside == "" {
-			return // nobody knows yet which image it is
+			return // it is not known yet which image the result stands for
 		}
 	}
 	if n.Entry = p.Store.Outline(&meta); !n.Entry.Key.IsZero() {
@@ -262,7 +263,7 @@ func (p *Planned) found(n *node, s *engine.Step) {
 // writing is a memo in the making.
 type writing struct {
 	*memo
-	files map[string]int32 // index by path
+	files map[string]int32 // index in memo.Files, by path
 	index map[*engine.Node]int32
 }
 
@@ -296,7 +297,7 @@ func (w *writing) indices(nodes []*engine.Node) []int32 {
 	return all
 }
 
-// reported are the commits as reports show them; none where there is no report.
+// reported returns the commits with the fields that reports show; nil if the project has no reports.
 func (p *Planned) reported() []hclspec.Commit {
 	if len(p.Spec.Reports) == 0 {
 		return nil

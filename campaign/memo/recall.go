@@ -17,42 +17,42 @@ import (
 
 // Place is where a plan is remembered.
 type Place struct {
-	File  string // empty: nowhere
-	Basis string // what, beside files, a plan depends on
+	File  string // empty: the plan is not remembered
+	Basis string // all that a plan depends on, beside files
 }
 
-// Recalled is a plan of an earlier process, and what has changed since.
+// Recalled is a plan of an earlier process, with the changes since then.
 type Recalled struct {
-	Facts    *tasks.Facts // with the tasks for which something has changed, and nothing else that makes a node
+	Facts    *tasks.Facts // its Spec has only the tasks that must be planned again
 	Findings []preflight.Finding
 
 	memo     *memo
-	changed  []bool // by node: it is made and planned anew
-	fresh    bool   // the memo's file says the same
+	changed  []bool // by node: it must be made and planned again
+	fresh    bool   // the memo's file need not be renewed
 	standing []engine.Standing
 	results  []cache.Meta
 }
 
-// common is what a memo keeps for all nodes that are made anew without the rest of the project.
+// common has the data that a memo keeps for all nodes, to make any of them anew without the rest of the project.
 type common struct {
-	Spec     hclspec.Spec // without anything that makes a node
+	Spec     hclspec.Spec // without any block that makes a node
 	Hardware string
-	GPUs     []string // kinds, one for each device; nil: nothing needs any
+	GPUs     []string // kinds, one for each device; nil: no node needs a device
 	Builds   []knownBuild
-	Own      []string // what benchgraph writes into the project
+	Own      []string // names that benchgraph itself writes into the project
 
 	Findings []preflight.Finding
 }
 
-// knownBuild is what an image is built from, and a digest of what that was.
+// knownBuild is the build of an image, with a digest of the files that it read.
 type knownBuild struct {
 	Build  hclspec.ImageBuild
 	Digest string
 }
 
-// Recall finds out what an earlier plan left, without evaluating the project's files. It is false when the memo does
-// not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
-// there are some. Then stored returns what it knows of the store, as engine.PlanOptions.Known does.
+// Recall returns the plan of an earlier process, without evaluating the project's files. ok is false if the memo does
+// not hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports.
+// Then stored returns results that the memo lists and the store has, as engine.PlanOptions.Known does.
 func (at Place) Recall(ctx context.Context, c tasks.Config, lock *lockfile.Lock, findings bool) (r *Recalled,
 	stored func(cache.Key) *cache.Meta, ok bool) {
 	m := read(at.File)
@@ -102,7 +102,7 @@ func (at Place) recall(ctx context.Context, m *memo, c tasks.Config, lock *lockf
 		return nil, false
 	}
 	if len(known.Spec.Tasks) > 0 {
-		go c.Journal.Load() // it will be asked soon; what is wrong with it is told then
+		go c.Journal.Load() // the journal will soon be needed; an error shows when it is asked
 	}
 	f := tasks.NewFacts(c, &known.Spec, lock)
 	if !sameBuilds(ctx, f, &known) || !sameImages(ctx, f, m) || !stillFits(f, m) {
@@ -114,11 +114,11 @@ func (at Place) recall(ctx context.Context, m *memo, c tasks.Config, lock *lockf
 	return r, true
 }
 
-// sameHardware says whether samples would be of the same class of machine as when the memo was made.
+// sameHardware reports whether new samples would be of the same class of machine as when the memo was made.
 func sameHardware(m *memo, c tasks.Config, was *common) bool {
 	for i := range m.Nodes {
 		kind := m.Nodes[i].Kind
-		if kind == "trial" || kind == "fill" || len(was.Findings) > 0 { // some of which are about devices
+		if kind == "trial" || kind == "fill" || len(was.Findings) > 0 { // the findings may be about devices
 			class, _, err := machine.Inventory(nil)
 			return err == nil && class.String() == was.Hardware &&
 				(was.GPUs == nil || slices.Equal(machine.Kinds(c.AllDevices()), was.GPUs))
@@ -127,7 +127,7 @@ func sameHardware(m *memo, c tasks.Config, was *common) bool {
 	return true
 }
 
-// sameBuilds says whether images would be built from the same files as when the memo was made.
+// sameBuilds reports whether images would be built from the same files as when the memo was made.
 func sameBuilds(ctx context.Context, f *tasks.Facts, was *common) bool {
 	for i := range was.Builds {
 		known := &was.Builds[i]
@@ -138,8 +138,8 @@ func sameBuilds(ctx context.Context, f *tasks.Facts, was *common) bool {
 	return true
 }
 
-// sameImages says whether the engine still has all images that results stand for, and none of which it had none. It is
-// asked once, as in any plan.
+// sameImages reports whether the container engine still has exactly the images that the remembered plan saw. The engine
+// is asked once, as in any plan.
 func sameImages(ctx context.Context, f *tasks.Facts, m *memo) bool {
 	for i := range m.Nodes {
 		id := m.Nodes[i].Outside
@@ -159,14 +159,14 @@ func sameImages(ctx context.Context, f *tasks.Facts, m *memo) bool {
 	})
 }
 
-// stillFits says whether this machine could serve what has no result, as when the memo was made.
+// stillFits reports whether this machine can still serve the nodes that stand without a result.
 func stillFits(f *tasks.Facts, m *memo) bool {
 	return !slices.ContainsFunc(m.Nodes, func(n node) bool {
 		return n.Action != "" && f.Pool.Fits(n.Request) != nil
 	})
 }
 
-// stands fills in what is known of the nodes for which nothing has changed.
+// stands fills in the states of the nodes that stand.
 func (r *Recalled) stands() {
 	r.standing, r.results = make([]engine.Standing, len(r.memo.Nodes)), make([]cache.Meta, len(r.memo.Nodes))
 	for i := range r.memo.Nodes {
@@ -182,7 +182,7 @@ func (r *Recalled) stands() {
 	}
 }
 
-// around puts what was made anew among what stands, in the order of the memo.
+// around returns the nodes that stand and those that were made anew, in the order of the memo.
 func (r *Recalled) around(made []*engine.Node) ([]*engine.Node, error) {
 	anew := make(map[string]*engine.Node, len(made))
 	for _, n := range made {

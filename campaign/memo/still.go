@@ -8,10 +8,10 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// still gives nodes without a result what a memo needs so that they stand: what failed, is blocked by a failure, or is
-// gone and not needed. It is nil, and they do not stand, when all of them can be made anew alone, when something is to
-// be run, or when what becomes of them hangs on more than the store, the journal, the engine's images and what the pool
-// can ever serve.
+// still returns the conditions under which nodes without a result stand: nodes that failed, are blocked by a failure,
+// or have lost a result that is not needed. It returns nil, and these nodes are planned again, if each of them can be
+// made anew alone, if a node is to run, or if the state of one depends on more than the store, the journal, the images
+// and the capacity of the pool.
 func (p *Planned) still(m *memo) *still {
 	plan := p.Plan
 	if plan.Counts()[engine.Run] > 0 || !p.droppedForGood() {
@@ -46,7 +46,7 @@ func (p *Planned) still(m *memo) *still {
 	return s
 }
 
-// droppedForGood says that no member was dropped for what this machine lacks.
+// droppedForGood reports whether no member was dropped for something that this machine lacks.
 func (p *Planned) droppedForGood() bool {
 	for _, gap := range p.Dropped {
 		if gap.Outcome == stats.Infeasible || gap.Outcome == stats.NotRun {
@@ -56,8 +56,8 @@ func (p *Planned) droppedForGood() bool {
 	return true
 }
 
-// steady says whether what becomes of a step without a result does not hang on what its node or others lack at the
-// moment. What comes after a node asks why that is blocked.
+// steady reports whether the state of a step without a result is independent of things that are missing only at the
+// moment. isAfter says that another node comes after this one, and so depends on why this one is blocked.
 func (p *Planned) steady(s *engine.Step, isAfter bool) bool {
 	n := s.Node
 	if s.Never || p.Pool.Fits(n.Resources) != nil {
@@ -69,7 +69,7 @@ func (p *Planned) steady(s *engine.Step, isAfter bool) bool {
 	if s.Action == engine.Cached {
 		return !isAfter
 	}
-	// what cannot run itself is why, and not what is lacking
+	// if a dependency is blocked, that is the reason, and not a missing thing
 	for _, list := range [...][]*engine.Node{n.Needs, n.Order} {
 		for _, dep := range list {
 			if d, ok := p.Plan.Step(dep.Address); ok && d.Action == engine.Blocked && s.Action == engine.Blocked {
@@ -80,7 +80,8 @@ func (p *Planned) steady(s *engine.Step, isAfter bool) bool {
 	return false
 }
 
-// take takes over what the store was asked for in vain; false when that would be told in another way the next time.
+// take adds to the conditions the questions that the store could not answer; false if the next plan may get other
+// answers.
 func (p *Planned) take(to *still, s *engine.Step) bool {
 	asked := s.Asked()
 	if asked.Damaged {
@@ -98,7 +99,7 @@ func (p *Planned) take(to *still, s *engine.Step) bool {
 	return true
 }
 
-// journalThing is the journal as it was asked; false when it has something else by now.
+// journalThing returns the journal as a thing; false if others have appended to it since it was read.
 func (p *Planned) journalThing(ctx context.Context) (thing, bool) {
 	path := filepath.Join(p.StateDir, "journal")
 	h, err := p.Stat.Hash(ctx, path)

@@ -6,11 +6,11 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// stored returns the results of a memo that does not hold as a whole: a result hangs on nothing but its key, and a look
-// at the names and sizes of its files costs a fraction of what it costs to read what is stored. The returned function
-// is nil where the store has no such result under a key. It looks at all of them when it is called first.
+// stored returns a function that finds results of a memo which does not hold as a whole: a result depends only on its
+// key, and comparing the names and sizes of its files costs a fraction of reading its entry. The function returns nil
+// for a key without such a result. Its first call checks all results.
 //
-// Only tasks have results of which a plan needs no more than a memo keeps.
+// Only results of tasks are found: a plan needs more than a memo keeps of others.
 func (m *memo) stored(store results) func(cache.Key) *cache.Meta {
 	find := sync.OnceValue(func() map[cache.Key]*cache.Meta {
 		whole := make([]bool, len(m.Nodes))

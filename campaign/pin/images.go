@@ -19,13 +19,13 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// wantedImage is the name of an image in the file, and where.
+// wantedImage is the name of an image, and its position in the file.
 type wantedImage struct {
 	name string
 	at   hcl.Range
 }
 
-// missingImages are the names of images that nothing pins, each once.
+// missingImages returns the names of images that the lock does not pin, each once.
 func (p *Resolver) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagnostics) {
 	var missing []wantedImage
 	var diags hcl.Diagnostics
@@ -54,8 +54,8 @@ func (p *Resolver) missingImages(ctx context.Context) ([]wantedImage, hcl.Diagno
 	return missing, diags
 }
 
-// resolveImages finds out which images the names in the file and in Dockerfiles mean. Where neither an engine nor a
-// registry can tell, the image is blocked, and asked about again with the next plan.
+// resolveImages finds the images that the names in the file and in Dockerfiles mean. If neither an engine nor a
+// registry can tell, nodes that need the image are blocked, and the next plan asks again.
 func (p *Resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 	p.Unresolved = map[string]tasks.UnknownImage{}
 	missing, diags := p.missingImages(ctx)
@@ -108,7 +108,7 @@ func (p *Resolver) resolveImages(ctx context.Context) (bool, hcl.Diagnostics) {
 	return changed, append(diags, p.unansweredImages(unanswered)...)
 }
 
-// unansweredImages is one warning for all images of which nobody could be asked.
+// unansweredImages returns one warning for all images about which no engine or registry could be asked.
 func (p *Resolver) unansweredImages(list []wantedImage) hcl.Diagnostics {
 	if len(list) == 0 {
 		return nil
@@ -125,17 +125,16 @@ func (p *Resolver) unansweredImages(list []wantedImage) hcl.Diagnostics {
 	return hcl.Diagnostics{d}
 }
 
-// resolveImage finds the image of a name. open reports that the error is no answer: no engine or registry could be
-// asked.
+// resolveImage finds the image of a name. open reports that nobody could be asked, so that the error is no answer.
 func (p *Resolver) resolveImage(ctx context.Context, name string) (pin container.Pin, open bool, err error) {
 	if p.Engine == nil {
 		return container.Pin{}, true, inventory.ErrNoEngine
 	}
 	_, err = p.Engine.Image(ctx, name)
 	if _, away := errors.AsType[*container.Unavailable](err); away && len(p.Others()) == 0 {
-		return container.Pin{}, true, err // it may have an image of that name; the nodes of jobs ask the registry
+		return container.Pin{}, true, err // it may have the image; nodes that run as jobs ask the registry
 	} else if !away && !container.IsNoImage(err) {
-		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or says why it cannot tell
+		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or returns why it cannot tell
 		return pin, p.Lacks[false]() != "", err
 	} else if p.Offline {
 		return container.Pin{}, true,

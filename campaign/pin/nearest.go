@@ -18,22 +18,22 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// ancestors finds the ancestors whose wheels may serve instead, for the wheels that ask for it: by repo and overlay,
-// then by revision.
+// ancestors finds the ancestors whose wheels may serve instead, for wheels with nearest: by repo and overlay, then by
+// revision.
 func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[outsideOf]map[string][]git.Ancestor,
 	hcl.Diagnostics) {
-	most, commits, first := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	most, commits, firstWheel := map[outsideOf]int{}, map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		src := p.SourceOf(w.Source)
 		if w.Nearest == 0 || src == nil {
 			continue
 		}
 		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
-		most[key], first[key] = max(most[key], w.Nearest), w
+		most[key], firstWheel[key] = max(most[key], w.Nearest), w
 		commits[key] = append(commits[key], src.Rev)
 	}
 	all := map[outsideOf]map[string][]git.Ancestor{}
-	for key, w := range first {
+	for key, w := range firstWheel {
 		mirror, err := p.Mirror(ctx, key.repo)
 		if err == nil {
 			end := p.Asker.Watch(p.lockOf(key.repo.Name).Location, "history of "+key.repo.String())
@@ -48,10 +48,10 @@ func (p *Resolver) ancestors(ctx context.Context, wheels []*hclspec.Wheel) (map[
 	return all, nil
 }
 
-// pinOutsides notes in the lock that the ancestors have the same tree outside the overlay: a plan without network can
-// then tell that they still serve.
+// pinOutsides pins the digests of the ancestors' trees outside the overlay, so that a plan without network can tell
+// that their wheels still serve.
 func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl.Diagnostics {
-	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	wanted, firstWheel := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for _, w := range wheels {
 		near := p.Lock.Nearest[w.Address.Name][w.Address.Key]
 		src := p.SourceOf(w.Source)
@@ -59,45 +59,46 @@ func (p *Resolver) pinOutsides(ctx context.Context, wheels []*hclspec.Wheel) hcl
 			continue
 		}
 		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
-		wanted[key], first[key] = append(wanted[key], near.Commit), w
+		wanted[key], firstWheel[key] = append(wanted[key], near.Commit), w
 	}
 	for key, commits := range wanted {
-		if diags := p.pinOutside(ctx, key, commits, first[key]); diags.HasErrors() {
+		if diags := p.pinOutside(ctx, key, commits, firstWheel[key]); diags.HasErrors() {
 			return diags
 		}
 	}
 	return nil
 }
 
-// asked answers once what serves all wheels that have the same sources.
+// asked has the answers of the sources, so that wheels with the same sources share them.
 type asked struct {
 	mu  sync.Mutex
-	all map[string]func() (tasks.Served, error)
+	all map[string]func() (tasks.Served, error) // by question
 }
 
-// serving is what serves a wheel: the first of its own sources that has it, else that of the nearest ancestor. Sources
-// that were refused are passed over.
+// serving returns what serves a wheel: the first of its own sources that has it, else the first source of the nearest
+// ancestor. It skips sources that were refused.
 func (p *Resolver) serving(ctx context.Context, w *hclspec.Wheel, near []git.Ancestor, a *asked) (tasks.Served, error) {
 	refused := p.Lock.Refused[w.Address.Name]
-	own := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
+	sources := slices.DeleteFunc(slices.Clone(w.Prebuilt), func(url string) bool {
 		return refused[tasks.Refusal(w, url)] != ""
 	})
-	question := fmt.Sprintln(own, near, w.Nearest, w.Address.Name, w.Source.Name)
+	question := fmt.Sprintln(sources, near, w.Nearest, w.Address.Name, w.Source.Name)
 	if len(refused) > 0 {
 		question += w.Address.Key
 	}
 	a.mu.Lock()
 	answer := a.all[question]
 	if answer == nil {
-		answer = sync.OnceValues(func() (tasks.Served, error) { return p.ask(ctx, w, own, near) })
+		answer = sync.OnceValues(func() (tasks.Served, error) { return p.ask(ctx, w, sources, near) })
 		a.all[question] = answer
 	}
 	a.mu.Unlock()
 	return answer()
 }
 
-func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near []git.Ancestor) (tasks.Served, error) {
-	url, err := p.firstOf(ctx, own)
+func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, sources []string, near []git.Ancestor) (tasks.Served,
+	error) {
+	url, err := p.firstOf(ctx, sources)
 	if url != "" || err != nil {
 		return tasks.Served{URL: url}, err
 	}
@@ -120,8 +121,8 @@ func (p *Resolver) ask(ctx context.Context, w *hclspec.Wheel, own []string, near
 	return tasks.Served{Here: true}, nil
 }
 
-// PassOver takes wheels that cannot be fetched, or are refused, out of the lock: the next plan takes their next source,
-// or builds them. It returns what it did, as lines.
+// PassOver removes from the lock the pins of wheels that cannot be fetched or are refused, so that the next plan takes
+// their next source or builds them. It returns a line of news for each.
 func (p *Resolver) PassOver(ctx context.Context, plan *engine.Plan) []string {
 	var news []string
 	for i := range plan.Steps {
@@ -151,7 +152,7 @@ func (p *Resolver) PassOver(ctx context.Context, plan *engine.Plan) []string {
 	return news
 }
 
-// unpin forgets what serves a wheel.
+// unpin removes a wheel's source from the lock.
 func (p *Resolver) unpin(w *hclspec.Wheel) {
 	byKey := maps.Clone(p.Lock.Wheels[w.Address.Name])
 	delete(byKey, w.Address.Key)

@@ -1,6 +1,5 @@
-// Package pin finds out what the names in a project's files stand for, and notes it in the lock: revisions in git, the
-// content of trees outside overlays, which source has a prebuilt wheel, the digests of images. A plan whose lock pins
-// all of its names needs no network.
+// Package pin finds out which revisions, trees outside overlays, prebuilt wheels and images the names in a project's
+// files stand for, and writes them to the lock. A plan whose lock pins all of its names needs no network.
 package pin
 
 import (
@@ -19,21 +18,21 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// A Resolver pins names in the lock of its facts: revisions, the parts of trees outside overlays, the sources of
+// A Resolver pins names in the lock of its facts: revisions, the digests of trees outside overlays, the sources of
 // wheels, images.
 type Resolver struct {
 	*tasks.Facts
-	History *history.Cache // what the evaluation asks of the histories of repos; nil: nothing
+	History *history.Cache // the evaluation's questions about histories of repos; nil: there are none
 	Locked  bool           // refuse to change the lock
-	Upgrade bool           // names of revisions stand for what they stand for now, whatever a mirror knows of them
+	Upgrade bool           // look names of revisions up again, even if the mirror has them
 
 	Reload func() hcl.Diagnostics // evaluates the files again with the lock
 }
 
-// Resolve pins the names that the lock does not pin yet, and reports whether the lock changed. The files are evaluated
-// again as often as a pin leads to other names. Progress of the facts tells which names are looked up.
+// Resolve pins the names that the lock does not pin yet, and reports whether the lock changed. It evaluates the files
+// again whenever a pin leads to other names. Progress of the facts shows which names are looked up.
 func (p *Resolver) Resolve(ctx context.Context) (bool, hcl.Diagnostics) {
-	if p.forgetMoved() { // what was read has the old pins in it
+	if p.forgetMoved() { // the Spec still has the old pins
 		if diags := p.Reload(); diags.HasErrors() {
 			return false, diags
 		}
@@ -65,7 +64,7 @@ func (p *Resolver) Resolve(ctx context.Context) (bool, hcl.Diagnostics) {
 	return revs || asked || outsides || wheels || images, append(diags, more...)
 }
 
-// wantedRev is a revision that the file names, and where.
+// wantedRev is a revision, and its position in the file.
 type wantedRev struct {
 	rev string
 	at  hcl.Range
@@ -96,8 +95,8 @@ func (p *Resolver) resolveRevisions(ctx context.Context) (bool, hcl.Diagnostics)
 	return changed, diags
 }
 
-// forgetMoved drops the pins of repos that are now taken from somewhere else, except those of revisions that are
-// written in full: such a revision is the same commit everywhere. It reports whether a pin was dropped.
+// forgetMoved drops the pins of repos whose location has changed, except the pins of revisions that are written in
+// full: such a revision is the same commit everywhere. It reports whether it dropped a pin.
 func (p *Resolver) forgetMoved() bool {
 	if p.Lock.Repos == nil {
 		p.Lock.Repos = map[string]lockfile.Repo{}
@@ -126,10 +125,10 @@ func (p *Resolver) forgetMoved() bool {
 	return moved
 }
 
-// fullRevision matches the hash of a commit, whole.
+// fullRevision matches the full hash of a commit.
 var fullRevision = lazyregexp.New(`^[0-9a-f]{40}$`)
 
-// lockOf is what the lock file pins of a repo. A commit may have none, and then nothing is added to the file.
+// lockOf returns the pins of a repo, for reading and adding. If the lock does not have the repo, additions are lost.
 func (p *Resolver) lockOf(repo string) lockfile.Repo {
 	l, declared := p.Lock.Repos[repo]
 	if l.Revs == nil {
@@ -154,7 +153,7 @@ func IndexTrees(p *tasks.Facts) {
 	}
 }
 
-// missingRevisions are the revisions of a repo whose tree is not known, each once.
+// missingRevisions returns the revisions of a repo whose tree is not known, each once.
 func (p *Resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 	var missing []wantedRev
 	seen := map[string]bool{}
@@ -183,8 +182,8 @@ func (p *Resolver) missingRevisions(repo *hclspec.Repo) []wantedRev {
 	return missing
 }
 
-// lookUp asks the repo for revisions. Of each that it does not have it says why: the files are read again with that,
-// and whatever the revision is needed for has a mistake.
+// lookUp asks the repo for revisions. For a revision that the repo lacks, it returns a pin with the reason: when the
+// files are evaluated again, each use of the revision is a mistake.
 func (p *Resolver) lookUp(ctx context.Context, repo *hclspec.Repo, missing []wantedRev) (map[string]lockfile.Rev,
 	hcl.Diagnostics) {
 	mirror, err := p.Mirror(ctx, repo.Address)
@@ -250,7 +249,7 @@ func unknownText(repo *hclspec.Repo, u *git.UnknownRev) string {
 	return text
 }
 
-// unjoin lists the errors that were joined.
+// unjoin lists the errors of a joined error.
 func unjoin(err error) []error {
 	if err == nil {
 		return nil
@@ -261,7 +260,7 @@ func unjoin(err error) []error {
 	return []error{err}
 }
 
-// Revision asks a repo of a spec for a revision as it is now, whatever the lock pins: a commit of 40 digits. The error
+// Revision returns the commit, 40 digits, that a revision stands for in a repo now, whatever the lock pins. The error
 // is that of git, or says why the repo has no such revision.
 func Revision(ctx context.Context, c tasks.Config, spec *hclspec.Spec, repo hclspec.Address, rev string) (string,
 	error) {
@@ -286,7 +285,7 @@ func problem(at hcl.Range, summary, detail string) *hcl.Diagnostic {
 
 const elsewhere = " A clone on this machine serves as well: give its path as the url."
 
-// unreadable is the mistake that a repo cannot be read.
+// unreadable returns the error for a repo that cannot be read.
 func (p *Resolver) unreadable(address hclspec.Address, err error) *hcl.Diagnostic {
 	detail, at := fmt.Sprintf("%s: %v", address, err), hcl.Range{}
 	if repo := tasks.RepoOf(p.Spec, address); repo != nil {
@@ -305,14 +304,14 @@ func (p *Resolver) unreadable(address hclspec.Address, err error) *hcl.Diagnosti
 	return problem(at, "Repository cannot be read", detail)
 }
 
-// Move is a name of a revision that stands for another commit than the one that the lock pins.
+// Move is a name of a revision that now stands for another commit than the lock pins.
 type Move struct {
 	hclspec.Name
 	Now string // commit
 }
 
-// Moved are the names in repos on this machine that have moved since they were pinned. Others would take the network to
-// ask.
+// Moved returns the names that have moved since they were pinned, in repos on this machine. For other repos, it would
+// need the network.
 func Moved(ctx context.Context, p *tasks.Facts) (moved []Move, err error) {
 	for i := range p.Spec.Repos {
 		repo := &p.Spec.Repos[i]
@@ -333,14 +332,14 @@ func Moved(ctx context.Context, p *tasks.Facts) (moved []Move, err error) {
 		if err != nil {
 			continue // a repository that is away stops only the nodes that need it
 		}
-		// a name that is gone cannot be taken, and what it stood for is still there
+		// an unknown name gives an error: it keeps its pin
 		found, _ := mirror.Resolve(ctx, spellings)
-		told := map[string]bool{}
-		for _, n := range names { // main comes before main^, which has moved with it
+		reported := map[string]bool{}
+		for _, n := range names { // main comes before main^, which moves with it
 			now := found[n.Spelling].Commit
 			base, _, _ := strings.Cut(strings.ReplaceAll(n.Spelling, "~", "^"), "^")
-			if now != "" && now != n.Commit && !told[base] {
-				told[base] = true
+			if now != "" && now != n.Commit && !reported[base] {
+				reported[base] = true
 				moved = append(moved, Move{n, now})
 			}
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// maxRounds bounds how often the files are read again since an answer about a history led to another question.
+// maxRounds bounds how often the files are evaluated again because an answer about a history led to new questions.
 const maxRounds = 20
 
-// maxText is the bytes that are read of a file of a history.
+// maxText bounds the bytes that are read of a file of a history.
 const maxText = 1 << 20
 
-// resolveHistory answers what expressions ask of the histories of repos, all of one reading together, until nothing is
-// asked any more. It reports whether the lock has changed.
+// resolveHistory answers the questions of expressions about the histories of repos, all questions of one evaluation
+// together, until there are no more. It reports whether the lock has changed.
 func (p *Resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.Diagnostics) {
 	if p.History == nil {
 		return false, nil
@@ -31,27 +31,27 @@ func (p *Resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 		}
 		for i := range p.Spec.Repos {
 			repo := &p.Spec.Repos[i]
-			var own []hclspec.Question
+			var asked []hclspec.Question
 			for _, q := range wanted {
 				if q.Repo == repo.Address.Name && !p.aboutUnknown(q) {
-					own = append(own, q)
+					asked = append(asked, q)
 				}
 			}
-			if len(own) == 0 {
+			if len(asked) == 0 {
 				continue
 			}
-			pins := slices.ContainsFunc(own, func(q hclspec.Question) bool { return q.About == hclspec.Described })
+			pins := slices.ContainsFunc(asked, func(q hclspec.Question) bool { return q.About == hclspec.Described })
 			if p.Locked && pins {
 				return changed, append(diags, incomplete(repo.Range,
 					"What git describe says of commits of %s is not pinned in the lock file", repo.Address))
 			}
-			if err := p.answer(ctx, repo, own); err != nil {
+			if err := p.answer(ctx, repo, asked); err != nil {
 				return changed, append(diags, p.unreadable(repo.Address, err))
 			}
 			changed = changed || pins
 		}
 		if err := p.History.Save(); err != nil {
-			fmt.Fprintf(p.Progress, "%v\n", err) // it is asked again next time
+			fmt.Fprintf(p.Progress, "%v\n", err) // the question is asked again next time
 		}
 		if more := p.Reload(); more.HasErrors() {
 			return changed, append(diags, more...)
@@ -71,14 +71,14 @@ func (p *Resolver) resolveHistory(ctx context.Context) (changed bool, diags hcl.
 			"in each other.", maxRounds)})
 }
 
-// aboutUnknown reports whether a question names a commit that its repo does not have. The question was asked before the
-// commit was looked up, and the expression that asks has a mistake of its own by now.
+// aboutUnknown reports whether a question names a commit that its repo does not have. The question is older than the
+// look-up of the commit; by now, the expression that asked has a mistake of its own.
 func (p *Resolver) aboutUnknown(q hclspec.Question) bool {
 	revs := p.lockOf(q.Repo).Revs
 	return revs[q.Commit].Unknown != "" || q.Parent != "" && revs[q.Parent].Unknown != ""
 }
 
-// answer asks a repo's mirror, one process for each kind of question.
+// answer answers questions from a repo's mirror, with one process for each kind of question.
 func (p *Resolver) answer(ctx context.Context, repo *hclspec.Repo, questions []hclspec.Question) error {
 	mirror, err := p.Mirror(ctx, repo.Address)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Resolver) answerChanged(ctx context.Context, mirror *git.Mirror, questi
 	return nil
 }
 
-// answerPlaces answers what is at paths, and what is in the files there.
+// answerPlaces answers which paths exist, and which text a file has.
 func (p *Resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questions []hclspec.Question) error {
 	if len(questions) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (p *Resolver) answerPlaces(ctx context.Context, mirror *git.Mirror, questio
 	})
 }
 
-// answerDescribed pins what tags say of commits: tags move.
+// answerDescribed pins the answers of git describe, since tags move.
 func (p *Resolver) answerDescribed(ctx context.Context, mirror *git.Mirror, repo *hclspec.Repo,
 	questions []hclspec.Question) error {
 	if len(questions) == 0 {

@@ -17,15 +17,15 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// outsideOf is what one wheel block needs to know of one repo: the digests of what its overlay does not cover.
+// outsideOf names the trees outside one overlay in one repo.
 type outsideOf struct {
 	repo    hclspec.Address
 	overlay string
 }
 
-// resolveOutsides finds the digests of what of each built tree the overlay does not cover, one batch for each overlay.
+// resolveOutsides pins the digests of built trees outside their overlays, with one batch for each overlay.
 func (p *Resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) {
-	wanted, first := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
+	wanted, firstWheel := map[outsideOf][]string{}, map[outsideOf]*hclspec.Wheel{}
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
 		src := p.SourceOf(w.Source)
@@ -34,11 +34,11 @@ func (p *Resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 		}
 		key := outsideOf{src.Repo, tasks.Patterns(w.Overlay)}
 		if p.lockOf(src.Repo.Name).Outside[key.overlay][src.Rev] == "" {
-			wanted[key], first[key] = append(wanted[key], src.Rev), w
+			wanted[key], firstWheel[key] = append(wanted[key], src.Rev), w
 		}
 	}
 	for key, commits := range wanted {
-		w := first[key]
+		w := firstWheel[key]
 		if p.Locked {
 			return false, hcl.Diagnostics{incomplete(w.Range,
 				"The lock file does not have what the overlay of %s leaves of %s", w.Address,
@@ -51,7 +51,7 @@ func (p *Resolver) resolveOutsides(ctx context.Context) (bool, hcl.Diagnostics) 
 	return len(wanted) > 0, nil
 }
 
-// pinOutside notes in the lock the digests of the trees of commits, without the files that a wheel's overlay covers.
+// pinOutside adds to the lock the digests of the commits' trees, without the files that the wheel's overlay covers.
 func (p *Resolver) pinOutside(ctx context.Context, key outsideOf, commits []string, w *hclspec.Wheel) hcl.Diagnostics {
 	mirror, err := p.Mirror(ctx, key.repo)
 	if err != nil {
@@ -68,13 +68,13 @@ func (p *Resolver) pinOutside(ctx context.Context, key outsideOf, commits []stri
 	return nil
 }
 
-// incomplete is the mistake that the lock file lacks something and may not change.
+// incomplete returns the error that the lock file lacks something and must not change.
 func incomplete(at hcl.Range, lack string, args ...any) *hcl.Diagnostic {
 	return problem(at, "Lock file is incomplete", fmt.Sprintf(lack, args...)+
 		", and -locked forbids to add it. Run without -locked once and commit the lock file.")
 }
 
-// inner is the map under a key of a map of maps. Where one is missing, it is made.
+// inner returns the map under a key in a map of maps, and makes the maps that are missing.
 func inner[V any](m *map[string]map[string]V, key string) map[string]V {
 	if *m == nil {
 		*m = map[string]map[string]V{}
@@ -85,8 +85,8 @@ func inner[V any](m *map[string]map[string]V, key string) map[string]V {
 	return (*m)[key]
 }
 
-// resolveWheels asks, in order, which prebuilt source has each wheel. What was found is pinned: a wheel that appears
-// later changes nothing until the lock is edited.
+// resolveWheels asks the prebuilt sources of each wheel, in order, and pins the first that has the wheel. A wheel that
+// appears later changes nothing until the lock is edited.
 func (p *Resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	var open []*hclspec.Wheel
 	for i := range p.Spec.Wheels {
@@ -116,8 +116,8 @@ func (p *Resolver) resolveWheels(ctx context.Context) (bool, hcl.Diagnostics) {
 	return len(pinned) > 0, append(p.pinOutsides(ctx, pinned), p.tellSilence(unverified)...)
 }
 
-// askAll asks for all wheels at the same time and pins what was answered. It returns the wheels that are pinned, and
-// the others by the host that said nothing.
+// askAll asks for all wheels at the same time and pins the answers. It returns the pinned wheels, and the other wheels
+// by the host that did not answer.
 func (p *Resolver) askAll(ctx context.Context, open []*hclspec.Wheel,
 	near map[outsideOf]map[string][]git.Ancestor) (pinned []*hclspec.Wheel, unverified map[string][]silence) {
 	type answer struct {
@@ -147,13 +147,13 @@ func (p *Resolver) askAll(ctx context.Context, open []*hclspec.Wheel,
 	return pinned, unverified
 }
 
-// silence is a wheel of which a host did not say whether it has it.
+// silence is a wheel for which a host did not answer.
 type silence struct {
 	wheel *hclspec.Wheel
 	why   error
 }
 
-// tellSilence warns once of each host. Offline, the plan says so at each wheel.
+// tellSilence returns one warning for each host. Offline there is none: the plan shows the reason at each wheel.
 func (p *Resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagnostics) {
 	if p.Offline {
 		return nil
@@ -176,7 +176,7 @@ func (p *Resolver) tellSilence(unverified map[string][]silence) (diags hcl.Diagn
 	return diags
 }
 
-// firstOf is the first of the URLs at which there is a file; empty when there is none at any.
+// firstOf returns the first of the URLs that has a file; "" if none has one.
 func (p *Resolver) firstOf(ctx context.Context, urls []string) (string, error) {
 	for _, url := range urls {
 		_, err := p.Asker.Head(ctx, url)

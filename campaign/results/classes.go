@@ -12,20 +12,20 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// OtherClasses are the classes of other machines for which blocks of the project's benchmarks are stored, whatever
-// their keys were, that with the most of them first. Of a shared store, it brings the first block of each group here:
-// the index does not tell the class.
+// OtherClasses returns the classes of other machines for which the store has blocks of the project's benchmarks, under
+// any key; the class with the most blocks comes first. From a shared store, it brings the first block of each group
+// here, since the index does not tell the class.
 func OtherClasses(ctx context.Context, f *tasks.Facts) ([]*tasks.Class, error) {
-	ours, first := map[string]bool{}, map[string]bool{}
+	ours, firstBlocks := map[string]bool{}, map[string]bool{}
 	for i := range f.Spec.Benchmarks {
 		b := &f.Spec.Benchmarks[i]
 		ours["trial."+b.Address.Name] = true
 		for _, group := range []string{tasks.CommitOf(b.Candidate), b.Address.Key} {
-			first[hclspec.TrialAddress(b.Address.Name, group, 1).String()] = true
+			firstBlocks[hclspec.TrialAddress(b.Address.Name, group, 1).String()] = true
 		}
 	}
 	if store, ok := f.Store.(bringer); ok {
-		store.BringOf(ctx, func(address string) bool { return first[address] })
+		store.BringOf(ctx, func(address string) bool { return firstBlocks[address] })
 	}
 	found, count := map[string]*tasks.Class{}, map[*tasks.Class]int{}
 	isOurs := func(address string) bool {
@@ -41,7 +41,8 @@ func OtherClasses(ctx context.Context, f *tasks.Facts) ([]*tasks.Class, error) {
 		if c == nil || f.IsOurs(at, c) {
 			return nil
 		}
-		// Until all is read, one is of one kind of devices: blocks of the same group may be of several.
+		// Classes of the same text are one. Others are joined only when all blocks are read, since a group may have
+		// blocks of several kinds of devices.
 		if known := found[c.String()]; known != nil {
 			maps.Copy(known.GPUs, c.GPUs)
 			c = known
@@ -61,7 +62,7 @@ func OtherClasses(ctx context.Context, f *tasks.Facts) ([]*tasks.Class, error) {
 	return classes, err
 }
 
-// join adds what a class says of other groups, where both can be of the same machine.
+// join adds to c what other says of other groups, and reports whether both can be classes of the same machine.
 func join(c, other *tasks.Class) bool {
 	if c.Hardware != other.Hardware {
 		return false

@@ -19,23 +19,23 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Resolution is how small an effect the blocks of a benchmark show on the class of machine that a plan is for, by the
-// noise of blocks that were measured there before.
+// Resolution is the smallest effect that the blocks of a benchmark show on the class of machine of a plan, by the noise
+// of blocks that were measured there before.
 type Resolution struct {
 	Benchmark string  `json:"benchmark"`
 	Metric    string  `json:"metric"`
 	Deviation float64 `json:"deviation"` // between blocks, relative
 	Known     int     `json:"known_blocks"`
-	Looks     []Sight `json:"looks"` // the first and the last
+	Looks     []Sight `json:"looks"` // at the first and the last look
 }
 
-// Sight is the smallest effect that so many blocks show in four of five cases.
+// Sight is the smallest effect that a number of blocks shows in four of five cases.
 type Sight struct {
 	Blocks int     `json:"blocks"`
 	Sees   float64 `json:"sees"`
 }
 
-// String is the resolution in a line.
+// String returns the resolution in one line.
 func (r Resolution) String() string {
 	var parts []string
 	for _, s := range r.Looks {
@@ -45,16 +45,16 @@ func (r Resolution) String() string {
 		r.Benchmark, strings.Join(parts, ", "), r.Metric, stats.TwoDigits(100*r.Deviation), r.Known)
 }
 
-// Resolutions are those of the benchmarks of which a plan is to run blocks, as far as the last findings of the
-// compares, noise included, tell of their noise on this class of machine.
+// Resolutions returns the resolutions of the benchmarks with blocks to run, as far as the last findings of the
+// compares, noise included, tell the noise on this class of machine.
 func (s *Stored) Resolutions(ctx context.Context) (list []Resolution, err error) {
-	due, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
+	toRun, compares := map[string]*engine.Node{}, []string{"compare." + hclspec.Noise}
 	for i := range s.Plan.Steps {
 		switch step := &s.Plan.Steps[i]; {
 		case step.Node.Kind == "trial" && step.Action == engine.Run:
 			a, err := hclspec.ParseAddress(step.Node.Address)
-			if err == nil && due[a.Name] == nil {
-				due[a.Name] = step.Node
+			if err == nil && toRun[a.Name] == nil {
+				toRun[a.Name] = step.Node
 			}
 		case step.Node.Kind == "compare":
 			compares = append(compares, step.Node.Address)
@@ -62,11 +62,11 @@ func (s *Stored) Resolutions(ctx context.Context) (list []Resolution, err error)
 	}
 	known := map[string][]stats.Comparison{} // rows by benchmark
 	for _, address := range compares {
-		if err := s.knownRows(ctx, address, due, known); err != nil {
+		if err := s.knownRows(ctx, address, toRun, known); err != nil {
 			return nil, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(due)) {
+	for _, name := range slices.Sorted(maps.Keys(toRun)) {
 		if r, ok := resolutionOf(name, known[name]); ok {
 			list = append(list, r)
 		}
@@ -74,12 +74,12 @@ func (s *Stored) Resolutions(ctx context.Context) (list []Resolution, err error)
 	return list, nil
 }
 
-// knownRows adds the primary rows with figures that a compare found last about benchmarks, by their names. Findings are
-// large, so that older ones are read only while the newer ones tell nothing of some benchmark.
-func (s *Stored) knownRows(ctx context.Context, address string, due map[string]*engine.Node,
+// knownRows adds to known, by benchmark, the judged primary rows of the last findings of a compare. Findings are large,
+// so older ones are read only while a benchmark of toRun has no row.
+func (s *Stored) knownRows(ctx context.Context, address string, toRun map[string]*engine.Node,
 	known map[string][]stats.Comparison) error {
-	seen, open := map[[2]string]bool{}, maps.Clone(due)
-	if c := compareOf(s.Spec, strings.TrimPrefix(address, "compare.")); c != nil { // those of noise may be any
+	seen, open := map[[2]string]bool{}, maps.Clone(toRun)
+	if c := compareOf(s.Spec, strings.TrimPrefix(address, "compare.")); c != nil { // compare.noise has any rows
 		maps.DeleteFunc(open, func(name string, _ *engine.Node) bool {
 			return !slices.ContainsFunc(c.Of, func(of hclspec.Address) bool { return of.Name == name })
 		})
@@ -93,7 +93,7 @@ func (s *Stored) knownRows(ctx context.Context, address string, due map[string]*
 		}
 		e, err := s.ResultOf(ctx, a)
 		if err != nil {
-			continue // it is not in the store any more
+			continue // the result is no longer stored
 		}
 		text, err := os.ReadFile(filepath.Join(e.Dir, tasks.FindingsFile))
 		if err != nil {
@@ -110,7 +110,7 @@ func (s *Stored) knownRows(ctx context.Context, address string, due map[string]*
 		for _, row := range f.Comparisons {
 			name := strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise)
 			id := [2]string{row.Benchmark, row.Candidate}
-			if n := due[name]; n == nil || !row.Primary || seen[id] || !row.Outcome.Judged() ||
+			if n := toRun[name]; n == nil || !row.Primary || seen[id] || !row.Outcome.Judged() ||
 				!s.isClass(classes[id], n) {
 				continue
 			}
@@ -122,7 +122,7 @@ func (s *Stored) knownRows(ctx context.Context, address string, due map[string]*
 	return nil
 }
 
-// isClass says whether samples of a class of hardware are those of the class that would run a block.
+// isClass reports whether samples of a class of hardware are of the class of machine that would run block n.
 func (s *Stored) isClass(hardware string, n *engine.Node) bool {
 	q := n.Resources.GPUs
 	class, devices := s.MachineFor(n)
@@ -134,7 +134,7 @@ func (s *Stored) isClass(hardware string, n *engine.Node) bool {
 	})
 }
 
-// resolutionOf pools the noise of rows; false when they tell nothing.
+// resolutionOf pools the noise of rows; false if no row tells the noise.
 func resolutionOf(name string, rows []stats.Comparison) (Resolution, bool) {
 	r := Resolution{Benchmark: name}
 	sum, freedom := 0.0, 0

@@ -20,15 +20,15 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Paired is what was found when two sides were held against each other.
+// Paired is the result of a comparison of two sides.
 type Paired struct {
 	Rows  []stats.Comparison
-	Notes []string // what must be known beside them, a sentence each
+	Notes []string // to be shown beside the rows, a sentence each
 }
 
-// Pair holds one candidate against another of the same commit, whichever of them is the baseline, by what is stored:
-// the rows of every benchmark that measures both in the same blocks. The rules are those of a compare that judges one
-// of them; by says of which, nil: of the first.
+// Pair compares two candidates of one commit by stored results, whichever of them is the baseline. It returns the rows
+// of every benchmark that measures both in the same blocks. The rules are those of the compare by; nil: of the first
+// compare that judges one of the candidates.
 func (s *Stored) Pair(ctx context.Context, candidate, against string, by *hclspec.Compare) (Paired, error) {
 	var found Paired
 	measured := false
@@ -42,12 +42,12 @@ func (s *Stored) Pair(ctx context.Context, candidate, against string, by *hclspe
 		if rules == nil {
 			continue
 		}
-		told, all, err := s.Stand(ctx, g)
+		judged, all, err := s.Stand(ctx, g)
 		if err != nil {
 			return found, err
 		}
 		c := findings.Case{Compare: rules, Allow: s.Allow}
-		found.Rows = append(found.Rows, c.Pair(told, all, one.Name, other.Name)...)
+		found.Rows = append(found.Rows, c.Pair(judged, all, one.Name, other.Name)...)
 	}
 	switch {
 	case !measured:
@@ -58,8 +58,9 @@ func (s *Stored) Pair(ctx context.Context, candidate, against string, by *hclspe
 	return found, nil
 }
 
-// rulesFor is the compare by whose rules members of a benchmark are held against each other: that which is asked for,
-// or the first of those that judge most of them. nil: it judges none. Without any, the rules are the defaults.
+// rulesFor returns the compare whose rules apply to members of a benchmark: by, or, if by is nil, the first of those
+// that judge the most of the members. It returns nil if by judges none of them. If no compare judges any, the rules are
+// the defaults. If compares have different rules, it adds a note.
 func (p *Paired) rulesFor(d *tasks.Drawing, by *hclspec.Compare, sides ...*tasks.Member) *hclspec.Compare {
 	judges := func(c *hclspec.Compare) (n int) {
 		for _, m := range sides {
@@ -100,7 +101,7 @@ func (p *Paired) rulesFor(d *tasks.Drawing, by *hclspec.Compare, sides ...*tasks
 	return all[0]
 }
 
-// ruleText is what a compare says of its rules.
+// ruleText returns the rules of a compare as text.
 func ruleText(c *hclspec.Compare) string {
 	var parts []string
 	if c.Tie > 0 {
@@ -115,15 +116,15 @@ func ruleText(c *hclspec.Compare) string {
 	return cmp.Or(strings.Join(parts, ", "), "tie 2 % or 5 %")
 }
 
-// Run is an apply that measured a candidate, as far as the journal remembers.
+// Run is an apply that measured a candidate, according to the journal.
 type Run struct {
 	Name   string         `json:"name"`
-	Number int            `json:"number"` // among those that measured the candidate, from 1
+	Number int            `json:"number"` // among the applies that measured the candidate, from 1
 	Start  time.Time      `json:"start"`  // of the first block
 	Blocks map[string]int `json:"blocks"` // by benchmark
 }
 
-// Runs are the applies that measured a candidate, the first one first. What is measured without a candidate has none.
+// Runs returns the applies that measured a candidate, the first one first. A benchmark without candidates has no runs.
 func Runs(ctx context.Context, d *tasks.Drawing, candidate string) []Run {
 	if candidate == "" {
 		return nil
@@ -150,8 +151,9 @@ func Runs(ctx context.Context, d *tasks.Drawing, candidate string) []Run {
 	return runs
 }
 
-// PairRuns holds what one run measured of a candidate against what another one did: the rows of every benchmark that
-// both measured. The rules are those of a compare that judges the candidate; by says of which, nil: of the first.
+// PairRuns compares the blocks of a candidate that one run measured with those of another run. It returns the rows of
+// every benchmark that both measured. The rules are those of the compare by; nil: of the first compare that judges the
+// candidate.
 func PairRuns(ctx context.Context, d *tasks.Drawing, candidate, run, against string, by *hclspec.Compare) (Paired,
 	error) {
 	var found Paired
@@ -171,10 +173,10 @@ func PairRuns(ctx context.Context, d *tasks.Drawing, candidate, run, against str
 		if len(one.Blocks) == 0 || len(other.Blocks) == 0 {
 			continue
 		}
-		told := d.Told(s.group)
-		i := slices.IndexFunc(told.Members, func(t group.Member) bool { return t.Name == s.member.Name })
+		judged := d.Told(s.group)
+		i := slices.IndexFunc(judged.Members, func(t group.Member) bool { return t.Name == s.member.Name })
 		c := findings.Case{Compare: rules, Allow: d.Allow}
-		rows, err := c.Runs(told, &told.Members[i], one, other)
+		rows, err := c.Runs(judged, &judged.Members[i], one, other)
 		if err != nil {
 			return found, fmt.Errorf("%s: %w", s.member.Bench.Address, err)
 		}
@@ -202,8 +204,8 @@ func seriesOf(d *tasks.Drawing, candidate string) (all []series) {
 	return all
 }
 
-// attempts returns the attempts at blocks of the member that succeeded: blocks of the group and of the member alone,
-// also blocks for which the file does not ask any more. An attempt that left the member out does not count.
+// attempts returns the successful attempts at blocks of the member: blocks of the group and of the member alone, also
+// those that the file no longer asks for. Attempts that left the member out do not count.
 func (s *series) attempts(ctx context.Context) (all []journal.Attempt) {
 	for _, key := range []string{s.group.Commit, s.member.Candidate} {
 		for block := 1; ; block++ {
@@ -221,7 +223,7 @@ func (s *series) attempts(ctx context.Context) (all []journal.Attempt) {
 	return all
 }
 
-// without says whether the block that an attempt measured is still stored, and did not run the member.
+// without reports whether the block of an attempt is still stored, and did not run the member.
 func (s *series) without(ctx context.Context, a journal.Attempt) bool {
 	e, err := s.ResultOf(ctx, a)
 	if err != nil {
@@ -235,7 +237,8 @@ func (s *series) without(ctx context.Context, a journal.Attempt) bool {
 	return !in || m.Skipped != ""
 }
 
-// blocksOf are the results of a run's blocks, wherever they are kept by now.
+// blocksOf returns the results of a run's blocks, also those that later results replaced. It adds a note about lost
+// ones.
 func (s *series) blocksOf(ctx context.Context, run string, found *Paired) (findings.Run, error) {
 	r := findings.Run{Name: run}
 	lost := 0

@@ -16,14 +16,14 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Known is what a plan and the journal know, and what judging needs beside the file and the results of blocks. It is
-// plain data, so that another machine judges by it without planning: no repository, image or device is asked.
+// Known is the record of a plan and of the journal from which another machine judges, together with the file and the
+// results of blocks. It is plain data: judging by it makes no plan, and asks no repository, image or device.
 type Known struct {
 	Allow    []string       `json:"allow_mismatch,omitempty"`
 	Nodes    []KnownNode    `json:"nodes"`
 	Groups   []KnownGroup   `json:"groups"`
 	Compares []KnownCompare `json:"compares"`
-	Replicas []Replica      `json:"replicas,omitempty"` // what other classes of machine measured
+	Replicas []Replica      `json:"replicas,omitempty"` // of other classes of machines
 }
 
 // KnownNode is a node with its key and how it ended.
@@ -31,12 +31,12 @@ type KnownNode struct {
 	Address string           `json:"address"`
 	Kind    string           `json:"kind"`
 	Key     cache.Key        `json:"key"`
-	Text    string           `json:"text,omitempty"` // that the key is the SHA-256 of
+	Text    string           `json:"text,omitempty"` // description, whose SHA-256 is the key
 	Action  engine.Action    `json:"action"`
 	Reason  string           `json:"reason,omitempty"`
 	Never   bool             `json:"never,omitempty"`
 	Failure *failure.Failure `json:"failure,omitempty"`
-	// what is stored; its files are listed for blocks and what gathers from them alone
+	// the stored result; only blocks and the nodes that gather from blocks list their files
 	Result *cache.Meta `json:"result,omitempty"`
 }
 
@@ -69,7 +69,8 @@ type KnownMember struct {
 	Tries       map[int][]sample.Try    `json:"tries,omitempty"`
 }
 
-// KnownCompare is what no block tells of a compare: candidates that nothing measures, and what the journal has.
+// KnownCompare has the parts of a compare's findings that no block tells: candidates that no benchmark measures, and
+// failures and costs from the journal.
 type KnownCompare struct {
 	Compare   string             `json:"compare"`
 	Uncovered []stats.Comparison `json:"uncovered,omitempty"`
@@ -77,14 +78,14 @@ type KnownCompare struct {
 	Spent     []findings.Spent   `json:"spent,omitempty"`
 }
 
-// Replica is what another class of machine measured of the same work.
+// Replica has the results of another class of machines for the same work.
 type Replica struct {
 	Class string              `json:"class"`
 	Known *Known              `json:"known"`
 	Found []findings.Findings `json:"-"`
 }
 
-// Known writes down all that findings of a plan rest on beside the file and the results.
+// Known returns the record of all that findings of a plan rest on, beside the file and the results of blocks.
 func (s *Stored) Known(ctx context.Context, found []findings.Findings) (*Known, error) {
 	k := &Known{Allow: s.Allow}
 	var compares []*hclspec.Compare
@@ -120,7 +121,7 @@ func (s *Stored) Known(ctx context.Context, found []findings.Findings) (*Known, 
 	return k, nil
 }
 
-// compareOf is the compare of an instance; nil: the file does not declare it.
+// compareOf returns the compare of an instance; nil if the file does not declare it.
 func compareOf(spec *hclspec.Spec, instance string) *hclspec.Compare {
 	for i := range spec.Compares {
 		if spec.Compares[i].Address.Instance() == instance {
@@ -159,15 +160,15 @@ func (s *Stored) knownNode(ctx context.Context, step *engine.Step, files map[str
 			n.Result.Files = nil
 		}
 		if n.Result.Key == n.Key {
-			n.Result.Text = "" // it is the node's
+			n.Result.Text = "" // n.Text has it
 		}
 	}
 	return n, nil
 }
 
-// Judge judges the compares that are known of by a file, as Findings does with a plan. dir is the directory of the
-// files of a node's result; empty: they are not there. Numbers are read from the raw output of the blocks wherever all
-// of a group are there.
+// Judge judges the compares of the record by the rules of a file, as Findings does with a plan. dir returns the
+// directory of the files of a node's result; "" if they are not there. If all blocks of a group are there, the numbers
+// are read from their raw output.
 func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]findings.Findings, error) {
 	j := judging{Known: k, spec: spec, benches: map[string]*hclspec.Benchmark{}, ends: map[string]engine.End{}}
 	for i := range spec.Benchmarks {
@@ -207,7 +208,7 @@ func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]findin
 	return all, nil
 }
 
-// All are the nodes of all classes of machines.
+// All returns the nodes of all classes of machines.
 func (k *Known) All() []*KnownNode {
 	var all []*KnownNode
 	for i := range k.Nodes {
@@ -221,7 +222,7 @@ func (k *Known) All() []*KnownNode {
 	return all
 }
 
-// judging is a judgement by what is known.
+// judging is a judgement by a record.
 type judging struct {
 	*Known
 	spec    *hclspec.Spec
@@ -254,10 +255,10 @@ func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
 	return c, nil
 }
 
-// group makes a group of what is known of it and of its benchmarks as the file has them.
+// group returns a group from its record, with its benchmarks from the file.
 func (j *judging) group(known *KnownGroup) (*group.Group, error) {
 	g := &group.Group{Commit: known.Commit, Rule: known.Rule}
-	raw := true // the blocks of all members are there
+	raw := true // the files of all blocks are there
 	for _, b := range known.Blocks {
 		at, err := hclspec.ParseAddress(b.Trial)
 		if err != nil {
@@ -282,7 +283,7 @@ func (j *judging) group(known *KnownGroup) (*group.Group, error) {
 			Bench: bench, Absent: m.Absent, Why: m.Why,
 			Methodology: m.Methodology, Fixes: m.Fixes, Caveats: m.Caveats, Tries: m.Tries})
 		if end := j.ends[m.Benchmark]; raw {
-			end.Entry.Dir = "" // what was gathered is read anew
+			end.Entry.Dir = "" // gather from the blocks anew
 			j.ends[m.Benchmark] = end
 		}
 	}

@@ -28,7 +28,7 @@ benchmark "b" {
 compare "all" { of = [benchmark.b] }
 `
 
-// What a bundle says of groups, nodes and attempts comes from strangers: whatever it is, it is judged or refused.
+// The groups, nodes and attempts of a bundle come from strangers: whatever they are, they are judged or refused.
 func FuzzKnown(f *testing.F) {
 	dir := f.TempDir()
 	write := func(name, text string) {

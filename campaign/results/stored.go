@@ -1,5 +1,5 @@
-// Package results tells what is stored of a plan: findings, samples, the noise of benchmarks, how two candidates or two
-// runs of one compare, and a record by which another machine finds the same. It runs nothing.
+// Package results reads the stored results of a plan: findings, samples, the noise of benchmarks, comparisons of two
+// candidates or of two runs, and a record by which another machine judges the same. It runs nothing.
 package results
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Stored is what is stored of a graph: the drawing of the graph, and a plan of it.
+// Stored gives access to the stored results of a graph: the drawing of the graph, and a plan of it.
 type Stored struct {
 	*tasks.Drawing
 	Plan *engine.Plan
@@ -34,7 +34,7 @@ func (s *Stored) result(at hclspec.Address) (m cache.Meta, stored bool) {
 	return m, false
 }
 
-// Measured says whether something of what is measured is stored, and whether all of it is.
+// Measured reports whether some measurement of the plan is stored, and whether all are.
 func (s *Stored) Measured() (some, all bool) {
 	all = true
 	for i := range s.Plan.Steps {
@@ -47,7 +47,7 @@ func (s *Stored) Measured() (some, all bool) {
 	return some, all
 }
 
-// Findings judges every compare of the file by what is stored, parsed anew.
+// Findings judges every compare of the file by stored results, which it parses anew.
 func (s *Stored) Findings(ctx context.Context) ([]findings.Findings, error) {
 	ends, err := s.ends(ctx, s.Groups...)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Stored) Findings(ctx context.Context) ([]findings.Findings, error) {
 	return all, nil
 }
 
-// Samples are all numbers that are stored of the plan's benchmarks, whether a compare judges them or not.
+// Samples returns all stored numbers of the plan's benchmarks, whether a compare judges them or not.
 func (s *Stored) Samples(ctx context.Context) (rows []sample.Measurement, err error) {
 	for _, g := range s.Groups {
 		_, all, err := s.Stand(ctx, g)
@@ -84,18 +84,19 @@ func (s *Stored) Samples(ctx context.Context) (rows []sample.Measurement, err er
 	return rows, nil
 }
 
-// Stand finds out how the members of a group stand.
+// Stand returns a group as a judge sees it, and how its members stand.
 func (s *Stored) Stand(ctx context.Context, g *tasks.Group) (*group.Group, group.Standings, error) {
 	ends, err := s.ends(ctx, g)
 	if err != nil {
 		return nil, nil, err
 	}
-	told := s.Told(g)
-	all, err := told.Stand(ends)
-	return told, all, err
+	judged := s.Told(g)
+	all, err := judged.Stand(ends)
+	return judged, all, err
 }
 
-// Records reads what blocks recorded, where not all was gathered from the blocks of a group.
+// Records calls each with the record of every stored block, except blocks of a group from which everything was
+// gathered.
 func (s *Stored) Records(ctx context.Context, each func(*engine.Step, cache.Entry, *sample.Record)) error {
 	ends, err := s.ends(ctx, s.Groups...)
 	if err != nil {
@@ -118,8 +119,8 @@ func (s *Stored) Records(ctx context.Context, each func(*engine.Step, cache.Entr
 	return nil
 }
 
-// ends tells how what gathers from the blocks of groups stands, and how the blocks themselves do. Of blocks from which
-// all was gathered, ends has no files.
+// ends returns the ends of the benchmark nodes and blocks of groups, by address. Blocks of a group from which
+// everything was gathered have no files.
 func (s *Stored) ends(ctx context.Context, groups ...*tasks.Group) (map[string]engine.End, error) {
 	ends := map[string]engine.End{}
 	find := func(at hclspec.Address) (stored bool, err error) {
@@ -143,7 +144,7 @@ func (s *Stored) ends(ctx context.Context, groups ...*tasks.Group) (map[string]e
 			whole = whole && stored
 		}
 		for _, t := range g.Trials {
-			if whole { // their keys are enough
+			if whole { // the keys of the blocks are enough
 				if m, stored := s.result(t.At); stored {
 					ends[t.At.String()] = engine.End{Address: t.At.String(), Entry: cache.Entry{Meta: m}}
 				}
@@ -162,15 +163,15 @@ func (s *Stored) end(ctx context.Context, step *engine.Step) (engine.End, error)
 	return tasks.WaitingEnd(end, s.WaitsFor(s.Plan, step)), err
 }
 
-// bringer is a store that brings results of a shared store here, many at a time.
+// bringer is a store that brings many results of a shared store here at a time.
 type bringer interface {
 	Bring(ctx context.Context, keys []cache.Key) (lost bool)
 	BringOf(ctx context.Context, wanted func(address string) bool)
 }
 
 // Bring brings results from the shared store into the store of this machine: those of benchmarks, of the blocks of a
-// benchmark that is to be gathered anew, and of reports. The plan must be made again if it returns true: the shared
-// store lacked a result that its index has.
+// benchmark that must be gathered anew, and of reports. It returns true if the shared store lacked a result that its
+// index lists; then the plan must be made again.
 func (s *Stored) Bring(ctx context.Context) bool {
 	store, ok := s.Store.(bringer)
 	if !ok {

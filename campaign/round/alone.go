@@ -10,9 +10,8 @@ import (
 // each of these variants gets blocks of its own, under addresses and keys of their own:
 // trial.serving["COMMIT/VARIANT#1"]. They are shown, and never compared.
 
-// Targeted returns, by group, the names of the members that are to be measured alone: the target selects these members,
-// and neither a block of the group, nor a compare or a report of it. A group whose blocks of all members are stored has
-// none.
+// Targeted returns, by group, the names of the members that must be measured alone: the target selects these members,
+// but no block, compare or report of the group. There are none if the store has the results of the selected members.
 func (r *Round) Targeted(target func(address string) bool) map[string]map[string]bool {
 	alone := map[string]map[string]bool{}
 	for _, g := range r.Groups {
@@ -32,7 +31,7 @@ func (r *Round) Targeted(target func(address string) bool) map[string]map[string
 	return alone
 }
 
-// asksForAll reports whether the target selects something that is about all members of a group.
+// asksForAll reports whether the target selects a block, a compare or a report of the group.
 func (r *Round) asksForAll(g *tasks.Group, target func(address string) bool) bool {
 	for _, t := range g.Trials {
 		if target(t.At.String()) {
@@ -48,8 +47,8 @@ func (r *Round) asksForAll(g *tasks.Group, target func(address string) bool) boo
 	}
 	for i := range r.Spec.Reports {
 		report := &r.Spec.Reports[i]
-		for _, of := range report.Of {
-			if about[of] && target(report.Address.String()) {
+		for _, compare := range report.Of {
+			if about[compare] && target(report.Address.String()) {
 				return true
 			}
 		}

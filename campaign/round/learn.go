@@ -22,14 +22,14 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Learner takes over into a lock what plans teach.
+// Learner adds to a lock the fixes and the digests of downloads that plans teach.
 type Learner struct {
 	Lock     *lockfile.Lock
 	Logs     string          // directory of the logs of attempts
 	searched map[string]bool // attempts whose logs were searched for fixes that were declared later
 }
 
-// Learn takes over the fixes that failures ask for. It returns what was new, a line each.
+// Learn adds the fixes that failures of a plan ask for. It returns a line of news for each new fix.
 func (l *Learner) Learn(plan *engine.Plan) (news []string) {
 	for i := range plan.Steps {
 		if s := &plan.Steps[i]; s.Failure != nil {
@@ -71,8 +71,8 @@ func lesson(lock *lockfile.Lock, rule string, cures []fix.Cure, candidate string
 	})
 }
 
-// Relearn takes over the fixes that were declared since, and would have been learnt from failures that are remembered:
-// of nodes, and of members of blocks. It returns what was new, a line each.
+// Relearn adds fixes that were declared after a failure that asks for them: a remembered failure of a node, or of a
+// member of a block. It returns a line of news for each new fix.
 func (l *Learner) Relearn(ctx context.Context, s *results.Stored) (news []string, err error) {
 	for i := range s.Plan.Steps {
 		step := &s.Plan.Steps[i]
@@ -90,13 +90,13 @@ func (l *Learner) Relearn(ctx context.Context, s *results.Stored) (news []string
 	return news, err
 }
 
-// recognize learns the fix whose detect matches a failure that is remembered, in the line that stands for it or else in
-// the complete log of the attempt: in the part of a member, for a block.
+// recognize learns the fix whose detect matches a remembered failure: its evidence, or else a line of the attempt's
+// complete log. For a block, only the member's part of the log counts.
 func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member string) []string {
 	candidate := tasks.SubjectOf(n, f)
 	cures, applied := tasks.CuresOf(n, candidate)
 	rules := fix.Detectors(cures, applied)
-	asked := func(r classify.Rule) bool { return r.Name == f.Rule } // apply learns this one by itself
+	asked := func(r classify.Rule) bool { return r.Name == f.Rule } // Learn learns the fix of this rule
 	if len(rules) == 0 || l.searched[attempt+" "+candidate] || slices.ContainsFunc(rules, asked) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (l *Learner) recognize(n *engine.Node, f *failure.Failure, attempt, member 
 	return l.teach(m.Rule, cures, candidate, m.Evidence)
 }
 
-// Pin takes over what downloads turned out to be. It returns whether anything was new.
+// Pin adds the digests of downloads whose digest the file does not declare. It reports whether the lock changed.
 func (l *Learner) Pin(plan *engine.Plan) (changed bool) {
 	for i := range plan.Steps {
 		url := tasks.Undeclared(plan.Steps[i].Node)

@@ -1,5 +1,5 @@
-// Package round tells what a planned graph, by what is stored of it, asks for: more blocks, or blocks without a member
-// that cannot be built, in the next graph; fixes that were learnt, in the lock.
+// Package round decides, by the stored results of a planned graph, how the next graph differs: it has more blocks, or
+// blocks without a member that cannot be built. It also adds learnt fixes to the lock.
 package round
 
 import (
@@ -21,23 +21,23 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Round is a graph as it is planned, and the choice that the next graph is to be made from.
+// Round is a planned graph, with the choice for the next graph.
 type Round struct {
 	*results.Stored
 	Next   *tasks.Choice
-	Missed []cache.Key    // of blocks that were looked up before members were dropped
-	Looks  map[string]int // by group: the blocks of its last look, which are all measured
+	Missed []cache.Key    // keys under which blocks were looked up before members were dropped
+	Looks  map[string]int // number of blocks at the last look, all measured, by group
 }
 
-// Adapt changes the choice by what the plan found: members that cannot take part leave their groups, and groups whose
-// verdicts are open get more blocks. It returns whether anything changed.
+// Adapt changes the choice by the results of the plan: members that cannot take part leave their groups, and groups
+// whose verdicts are open get more blocks. It reports whether anything changed.
 func (r *Round) Adapt(ctx context.Context) (bool, error) {
 	changed := r.findMisfits()
 	r.Looks = map[string]int{}
 	for _, g := range r.Groups {
-		_, apart := r.Next.Alone[g.Name]
+		_, alone := r.Next.Alone[g.Name]
 		switch whole := r.complete(g); {
-		case whole && apart: // nothing is judged
+		case whole && alone: // members alone are not judged
 		case whole:
 			r.Looks[g.Name] = g.Count()
 			changed = r.findIssues(g) || changed
@@ -50,21 +50,20 @@ func (r *Round) Adapt(ctx context.Context) (bool, error) {
 				changed = true
 			}
 		default:
-			changed = r.drop(g, apart) || changed
+			changed = r.drop(g, alone) || changed
 		}
 	}
 	return changed, nil
 }
 
-// drop takes out of a group's blocks the members that are not to be measured in them. It reports whether there are
-// some.
-func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
-	if !apart {
+// drop takes members that must not be measured out of a group's blocks. It reports whether there are any.
+func (r *Round) drop(g *tasks.Group, alone bool) (changed bool) {
+	if !alone {
 		same := r.Identicals(r.Plan, g)
 		maps.Copy(r.Next.Dropped, same)
 		changed = len(same) > 0
 	}
-	wait := func() {} // once it is known which of the others cannot be measured at all
+	wait := func() {} // called last, when all members that cannot be measured are known
 	for _, m := range g.Members {
 		address := m.Bench.Address.String()
 		if _, known := r.Next.Dropped[address]; known {
@@ -79,20 +78,20 @@ func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
 			continue
 		}
 		c, failed := r.causeBehind(g, m)
-		if name := r.due(c); name != "" {
+		if name := r.pendingFix(c); name != "" {
 			gap = tasks.Absence{Outcome: stats.NotRun,
 				Why: c.Address + " failed, and " + name + ", which mends that, has not been applied yet"}
 		}
 		r.Next.Dropped[address] = gap
 		if failed {
 			r.Next.Causes[address] = c
-			if lacks && gap.Outcome == stats.Infra && !m.Baseline && !apart && g.Design.Pairing != "independent" &&
+			if lacks && gap.Outcome == stats.Infra && !m.Baseline && !alone && g.Design.Pairing != "independent" &&
 				!r.again(c) {
 				wait = func() { r.wait(g, m, c) }
 			}
 		}
 		changed = true
-		for _, t := range g.Trials { // if they were stored, no member would be dropped
+		for _, t := range g.Trials { // no block is stored, or no member would be dropped
 			if step, ok := r.Plan.Step(t.At.String()); ok {
 				r.Missed = append(r.Missed, step.Asked().Keys...)
 			}
@@ -102,9 +101,9 @@ func (r *Round) drop(g *tasks.Group, apart bool) (changed bool) {
 	return changed
 }
 
-// findIssues notes the members of a group that have a known issue, as a probe found since, or whose code changes
-// protected files. The group has all its samples. The blocks of these members stay, since others were measured in them;
-// their outcomes are those of members that were never measured. It reports whether it noted another member.
+// findIssues notes members of a measured group for which a probe has since found a known issue, or whose code changes
+// protected files. Their blocks stay, since other members were measured in them; their outcomes are those of members
+// that were never measured. It reports whether it noted another member.
 func (r *Round) findIssues(g *tasks.Group) (found bool) {
 	for _, m := range g.Members {
 		address := m.Bench.Address.String()
@@ -134,7 +133,7 @@ func (r *Round) complete(g *tasks.Group) bool {
 	return len(g.Trials) > 0 && !(lost && slices.ContainsFunc(g.Members, ungathered))
 }
 
-// more is how many further blocks the verdicts on the group ask for.
+// more returns how many further blocks the verdicts on the group ask for.
 func (r *Round) more(ctx context.Context, g *tasks.Group) (int, error) {
 	most := g.Design.BurnIn + g.Design.Max - g.Count() // further blocks that may be measured
 	if most <= 0 {
@@ -154,8 +153,8 @@ func (r *Round) more(ctx context.Context, g *tasks.Group) (int, error) {
 	return min(most, more), nil
 }
 
-// wait keeps the others of a member's group from being measured in blocks without it, when only this time something is
-// missing for it: all of them would be measured again with it.
+// wait keeps the other members of a group from being measured in blocks without m, if m lacks something only this time:
+// they would have to be measured again together with m.
 func (r *Round) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 	for _, other := range g.Members {
 		address := other.Bench.Address.String()
@@ -168,8 +167,9 @@ func (r *Round) wait(g *tasks.Group, m tasks.Member, c tasks.Cause) {
 	}
 }
 
-// due is the fix that the cause of a gap asks for and the lock does not have yet; empty: none. A zero cause has none.
-func (r *Round) due(c tasks.Cause) string {
+// pendingFix returns the fix that a cause asks for and the lock does not have yet; "" if there is none, or for a zero
+// cause.
+func (r *Round) pendingFix(c tasks.Cause) string {
 	step, ok := r.Plan.Step(c.Address)
 	if !ok || c.Attempt.Failure == nil {
 		return ""
@@ -182,8 +182,8 @@ func (r *Round) due(c tasks.Cause) string {
 	return ""
 }
 
-// again reports whether a node failed like this in an earlier apply, too: a candidate whose build says each time that
-// a server is away would else keep its whole commit from being measured.
+// again reports whether the node also failed like this in an earlier apply. If so, its group does not wait for it: a
+// candidate whose build reports an unreachable server each time would keep its whole commit from being measured.
 func (r *Round) again(c tasks.Cause) bool {
 	return slices.ContainsFunc(r.Journal.Attempts(c.Address), func(a journal.Attempt) bool {
 		return a.Key == c.Attempt.Key && a.Run != c.Attempt.Run && a.Failure != nil && a.Failure.Class.Retried() &&
@@ -191,11 +191,11 @@ func (r *Round) again(c tasks.Cause) bool {
 	})
 }
 
-// cannot says why a member cannot be measured: something that it needs failed or cannot be made here.
+// cannot returns why a member cannot be measured: a node that it needs failed or cannot be made here.
 func (r *Round) cannot(m tasks.Member) (tasks.Absence, bool) {
 	for _, a := range tasks.WaitsOf(m, r.Probes[m.Candidate]) {
 		step, ok := r.Plan.Step(a.String())
-		if !ok || a == m.Fill && step.Failure == nil { // what hinders a fill hinders the blocks
+		if !ok || a == m.Fill && step.Failure == nil { // nodes that block a fill also block the trials
 			continue
 		}
 		if gap, out := causeOf(r.Plan, step); out {
@@ -208,7 +208,7 @@ func (r *Round) cannot(m tasks.Member) (tasks.Absence, bool) {
 	return tasks.Absence{}, false
 }
 
-// breaksBlocks says why a member cannot be measured: it made its blocks fail again and again.
+// breaksBlocks returns why a member cannot be measured: it made its blocks fail again and again.
 func (r *Round) breaksBlocks(g *tasks.Group, m tasks.Member) (tasks.Absence, bool) {
 	for _, t := range g.Trials {
 		step, ok := r.Plan.Step(t.At.String())
@@ -222,12 +222,12 @@ func (r *Round) breaksBlocks(g *tasks.Group, m tasks.Member) (tasks.Absence, boo
 	return tasks.Absence{}, false
 }
 
-// causeOf finds the first node on the way to a step that has no result and cannot get one. A node with a result hinders
-// no other, even if the user asked for another result.
+// causeOf returns the reason of the first node on the way to a step that has no result and cannot get one. A node with
+// a result blocks no other, even if the user asked for another result.
 func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure
-		why := f.Message // of a known issue, it says all: the probe is no cause
+		why := f.Message // enough for a known issue: its probe is no cause
 		if !tasks.KnownIssue(f) {
 			why = step.Node.Address + ": " + findings.Explain(f)
 		}
@@ -298,23 +298,23 @@ func (r *Round) causeBehind(g *tasks.Group, m tasks.Member) (tasks.Cause, bool) 
 	return tasks.Cause{}, false
 }
 
-// classOf is the class of a node's failure in terms of outcomes: whose fault it is.
+// classOf returns the outcome of a candidate for which a node failed.
 func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 	switch {
 	case f.Class.Retried():
 		return stats.Infra
 	case tasks.KnownIssue(f):
 		return stats.Skipped
-	case n.Kind == "repo": // nothing was found out of the candidate
+	case n.Kind == "repo": // the failure tells nothing about the candidate
 		return stats.NotRun
-	case n.Kind == "fill": // it ran, as in a block
+	case n.Kind == "fill": // the candidate ran, as in a block
 		return stats.Failed
 	}
 	return stats.BuildFailed
 }
 
-// findMisfits notes the tasks whose data asks for the one file of a result that is stored and has several, or none. The
-// next round blocks them. It returns whether there is a new one.
+// findMisfits notes the tasks whose data needs the one file of a stored result that has several files, or none. The
+// next round blocks these tasks. It reports whether there is a new one.
 func (r *Round) findMisfits() (found bool) {
 	for i := range r.Spec.Tasks {
 		address := r.Spec.Tasks[i].Address.String()
@@ -329,7 +329,7 @@ func (r *Round) findMisfits() (found bool) {
 	return found
 }
 
-// misfit says why a stored result cannot be laid out as the file asks for it; empty when all can, as far as is known.
+// misfit returns why a stored result cannot be laid out as the file asks; "" if all can, as far as is known.
 func misfit(plan *engine.Plan, data []hclspec.Data) string {
 	for _, item := range data {
 		if item.Tree {
@@ -339,7 +339,7 @@ func misfit(plan *engine.Plan, data []hclspec.Data) string {
 		if !ok {
 			continue
 		}
-		// A remembered plan knows the digest of a result and not its files: then the node itself finds out.
+		// A remembered plan has the digest of a result without its files; then the node itself finds out.
 		if m, stored := step.Stored(); stored && (!m.Created.IsZero() || m.Files != nil) {
 			if message, remedy := input.Unlaid(item, cache.Entry{Meta: m}); message != "" {
 				return message + ": " + remedy

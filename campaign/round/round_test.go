@@ -67,7 +67,7 @@ compare "all" {
 }
 `
 
-// project is a directory with a store and a journal, whose graph is planned round by round.
+// project is a directory with a store and a journal, whose graph the test plans round by round.
 type project struct {
 	t       *testing.T
 	facts   *tasks.Facts
@@ -104,7 +104,7 @@ func open(t *testing.T, file string) *project {
 	}
 }
 
-// machine returns an executor on which the speed of a variant swings, so that no verdict is soon reached.
+// machine returns an executor on which the speed of a variant swings, so that verdicts stay open for long.
 func machine() executor.Executor {
 	var mu sync.Mutex
 	runs := map[string]int{}
@@ -148,7 +148,7 @@ func (p *project) plan() *round.Round {
 	return &round.Round{Stored: &results.Stored{Drawing: drawing, Plan: plan}, Next: &p.choice}
 }
 
-// apply runs what is planned.
+// apply runs the plan.
 func (p *project) apply(r *round.Round) {
 	p.t.Helper()
 	_, err := engine.Apply(p.t.Context(), r.Plan, engine.ApplyOptions{Store: p.facts.Store, Journal: p.journal,
@@ -156,7 +156,7 @@ func (p *project) apply(r *round.Round) {
 	must(p.t, err)
 }
 
-// fail remembers a failure of the step of a node.
+// fail remembers a failure of a node's step.
 func (p *project) fail(r *round.Round, address string, f failure.Failure) {
 	p.t.Helper()
 	step, ok := r.Plan.Step(address)
@@ -176,7 +176,7 @@ func adapt(t *testing.T, r *round.Round) bool {
 
 var broken = failure.Failure{Class: failure.Permanent, Rule: "exit", Stage: "run", Message: "it broke"}
 
-// A fresh plan asks for nothing else: it is to be run first.
+// A fresh plan asks for no other graph: it must run first.
 func TestAPlanOfWhichNothingIsStoredKeepsItsChoice(t *testing.T) {
 	p := open(t, three)
 	if r := p.plan(); adapt(t, r) || len(r.Missed) > 0 || len(p.choice.Dropped) > 0 {
@@ -215,8 +215,8 @@ func TestAMemberThatCannotBeMadeLeavesItsBlocks(t *testing.T) {
 	}
 }
 
-// When this machine failed a member, the next apply may not: the others wait, since their blocks would be measured
-// again with it.
+// If this machine failed a member, the next apply may not: the other members wait, since their blocks would have to be
+// measured again with that member.
 func TestOthersWaitForAMemberThatTheMachineFailed(t *testing.T) {
 	p := open(t, three)
 	f := broken
@@ -259,7 +259,7 @@ func TestOpenVerdictsAskForMoreBlocks(t *testing.T) {
 	}
 }
 
-// A target that is some of the members measures these alone. One that is about the comparison measures all.
+// A target that selects some of the members measures these alone. A target that selects the comparison measures all.
 func TestATargetOfSomeMembersIsMeasuredAlone(t *testing.T) {
 	p := open(t, three)
 	r := p.plan()

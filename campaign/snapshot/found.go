@@ -1,5 +1,5 @@
-// Package snapshot takes a project to another machine: the files from which the project is evaluated, the lock, and
-// what was found out beside them. Whoever has these draws the same graph, resolves nothing and asks nobody.
+// Package snapshot takes a project to another machine: the files that its evaluation reads, the lock, and the facts
+// that were found beside them. From these, a worker draws the same graph without resolving names or asking anybody.
 package snapshot
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// Found is what was found out of a project beside its files and its lock.
+// Found has the facts of a project beside its files and its lock.
 type Found struct {
 	Unresolved map[string]tasks.UnknownImage `json:"unresolved"`
 	Refused    tasks.Refusals                `json:"refused"`
 	// files that tasks read, by name
 	Files map[string]File `json:"files"`
-	// words of commands: whether the project had a file of that name
+	// by word of a command: whether the project has a file of that name
 	Words    map[string]bool  `json:"words"`
 	FixFiles []string         `json:"fix_files"` // sorted
 	Builds   map[string]Build `json:"builds"`    // by tasks.BuildID
@@ -41,7 +41,7 @@ type Build struct {
 	Files []dockerfile.ContextFile `json:"files"`
 }
 
-// foundIn returns what is found out in facts. What is not kept is read from files again, or from the lock.
+// foundIn returns the facts that a snapshot keeps. Other facts are read again from the files or the lock.
 func foundIn(f *tasks.Facts) (*Found, error) {
 	found := &Found{Unresolved: f.Unresolved, Refused: f.Refused, Words: f.Seen.Words,
 		FixFiles: slices.Sorted(maps.Keys(f.Seen.FixFiles)), Files: map[string]File{}, Builds: map[string]Build{}}
@@ -54,7 +54,7 @@ func foundIn(f *tasks.Facts) (*Found, error) {
 			return nil, err
 		}
 		files := slices.Clone(b.Files)
-		for i := range files { // of permissions, a build gets this one alone
+		for i := range files { // the only permission that a build gets is that to execute
 			if m := files[i].Mode; m.IsRegular() {
 				files[i].Mode = 0o644 | m&0o111
 			} else {
@@ -66,7 +66,7 @@ func foundIn(f *tasks.Facts) (*Found, error) {
 	return found, nil
 }
 
-// Give puts what was found out into the facts of a copy of the project, whose files are evaluated.
+// Give puts the facts into those of a copy of the project. The files of the copy must be evaluated.
 func (f *Found) Give(to *tasks.Facts) {
 	to.Unresolved, to.Refused = f.Unresolved, f.Refused
 	for name, file := range f.Files {

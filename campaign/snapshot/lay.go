@@ -15,27 +15,27 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Files are what a copy of a project is evaluated from.
+// Files are the paths of the copy of a project.
 type Files struct {
-	Dir     string // of the project, absolute
-	History string // file
-	Lock    string // file
-	Patch   string // file, of a candidate that the file does not declare; it may not be there
+	Dir     string // the project's directory, absolute
+	History string
+	Lock    string
+	Patch   string // of a candidate that the file does not declare; may be missing
 	Found   *Found
 }
 
-// Store is the store of a machine, behind which the shared one stands.
+// Store is the store of a machine with the shared store behind it.
 type Store interface {
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
 	Get(ctx context.Context, key cache.Key, verify bool) (cache.Entry, error)
 }
 
-// Bring takes a snapshot from the shared store, and copies it into a directory, which is made.
+// Bring takes a snapshot from the shared store, and copies it into the directory dir, which it makes.
 func Bring(ctx context.Context, store Store, key cache.Key, dir string) (*Files, error) {
 	_, err := store.Ask(ctx, key)
 	var e cache.Entry
 	if err == nil {
-		e, err = store.Get(ctx, key, true) // a file may have been changed on this machine
+		e, err = store.Get(ctx, key, true) // verify, since somebody may have changed a file on this machine
 	}
 	if err == nil {
 		err = os.Mkdir(dir, 0o700)
@@ -46,9 +46,9 @@ func Bring(ctx context.Context, store Store, key cache.Key, dir string) (*Files,
 	return Lay(e, dir)
 }
 
-// Lay copies a snapshot into an empty directory, and returns how the project is opened there. The entry comes from
-// whoever can write to the shared store: nothing is written outside the directory, and what does not have the key is
-// refused.
+// Lay copies a snapshot into an empty directory, and returns the paths of the project there. The entry comes from
+// anybody who can write to the shared store, so Lay writes nothing outside the directory, and refuses files that do not
+// have the entry's key.
 func Lay(e cache.Entry, dir string) (*Files, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -73,7 +73,7 @@ func Lay(e cache.Entry, dir string) (*Files, error) {
 	return open(root)
 }
 
-// lay copies a file.
+// lay copies a file, and returns its digest and whether it can be executed.
 func lay(root *os.Root, name, from string) (l line, err error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -101,7 +101,7 @@ func lay(root *os.Root, name, from string) (l line, err error) {
 	return l, errors.Join(err, out.Close())
 }
 
-// open reads what was copied, and makes what needs only be there.
+// open reads the copied document, and makes the names that only need to exist.
 func open(root *os.Root) (*Files, error) {
 	text, err := root.ReadFile(documentFile)
 	if err != nil {
@@ -112,7 +112,7 @@ func open(root *os.Root) (*Files, error) {
 		return nil, err
 	}
 	if doc.Found == nil {
-		return nil, fmt.Errorf("%s says nothing of what was found out", documentFile)
+		return nil, fmt.Errorf("%s has no facts about the project", documentFile)
 	}
 	project, err := root.OpenRoot(path.Clean(projectPart))
 	if err != nil {
@@ -127,7 +127,7 @@ func open(root *os.Root) (*Files, error) {
 		History: filepath.Join(root.Name(), historyFile), Patch: filepath.Join(root.Name(), patchFile)}, nil
 }
 
-// make makes the names that need only be there, and the links and directories of build contexts.
+// make makes the names that only need to exist, and the links and directories of build contexts.
 func (d *document) make(project *os.Root) error {
 	for _, name := range d.Folders {
 		if err := project.MkdirAll(name, 0o700); err != nil {

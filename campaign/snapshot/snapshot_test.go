@@ -63,7 +63,7 @@ benchmark "speed" {
 compare "all" { of = [benchmark.speed] }
 `
 
-// machine is one with a store of its own, behind which a shared one stands.
+// machine is a machine with a store of its own and a shared one behind it.
 type machine struct {
 	t     *testing.T
 	store *shared.Store
@@ -83,7 +83,7 @@ func newMachine(t *testing.T, place string) *machine {
 	return m
 }
 
-// facts are those of the project in a directory, which is a copy if home is not empty.
+// facts returns the facts of the project in a directory, which is a copy if home is not empty.
 func (m *machine) facts(dir, home string, lock *lockfile.Lock) *tasks.Facts {
 	m.t.Helper()
 	spec, _, diags := hclspec.Load(hclspec.Options{Dir: dir, Home: home, Lock: lock})
@@ -109,7 +109,7 @@ func (m *machine) facts(dir, home string, lock *lockfile.Lock) *tasks.Facts {
 	return f
 }
 
-// texts are what the keys of a graph are made from, by address.
+// texts returns the descriptions of a graph's nodes, by address.
 func texts(t *testing.T, f *tasks.Facts) (*tasks.Drawing, map[string]string) {
 	t.Helper()
 	graph, d, err := tasks.Graph(t.Context(), f, tasks.NewChoice())
@@ -141,7 +141,7 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// reopened returns what a machine sees of the project that a snapshot has.
+// reopened returns the project of a snapshot as another machine opens it.
 func (m *machine) reopened(key cache.Key, home string) (*tasks.Drawing, map[string]string, error) {
 	files, err := Bring(m.t.Context(), m.store, key, filepath.Join(m.t.TempDir(), "copy"))
 	if err != nil {
@@ -161,8 +161,8 @@ func (m *machine) reopened(key cache.Key, home string) (*tasks.Drawing, map[stri
 	return d, all, nil
 }
 
-// Another machine draws the same graph from a snapshot, although the project lies elsewhere there, and lays out the
-// same bytes. The same project has the same snapshot; a fix that is learnt makes another one.
+// Another machine draws the same graph from a snapshot, although the project has another directory there, and lays out
+// the same bytes. The same project has the same snapshot; a learnt fix makes another one.
 func TestAnotherMachineDrawsTheSameGraph(t *testing.T) {
 	place, dir := t.TempDir(), t.TempDir()
 	writeAll(t, dir, map[string]string{"benchmarks.hcl": project, "scripts/make.sh": "echo made", "scripts/other": "",
@@ -231,8 +231,8 @@ func TestAnotherMachineDrawsTheSameGraph(t *testing.T) {
 	}
 }
 
-// What has not the key is refused; so are a secret in a file, a file that was changed since it was read, and a build
-// context that is too large.
+// Lay refuses an entry that does not have its key. Take refuses a secret in a file, a file that was changed since it
+// was read, and a build context that is too large.
 func TestSnapshotsThatAreRefused(t *testing.T) {
 	place, dir := t.TempDir(), t.TempDir()
 	writeAll(t, dir, map[string]string{"benchmarks.hcl": project, "scripts/make.sh": "echo made", "text": "a text",

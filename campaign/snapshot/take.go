@@ -34,25 +34,25 @@ import (
 // Names in a snapshot.
 const (
 	documentFile = "snapshot.json"
-	historyFile  = "history"  // answers from the histories of repos
-	patchFile    = "try.diff" // of a candidate that the file does not declare
+	historyFile  = "history"  // answers about the histories of repos
+	patchFile    = "try.diff" // patch of a candidate that the file does not declare
 	projectPart  = "project/" // files of the project's directory
 	lockFile     = "benchgraph.lock.hcl"
 )
 
-// Address stands for an address in the entries of snapshots.
+// Address is the address in the entries of snapshots, which belong to no node.
 const Address = "snapshot"
 
-// document is what a snapshot says beside its files.
+// document has the data of a snapshot beside its files.
 type document struct {
-	Present []string `json:"present"` // files that need only be there
-	Folders []string `json:"folders"` // directories, likewise
+	Present []string `json:"present"` // files that only need to exist
+	Folders []string `json:"folders"` // directories that only need to exist
 	Found   *Found   `json:"found"`
 }
 
 // Source takes snapshots of one project. It is safe for concurrent use.
 type Source struct {
-	History *history.Cache // what the files ask of the histories of repos
+	History *history.Cache // answers the files' questions about histories of repos
 	one     sync.Mutex     // held while a snapshot is taken
 }
 
@@ -60,20 +60,20 @@ type Source struct {
 type taking struct {
 	*tasks.Drawing
 	files map[string]wanted // by name in the snapshot
-	texts map[string][]byte // likewise: what is not a copy of a file
+	texts map[string][]byte // contents that are not copies of files, by name in the snapshot
 	doc   document
 }
 
 // wanted is a file of the project that goes into a snapshot.
 type wanted struct {
 	from   string // absolute
-	sha256 string // that it must have; "": as it is
+	sha256 string // the digest that it must have
 	exec   bool
 }
 
-// Take returns what a worker draws the graph from again: the choice, and a snapshot of the project as it is now, which
-// is an entry of the machine's store. The key of the entry is made of the names, modes and bytes of the files, so that
-// nothing is copied twice.
+// Take returns the data from which a worker draws the graph again: the choice, and a snapshot of the present project,
+// which is an entry of the machine's store. The key of the entry is made of the names, modes and bytes of the files, so
+// an unchanged project is copied once.
 func (s *Source) Take(ctx context.Context, d *tasks.Drawing) (remote.Drawn, error) {
 	s.one.Lock()
 	defer s.one.Unlock()
@@ -94,14 +94,14 @@ func (s *Source) Take(ctx context.Context, d *tasks.Drawing) (remote.Drawn, erro
 	return remote.Drawn{Choice: choice, Snapshot: e}, err
 }
 
-// gather finds out what goes into the snapshot.
+// gather collects the files and texts of the snapshot.
 func (t *taking) gather(past *history.Cache) error {
 	spec := t.Spec
 	for name, sum := range spec.Reads.Content {
 		t.add(name, hex.EncodeToString(sum[:]), false)
 	}
 	for name, sum := range t.Seen.Patches {
-		if filepath.IsAbs(name) { // those of the file are files of the project
+		if filepath.IsAbs(name) { // of a candidate beside the file; other patches are files of the project
 			t.files[patchFile] = wanted{name, sum, false}
 		} else {
 			t.add(name, sum, false)
@@ -118,7 +118,7 @@ func (t *taking) gather(past *history.Cache) error {
 	}
 	for _, n := range t.Jobs {
 		for _, f := range tasks.FilesOf(n) {
-			if f.Stamp.Size <= tasks.MaxSent { // else the node has it
+			if f.Stamp.Size <= tasks.MaxSent { // the node has larger files itself
 				t.addKnown(f)
 			}
 		}
@@ -146,12 +146,12 @@ func (t *taking) add(name, sum string, exec bool) {
 
 func (t *taking) addKnown(f tasks.File) { t.add(f.Path, f.SHA256, cache.Executable(f.Mode)) }
 
-// addImages adds the build contexts of the images that a node needs, as a worker makes them anew.
+// addImages adds the build contexts of the images that a node needs, since a worker makes these images anew.
 func (t *taking) addImages(n *engine.Node) error {
 	for _, dep := range n.Needs {
 		m, ok := dep.Task.(*image.Task)
-		if t, is := dep.Task.(left.Task); is {
-			m, ok = t.Of.(*image.Task)
+		if l, isLeft := dep.Task.(left.Task); isLeft {
+			m, ok = l.Of.(*image.Task)
 		}
 		if !ok {
 			continue
@@ -180,7 +180,7 @@ func tooLarge(address, file string) error {
 		"%s is built on the node, and %s in its build context has more than 64 MiB, which are not sent", address, file)
 }
 
-// Check returns why the jobs of a plan cannot be made, and the remedy; nil if they can.
+// Check returns why the jobs of a plan cannot be made, with a remedy; nil if they can.
 func Check(ctx context.Context, d *tasks.Drawing, p *engine.Plan) *failure.Failure {
 	for _, x := range d.Config.Executors() {
 		if f := x.Check(ctx, p); f != nil {
@@ -198,7 +198,7 @@ func Check(ctx context.Context, d *tasks.Drawing, p *engine.Plan) *failure.Failu
 	return nil
 }
 
-// addNames adds the names that the evaluation asked for and did not read.
+// addNames adds the names that the evaluation only looked for, and did not read.
 func (t *taking) addNames() {
 	names := maps.Clone(t.Spec.Reads.Regular)
 	maps.Copy(names, t.Spec.Reads.Matched)
@@ -217,7 +217,7 @@ func (t *taking) addNames() {
 	}
 }
 
-// describe returns the text that the key is made of.
+// describe returns the description of the snapshot, from which the key is made.
 func (t *taking) describe() string {
 	d := cache.Describe(Address)
 	all := map[string]line{}
@@ -232,7 +232,7 @@ func (t *taking) describe() string {
 	return d.Text()
 }
 
-// line is what the text says of a file.
+// line has the values of a file's line in the description.
 type line struct {
 	sha256 string
 	exec   bool
@@ -244,8 +244,8 @@ func write(d *cache.Description, all map[string]line) {
 	}
 }
 
-// put copies the files into an entry of the store. A file that was changed since it was read is an error: the graph is
-// that of the old one.
+// put copies the files into an entry of the store. A file that has changed since it was read is an error, since the
+// graph was made from the old one.
 func (t *taking) put(ctx context.Context, key cache.Key, text string) (e cache.Entry, err error) {
 	scratch, err := t.Store.Scratch()
 	if err != nil {
@@ -279,7 +279,7 @@ func (t *taking) put(ctx context.Context, key cache.Key, text string) (e cache.E
 	return t.Store.Put(ctx, cache.Draft{Dir: scratch, Meta: cache.Meta{Key: key, Text: text, Address: Address}})
 }
 
-// secretsOf are the secrets that the file declares, as far as they are known here.
+// secretsOf returns the secrets of the file whose values are known here.
 func secretsOf(f *tasks.Facts) (all workdir.Secrets) {
 	for _, name := range f.Spec.Secrets() {
 		if value, ok := f.Secret(name); ok {
@@ -289,7 +289,7 @@ func secretsOf(f *tasks.Facts) (all workdir.Secrets) {
 	return all
 }
 
-// copyTo copies the file, unless something secret stands in it.
+// copyTo copies the file, unless it holds a secret or has changed.
 func (w wanted) copyTo(to string, secrets workdir.Secrets) error {
 	h := sha256.New()
 	err := fs.CopyTo(to, w.from, h)
@@ -315,7 +315,7 @@ func (w wanted) copyTo(to string, secrets workdir.Secrets) error {
 	return clean(w.from, f, secrets)
 }
 
-// clean is the error for something with a secret in it: all who share the store could read it.
+// clean returns an error if text holds a secret: everyone who shares the store could read it.
 func clean(name string, text io.Reader, secrets workdir.Secrets) error {
 	found, err := secrets.Find(text)
 	if err == nil && found != nil {
@@ -325,7 +325,7 @@ func clean(name string, text io.Reader, secrets workdir.Secrets) error {
 	return err
 }
 
-// refuse is the failure of a node that cannot become a job before somebody changes something.
+// refuse returns the failure of a node that cannot become a job until somebody changes something.
 func refuse(remedy, format string, args ...any) error {
 	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{Class: failure.Infra,
 		Rule: "snapshot", Stage: "submit", Message: "a job cannot be made: " + fmt.Sprintf(format, args...),

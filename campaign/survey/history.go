@@ -16,11 +16,11 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// largestRead bounds the files of revisions that a preflight looks at.
+// largestRead bounds the bytes of a file of a revision that a preflight reads.
 const largestRead = 4 << 20
 
-// historyOf asks git what the checks need to know beside files: parents, changed paths, whether patches apply, and
-// whether they leave protected files alone. It returns whether git had all the answers.
+// historyOf asks git for the facts that the checks need beside files: parents, changed paths, whether patches apply,
+// and whether they leave protected files alone. It reports whether git gave all answers.
 func (p *survey) historyOf(ctx context.Context, in *preflight.Input, patches map[string]git.Patching) bool {
 	whole := true
 	for i := range p.Spec.Repos {
@@ -111,10 +111,10 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 	return errLost
 }
 
-// errLost is why findings are not kept: a commit may come back. A finding tells which commits are lost.
+// errLost keeps findings from being stored, since a lost commit may come back. A finding names the lost commits.
 var errLost = errors.New("the repository lacks commits that are pinned")
 
-// lose notes which revisions of a repo cannot be read, by the answer to the question for all of them. It reports
+// lose notes which revisions of a repo cannot be read, by the result of resolving all of them together. It reports
 // whether the repo was read and lacks some of them: nothing can be made of these, and the others go on.
 func (p *survey) lose(repo hclspec.Address, revs map[string]bool, found map[string]git.Resolved, err error,
 	in *preflight.Input) (lost bool) {
@@ -143,7 +143,7 @@ func (p *survey) lose(repo hclspec.Address, revs map[string]bool, found map[stri
 	return lost
 }
 
-// guarded are the sources of candidates that are refused if they change protected files.
+// guarded returns the sources of candidates that are refused if they change protected files.
 func (p *survey) guarded() (all []*hclspec.Source) {
 	for i := range p.Spec.Sources {
 		if s := &p.Spec.Sources[i]; s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 && !s.Copies {

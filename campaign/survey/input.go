@@ -21,7 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// input gathers what the file says, and the patches that are to be tried, by candidate.
+// input gathers the facts of the file for the checks, and the patches to try, by candidate.
 func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Patching) {
 	in := &preflight.Input{Devices: map[string][]requirement.Device{}, Patches: map[string]string{},
 		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
@@ -81,14 +81,14 @@ func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Pa
 	return in, patches
 }
 
-// declaredOut are the candidates that the file itself takes out, and the reasons of skips.
+// declaredOut returns the candidates that the file itself excludes, and the reasons of skip blocks, by candidate.
 func (p *survey) declaredOut() (out map[string]bool, skips map[string]string) {
 	out, skips = map[string]bool{}, map[string]string{}
 	for i := range p.Spec.Candidates {
 		c := &p.Spec.Candidates[i]
 		out[c.Key] = c.NoPatch != "" || c.Out != nil
 	}
-	variants := map[string][]string{} // by commit; under the empty name all
+	variants := map[string][]string{} // by commit; all under the empty name
 	for i := range p.Spec.Candidates {
 		c := &p.Spec.Candidates[i]
 		variants[c.Commit], variants[""] = append(variants[c.Commit], c.Key), append(variants[""], c.Key)
@@ -118,7 +118,7 @@ func (p *survey) declaredOut() (out map[string]bool, skips map[string]string) {
 	return out, skips
 }
 
-// treeOf is the tree of a source. Its patch is noted under the source's key.
+// treeOf returns the tree of a source. It adds the source's patch to patches, under the source's key.
 func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) revision.Tree {
 	t := revision.Tree{Repo: s.Repo.Name, Rev: s.Rev}
 	if s.Patch == "" {
@@ -126,7 +126,7 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) revi
 	}
 	text, err := os.ReadFile(p.Spec.Path(s.Patch))
 	if err != nil {
-		return t // the graph tells
+		return t // the graph reports it
 	}
 	patches[s.Address.Key] = git.Patching{Commit: s.Rev, Text: text}
 	if touched, err := git.TouchedPaths(text); err == nil {
@@ -135,31 +135,31 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) revi
 	return t
 }
 
-// supplied adds where wheels and images come from, and which known issues are asked about.
+// supplied adds the sources of wheels and images, and the known issues.
 func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hclspec.Address]revision.Tree) {
 	for i := range p.Spec.Wheels {
 		w := &p.Spec.Wheels[i]
 		if w.Out != nil || len(w.Prebuilt) == 0 && w.Build != nil && w.Candidate == "" {
 			continue
 		}
-		by := p.ServedBy(w)
+		served := p.ServedBy(w)
 		state := preflight.WheelState{Candidate: w.Candidate, Place: rangeText(w.Range),
-			Asked: w.Prebuilt, Known: by.Known(), Builds: w.Build != nil}
-		if by.URL != "" {
-			state.Serves, state.From = download.WithoutPassword(by.URL), by.Near.Commit
+			Asked: w.Prebuilt, Known: served.Known(), Builds: w.Build != nil}
+		if served.URL != "" {
+			state.Serves, state.From = download.WithoutPassword(served.URL), served.Near.Commit
 			state.Changed = !p.ServesPatched(w, p.SourceOf(w.Source))
 		}
 		in.Wheels = append(in.Wheels, state)
 	}
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	machines := p.machinesOf(ctx, in)
 	for i := range p.Spec.Images {
 		m := &p.Spec.Images[i]
 		from := p.beginsWith(ctx, m)
-		if m.Out != nil || from == "" || told[from] {
+		if m.Out != nil || from == "" || seen[from] {
 			continue
 		}
-		told[from] = true
+		seen[from] = true
 		state := preflight.ImageState{Candidate: m.Candidate,
 			Place: rangeText(m.Range), Name: from, Unknown: p.Unresolved[from].Why,
 			Machines: slices.Sorted(maps.Keys(machines[from]))}
@@ -184,21 +184,21 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 	}
 }
 
-// beginsWith is the name of the image whose layers an image begins with, by from or by its Dockerfile; empty: there is
-// none, or it is not known.
+// beginsWith returns the name of the image with whose layers an image begins, by its from or its Dockerfile; "" if
+// there is none, or if it is not known.
 func (p *survey) beginsWith(ctx context.Context, m *hclspec.Image) string {
 	if m.Build == nil || m.Out != nil {
 		return m.From
 	}
 	build, err := p.ReadBuild(ctx, m.Build, p.OwnFiles())
 	if err != nil {
-		return "" // the graph tells
+		return "" // the graph reports it
 	}
 	return build.Base
 }
 
-// requires returns the variables by which the image of a name says which driver it needs: from the lock, or else from
-// the engine, which may have an image by now whose registry did not say it.
+// requires returns the variables by which an image says which driver it needs: from the lock, or else from the engine,
+// which may have the image by now although its registry did not tell the variables.
 func (p *survey) requires(ctx context.Context, name string) map[string]string {
 	base := tasks.BaseOf(p.Lock, name)
 	if known := p.Lock.Images[name].Requires; len(known) > 0 || base.Digest == "" || p.Lacks[false]() != "" {
@@ -206,13 +206,13 @@ func (p *survey) requires(ctx context.Context, name string) map[string]string {
 	}
 	img, err := p.Engine.Image(ctx, base.Ref())
 	if err != nil {
-		return nil // the name may tell
+		return nil // preflight may know it by the name of the image
 	}
 	return img.Requires()
 }
 
-// usedElsewhere are the commits of which something is used by blocks that are not theirs: they are there for a reason,
-// even if no benchmark measures them.
+// usedElsewhere returns the commits that blocks of other commits use: such a commit is in the file for a reason, even
+// if no benchmark measures it.
 func (p *survey) usedElsewhere() map[string]bool {
 	used := map[string]bool{}
 	note := func(by hclspec.Block, refs ...hclspec.Address) {
@@ -246,17 +246,17 @@ func (p *survey) usedElsewhere() map[string]bool {
 	return used
 }
 
-// commandsOf is what the commands of benchmarks are looked at with.
+// commandsOf has the data that is needed to describe the commands of benchmarks.
 type commandsOf struct {
 	p        *tasks.Facts
 	trees    map[hclspec.Address]revision.Tree
-	engine   map[string]revision.Tree // by candidate: what is installed for it
+	engine   map[string]revision.Tree // the installed tree, by candidate
 	baseline map[string]revision.Tree // by commit
 	fixEnv   []string                 // variables that some fix sets
 	mending  []*hclspec.Fix
 }
 
-// mountsOf are the mounts with these addresses; the source of each is a path of this machine.
+// mountsOf returns the mounts with these addresses. The source of each is a path of this machine.
 func (k *commandsOf) mountsOf(addresses []hclspec.Address) []hclspec.Mount {
 	var all []hclspec.Mount
 	for _, m := range tasks.MountsAt(k.p.Spec, addresses) {
@@ -269,7 +269,7 @@ func (k *commandsOf) mountsOf(addresses []hclspec.Address) []hclspec.Mount {
 	return all
 }
 
-// benchmark is what is known of a benchmark's commands.
+// benchmark returns the facts of a benchmark and its commands.
 func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 	one := preflight.Benchmark{
 		Address: b.Address.String(), Commit: tasks.CommitOf(b.Candidate), Candidate: b.Candidate,
@@ -280,8 +280,8 @@ func (k *commandsOf) benchmark(b *hclspec.Benchmark) preflight.Benchmark {
 		Installed: k.engine[b.Candidate],
 	}
 	one.Mended = !one.Image && slices.ContainsFunc(k.mending, func(f *hclspec.Fix) bool {
-		c, own := f.Cases[b.Candidate]
-		if !own {
+		c, declared := f.Cases[b.Candidate]
+		if !declared {
 			c = f.Cases[""]
 		}
 		return (c.When || k.p.Learnt(f.Address.Name, b.Address, b.Candidate)) && len(c.Files)+len(c.Run) > 0
@@ -338,7 +338,7 @@ func envTexts(env map[string]hclspec.Text) map[string]string {
 	return texts
 }
 
-// commandText is a command with marks where the paths of results will be.
+// commandText returns a command with marks in place of the paths of results.
 func commandText(c hclspec.Command) program.Text {
 	t := program.Text{Place: rangeText(c.Range)}
 	if c.Shell != nil {
@@ -358,7 +358,7 @@ func plainText(t hclspec.Text) string {
 				if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-[]", r) {
 					return r
 				}
-				return '_' // it would mean something to a shell
+				return '_' // the character may mean something to a shell
 			}, part.Ref.String()) + sh.RefEnd)
 			continue
 		}
@@ -367,7 +367,7 @@ func plainText(t hclspec.Text) string {
 	return b.String()
 }
 
-// ownModels are the models of the project.
+// ownModels returns the models that the project declares.
 func (p *survey) ownModels() (own []requirement.Model) {
 	for i := range p.Spec.Models {
 		m := &p.Spec.Models[i]

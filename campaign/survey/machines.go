@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// machinesOf adds the machines on which benchmarks with devices are measured, and returns their names by the name of the
-// image that those benchmarks run in, or on top of, if the requirements of the image count for them.
+// machinesOf adds the machines that measure benchmarks with devices. It returns the names of these machines by the name
+// of the image that the benchmarks' images begin with, if the requirements of that image count for them.
 func (p *survey) machinesOf(ctx context.Context, in *preflight.Input) map[string]map[string]bool {
 	images := map[hclspec.Address]*hclspec.Image{}
 	for i := range p.Spec.Images {
@@ -51,7 +51,7 @@ func (p *survey) addMachine(in *preflight.Input, b *hclspec.Benchmark) string {
 	return name
 }
 
-// machineName is the name of a machine in the preflight: "" is this one.
+// machineName returns the name of a machine in the preflight; "" for this machine.
 func machineName(e *tasks.Elsewhere) string {
 	if e == nil {
 		return ""

@@ -17,15 +17,15 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
-// A file that Git LFS tracks is a pointer in the repository, and trees are laid out as they are stored.
+// A file that Git LFS tracks is a pointer in the repository. Trees are laid out as they are stored, with pointers.
 const (
 	pointerStart   = "version https://git-lfs.github.com/spec/v1\n"
 	largestPointer = 1 << 10 // bytes, by the specification of Git LFS
 )
 
-// lookInto finds what no candidate can be made with in the trees of a repo's revisions: links that lead out of the
-// tree, and files that are pointers of Git LFS. The attributes in a tree name the candidates for pointers, so that a
-// repo without Git LFS costs one question.
+// lookInto finds the revisions of a repo from which no candidate can be made: a link leads out of the tree, or a file
+// is a pointer of Git LFS. Only files that .gitattributes names can be pointers, so that a repo without Git LFS costs
+// one question.
 func (p *survey) lookInto(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input) error {
 	wanted := map[string]bool{}
 	for i := range p.Spec.Sources {
@@ -71,7 +71,7 @@ func (p *survey) lookInto(ctx context.Context, mirror *git.Mirror, repo hclspec.
 	return err
 }
 
-// escape returns the first link of a tree, by name, that leads out of the tree; nil: there is none.
+// escape returns the first link of a tree, by name, that leads out of the tree; nil if there is none.
 func escape(targets map[string]string) error {
 	links := tree.NewLinks(targets)
 	for _, name := range slices.Sorted(maps.Keys(targets)) {
@@ -82,7 +82,7 @@ func escape(targets map[string]string) error {
 	return nil
 }
 
-// trackedBy returns the patterns that the file of attributes of a directory gives to Git LFS.
+// trackedBy returns the patterns that the .gitattributes of a directory give to Git LFS.
 func trackedBy(dir, attributes string) (patterns []string) {
 	for line := range strings.Lines(attributes) {
 		if words := strings.Fields(line); len(words) > 1 && slices.Contains(words[1:], "filter=lfs") {
@@ -96,7 +96,7 @@ func trackedBy(dir, attributes string) (patterns []string) {
 	return patterns
 }
 
-// literal matches what has a meaning in a pattern.
+// literal matches the characters that have a meaning in a pattern.
 var literal = lazyregexp.New(`[\\*?\[\]{}]`)
 
 // pointersAmong returns the pointers among the files of a commit that patterns match, in order.

@@ -1,6 +1,6 @@
-// Package survey gathers what a preflight checks, of a project's files and of git, and has preflight check it. A
-// candidate that fails a check leaves the graph with its reason. Findings are kept until something that they depend on
-// changes.
+// Package survey gathers the facts that a preflight checks from a project's files and from git, and runs the preflight.
+// A candidate that fails a check leaves the graph with the reason. Findings are kept until something that they depend
+// on changes.
 package survey
 
 import (
@@ -30,13 +30,13 @@ import (
 // A survey is the preflight of a project.
 type survey struct {
 	*tasks.Facts
-	basis string // what, beside files, a plan depends on
+	basis string // all that a plan depends on, beside files
 }
 
-// Run makes the checks of a project, or takes the findings of its last preflight if nothing that they depend on has
-// changed; basis is that, beside files. It returns the findings, the worst first, and notes in the facts which
-// candidates and benchmarks are refused. Text for people goes to Progress of the facts. The error is that of the
-// context, of the packs or of data that has no JSON.
+// Run checks a project, or returns the findings of its last preflight if nothing that they depend on has changed:
+// neither files nor basis. It returns the findings, the worst first, and notes in the facts which candidates and
+// benchmarks are refused. Text for people goes to Progress of the facts. The error is that of the context, of the
+// packs, or of data that has no JSON.
 func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding, error) {
 	p := &survey{f, basis}
 	p.Refused, p.Lost = tasks.Refusals{}, map[string]string{}
@@ -78,11 +78,11 @@ func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding
 	return append(p.mistakes(), findings...), nil
 }
 
-// keptFindings is the file in which findings are kept.
+// keptFindings is the content of the file that keeps findings.
 type keptFindings struct {
 	Digest   string
 	Findings []preflight.Finding
-	Skip     []bool // of each finding
+	Skip     []bool // by finding
 }
 
 func readKept(file, digest string) ([]preflight.Finding, bool) {
@@ -112,7 +112,8 @@ func keep(file, digest string, findings []preflight.Finding) error {
 	return fs.Replace(file, text)
 }
 
-// digest stands for all that the findings depend on. What git says of pinned revisions never changes.
+// digest returns a digest of everything that the findings depend on, except git: its facts about pinned revisions never
+// change.
 func (p *survey) digest(in *preflight.Input, patches map[string]git.Patching) (string, error) {
 	sums := map[string]string{}
 	for key, patch := range patches {
@@ -127,7 +128,7 @@ func (p *survey) digest(in *preflight.Input, patches map[string]git.Patching) (s
 	return hex.EncodeToString(sum[:]), err
 }
 
-// mistakes are the mistakes of single rows of the file, as findings. They took their rows out already.
+// mistakes returns the mistakes of single rows of the file as findings. The evaluation has left these rows out.
 func (p *survey) mistakes() []preflight.Finding {
 	var list []preflight.Finding
 	for _, m := range p.Spec.Mistakes {
@@ -151,8 +152,8 @@ func rangeText(r hcl.Range) string {
 	return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line)
 }
 
-// outcomeOf is what a candidate is counted as that fails a check. Most failures leave it not run: nothing was found out
-// about it.
+// outcomeOf returns the outcome of a candidate that fails a check. After most failures it is NotRun: nothing was found
+// out about the candidate.
 func outcomeOf(f *preflight.Finding) stats.Outcome {
 	switch {
 	case f.Skip:
@@ -166,7 +167,8 @@ func outcomeOf(f *preflight.Finding) stats.Outcome {
 	return stats.NotRun
 }
 
-// refuse takes out what fails a check. Of several failures, that one counts which says most of the candidate.
+// refuse notes the candidates and benchmarks that fail a check. Of several failures, the one counts that says most
+// about the candidate.
 func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
 	r := tasks.Refusals{Candidates: map[string]tasks.Absence{}, Benchmarks: map[string]tasks.Absence{}}
 	variants := map[string][]string{} // by commit
@@ -188,7 +190,7 @@ func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
 			}
 		}
 	}
-	// Nothing is made for a candidate of which no benchmark can be measured.
+	// Nothing is made for a candidate without a benchmark that can be measured.
 	measured := map[string]bool{}
 	for i := range in.Benchmarks {
 		b := &in.Benchmarks[i]
@@ -203,7 +205,7 @@ func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
 	p.Refused = r
 }
 
-// note keeps the reason that says most.
+// note keeps the absence that says most.
 func note(gaps map[string]tasks.Absence, key string, gap tasks.Absence) {
 	order := []stats.Outcome{stats.Skipped, stats.BuildFailed, stats.Infeasible, stats.NotRun}
 	if was, known := gaps[key]; !known || slices.Index(order, gap.Outcome) < slices.Index(order, was.Outcome) {

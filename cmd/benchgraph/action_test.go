@@ -14,8 +14,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestAction runs what action.yml runs, in a job on a pull request as GitHub describes it by its environment. GitHub
-// itself is played: no machine here is one of its runners.
+// TestAction runs the commands of action.yml, in a job on a pull request with the environment of GitHub. GitHub itself
+// is played: no machine here is one of its runners.
 func TestAction(t *testing.T) {
 	params := scriptParams("testdata/action")
 	setup := params.Setup
@@ -46,7 +46,7 @@ func TestAction(t *testing.T) {
 	testscript.Run(t, params)
 }
 
-// pullRequest has the comments of one, and writes them to a file after each change.
+// pullRequest has the comments of a pull request, and writes them to a file after each change.
 type pullRequest struct {
 	mu     sync.Mutex
 	bodies map[int]string // by ID

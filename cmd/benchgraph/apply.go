@@ -39,8 +39,8 @@ type applyFlags struct {
 	approve     bool
 	failOn      gate.Gate
 	agent       bool
-	// writes what came of it instead of the usual, and returns how it ended; nil: the usual. ended is the limit or
-	// interrupt by which it ended before its time; nil: none
+	// replaces the usual summary at the end, and returns the error of the command; nil: the usual summary. ended is the
+	// limit or interrupt that ended the apply before its time; nil: there was none
 	show func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error
 }
 
@@ -82,7 +82,7 @@ func (o *applyFlags) check() error {
 	return nil
 }
 
-// some are the flags of an apply that a command has which chooses the nodes itself.
+// some defines the apply flags of a command that chooses the nodes itself.
 func (o *applyFlags) some(fs *flag.FlagSet) {
 	o.here(fs)
 	o.retryFlag(fs)
@@ -90,7 +90,7 @@ func (o *applyFlags) some(fs *flag.FlagSet) {
 	o.limits(fs)
 }
 
-// limits are the flags that say how much may be run at once, and for how long.
+// limits defines the flags that bound how much runs at once, and for how long.
 func (o *applyFlags) limits(fs *flag.FlagSet) {
 	fs.IntVar(&o.parallelism, "parallelism", 0, "run at most `N` nodes at once; 0: as many as the machine grants")
 	fs.Float64Var(&o.maxGPUHours, "max-gpu-hours", 0, "stop when `N` GPU hours are used up; 0: no limit")
@@ -118,7 +118,7 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 		stream = watch.NewStream(a.stdout, version)
 		defer func() {
 			if err != nil && !a.summed {
-				// it ended before anything was applied
+				// the command ended before anything was applied
 				a.sumJSON(ctx, &campaign.Applied{}, nil, conclusion{stream: stream}, err)
 			}
 			err = errors.Join(err, stream.Err())
@@ -130,14 +130,14 @@ func (a *app) runApply(ctx context.Context, o *applyFlags, args []string) (err e
 	return a.applyLocked(ctx, o, file, stream)
 }
 
-// applyLocked applies while nobody else changes the state.
+// applyLocked applies under the lock of the state.
 func (a *app) applyLocked(ctx context.Context, o *applyFlags, file *planFile, stream *watch.Stream) error {
 	p, err := a.place()
 	if err != nil {
 		return err
 	}
 	if p.absent() {
-		s, err := a.open(ctx, o.access) // says so
+		s, err := a.open(ctx, o.access) // reports the missing file
 		if err == nil {
 			s.close()
 		}
@@ -177,7 +177,7 @@ func (a *app) applyHeld(ctx context.Context, p place, o *applyFlags, file *planF
 	return s.apply(ctx, o, file, stream)
 }
 
-// adopt takes over how a plan file was asked for.
+// adopt reads a plan file and takes over its flags and project.
 func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	f, err := readPlanFile(path)
 	if err != nil {
@@ -196,7 +196,7 @@ func (a *app) adopt(o *applyFlags, path string) (*planFile, error) {
 	return f, nil
 }
 
-// lockState takes the lock that lets one apply at a time change the state. That of a try waits for other tries.
+// lockState takes the lock that lets one apply at a time change the state. A try waits for other tries.
 func (a *app) lockState(ctx context.Context, p place, try *tryFlags) (release func(), err error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (a *app) lockState(ctx context.Context, p place, try *tryFlags) (release fu
 	}, nil
 }
 
-// apply plans once for what is shown beforehand, applies, and shows what came of it.
+// apply plans, shows the plan, applies it, and shows the outcome.
 func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stream *watch.Stream) error {
 	p, options, err := s.plan(ctx, &o.selection)
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := o.selection.infeasible(p); err != nil {
 		return err
 	}
-	if o.try == nil { // which gets its compare once its metric is known
+	if o.try == nil { // a try gets its compare only when its metric is known
 		if err := o.failOn.NeedsCompare(p); err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if err := s.checkJobs(ctx, p); err != nil {
 		return err
 	}
-	if _, err := s.store.Scratch(); err != nil && p.Counts()[engine.Run] > 0 { // else each node fails when it has run
+	if _, err := s.store.Scratch(); err != nil && p.Counts()[engine.Run] > 0 { // else each node fails after it has run
 		return s.elsewhereStored(err)
 	}
 	whole := p
@@ -314,8 +314,8 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
-// watcher is what shows the events: JSON, a live table, or lines. finished is to be called when nothing runs any more:
-// the context also ends where the program does, and that is no interrupt.
+// watcher returns a watcher that shows the events: as JSON, as a live table, or as lines. The caller must call finished
+// when nothing runs any more: the context also ends with the program, and that must not show as an interrupt.
 func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, stream *watch.Stream) (w watch.Watcher,
 	finished func() bool) {
 	finished = func() bool { return true }
@@ -336,7 +336,7 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 		}
 		return columns, rows
 	})
-	// The table goes at once, also when what runs takes its time to end.
+	// The table goes at once, even if running commands take long to end.
 	finished = context.AfterFunc(ctx, func() {
 		live.Close()
 		s.note("Interrupted: ending what runs. What is finished is kept.")
@@ -344,7 +344,7 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 	return live, finished
 }
 
-// arm sees to it that the apply stops at the deadline.
+// arm calls stop at the deadline, unless disarm is called before.
 func (s *session) arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func() bool) {
 	if d.Time.IsZero() {
 		return func() bool { return true }
@@ -356,12 +356,12 @@ func (s *session) arm(d cli.Deadline, stop context.CancelCauseFunc) (disarm func
 	}).Stop
 }
 
-// reached is the error for a deadline that is over, and says with what.
+// reached returns the error for a deadline that has passed; with tells the consequence.
 func reached(d cli.Deadline, with string) error {
 	return &budgetError{fmt.Sprintf("-deadline %s is reached: %s", d.Time.Format(time.DateTime), with)}
 }
 
-// fileExists says whether there is something at the path.
+// fileExists reports whether there is a file of any kind at the path.
 func fileExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

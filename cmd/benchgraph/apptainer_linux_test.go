@@ -46,8 +46,8 @@ func published(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://") + tools
 }
 
-// registryWithTools is a registry that has busybox, the image's name below the registry's, with the digest, and the
-// digest of its layer.
+// registryWithTools returns a registry that has busybox, the name of the image in it with the digest, and the digest of
+// the image's layer.
 func registryWithTools(t testing.TB) (images http.Handler, name, layer string) {
 	t.Helper()
 	files := containertest.BusyboxFiles(t)

@@ -25,21 +25,21 @@ import (
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )
 
-// module is the directory of Apptainer in the system that container/containertest/engines/run makes. It is in no PATH,
+// module is the directory of Apptainer in the system that container/containertest/engines/run makes. It is not in PATH,
 // as on a cluster that has Apptainer as a module.
 const module = "/opt/apptainer/bin"
 
 // submitted is a project of a user on a machine that has neither Docker nor Apptainer, and submits jobs to two nodes
-// with Apptainer. Each node has a disk of its own, and does not see the directory of the project.
+// with Apptainer. Each node has a disk of its own, and does not see the project's directory.
 type submitted struct {
 	*world
 	*slurmtest.Cluster
 	shared string       // directory that all machines see
-	hold   string       // while there is a file of this name, what is measured does not end
+	hold   string       // while this file exists, measured commands do not end
 	brings atomic.Int32 // how often the registry has sent the layer of the image
 }
 
-// ofUser has a command run as the user.
+// ofUser makes a command run as the user.
 func ofUser(cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
 	return cmd
@@ -54,7 +54,7 @@ func (s *submitted) must(code int, args ...string) outcome {
 	return o
 }
 
-// on runs a command as a job of the user on a node, and returns what it prints.
+// on runs a command as a job of the user on a node, and returns its output.
 func (s *submitted) on(node string, argv ...string) string {
 	s.t.Helper()
 	srun, err := exec.LookPath("srun")
@@ -186,7 +186,7 @@ func (s *submitted) publish() (tools string, certificate []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made})
 }
 
-// runs reports whether a program runs whose command line holds a text.
+// runs reports whether a program with a text in its command line runs.
 func runs(text string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	return slices.ContainsFunc(files, func(file string) bool {
@@ -195,7 +195,7 @@ func runs(text string) bool {
 	})
 }
 
-// measures waits until a job does.
+// measures waits until a job measures.
 func (s *submitted) measures() {
 	s.t.Helper()
 	until(s.t, "what is measured", func() bool { return runs("sleep\x000.568\x00") })
@@ -211,7 +211,7 @@ func (s *submitted) leavesNothing(node string) {
 	}
 }
 
-// A user of a cluster measures in an image where the nodes have Apptainer, and no machine has Docker.
+// A user of a cluster measures in an image if the nodes have Apptainer, although no machine has Docker.
 func TestACampaignOnSlurmByApptainer(t *testing.T) {
 	s := newSubmitted(t, submittedFile)
 	s.must(0, "doctor").says(t, "containers       none, and nothing here needs one: images are for jobs")
@@ -239,8 +239,8 @@ func TestACampaignOnSlurmByApptainer(t *testing.T) {
 	}
 }
 
-// A container ends with its job: when that is cancelled, and when the worker is killed. What the latter has left goes
-// with the next job.
+// A container ends with its job, whether the job is cancelled or its worker is killed. The next job removes the
+// leftovers of a killed worker.
 func TestContainersEndOnSlurmByApptainer(t *testing.T) {
 	s := newSubmitted(t, strings.Replace(submittedFile, "commit \"d\" {}", "", 1))
 	check(t, os.WriteFile(s.hold, nil, 0o644))
@@ -286,15 +286,15 @@ func (s *submitted) killWorker() {
 	}
 }
 
-// A node without an engine says so, and how to have Apptainer there.
+// The error on a node without an engine says how to have Apptainer there.
 func TestNoEngineOnSlurmByApptainer(t *testing.T) {
 	s := newSubmitted(t, strings.Replace(submittedFile, "module load apptainer", "", 1))
 	s.must(3, "apply").says(t, "cannot run here: image.tools needs a container engine: no container engine at unix://",
 		"have setup of the executor block load Apptainer")
 }
 
-// A job has two devices that NVML tells of, on a node without the nodes of NVIDIA's driver: nothing is measured, and it
-// is said why.
+// A job has two devices by NVML, on a node without the device files of NVIDIA's driver: nothing is measured, and the
+// failure says why.
 func TestDevicesOnSlurmByApptainer(t *testing.T) {
 	library, scenario := os.Getenv("BENCHGRAPH_TEST_NVML"), filepath.Join(t.TempDir(), "scenario")
 	if library == "" {

@@ -22,13 +22,13 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// attempted is a candidate that no file declares, and the benchmark that measures it.
+// attempted is a candidate that no file declares, with the benchmark that measures it.
 type attempted struct {
 	hclspec.Try
 	benchmark string // name
 }
 
-// choose finds the benchmark and the commit, and what is to be measured there.
+// choose finds the benchmark and the baseline of a try, and makes its candidate.
 func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (t attempted, err error) {
 	base, benchmark, err := s.baselineOf(ctx, o, spec)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 	}
 	if o.patch != "" {
 		if t.Patch, err = s.patchFile(o.patch, spec); errors.Is(err, patch.ErrEmpty) {
-			t.NoPatch, err = err.Error(), nil // as that of a variant whose optional patch is empty
+			t.NoPatch, err = err.Error(), nil // as for a variant with an empty optional patch
 		}
 		if err != nil {
 			return t, err
@@ -62,7 +62,7 @@ func (s *session) choose(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (
 	return t, err
 }
 
-// given names what is tried as the user knows it.
+// given returns the user's name of the patch.
 func (o *tryFlags) given() string {
 	if o.patch == "-" {
 		return "standard input"
@@ -70,7 +70,7 @@ func (o *tryFlags) given() string {
 	return cmp.Or(o.patch, "the work tree")
 }
 
-// baselineOf finds the baseline that the command line means, and the name of the benchmark that measures it.
+// baselineOf finds the baseline that the command line selects, and the name of the benchmark that measures it.
 func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spec) (*hclspec.Candidate, string, error) {
 	type pair struct {
 		benchmark string
@@ -90,19 +90,19 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 		return nil, "", hint("Let for_each of a benchmark go over candidates of commits of a repo, of which one "+
 			"variant is the baseline.", "no benchmark measures a baseline that has code")
 	}
-	names := func(of func(pair) string) (list []string) {
+	names := func(part func(pair) string) (list []string) {
 		for _, p := range all {
-			list = append(list, of(p))
+			list = append(list, part(p))
 		}
 		slices.Sort(list)
 		return slices.Compact(list)
 	}
-	narrow := func(flag, given string, of func(pair) string) error {
+	narrow := func(flag, given string, part func(pair) string) error {
 		if given == "" {
 			return nil
 		}
-		known := names(of)
-		if all = slices.DeleteFunc(all, func(p pair) bool { return of(p) != given }); len(all) > 0 {
+		known := names(part)
+		if all = slices.DeleteFunc(all, func(p pair) bool { return part(p) != given }); len(all) > 0 {
 			return nil
 		}
 		return hint("It is one of "+several(known)+".",
@@ -125,9 +125,9 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 	}
 	for _, one := range []struct {
 		flag string
-		of   func(pair) string
+		part func(pair) string
 	}{{"benchmark", byBenchmark}, {"commit", byCommit}} {
-		if left := names(one.of); len(left) > 1 {
+		if left := names(one.part); len(left) > 1 {
 			return nil, "", hint(fmt.Sprintf("Say which one with -%s: %s.", one.flag, several(left)),
 				"the file has %d %ss that a try could be measured by", len(left), one.flag)
 		}
@@ -135,10 +135,10 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 	return all[0].base, all[0].benchmark, nil
 }
 
-// several lists the first names of a list.
+// several returns the first names of a list as text.
 func several(names []string) string { return pick.First(names, 8) }
 
-// workTreeTop is the top of the work tree in which a directory lies; empty: it lies in none.
+// workTreeTop returns the top of the work tree that has the directory; "" if there is none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {
 	if w, err := worktree.Open(ctx, s.host, s.below(dir), s.gitEnviron()); err == nil {
 		return w.Top
@@ -146,7 +146,7 @@ func (s *session) workTreeTop(ctx context.Context, dir string) string {
 	return ""
 }
 
-// topOf is the work tree of a repo on this machine; empty: it has none.
+// topOf returns the top of the work tree of a repo on this machine; "" if the repo has none.
 func (s *session) topOf(ctx context.Context, spec *hclspec.Spec, repo string) string {
 	for _, r := range spec.Repos {
 		if r.Address.Name == repo && r.Path != "" {
@@ -156,10 +156,10 @@ func (s *session) topOf(ctx context.Context, spec *hclspec.Spec, repo string) st
 	return ""
 }
 
-// mostPatch is above the size of patches that are applied.
+// mostPatch is a bound of bytes above the size of patches that are applied.
 const mostPatch = 65 << 20
 
-// patchFile is the path of a patch that the command line names, as the spec has it.
+// patchFile returns the path of the patch that the command line names, as the spec needs it.
 func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 	const remedy = "PATCH is a file that git diff writes, or - for standard input. -rev REV takes a revision. " +
 		"Without either, the work tree is measured."
@@ -194,7 +194,7 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 	return path, nil
 }
 
-// keepPatch writes a patch where nodes find it as long as this try runs: no other one can run meanwhile.
+// keepPatch writes a patch to a file for the nodes of this try. The file is free, since only one try runs at a time.
 func (s *session) keepPatch(text []byte) (string, error) {
 	if err := fs.Replace(s.keptPatch(), text); err != nil {
 		return "", fmt.Errorf("patch: %w", err)
@@ -204,7 +204,7 @@ func (s *session) keepPatch(text []byte) (string, error) {
 
 func (s *session) keptPatch() string { return filepath.Join(s.state, "try.diff") }
 
-// uncommitted is the path of the patch that makes the baseline into the work tree as it stands.
+// uncommitted writes the patch from the baseline to the work tree as it stands, and returns its path.
 func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hclspec.Candidate, rev,
 	benchmark string) (string, error) {
 	const remedy = "Name a patch, or a revision with -rev."
@@ -227,7 +227,7 @@ func (s *session) uncommitted(ctx context.Context, spec *hclspec.Spec, base *hcl
 		return "", hint(remedy, "work tree %s: its repository lacks %s, the revision of %s", w.Top, rev[:12], base.Key)
 	}
 	own := s.ownFiles(spec)
-	if s.app.file != "" { // the directory may have another project
+	if s.app.file != "" { // -f may name a file elsewhere, while the directory has another project
 		own = slices.Concat(own, s.ownFilesIn(s.chdir), s.ownFilesIn(w.Top))
 	}
 	files, err := w.Changes(ctx, own)
@@ -273,7 +273,7 @@ func (p place) ownFiles(spec *hclspec.Spec) []string {
 	return own
 }
 
-// ownFilesIn lists the files of the project in a directory. Reports are known only of a file without mistakes.
+// ownFilesIn lists the files of the project in a directory. Its reports are known only if its file has no mistakes.
 func (a app) ownFilesIn(dir string) []string {
 	a.chdir, a.file = dir, ""
 	p, err := a.place()

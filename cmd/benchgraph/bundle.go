@@ -27,7 +27,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// What lies in a bundle: docs/bundle.md.
+// The names in a bundle: see docs/bundle.md.
 const (
 	knownFile   = "bundle.json"
 	reportFile  = "report.json" // of all reports together, as report -json prints it
@@ -40,20 +40,20 @@ const (
 	lockName    = "benchgraph.lock.hcl"
 )
 
-// bundleDoc is what a bundle knows beside its files.
+// bundleDoc has the data of a bundle beside its files.
 type bundleDoc struct {
 	Format     string            `json:"format"`
 	Benchgraph string            `json:"benchgraph"` // version
-	Revision   string            `json:"revision"`   // bundle.Build; empty: not known
+	Revision   string            `json:"revision"`   // bundle.Build of that benchgraph; empty: unknown
 	File       string            `json:"file"`       // root file below project
 	Vars       map[string]string `json:"vars,omitempty"`
 	EnvVars    map[string]string `json:"env_vars,omitempty"`
 	VarFiles   []string          `json:"var_files,omitempty"` // below given, in their order
-	// files of the project that were not read, and that the file needs to be there
+	// files and directories of the project that only need to exist
 	Present []string `json:"present,omitempty"`
 	Folders []string `json:"directories,omitempty"`
-	Logs    string   `json:"logs"`    // directory of the logs, as reports show it
-	Reports []string `json:"reports"` // names; those of the file, or the one that stands for all compares
+	Logs    string   `json:"logs"`    // directory of the logs in reports
+	Reports []string `json:"reports"` // names: of the file's reports, or of one report of all compares
 	results.Known
 }
 
@@ -63,11 +63,11 @@ type bundling struct {
 	doc   bundleDoc
 	files []bundle.File
 	names map[string]bool
-	lost  int // logs that are not there any more
+	lost  int // logs that no longer exist
 }
 
-// bundle writes the reports and the results that they rest on into one file. The file is opened and judged before it
-// gets its name.
+// bundle writes the reports and the results that they rest on into one file. The file gets its name only after it could
+// be opened and judged.
 func (s *session) bundle(ctx context.Context, to string, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) error {
 	b := &bundling{session: s, names: map[string]bool{}}
@@ -102,10 +102,10 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	return nil
 }
 
-// bytes bounds what a bundle of one's own may be when it is unpacked.
+// bytes returns the maximal size of an own bundle when it is unpacked.
 func (s *session) bytes() int64 { return 1 << 50 }
 
-// gather finds out what goes into the bundle.
+// gather collects the files of the bundle.
 func (b *bundling) gather(ctx context.Context, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) (predicate bundle.Predicate, err error) {
 	spec := b.project.Spec
@@ -137,7 +137,7 @@ func (b *bundling) gather(ctx context.Context, known *results.Known, found []fin
 	return bundle.Predicate{Format: view.Format, Benchgraph: version, File: b.doc.File, Snapshot: id}, nil
 }
 
-// renderAll makes the files of reports, by their names in a bundle, and the name of the snapshot.
+// renderAll makes the files of reports, by their names in a bundle, and returns the ID of the snapshot.
 func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec,
 	reports []hclspec.Report) (files map[string][]byte, id string, err error) {
 	whole := reports[0]
@@ -147,7 +147,7 @@ func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec,
 		return nil, "", err
 	}
 	for i, r := range reports {
-		// a bundle is of results, whichever apply made them
+		// a bundle belongs to results, not to one apply
 		r.Formats = slices.DeleteFunc(slices.Clone(r.Formats), report.OfRun)
 		made, err := p.render(of(found, r.Of), spec, &r)
 		if err != nil {
@@ -169,7 +169,7 @@ func (b *bundling) add(f bundle.File) {
 	}
 }
 
-// given adds the values of variables. The environment gives those alone whose names stand in the files.
+// given adds the values of variables. It adds variables of the environment only if their names stand in the files.
 func (b *bundling) given() error {
 	options, err := b.options(b.place, nil)
 	if err != nil {
@@ -261,7 +261,7 @@ func (b *bundling) addFile(name, from string) error {
 	return nil
 }
 
-// results adds the files of blocks and of what gathers from them, as they are in the store.
+// results adds the files of blocks and of the nodes that gather from blocks, from the store.
 func (b *bundling) results(ctx context.Context) error {
 	for _, n := range b.doc.All() {
 		if n.Result == nil || n.Result.Files == nil {
@@ -282,11 +282,10 @@ func (b *bundling) results(ctx context.Context) error {
 	return nil
 }
 
-// inBundle is where a file of a result lies in a bundle.
+// inBundle returns the name in a bundle of a result's file.
 func inBundle(key cache.Key, name string) string { return resultsPart + key.String() + "/" + name }
 
-// addResult adds one file of a result. In the place of a link stands the file that it leads to; links do not go into a
-// bundle.
+// addResult adds one file of a result. For a link it adds the file that the link leads to, since a bundle has no links.
 func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error {
 	from := filepath.Join(entry.Dir, filepath.FromSlash(f.Path))
 	if f.Link == "" {
@@ -306,7 +305,7 @@ func (b *bundling) addResult(name string, entry cache.Entry, f cache.File) error
 	return b.addFile(name, from)
 }
 
-// logs adds the logs of the blocks and of what failed.
+// logs adds the logs of blocks and of failed attempts.
 func (b *bundling) logs(found []findings.Findings) error {
 	var attempts []string
 	for _, n := range b.doc.All() {
@@ -333,7 +332,7 @@ func (b *bundling) logs(found []findings.Findings) error {
 	return nil
 }
 
-// guarded are the files, each of which is refused once it is read when something secret stands in it.
+// guarded returns the files of the bundle. Opening one returns an error if the file holds a secret.
 func (b *bundling) guarded() []bundle.File {
 	secrets := b.secrets()
 	guarded := slices.Clone(b.files)
@@ -348,7 +347,7 @@ func (b *bundling) guarded() []bundle.File {
 	return guarded
 }
 
-// searched is the error for a file in which something secret stands.
+// searched returns an error if the file holds a secret.
 func searched(f bundle.File, secrets workdir.Secrets) error {
 	r, err := f.Open()
 	if err != nil {
@@ -380,7 +379,7 @@ func searched(f bundle.File, secrets workdir.Secrets) error {
 	return err
 }
 
-// secrets are all that the file declares, as far as this environment has them.
+// secrets returns the secrets that the file declares and the environment has.
 func (b *bundling) secrets() (all workdir.Secrets) {
 	for _, name := range b.project.Spec.Secrets() {
 		if value, ok := b.env[name]; ok {

@@ -29,7 +29,7 @@ type cacheFlags struct {
 	replace     bool
 }
 
-// entryStore is a store as the cache command works with it: that of this machine, or the shared one.
+// entryStore is a store for the cache command: that of this machine, or the shared one.
 type entryStore struct {
 	list    func(context.Context, func(cache.Meta)) error
 	verify  func(context.Context, func(cache.Key, error)) error
@@ -42,10 +42,11 @@ func (a *app) cache() cli.Command {
 		Name: "cache", Args: "ls|gc|verify|push|pull", Min: 1, Max: 1,
 		Summary: "list, remove, verify or share stored results",
 		Long: "gc removes nothing without a limit: -max-size (least recently used first), -max-age, -unreachable " +
-			"(what no node of\nthe project would use now). With the latter two it also removes logs that no result " +
-			"and no remembered failure\nnames. verify reads every byte and takes damaged entries out of the way. " +
-			"With -shared, they work on\nthe shared store, whose entries gc removes by the time when they were put " +
-			"there. push puts there what it lacks; pull\nbrings here what the project's nodes use.",
+			"(results that no\nnode of the project would use now). With the latter two it also removes logs that no " +
+			"result and no remembered\nfailure names. verify reads every byte and takes damaged entries out of the " +
+			"way. With -shared, they work on the\nshared store, whose entries gc removes by the time when they were " +
+			"put there. push sends the entries that the shared\nstore lacks; pull brings those that the project's " +
+			"nodes use.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.maxSize, "max-size", "", "gc: keep at most `SIZE`, such as 20GiB")
@@ -79,8 +80,8 @@ func (a *app) runCache(ctx context.Context, o *cacheFlags, what string) error {
 		cli.Suggest(what, []string{"ls", "gc", "verify", "push", "pull"})), Remedy: "name ls, gc, verify, push or pull"}
 }
 
-// withStore opens the machine's store alone: what is stored can be looked at whatever is wrong with the files. The
-// shared store is declared in them.
+// withStore calls f with the machine's store, which it opens even if the project's files have mistakes; or with the
+// shared store, which these files declare.
 func (a *app) withStore(ctx context.Context, o *cacheFlags, f func(entryStore) error) (err error) {
 	if o.shared {
 		return a.withShared(ctx, func(s *session) error {
@@ -129,7 +130,7 @@ type entryDoc struct {
 	Duration float64   `json:"duration_s"`
 }
 
-// entryOf is what is known of an entry but its files.
+// entryOf returns the JSON form of an entry, without its files.
 func entryOf(m cache.Meta) entryDoc {
 	return entryDoc{m.Key.String(), m.Address, m.Bytes, nil, m.Created, m.Duration.Seconds()}
 }
@@ -285,8 +286,8 @@ func (a *app) collect(ctx context.Context, o *cacheFlags) error {
 	})
 }
 
-// reachable says which entries the project's nodes use now, and those of the baselines that were measured against
-// themselves.
+// reachable returns a function that reports which entries the project's nodes use now. They include those of baselines
+// that were measured against themselves.
 func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	keep := map[cache.Key]bool{}
 	s, err := a.use(ctx, keep, access{offline: true})
@@ -324,8 +325,8 @@ func (a *app) reachable(ctx context.Context) (func(cache.Key) bool, error) {
 	return func(k cache.Key) bool { return keep[k] }, nil
 }
 
-// use plans the project, or the spec that o.derive makes of it, and adds the keys of all stored results of the plan to
-// keep, and of those that other classes of machines measured. The caller must close the session.
+// use plans the project, or the spec that o.derive makes of it. It adds to keep the keys of all stored results of the
+// plan, and of the results of other classes of machines. The caller must close the session.
 func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*session, error) {
 	s, err := a.open(ctx, o)
 	if err != nil {
@@ -336,7 +337,7 @@ func (a *app) use(ctx context.Context, keep map[cache.Key]bool, o access) (*sess
 		s.close()
 		return nil, err
 	}
-	foreign, err := s.project.Foreign(ctx) // which reports show
+	foreign, err := s.project.Foreign(ctx) // reports show their results
 	if err != nil {
 		s.close()
 		return nil, err

@@ -121,7 +121,7 @@ func (c *chromium) read(done chan<- struct{}) {
 	}
 }
 
-// call asks the browser for something and waits for the answer.
+// call sends a request to the browser and waits for the answer.
 func (c *chromium) call(session, method string, params any) json.RawMessage {
 	c.t.Helper()
 	answer := make(chan json.RawMessage, 1)
@@ -150,7 +150,7 @@ func (c *chromium) call(session, method string, params any) json.RawMessage {
 	return result
 }
 
-// open opens an address in a new page, which is then the one that is asked.
+// open opens an address in a new page. Later calls are about that page.
 func (c *chromium) open(address string) {
 	c.t.Helper()
 	var page struct{ TargetID, SessionID string }
@@ -169,7 +169,7 @@ func (c *chromium) open(address string) {
 	c.await(fmt.Sprintf("location.href === %q && document.readyState === 'complete'", address))
 }
 
-// eval is the value of an expression in the page, as a text.
+// eval returns the value of an expression in the page, as a text.
 func (c *chromium) eval(expression string) string {
 	c.t.Helper()
 	var v struct {
@@ -184,7 +184,7 @@ func (c *chromium) eval(expression string) string {
 	return fmt.Sprint(v.Result.Value)
 }
 
-// await waits in the page until an expression is true there.
+// await waits until an expression is true in the page.
 func (c *chromium) await(condition string) {
 	c.t.Helper()
 	for end := time.Now().Add(patience - 10*time.Second); c.eval("Boolean("+condition+")") != "true"; {

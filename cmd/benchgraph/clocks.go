@@ -20,10 +20,10 @@ import (
 // NVML library follow.
 const guardCommand = "guard-clocks"
 
-// clockRecords is where it stands which clocks are locked.
+// clockRecords is the directory with records of the clocks that are locked.
 func (p place) clockRecords() string { return filepath.Join(p.state, "clocks") }
 
-// newClocks is what locks clocks.
+// newClocks returns the locker of clocks.
 func (s *session) newClocks() *clocks.Locker {
 	library := s.driverOptions().Library
 	return &clocks.Locker{Driver: s.gpus, Records: s.clockRecords(),
@@ -32,12 +32,12 @@ func (s *session) newClocks() *clocks.Locker {
 			if err != nil {
 				return nil, err
 			}
-			// The name of this program may lead to another one by now.
+			// The name of this program may lead to another program by now.
 			return family.StartApart("/proc/self/exe", []string{os.Args[0], guardCommand, record, library}, locks)
 		}}
 }
 
-// guardClocks is the process that waits.
+// guardClocks is the main function of the guard process.
 func guardClocks(record, library string, alive io.Reader) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	if clocks.Guard(context.Background(), alive, record, library) != nil {
@@ -46,7 +46,7 @@ func guardClocks(record, library string, alive io.Reader) int {
 	return 0
 }
 
-// resetClocks resets what killed applies have left locked.
+// resetClocks resets clocks that killed applies have left locked.
 func (s *session) resetClocks() {
 	lease := func(uuid string) (release func(), err error) {
 		return hostlock.Lease(uuid, s.hostLock(), s.sharedLocks())

@@ -37,8 +37,8 @@ func (a *app) compare() cli.Command {
 			"number, or the\n" +
 			"beginning of a name, as benchgraph show benchmark.NAME[\"22d33bac/human\"] lists them. Two runs share " +
 			"no blocks, so that there\n" +
-			"are numbers and no verdict; -allow-mismatch lets through, and labels, what is meant to differ, such as " +
-			"hardware.",
+			"are numbers and no verdict; -allow-mismatch accepts and labels an intended difference, such as " +
+			"that of hardware.",
 		Flags: func(fs *flag.FlagSet) {
 			a.jsonFlag(fs, &o.json)
 			fs.StringVar(&o.metric, "metric", "", "compare only `METRIC`")
@@ -62,8 +62,8 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	if err != nil {
 		return err
 	}
-	one, of := pick.Candidate(one)
-	other, also := pick.Candidate(other)
+	one, benchmark := pick.Candidate(one)
+	other, otherBenchmark := pick.Candidate(other)
 	found, stored, err := s.pair(ctx, one, other, by)
 	for _, note := range found.Notes {
 		s.note("%s", note)
@@ -72,7 +72,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		return err
 	}
 	rows := slices.DeleteFunc(found.Rows, func(r stats.Comparison) bool {
-		return of != "" && r.Benchmark != of || also != "" && r.Benchmark != also
+		return benchmark != "" && r.Benchmark != benchmark || otherBenchmark != "" && r.Benchmark != otherBenchmark
 	})
 	if o.metric != "" {
 		var metrics []string
@@ -102,7 +102,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 	return o.failOn.Check(rows, s.lacking(look, false))
 }
 
-// settled returns the rows with the blocks that would settle the open ones, each as long as those that were measured.
+// settled adds to open rows the number of blocks that would settle them, each as long as the measured blocks.
 func (s *session) settled(ctx context.Context, stored *results.Stored, rows []stats.Comparison) ([]stats.Comparison,
 	error) {
 	if !slices.ContainsFunc(rows, func(r stats.Comparison) bool { return r.Needed > r.Blocks }) {
@@ -117,8 +117,8 @@ func (s *session) settled(ctx context.Context, stored *results.Stored, rows []st
 	return rows, err
 }
 
-// pair holds two candidates, or two runs of one, against each other. It also returns what is stored of the candidates;
-// nil: these are runs, whose rows have no verdict.
+// pair compares two candidates, or two runs of one candidate. It also returns the stored results of the candidates; nil
+// for two runs, whose rows have no verdict.
 func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compare) (found results.Paired,
 	stored *results.Stored, err error) {
 	known := pick.Words(s.project.Spec, "CANDIDATE")
@@ -131,7 +131,7 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 		found, err = stored.Pair(ctx, one, other, by)
 		return found, stored, err
 	}
-	if _, err := s.standing(ctx); err != nil { // by which it is known what there may be runs of
+	if _, err := s.standing(ctx); err != nil { // it draws the groups, which tell which runs there may be
 		return found, nil, err
 	}
 	a, err := s.side(ctx, one)
@@ -156,7 +156,7 @@ func (s *session) pair(ctx context.Context, one, other string, by *hclspec.Compa
 	return found, nil, err
 }
 
-// side is one side of a comparison: a candidate as it stands, or as a run measured it.
+// side is one side of a comparison: a candidate as it stands, or as one run measured it.
 type side struct{ candidate, run string }
 
 func (s *session) side(ctx context.Context, text string) (side, error) {
@@ -194,7 +194,7 @@ func (s *session) side(ctx context.Context, text string) (side, error) {
 	return side{}, hint(remedy, "%s of %s is %q", what, name, run)
 }
 
-// compareBlock is the compare of that address; nil when none is named.
+// compareBlock returns the compare with that address; nil for an empty name.
 func (s *session) compareBlock(name string) (*hclspec.Compare, error) {
 	if name == "" {
 		return nil, nil

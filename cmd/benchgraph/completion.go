@@ -44,11 +44,11 @@ func (a *app) completion() cli.Command {
 	}
 }
 
-// plainWord matches what a shell takes as it stands. Scripts hand words to their shell, and names in files are
-// anybody's.
+// plainWord matches words without a meaning to a shell. Completion scripts pass words to their shell, and anybody may
+// have chosen the names in files.
 var plainWord = lazyregexp.New(`^[A-Za-z0-9._/@#+:,\[\]-]+$`)
 
-// listWords prints words of the project, one a line, those that a shell would take for something else left out.
+// listWords prints words of the project, one a line, except words with a meaning to a shell.
 func (a *app) listWords(ctx context.Context, placeholder string, typed []string) error {
 	if !slices.Contains(projectWords, placeholder) {
 		return &cli.UsageError{
@@ -68,7 +68,7 @@ func (a *app) listWords(ctx context.Context, placeholder string, typed []string)
 	return nil
 }
 
-// wordsFor are the words that stand for a placeholder, where the command line has the arguments that were typed so far.
+// wordsFor returns the words for a placeholder after the arguments that were typed so far.
 func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) (words []string, err error) {
 	if placeholder == "ADDR" || placeholder == "ADDRESS" || placeholder == "ATTEMPT" {
 		s, err := a.open(ctx, access{offline: true, recall: recallNodes, deviceless: true})
@@ -94,7 +94,7 @@ func (a *app) wordsFor(ctx context.Context, placeholder string, typed []string) 
 			return words, nil
 		}
 		for i := range p.Steps {
-			words = append(words, strings.ReplaceAll(p.Steps[i].Node.Address, `"`, "")) // the command line takes both
+			words = append(words, strings.ReplaceAll(p.Steps[i].Node.Address, `"`, "")) // quotes are optional
 		}
 		return words, nil
 	}

@@ -20,19 +20,19 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// conclusion is what an apply reports at its end beside the result.
+// conclusion is the report at the end of an apply, beside the result.
 type conclusion struct {
 	stream *watch.Stream // nil: text
 	agent  bool          // terse text
 	failOn gate.Gate
 	show   func(context.Context, *session, *campaign.Applied, error) error
 	took   time.Duration
-	cause  error // why the context ended
-	waits  []*waiting
-	moved  int // blocked nodes that are among waits
+	cause  error      // why the context ended
+	waits  []*waiting // nodes that wait for another machine
+	moved  int        // blocked nodes that are in waits
 }
 
-// waiting is how many nodes wait for another machine.
+// waiting returns how many nodes wait for another machine.
 func (c *conclusion) waiting() (n int) {
 	for _, w := range c.waits {
 		n += len(w.nodes)
@@ -40,7 +40,7 @@ func (c *conclusion) waiting() (n int) {
 	return n
 }
 
-// conclude shows what came of an apply: verdicts, failures, reports, the sum.
+// conclude shows the outcome of an apply: verdicts, failures, reports, the sum.
 func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err error, c conclusion) error {
 	switch {
 	case ctx.Err() != nil:
@@ -74,9 +74,8 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 	}
 	files := published.Written
 	if left := published.Left; len(left) > 0 {
-		s.note("Note: %s stays as it is: nothing is stored that machines of this class measured, and what others "+
-			"measured is. "+
-			"benchgraph report writes it from that.", view.Clean(strings.Join(left, ", ")))
+		s.note("Note: %s stays as it is: the store has no results of machines of this class, but some of another "+
+			"class. benchgraph report writes it from those.", view.Clean(strings.Join(left, ", ")))
 	}
 	if removed := published.Removed; len(removed) > 0 {
 		s.note("Note: the file asks for no such format any more, so apply removed %s.",
@@ -89,7 +88,7 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 	waits, blocked := s.waitingDeclared(applied.Plan)
 	c.waits = append(c.waits, waits...)
 	c.moved = len(hindered(applied.Plan)) - len(blocked)
-	blocked = slices.DeleteFunc(blocked, func(st *engine.Step) bool { // what is told as failed
+	blocked = slices.DeleteFunc(blocked, func(st *engine.Step) bool { // these are shown as failed
 		itself := func(f engine.Failed) bool { return f.Address == st.Node.Address }
 		return slices.ContainsFunc(applied.Result.Failures, itself)
 	})
@@ -101,8 +100,8 @@ func (s *session) conclude(ctx context.Context, applied *campaign.Applied, err e
 	return err
 }
 
-// endOf is the error with which an apply ends: an outcome that -fail-on names goes before nodes that failed, and these
-// go before nodes that no device can serve.
+// endOf returns the error with which an apply ends: for an outcome that -fail-on names, else for failed nodes, else for
+// rows that must not be compared or for blocked nodes.
 func endOf(failOn *gate.Gate, rows []stats.Comparison, blocked []*engine.Step, applied *campaign.Applied) error {
 	err := failOn.Check(rows, nil)
 	if err == nil {
@@ -114,7 +113,7 @@ func endOf(failOn *gate.Gate, rows []stats.Comparison, blocked []*engine.Step, a
 	return err
 }
 
-// verdicts are the rows of the compares of the plan, and what these find.
+// verdicts returns the rows of the plan's compares, and their findings.
 func (s *session) verdicts(ctx context.Context, p *engine.Plan) (rows []stats.Comparison, planned []findings.Findings,
 	err error) {
 	found, err := s.project.Stored(p).Findings(ctx)
@@ -172,7 +171,7 @@ func count(files []string, dir string) int {
 	return n
 }
 
-// hindered are the steps that could not run, but for those that failed.
+// hindered returns the blocked steps, without those that failed themselves.
 func hindered(p *engine.Plan) (steps []*engine.Step) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Action == engine.Blocked && s.Failure == nil {
@@ -182,7 +181,7 @@ func hindered(p *engine.Plan) (steps []*engine.Step) {
 	return steps
 }
 
-// hindrance is the error for steps that could not run; nil when there are none.
+// hindrance returns the error for blocked steps; nil if there are none.
 func hindrance(steps []*engine.Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -216,7 +215,7 @@ func (s *session) showHindered(blocked []*engine.Step) {
 	}
 }
 
-// sum writes the last line.
+// sum writes the last line of an apply.
 func (s *session) sum(ctx context.Context, applied *campaign.Applied, files []string, c conclusion, err error) {
 	if c.stream != nil {
 		s.sumJSON(ctx, applied, files, c, err)
@@ -240,7 +239,7 @@ func (s *session) sum(ctx context.Context, applied *campaign.Applied, files []st
 	fmt.Fprintln(s.stdout, s.style(s.stdout).Bold(line))
 }
 
-// sumJSON writes the last line of apply -json and, before it, what went wrong.
+// sumJSON writes the error as diagnostics, and the last line of apply -json.
 func (a *app) sumJSON(ctx context.Context, applied *campaign.Applied, files []string, c conclusion, err error) {
 	stream := c.stream
 	if err != nil && ctx.Err() == nil {
@@ -268,7 +267,7 @@ func (a *app) sumJSON(ctx context.Context, applied *campaign.Applied, files []st
 	a.summed = true
 }
 
-// viewError is an error as diagnostics. That nodes failed is none: each has been told.
+// viewError returns an error as diagnostics. There are none for failed nodes, since each failure has been shown.
 func viewError(err error) []view.Diagnostic {
 	var diags *diagError
 	switch {
@@ -280,7 +279,7 @@ func viewError(err error) []view.Diagnostic {
 	return []view.Diagnostic{{Severity: "error", Message: printable.Lines(err.Error()), Detail: remedyOf(err)}}
 }
 
-// writeDiagnostics tells a reader of the events of warnings, or why there are no more events.
+// writeDiagnostics writes diagnostics as events: warnings, or the error that ends the events.
 func writeDiagnostics(stream *watch.Stream, views []view.Diagnostic) {
 	for _, v := range views {
 		stream.Write(struct {
@@ -291,18 +290,18 @@ func writeDiagnostics(stream *watch.Stream, views []view.Diagnostic) {
 	}
 }
 
-// explainJSON writes what went wrong as the document, or the events, of a command that could not write its own.
+// explainJSON writes an error as the JSON document, or the events, of a command that could not write its own.
 func (a *app) explainJSON(ctx context.Context, err error) {
 	if a.events && err != nil {
 		stream := watch.NewStream(a.stdout, version)
 		a.sumJSON(ctx, &campaign.Applied{}, nil, conclusion{stream: stream}, err)
 	} else if views := viewError(err); views != nil {
-		// the exit code says the rest
+		// the exit code tells that a node failed
 		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views})
 	}
 }
 
-// present makes an empty list of a missing one, for JSON.
+// present replaces a nil list by an empty one, for JSON.
 func present[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -28,7 +28,7 @@ func (a *app) runConsole(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	var last error // the others have been told: a mistake is no reason to leave out what follows
+	var last error // earlier ones were shown at once, so that a mistake does not stop the expressions after it
 	try := func(expr string) {
 		err := a.evaluate(o, expr)
 		if err != nil && last != nil {
@@ -56,7 +56,7 @@ func (a *app) runConsole(ctx context.Context, args []string) error {
 			continue
 		}
 		try(lines.Text())
-		if tty { // it is seen where it was made
+		if tty { // shown at once, where it was made
 			a.explain(ctx, last)
 			last = nil
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
-// engine is the container engine that the environment names, or Apptainer in its place, which may be nil. It is not
-// reached before something is asked of it.
+// engine returns the container engine that the environment names, or that of Apptainer if own is not nil. The engine is
+// not contacted before the first question.
 func (a *app) engine(p place, own *apptainer.Engine) *container.Engine {
 	away := func(err error) { a.note("Nodes in containers wait, for 15 minutes at most: %v", err) }
 	return container.Open(container.Options{Environ: own.Environ(a.env), State: p.state, Wait: 15 * time.Minute,
@@ -32,7 +32,8 @@ func (s *session) ownEngine() *container.Engine {
 	return s.engine(s.place, s.apptainer)
 }
 
-// containerMark is there once the state has had containers. Each later apply asks the engine what a killed one left.
+// containerMark is a file that exists once the state has had containers. Later applies then remove the containers of
+// killed ones.
 func (p place) containerMark() string { return filepath.Join(p.state, "containers") }
 
 // reapContainers removes the containers and networks that an earlier, killed apply left.
@@ -40,14 +41,14 @@ func (a *app) reapContainers(ctx context.Context, p place) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	n, err := executor.ReapContainers(ctx, a.engine(p, nil))
-	if _, away := errors.AsType[*container.Unavailable](err); err != nil && !away { // whatever needs the engine says so
+	if _, away := errors.AsType[*container.Unavailable](err); err != nil && !away { // nodes report that
 		a.note("Warning: %v", err)
 	} else if n > 0 {
 		a.note("Removed %s that an earlier, killed apply had left behind.", view.Count(n, "container"))
 	}
 }
 
-// engine asks the container engine who it is.
+// containers checks the container engine.
 func (c *checkup) containers(ctx context.Context) {
 	const patience, name, host = 10 * time.Second, "containers", "blocks without image run on the host"
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -106,11 +107,11 @@ func (c *checkup) containers(ctx context.Context) {
 	}
 }
 
-// engineDisk says how much room there is for images.
+// engineDisk reports the free disk space for images.
 func (c *checkup) engineDisk(root string, needed bool) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(root, &fs); err != nil {
-		return // it is the engine's, and may be for its user alone
+		return // only the engine's user may have access
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	if needed && free < lowDisk {

@@ -15,8 +15,7 @@ import (
 )
 
 // TestContainers runs the stories below testdata/containers, with the engine at DOCKER_HOST. BENCHGRAPH_VAR_box is an
-// image with busybox; BENCHGRAPH_VAR_word, which is to be in the names of images, says which of them are to be removed
-// in the end.
+// image with busybox. BENCHGRAPH_VAR_word must be in the names of images: those with the word are removed in the end.
 func TestContainers(t *testing.T) {
 	engine := containertest.Engine(t)
 	box := containertest.Busybox(t, engine)
@@ -59,8 +58,7 @@ func held(ts *testscript.TestScript, engine *container.Engine, neg bool, args []
 	ts.Fatalf("the engine has %q", found)
 }
 
-// removeImages removes the images that were made for nodes with a word in their addresses, those that others were made
-// from last.
+// removeImages removes the images for nodes with a word in their addresses, base images last.
 func removeImages(t *testing.T, engine *container.Engine, word string) {
 	for range 5 {
 		list, err := engine.Images(context.Background())

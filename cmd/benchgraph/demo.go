@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// demoFiles are a project that needs nothing but git, bash and awk. Its repository is a bundle, which
+// demoFiles is a project that needs nothing but git, bash and awk. Its repository is a bundle, which
 // testdata/demo/history makes.
 //
 //go:embed demo
@@ -50,10 +50,10 @@ func (a *app) runDemo(ctx context.Context, dir string) error {
 	}
 	a.chdir, a.file = dir, ""
 	o := &applyFlags{keepGoing: true}
-	o.limits(new(flag.FlagSet)) // the usual ones
+	o.limits(new(flag.FlagSet)) // sets their default values
 	err = a.runApply(ctx, o, nil)
 	if failed := (*failedError)(nil); errors.As(err, &failed) && failed.count == 1 {
-		err = nil // the patch that makes the program wrong is there to be caught
+		err = nil // the demo has a patch that makes the program wrong
 	}
 	if err == nil {
 		a.note("One patch was there to be caught: it counts wrong.")

@@ -35,7 +35,7 @@ func (a *app) devices() cli.Command {
 	}
 }
 
-// driverOptions are how this process's environment lets it see GPUs.
+// driverOptions returns how the environment of this process lets it see GPUs.
 func (a *app) driverOptions() gpu.Options {
 	o := gpu.Options{Library: a.env["BENCHGRAPH_NVML"],
 		MPS: cmp.Or(a.env["CUDA_MPS_PIPE_DIRECTORY"], "/tmp/nvidia-mps")}
@@ -46,7 +46,7 @@ func (a *app) driverOptions() gpu.Options {
 	return o
 }
 
-// devices are the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
+// devices returns the GPUs of this machine. The pool calls it once, so that a warning about the driver is printed once.
 func (s *session) devices() []gpu.Device {
 	all := s.gpus.Devices()
 	s.toldOdd.Do(s.tellOdd)
@@ -61,7 +61,7 @@ func (s *session) devices() []gpu.Device {
 	return all
 }
 
-// amiss says which devices of this machine are left out, and why.
+// amiss returns which devices of this machine are left out, and why.
 func (s *session) amiss() string { return view.Clean(strings.Join(s.gpus.Odd, "; ")) }
 
 // tellOdd warns of devices that are left out, and of a driver that has kept the command waiting.
@@ -77,8 +77,8 @@ func (s *session) tellOdd() {
 	}
 }
 
-// hostLock is the file by which all benchgraphs of this user respect each other, where those of all users have none in
-// sharedLocks.
+// hostLock is the file by which all benchgraph processes of this user share devices, if there are no sharedLocks for
+// all users.
 func (a *app) hostLock() string {
 	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
 		return own
@@ -86,8 +86,8 @@ func (a *app) hostLock() string {
 	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
 }
 
-// sharedLocks is the directory of the locks of devices and of quiet, which all users of the machine share; empty where
-// there is a host lock of one's own.
+// sharedLocks is the directory of the locks of devices and of quiet, which all users of the machine share; "" if the
+// user has a host lock of his own.
 func (a *app) sharedLocks() string {
 	if a.env["BENCHGRAPH_HOST_LOCK"] != "" {
 		return ""
@@ -95,13 +95,13 @@ func (a *app) sharedLocks() string {
 	return "/tmp/benchgraph-devices"
 }
 
-// quietLock is the lock by which all users of the machine respect each other's quiet.
+// quietLock is the lock by which all users of the machine respect each other's quiet nodes.
 func (a *app) quietLock() string { return hostlock.OfAll(a.sharedLocks(), a.hostLock(), a.note) }
 
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 	driver := gpu.OpenDriver(ctx, a.driverOptions())
 	defer driver.Close()
-	if ctx.Err() != nil { // the driver may hang
+	if ctx.Err() != nil { // opening the driver may have taken until an interrupt
 		return context.Cause(ctx)
 	}
 	show := a.tellDevices
@@ -124,7 +124,7 @@ func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 type deviceDoc struct {
 	gpu.Device
 	gpu.Reading
-	Error string            `json:"error,omitempty"` // why it does not answer
+	Error string            `json:"error,omitempty"` // why the device does not answer
 	Links map[string]string `json:"links,omitempty"` // by UUID: NV4, PIX, SYS, …
 	Lease *hostlock.Holder  `json:"lease"`
 }
@@ -162,7 +162,7 @@ func (a *app) inspect(driver *gpu.Driver) []deviceDoc {
 	return list
 }
 
-// thisHost describes this machine as keys of nodes know it.
+// thisHost describes this machine with the fields that are in keys of nodes.
 func thisHost() (machine.Host, error) {
 	h, err := machine.ThisHost()
 	h.Sandbox = string(executor.SandboxOf())
@@ -259,7 +259,7 @@ func tellLeases(a *app, docs []deviceDoc) {
 	}
 }
 
-// tellLinks shows how each two devices are connected, where that is known.
+// tellLinks shows how each pair of devices is connected, if that is known.
 func tellLinks(a *app, docs []deviceDoc) {
 	if len(docs) < 2 {
 		return
@@ -284,7 +284,7 @@ func tellLinks(a *app, docs []deviceDoc) {
 	}
 }
 
-// amount formats a number with its total; the driver may not have reported either.
+// amount formats a number with its total. Both may be missing, if the driver does not report them.
 func amount[N int | float64](n *N, of, unit string) string {
 	if n == nil {
 		return "?"

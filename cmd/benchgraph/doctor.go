@@ -49,7 +49,7 @@ func (a *app) doctor() cli.Command {
 	}
 }
 
-// finding is one thing that doctor looked at.
+// finding is the outcome of one check of doctor.
 type finding struct {
 	Name   string `json:"name"`
 	Status string `json:"status"` // ok, warning or missing
@@ -58,11 +58,11 @@ type finding struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// checkup is doctor at work.
+// checkup is one run of doctor.
 type checkup struct {
 	*app
 	place
-	spec     *hclspec.Spec       // empty when the file has mistakes, or there is none
+	spec     *hclspec.Spec       // empty if the file has mistakes, or if there is none
 	clusters []declared.Executor // the executors that can run nodes
 	findings []finding
 }
@@ -71,7 +71,7 @@ func (c *checkup) ok(name, format string, args ...any) {
 	c.findings = append(c.findings, finding{Name: name, Status: "ok", Detail: fmt.Sprintf(format, args...)})
 }
 
-// lacks notes what is not as it should be: missing when the project needs it, else a warning.
+// lacks adds a finding about a lack: missing if the project needs the thing, else a warning.
 func (c *checkup) lacks(name string, needed bool, remedy, format string, args ...any) {
 	status := "warning"
 	if needed {
@@ -142,7 +142,7 @@ func (c *checkup) project() {
 	c.ok("project", "%s, %s", filepath.Join(c.dir, spec.Files[0]), view.Count(len(spec.Candidates), "candidate"))
 }
 
-// tools asks the programs that benchgraph itself runs for their versions.
+// tools checks the programs that benchgraph itself runs, by their versions.
 func (c *checkup) tools(ctx context.Context) {
 	c.tool(ctx, "git", []string{"git", "--version"}, len(c.spec.Repos) > 0, "Install git 2.32 or newer.")
 	c.tool(ctx, "sh", []string{"sh", "-c", "echo a POSIX shell"}, true, "Install a POSIX shell as sh in PATH.")
@@ -168,7 +168,7 @@ func (c *checkup) tool(ctx context.Context, name string, argv []string, needed b
 	}
 }
 
-// sandbox says whether commands on the host can be kept in namespaces of their own.
+// sandbox checks whether commands on the host can have namespaces of their own.
 func (c *checkup) sandbox() {
 	err := executor.CheckSandbox()
 	refused, ok := errors.AsType[*executor.Unsupported](err)
@@ -189,7 +189,7 @@ func (c *checkup) sandbox() {
 	}
 }
 
-// limits says which limits of commands on the host this machine enforces.
+// limits checks which limits of commands on the host this machine enforces.
 func (c *checkup) limits() {
 	e, err := executor.Enforced()
 	if refused, ok := errors.AsType[*executor.Unsupported](err); ok {
@@ -219,7 +219,7 @@ func (c *checkup) limits() {
 	c.ok("limits", "enforced for commands on the host: %s", strings.Join(have, ", "))
 }
 
-// requiresSandbox says whether any block of the project cannot run without one.
+// requiresSandbox reports whether a block of the project cannot run without a sandbox.
 func (c *checkup) requiresSandbox() bool {
 	required := c.spec.Sandbox == "required"
 	for word := range c.spec.Sandboxed() {
@@ -232,7 +232,7 @@ func (c *checkup) gpus(ctx context.Context) {
 	var wanted []string
 	driver := gpu.OpenDriver(ctx, c.driverOptions())
 	defer driver.Close()
-	if ctx.Err() != nil { // the driver may hang
+	if ctx.Err() != nil { // opening the driver may have taken until an interrupt
 		return
 	}
 	devices, provider, reason := driver.Devices(), driver.Provider, driver.Reason
@@ -264,7 +264,7 @@ func (c *checkup) gpus(ctx context.Context) {
 	}
 }
 
-// needsHere reports whether the devices of a benchmark are asked of this machine: executors serve all others.
+// needsHere reports whether this machine must have the devices of a benchmark: executors serve all others.
 func (c *checkup) needsHere(b *hclspec.Benchmark) bool {
 	return len(c.clusters) == 0 || b.Executor == hclspec.Local
 }
@@ -308,7 +308,7 @@ func (c *checkup) directories() {
 	}
 }
 
-// clock looks for a clock that is behind: files of the project cannot be from the future.
+// clock checks whether the clock is behind: files of the project cannot be from the future.
 func (c *checkup) clock() {
 	const tolerance = 2 * time.Minute
 	for _, name := range c.spec.Files {
@@ -322,7 +322,7 @@ func (c *checkup) clock() {
 	c.ok("clock", "%s", time.Now().Format(time.RFC3339))
 }
 
-// health opens the store and the journal, if there are any.
+// health opens the store and the journal, if they exist.
 func (c *checkup) health(ctx context.Context) {
 	if !fileExists(c.store) {
 		c.ok("store", "none yet: %s", c.store)
@@ -348,12 +348,12 @@ func (c *checkup) health(ctx context.Context) {
 		return
 	}
 	if n := j.Damaged(); n > 0 {
-		c.lacks("journal", false, "Nothing is to be done: what they remembered is forgotten.", "%d damaged records", n)
+		c.lacks("journal", false, "No remedy is needed: their attempts are forgotten.", "%d damaged records", n)
 	}
 	c.ok("store", "%s entries, %s; benchgraph cache verify reads every byte", view.Number(entries), view.Bytes(total))
 }
 
-// network asks every declared URL for its head.
+// network checks whether every declared URL answers.
 func (c *checkup) network(ctx context.Context) {
 	needed := map[string]bool{}
 	for _, r := range c.spec.Repos {

@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// diagError is mistakes of the user's files, with their places.
+// diagError has mistakes of the user's files, with their places.
 type diagError struct {
 	diags hcl.Diagnostics
 	files map[string]*hcl.File
@@ -37,7 +37,7 @@ type failedError struct{ count int }
 
 func (e *failedError) Error() string { return fmt.Sprintf("%d nodes failed", e.count) }
 
-// blockedError says that nodes that are wanted could not be run, though none failed. Why has been shown.
+// blockedError reports that selected nodes could not run, though none of them failed. The reasons have been shown.
 type blockedError struct {
 	count int
 	never bool // no device of this machine can ever serve any of them
@@ -55,24 +55,24 @@ func (e *infeasibleError) Error() string {
 	return fmt.Sprintf("-target %s: no device of this machine can ever serve it: %s", e.target, e.reason)
 }
 
-// budgetError says that the GPU hours or the time that the user allowed do not suffice.
+// budgetError reports that the GPU hours or the time that the user allowed do not suffice.
 type budgetError struct{ message string }
 
 func (e *budgetError) Error() string { return e.message }
 
-// interruptedError says that somebody ended this process.
+// interruptedError reports that somebody ended this process.
 type interruptedError struct{}
 
 func (interruptedError) Error() string {
 	return "interrupted: what ran was ended; what is finished is kept"
 }
 
-// Unwrap is for those who look for the error of a context that ended.
+// Unwrap makes the error match that of a cancelled context.
 func (interruptedError) Unwrap() error { return context.Canceled }
 
 func hint(remedy, format string, args ...any) error { return cli.Hint(remedy, format, args...) }
 
-// is reports whether an error is, or wraps, one of a type.
+// is reports whether an error, or one that it wraps, has type E.
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
@@ -108,7 +108,7 @@ func exitCode(ctx context.Context, err error) int {
 	return 1
 }
 
-// explain tells the user what went wrong and what to do, on stderr.
+// explain writes an error with its remedy to stderr.
 func (a *app) explain(ctx context.Context, err error) {
 	var diags *diagError
 	switch {
@@ -128,7 +128,7 @@ func (a *app) explain(ctx context.Context, err error) {
 	}
 }
 
-// shown reports whether the subject of an error was printed before, node by node.
+// shown reports whether the nodes that an error is about were printed before.
 func shown(err error) bool { return is[*failedError](err) || is[*blockedError](err) }
 
 func remedyOf(err error) string {
@@ -136,7 +136,7 @@ func remedyOf(err error) string {
 	usage, isUsage := errors.AsType[*cli.UsageError](err)
 	held, isHeld := errors.AsType[*applylock.HeldError](err)
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // whatever was to be written
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // in any write
 		return "Free some space (benchgraph cache gc), then run the command again: what is finished is kept."
 	case isHinted:
 		return hinted.Remedy
@@ -158,7 +158,7 @@ func remedyOf(err error) string {
 	return ""
 }
 
-// printDiags writes diagnostics with the lines that they are about.
+// printDiags writes diagnostics with the lines of the files that they are about.
 func (a *app) printDiags(diags hcl.Diagnostics, files map[string]*hcl.File) {
 	width := 0
 	if f, tty := terminal(a.stderr); tty {

@@ -36,7 +36,7 @@ func (a *app) explainNode() cli.Command {
 	}
 }
 
-// one plans everything and finds the node that a command is about.
+// one plans everything, and finds the node that the command line names.
 func (s *session) one(ctx context.Context, text string) (*engine.Plan, *engine.Step, error) {
 	p, _, err := s.plan(ctx, &selection{})
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	if err != nil {
 		return err
 	}
-	// A program that gives a pattern gets a list, whatever the pattern matches by now.
+	// A pattern gives a list in JSON, however many nodes it matches now, so that programs can rely on the form.
 	if len(found) > 1 && !o.key || len(found) == 1 && o.json && found[0].Node.Address != pick.Quoted(text) {
 		return s.explainAll(ctx, found, o)
 	}
@@ -110,7 +110,7 @@ func (a *app) runExplain(ctx context.Context, o *explainFlags, text string) erro
 	return nil
 }
 
-// explainNow tells whether an apply that is under way runs a node, or the reason why the node waits.
+// explainNow shows whether a running apply runs the node, or why the node waits in it.
 func (s *session) explainNow(p *engine.Plan, st *engine.Step) {
 	now, address := s.underWay(), st.Node.Address
 	for _, n := range now.Running {
@@ -124,15 +124,15 @@ func (s *session) explainNow(p *engine.Plan, st *engine.Step) {
 		later) {
 		return
 	}
-	for _, of := range []string{address, ""} {
-		if what := now.Waits[of]; what != "" {
+	for _, waiter := range []string{address, ""} {
+		if what := now.Waits[waiter]; what != "" {
 			fmt.Fprintf(s.stdout, "  waits now: %s\n", view.Clean(what))
 			return
 		}
 	}
 }
 
-// explainAll explains many nodes, in a line each.
+// explainAll explains many nodes, a line each.
 func (s *session) explainAll(ctx context.Context, found []*engine.Step, o *explainFlags) error {
 	if o.json {
 		var list []map[string]any
@@ -152,7 +152,7 @@ func (s *session) explainAll(ctx context.Context, found []*engine.Step, o *expla
 	return nil
 }
 
-// outcomes are the rows of a compare as status has them, those of its primary metrics; nil for other nodes.
+// outcomes returns the rows of a compare for its primary metrics, as status has them; nil for other nodes.
 func (s *session) outcomes(ctx context.Context, st *engine.Step) ([]stats.Comparison, error) {
 	at, err := hclspec.ParseAddress(st.Node.Address)
 	if err != nil || at.Kind != "compare" {
@@ -175,17 +175,17 @@ func (s *session) outcomes(ctx context.Context, st *engine.Step) ([]stats.Compar
 	return rows, nil
 }
 
-// lost are the attempts at a node that failed, under the key that it has now.
+// lost returns the failed attempts at a node under its present key.
 func (s *session) lost(st *engine.Step) []journal.Attempt {
 	return slices.DeleteFunc(s.journal.Attempts(st.Node.Address), func(t journal.Attempt) bool {
 		return t.Failure == nil || t.Key != st.Key
 	})
 }
 
-// changes are the differences between a node's key text now and that of its last result.
+// changes returns the differences between a node's present key text and that of its last result.
 func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache.Change, since string) {
 	if m, ok := st.Stored(); ok && m.Key == st.Key {
-		return nil, "" // of an older attempt, as the file was before
+		return nil, "" // the result is of an older attempt, when the file was the same
 	}
 	attempts := s.journal.Attempts(st.Node.Address)
 	for i := len(attempts) - 1; i >= 0; i-- {
@@ -201,7 +201,7 @@ func (s *session) changes(ctx context.Context, st *engine.Step) (changes []cache
 	return nil, ""
 }
 
-// explained is all that is told of a node, as JSON; with text, that of its key.
+// explained returns everything about a node, as JSON; with text, also the text of its key.
 func (s *session) explained(ctx context.Context, st *engine.Step, text bool) (map[string]any, error) {
 	list := []map[string]any{}
 	changes, _ := s.changes(ctx, st)

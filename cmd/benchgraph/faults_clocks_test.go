@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
-// Each block runs until it is killed, but for the last, on a device whose clock it wants locked.
+// Each block but the last runs until it is killed, on a device whose clock it locks.
 const lockedClocks = `
 benchgraph { sandbox = "none" }
 variable "for" { type = string }
@@ -57,8 +57,8 @@ func (w *world) await(what string, holds func() bool) {
 	}
 }
 
-// An apply that is killed leaves no clock locked: what guards the clocks resets them before anybody else can have the
-// devices, and the next apply does when that was killed as well.
+// A killed apply leaves no clock locked: the guard resets the clocks before others can have the devices, or, if the
+// guard was killed as well, the next apply does.
 func TestFaultLockedClocksOfAKilledApply(t *testing.T) {
 	library, err := nvmltest.Build(t.TempDir(), false)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestFaultLockedClocksOfAKilledApply(t *testing.T) {
 		t.Fatalf("after the kill: %q", got)
 	}
 
-	// The guard is held up: as long as it has not reset the clocks, nobody is granted the devices.
+	// The guard is stopped: as long as it has not reset the clocks, nobody gets the devices.
 	second := start("second")
 	guard := w.guards()[0]
 	if err := syscall.Kill(guard, syscall.SIGSTOP); err != nil {
@@ -141,7 +141,7 @@ func TestFaultLockedClocksOfAKilledApply(t *testing.T) {
 		t.Fatalf("after the guard went on: %q", got)
 	}
 
-	// Both are killed, and the apply after them finds the record.
+	// Both are killed, and the next apply finds the record.
 	guard = w.guards()[0]
 	if err := syscall.Kill(guard, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -29,8 +29,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/slurm/slurmtest"
 )
 
-// broken is a campaign of 202 nodes; 100 of them are blocks. RAN gets a line with the number of each sample that is
-// taken, so that a number in a report tells of which run it is. The last commit takes until nothing breaks any more.
+// broken is a campaign of 202 nodes; 100 of them are blocks. RAN gets a line with the number of each sample, so that a
+// number in a report identifies its run. The last commit runs until nothing breaks any more.
 const broken = `
 benchgraph {
   sandbox = "none"
@@ -76,7 +76,7 @@ func brokenCommits() (blocks, last string) {
 	return blocks, "c2[2-5]/*"
 }
 
-// outlet is the way to a server, which can be broken in the middle of what is sent there.
+// outlet is the way to a server. It can be broken in the middle of a transfer.
 type outlet struct {
 	net.Listener
 	to    string // address of the server
@@ -106,7 +106,7 @@ func newOutlet(t *testing.T, at, to string) *outlet {
 	return o
 }
 
-// enough is how many bytes of a connection are in the middle of an upload.
+// enough is a number of bytes in the middle of an upload.
 const enough = 100_000
 
 func (o *outlet) serve(conn net.Conn) {
@@ -170,9 +170,9 @@ type breaking struct {
 	tally  map[string]int
 }
 
-// TestFaultCluster lets a campaign be measured on a cluster where everything breaks that can: nodes, their network, the
-// controller, jobs, the store, and the apply itself. Nothing is lost, no sample counts that was not taken or counts
-// twice, and nothing is left.
+// TestFaultCluster measures a campaign on a cluster where everything breaks that can: nodes, their network, the
+// controller, jobs, the store, and the apply itself. Nothing is lost, each sample counts once and only if it was taken,
+// and nothing is left behind.
 func TestFaultCluster(t *testing.T) {
 	t.Parallel()
 	first := cmp.Or(*seed, uint64(time.Now().UnixNano()))
@@ -220,7 +220,7 @@ func newBreaking(t *testing.T, random *rand.Rand) *breaking {
 	return b
 }
 
-// served are the executor of the cluster and its machine, where the store is on a server.
+// served has the blocks of the executor and its machine, with a store on a server.
 var served = strings.Replace(clusterFile[strings.Index(clusterFile, "machine "):strings.Index(clusterFile, "commit ")],
 	"max_jobs = 4", "max_jobs = 4\n  setup    = \"export AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret\"", 1)
 
@@ -245,9 +245,9 @@ func newServed(t *testing.T, nodes int, file string) *breaking {
 	return b
 }
 
-// A store that goes away in the middle of an upload, for longer than a request is tried again, costs nothing but time.
-// The worker puts its result there when the store is back, and the apply waits for the store before it judges a job or
-// submits one.
+// If a store goes away in the middle of an upload, for longer than a request is repeated, only time is lost. The worker
+// puts its result there when the store is back, and the apply waits for the store before it judges a job or submits
+// one.
 func TestFaultStoreIsAway(t *testing.T) {
 	t.Parallel()
 	// No block ends before both have their inputs: a node cannot get them from a store that is away.
@@ -279,16 +279,16 @@ func TestFaultStoreIsAway(t *testing.T) {
 	}
 }
 
-// taken is how many samples were taken.
+// taken returns how many samples were taken.
 func (b *breaking) taken() int {
 	text, _ := os.ReadFile(b.beside("ran"))
 	return strings.Count(string(text), "\n")
 }
 
-// beside is a file that this machine and the nodes see.
+// beside returns the path of a file that this machine and the nodes see.
 func (b *breaking) beside(name string) string { return filepath.Join(filepath.Dir(b.hold), name) }
 
-// row is what a report says of a candidate, and does not depend on noise.
+// row is the part of a candidate's row in a report that does not depend on noise.
 type row struct {
 	Candidate, Against, Metric, Outcome string
 	Blocks                              int
@@ -313,7 +313,7 @@ func (w *world) told() (r told) {
 	return r
 }
 
-// undisturbed is the report of the same campaign, measured on this machine, where nothing breaks.
+// undisturbed returns the report of the same campaign, measured on this machine, where nothing breaks.
 func (b *breaking) undisturbed() told {
 	b.t.Helper()
 	commits, last := brokenCommits()
@@ -346,7 +346,7 @@ func (b *breaking) goesOn() {
 	}
 }
 
-// judge looks at how an apply ended that nobody killed.
+// judge checks the end of an apply that nobody killed.
 func (b *breaking) judge() {
 	b.t.Helper()
 	code := b.apply.ProcessState.ExitCode()
@@ -357,7 +357,7 @@ func (b *breaking) judge() {
 	}
 }
 
-// ends waits for the apply, and has the next one do what is still to be done.
+// ends waits for the apply, and lets the next one do the rest.
 func (b *breaking) ends() {
 	b.t.Helper()
 	<-b.ended
@@ -367,7 +367,7 @@ func (b *breaking) ends() {
 	}
 }
 
-// holds makes sure that a checkout has what the campaign had come to where nothing breaks.
+// holds makes sure that a checkout has the same results as the campaign where nothing breaks.
 func (b *breaking) holds(want told) told {
 	b.t.Helper()
 	w := b.worlds[b.at]
@@ -434,7 +434,7 @@ func (b *breaking) nothingIsLeft() {
 	}
 }
 
-// processes are those that run for jobs: the nodes give each a variable with the name of the directory that is shared.
+// processes returns the processes of jobs: the nodes give each a variable with the name of the shared directory.
 func (b *breaking) processes() (all []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range files {
@@ -449,7 +449,7 @@ func (b *breaking) processes() (all []string) {
 
 func nodeOf(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// fault is one that mends itself.
+// fault is a fault that mends itself.
 type fault struct {
 	name    string
 	happens func()
@@ -496,7 +496,7 @@ func (b *breaking) faults() []fault {
 // pause waits for up to a time.
 func (b *breaking) pause(most time.Duration) { time.Sleep(time.Duration(b.random.Int64N(int64(most)))) }
 
-// within waits for something that may come, and reports whether it did.
+// within waits for an event, and reports whether it came.
 func (b *breaking) within(d time.Duration, is func() bool) bool {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if is() {
@@ -523,7 +523,7 @@ func (b *breaking) try(name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// job is a job in one of some states; "" if there is none.
+// job returns a job in one of some states; "" if there is none.
 func (b *breaking) job(states string) string {
 	out, _ := b.try("squeue", "-h", "-t", states, "-o", "%i")
 	all := strings.Fields(out)
@@ -558,7 +558,7 @@ func (b *breaking) cutOff() {
 	}
 }
 
-// resume brings a node back into use. A controller that was killed may have forgotten that it is not.
+// resume brings a node back into use. A killed controller may have forgotten that the node is not in use.
 func (b *breaking) resume(node string) {
 	until(b.t, node+" is in use", func() bool {
 		state, err := b.try("sinfo", "-h", "-n", node, "-o", "%T")
@@ -581,7 +581,7 @@ func (b *breaking) breakUpload() {
 	b.store.away.Store(false)
 }
 
-// killApply kills the apply, and has another checkout go on.
+// killApply kills the apply, and lets another checkout go on.
 func (b *breaking) killApply(next int) {
 	check(b.t, b.apply.Process.Kill())
 	<-b.ended

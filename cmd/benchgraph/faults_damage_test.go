@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// damages are what a disk, a person or another program can do to a stored result. Each is given the entry's directory.
+// damages are the ways in which a disk, a person or another program can damage a stored result. Each gets the entry's
+// directory.
 var damages = []struct {
 	name   string
 	reason string // that is told
@@ -103,8 +104,8 @@ func writable(t *testing.T, dir string) {
 	check(t, exec.Command("chmod", "-R", "u+w", dir).Run())
 }
 
-// TestFaultEntry damages a result in every way: no node gets what was not stored, the node that made it runs again, the
-// reason is told, and nothing waits for ever.
+// TestFaultEntry damages a result in every way: no node gets other bytes than were stored, the node that made the
+// result runs again, the reason is shown, and nothing waits for ever.
 func TestFaultEntry(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {

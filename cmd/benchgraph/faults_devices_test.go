@@ -14,7 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 )
 
-// playedDevices are eight devices that several benchgraphs share: their environment, and a directory for the ledger.
+// playedDevices are eight devices that several benchgraph processes share: their environment, and a directory for the
+// ledger.
 func playedDevices(t *testing.T) (env []string, taken string) {
 	t.Helper()
 	library, err := nvmltest.Build(t.TempDir(), false)
@@ -39,7 +40,8 @@ func playedDevices(t *testing.T) (env []string, taken string) {
 	return []string{"BENCHGRAPH_NVML=" + library, "NVML_SCENARIO=" + file, "BENCHGRAPH_HOST_LOCK=" + lock}, taken
 }
 
-// 180 nodes that want 1, 2, 4 or 8 of eight devices, in three benchgraphs at once, never get one that another has.
+// 180 nodes of three benchgraph processes ask for 1, 2, 4 or 8 of eight devices, and never get a device of another
+// node.
 func TestFaultDevicesOfThreeProcesses(t *testing.T) {
 	const processes, nodes = 3, 60
 	env, taken := playedDevices(t)
@@ -61,7 +63,7 @@ func TestFaultDevicesOfThreeProcesses(t *testing.T) {
 	}
 }
 
-// A node that wants all eight devices does not wait for the forty nodes of another benchgraph that want one each.
+// A node that asks for all eight devices does not wait for forty nodes of another process that ask for one each.
 func TestFaultAWideNodeBesideManyNarrowOnes(t *testing.T) {
 	env, taken := playedDevices(t)
 	apply := func(nodes int, width string) *world {

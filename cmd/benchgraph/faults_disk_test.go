@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// filling has a node that fills the disk when it is told to, but for some bytes, and nodes that come after it. One of
-// them prints more than the disk holds, one makes more files than it holds.
+// filling has a node that fills the disk on demand, except for some bytes, and nodes that come after it. One of these
+// prints more than the disk holds, and one makes more files than it holds.
 const filling = `
 benchgraph { sandbox = "none" }
 variable "small" {}
@@ -51,8 +51,8 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// TestFaultDiskFull fills the disk with the store, the state, or both, while an apply is at work: the failure is this
-// machine's, it says what to do, nothing is corrupt, and once there is space the next apply comes to the end.
+// TestFaultDiskFull fills the disk with the store, the state, or both, during an apply: the failure blames this machine
+// and has a remedy, nothing is corrupt, and once there is space the next apply comes to the end.
 func TestFaultDiskFull(t *testing.T) {
 	for _, where := range []string{"STATE_DIR", "CACHE_DIR"} {
 		for _, leave := range []string{"0", "4K", "8K", "12K", "20K", "32K", "48K", "64K", "128K"} {
@@ -63,8 +63,8 @@ func TestFaultDiskFull(t *testing.T) {
 	}
 }
 
-// TestFaultDiskFullJournal lets the journal alone lie on a full disk: what it would forget may have cost hours, so the
-// apply ends.
+// TestFaultDiskFullJournal puts only the journal on a full disk. The apply ends, since a forgotten record may have cost
+// hours.
 func TestFaultDiskFullJournal(t *testing.T) {
 	small := smallDisk(t)
 	w := newWorld(t, made)
@@ -114,7 +114,7 @@ func fillDisk(t *testing.T, where, how, leave string) {
 	w.must(0, "apply").says(t, "0 done, 7 cached")
 }
 
-// TestFaultDiskFullSource lets the disk be full before a repository is fetched, or before a commit's files are written.
+// TestFaultDiskFullSource has a full disk before a repository is fetched, or before a commit's files are written.
 func TestFaultDiskFullSource(t *testing.T) {
 	for _, leave := range []string{"256K", "1M", "1500K", "2M"} {
 		t.Run(leave+" left", func(t *testing.T) {

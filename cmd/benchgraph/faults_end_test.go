@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ending has a node that is finished and one that says when it is under way, with a child, and then takes its time. The
-// variable says what it does when it is asked to end.
+// ending has a finished node, and a node that reports its start, has a child, and then takes long. The variable says
+// how this node reacts when it is asked to end.
 const ending = `
 benchgraph { sandbox = "none" }
 variable "on_term" { default = "exit 1" }
@@ -30,7 +30,7 @@ task "slow" {
 }
 `
 
-// under starts an apply and waits until its slow node is under way.
+// under starts an apply, and waits until the slow node runs.
 func (w *world) under(cmd *exec.Cmd) (end func() outcome) {
 	w.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -65,15 +65,15 @@ func (w *world) goesOn(pid int) {
 	o.saysNot(w.t, "had left behind")
 }
 
-// heedHangups lets processes that the test starts heed SIGHUP, also where the tests themselves were started with it
-// ignored (nohup): an ignored signal is inherited, a signal that is listened to is not.
+// heedHangups makes processes of the test heed SIGHUP, even if the tests were started with SIGHUP ignored (nohup):
+// processes inherit an ignored signal, but not a signal with a handler.
 func heedHangups(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(signals) })
 }
 
-// TestFaultInterrupt interrupts an apply in every way in which people and machines do it.
+// TestFaultInterrupt interrupts an apply in every way in which people and machines do that.
 func TestFaultInterrupt(t *testing.T) {
 	heedHangups(t)
 	for _, c := range []struct {
@@ -135,8 +135,7 @@ func TestFaultInterrupt(t *testing.T) {
 	})
 }
 
-// TestFaultReaderGone takes away who reads the output: what runs goes on, and that something was lost is told at the
-// end.
+// TestFaultReaderGone takes away the reader of the output: running nodes go on, and the loss is reported at the end.
 func TestFaultReaderGone(t *testing.T) {
 	for _, args := range [][]string{{"apply", "-var", "for=0.2"}, {"apply", "-json", "-var", "for=0.2"}} {
 		t.Run(strings.Join(args[:len(args)-2], " "), func(t *testing.T) {

@@ -28,7 +28,7 @@ var (
 )
 
 // killed has a node of every kind that runs here: chains, a fan-in, real git, a server in blocks, verdicts, a report.
-// Each chain also leaves a process behind that somebody has to end; LEFT is how long it sleeps, by which it is known.
+// Each chain also leaves a process behind, which somebody has to end; LEFT is how long it sleeps, and identifies it.
 const killed = `
 variable "round" { default = "0" }
 mount "programs" {
@@ -117,10 +117,10 @@ echo 120 > value; git commit -q -a -m second; git tag a`
 	return w
 }
 
-// leftLength is for how long the processes sleep that commands of a kill world leave.
+// leftLength is how long the processes sleep that commands of a kill world leave, in seconds.
 func leftLength() string { return strconv.Itoa(200000 + os.Getpid()) }
 
-// finds is what an apply came to: the key of every node, and what does not depend on the clock.
+// finds is the outcome of an apply: the key of every node, and the figures that do not depend on the clock.
 type finds struct {
 	keys    map[string]string
 	all     string
@@ -147,9 +147,8 @@ func (w *world) finds(args ...string) finds {
 	return f
 }
 
-// TestFaultKill kills applies at random moments: whatever it was at, nothing that is stored is corrupt, nothing that
-// was told as done is lost, nothing goes on running, and the applies after it come to the end that they would have come
-// to.
+// TestFaultKill kills applies at random moments. Nothing that is stored is corrupt, no node that was reported as done
+// is lost, nothing goes on running, and later applies come to the same end as without the kill.
 func TestFaultKill(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -203,7 +202,7 @@ func TestFaultKill(t *testing.T) {
 		if rounds == 0 && !maps.Equal(got.keys, want.keys) {
 			t.Errorf("keys are %v, want %v", got.keys, want.keys)
 		}
-		// A lifecycle that failed by itself on a machine so busy is one loss of few, and no verdict may hide that.
+		// A lifecycle that fails by itself on such a busy machine is one loss of few, and no verdict may hide that.
 		if strings.Contains(got.outcome, "inconclusive survivorship: ") {
 			t.Logf("it came to %s", got.outcome)
 		} else if got.outcome != want.outcome || len(got.keys) != len(want.keys) {
@@ -216,15 +215,15 @@ func TestFaultKill(t *testing.T) {
 	t.Logf("%d kills in %d rounds", count, rounds)
 }
 
-// kill is an apply that was killed, unless it was faster.
+// kill is an apply that was killed, unless it ended before.
 type kill struct {
 	outcome
 	pid  int
 	when string
 }
 
-// kill starts an apply and kills it: after a time, which hits its start, or soon after an event, which hits what it
-// does between two of them.
+// kill starts an apply and kills it: after a time, to hit its start, or soon after an event, to hit the work between
+// two events.
 func (w *world) kill(random *rand.Rand, variable string) kill {
 	w.t.Helper()
 	cmd := w.command("apply", "-json", "-var", variable)
@@ -275,8 +274,8 @@ func (w *world) kill(random *rand.Rand, variable string) kill {
 		o.stderr)}
 }
 
-// keeps makes sure that nothing stored is corrupt, and that all is there that was told as done, by applies before and
-// by one that has said this.
+// keeps makes sure that nothing stored is corrupt, and that every result is there which this or an earlier apply
+// reported as done.
 func (w *world) keeps(done map[string]string, said, variable string) {
 	w.t.Helper()
 	for _, e := range events(w.t, said) {
@@ -314,7 +313,7 @@ type event struct {
 	Duration                                                 float64 `json:"duration_s"`
 }
 
-// events are the whole lines of apply -json; half a line at the end was cut off by a kill.
+// events returns the whole lines of apply -json; a kill may have cut off the last line.
 func events(t testing.TB, out string) []event {
 	t.Helper()
 	var all []event

@@ -13,11 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// loud is how much the loud commands print: twice as much as benchgraph may hold.
+// loud is how many bytes the loud commands print: twice the memory that benchgraph may use.
 const loud = 512 << 20
 
-// outputs are what foreign commands print. Each is a shell text that prints it, and then, as its last line, a number of
-// a metric.
+// outputs are outputs of foreign commands: shell text that prints each one, and then a number of a metric as the last
+// line.
 var outputs = map[string]struct {
 	print string
 	bytes int64 // at least so much is in the log
@@ -30,8 +30,8 @@ var outputs = map[string]struct {
 	"no end of line":    {"printf 'no end'; echo", 6},
 }
 
-// TestFaultOutput lets tasks and benchmarks print what nobody expects: the log is complete, the memory bounded, and
-// what follows is still understood.
+// TestFaultOutput lets tasks and benchmarks print unexpected output: the log is complete, the memory is bounded, and
+// later output is still understood.
 func TestFaultOutput(t *testing.T) {
 	for name, o := range outputs {
 		for _, kind := range []string{"task", "failing", "benchmark"} {
@@ -48,7 +48,8 @@ task "loud" { command = "%s; printf 'speed: 42.5'" }
 task "loud" { command = "%s; echo 'the last line'; exit 3" }
 `, o.print), 3
 				case "benchmark":
-					// Its output is read twice, and line by line: half of it shows as well that nothing grows with it.
+					// Its output is read twice, line by line: half of it also shows that the memory does not grow with
+					// it.
 					o.print, o.bytes = strings.ReplaceAll(o.print, "536870912", "268435456"), min(o.bytes, loud/2)
 					what = fmt.Sprintf(`
 commit "c" {}

@@ -54,8 +54,8 @@ func (d *drive) unmount() {
 	check(d.t, syscall.Unmount(d.dir, syscall.MNT_DETACH))
 }
 
-// cut is what a loss of power is to a file system: from now on nothing is written any more, and what only memory held
-// is lost. It is an ioctl that ext4 and XFS have for this.
+// cut does to a file system what a loss of power does: from now on nothing is written any more, and data that is only
+// in memory is lost. ext4 and XFS have an ioctl for this.
 func (d *drive) cut() {
 	d.t.Helper()
 	const shutdown = 2<<30 | 4<<16 | 'X'<<8 | 125
@@ -68,8 +68,8 @@ func (d *drive) cut() {
 	}
 }
 
-// again is the machine's next start: the disk has what it had. It is a copy: what still looks at the file system that
-// was cut off, a container of somebody else's, say, would have the same one mounted again.
+// again is the next start of the machine: the disk has its old content. It is a copy: another process that still looks
+// at the first file system, such as a container, would have that one mounted again.
 func (d *drive) again() {
 	d.t.Helper()
 	d.unmount()
@@ -85,8 +85,8 @@ func (d *drive) again() {
 	check(d.t, os.Remove(old))
 }
 
-// TestFaultPower takes the power away at random moments, project, store and state included: what was told as done is
-// there afterwards, whole, and the applies after it come to the end that they would have come to.
+// TestFaultPower takes the power away at random moments, from project, store and state. Results that were reported as
+// done are there afterwards, whole, and later applies come to the same end as without the loss.
 func TestFaultPower(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())

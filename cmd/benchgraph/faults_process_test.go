@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// daemons leave a process behind in ever better hiding. It holds life open as long as it lives, which the tests see,
-// and makes a file when it is up.
+// daemons leave a process behind that hides better and better. It holds the pipe life open as long as it lives, so that
+// the tests see it, and makes a file when it is up.
 var daemons = map[string]string{
 	"a child in the background": `(exec 9<>$LIFE; : > $UP; exec sleep 300) &`,
 	"a session of its own":      `(exec 9<>$LIFE; exec setsid sh -c ': > $UP; exec sleep 300') > /dev/null 2>&1 &`,
@@ -26,7 +26,7 @@ var daemons = map[string]string{
 		(setsid sh -c 'for j in 1 2 3; do (trap "" TERM; sleep 300) & done; wait' > /dev/null 2>&1 &); done; : > $UP; sleep 300) &`,
 }
 
-// lives says whether somebody holds a pipe open.
+// lives reports whether a process holds a pipe open.
 func lives(t *testing.T, pipe string) bool {
 	t.Helper()
 	f, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0)
@@ -37,7 +37,7 @@ func lives(t *testing.T, pipe string) bool {
 }
 
 // TestFaultDaemon starts daemons of every kind, in a sandbox and without: they end with the command that started them.
-// In a sandbox they also end with an apply that is killed. Without one, the next apply ends those that carry the mark.
+// In a sandbox they also end with a killed apply. Without one, the next apply ends those that carry the mark.
 func TestFaultDaemon(t *testing.T) {
 	for name, command := range daemons {
 		for _, sandbox := range []string{"default", "none"} {
@@ -83,7 +83,7 @@ func TestFaultDaemon(t *testing.T) {
 	}
 }
 
-// daemonWorld has a task that starts a daemon and then waits, and one that is good.
+// daemonWorld has a task that starts a daemon and then waits, and a task that succeeds.
 func daemonWorld(t *testing.T, sandbox, command, wait string) *world {
 	w := newWorld(t, "")
 	check(t, os.Mkdir(w.path("shared"), 0o755), syscall.Mkfifo(w.path("shared", "life"), 0o644))

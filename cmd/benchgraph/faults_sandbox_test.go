@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// TestFaultKillSandbox kills benchgraph while a command in a sandbox has left processes everywhere: with it, and not
-// after the next apply, they are all gone. An ordinary user has that, too.
+// TestFaultKillSandbox kills benchgraph while a command in a sandbox has left processes everywhere: they all end with
+// benchgraph, before the next apply. That holds for an ordinary user, too.
 func TestFaultKillSandbox(t *testing.T) {
 	if err := executor.CheckSandbox(); err != nil {
 		t.Skip(err)
@@ -27,7 +27,7 @@ func TestFaultKillSandbox(t *testing.T) {
 			if user != nil && os.Getuid() != 0 {
 				t.Skip("only root can be somebody else")
 			}
-			// Everybody can look into it, unlike into t.TempDir.
+			// Unlike t.TempDir, every user can read it.
 			dir, err := os.MkdirTemp("", "benchgraph-kill-")
 			check(t, err, os.Chmod(dir, 0o755))
 			t.Cleanup(func() { check(t, os.RemoveAll(dir)) })

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestFaultState damages what lies beside the results. What is only remembered may be lost, and that is told; what
-// cannot be read at all is refused with what to do; nothing is waited for.
+// TestFaultState damages files beside the results. Memory that only saves time may be lost, with a warning. A file that
+// cannot be read at all is refused, with a remedy. No command waits.
 func TestFaultState(t *testing.T) {
 	garbage := func(path string) { overwrite(t, path, strings.Repeat("\x00\xff no such thing\n", 100)) }
 	pipe := func(path string) { check(t, os.RemoveAll(path), syscall.Mkfifo(path, 0o644)) }
@@ -92,7 +92,7 @@ func TestFaultState(t *testing.T) {
 	}
 }
 
-// TestFaultContentLink damages what finds a result by its inputs' bytes: the node then runs.
+// TestFaultContentLink damages the link that finds a result by its inputs' bytes: the node then runs.
 func TestFaultContentLink(t *testing.T) {
 	for what, do := range map[string]func(path string){
 		"gone":      func(path string) { check(t, os.Remove(path)) },
@@ -131,7 +131,7 @@ task "user" {
 	}
 }
 
-// TestFaultForeign refuses what others can write to, in words that say what to do, as what lies there is believed.
+// TestFaultForeign refuses files that others can write to, with a remedy, since their content would be believed.
 func TestFaultForeign(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give a directory to another user")
@@ -174,7 +174,7 @@ func TestFaultForeign(t *testing.T) {
 	})
 }
 
-// TestFaultFuture lets the clock jump back: everything was written tomorrow.
+// TestFaultFuture lets the clock jump back, so that every file is from tomorrow.
 func TestFaultFuture(t *testing.T) {
 	w := stored(t)
 	tomorrow := time.Now().Add(24 * time.Hour)
@@ -192,7 +192,7 @@ func TestFaultFuture(t *testing.T) {
 		check(t, os.Rename(run, filepath.Join(filepath.Dir(run), name)))
 	}
 
-	// The input has a time of tomorrow, and keeps it while its bytes change: its size does not.
+	// The input has a time of tomorrow, and keeps that time and its size while its bytes change.
 	w.write("in", "input 2\n")
 	check(t, os.Chtimes(w.path("in"), tomorrow, tomorrow))
 	w.must(0, "apply").says(t, "2 done")
@@ -200,7 +200,7 @@ func TestFaultFuture(t *testing.T) {
 		t.Errorf("task.user read %q", file("both"))
 	}
 
-	// What was used tomorrow was not used too long ago, and counts as used now once it is used now.
+	// An entry that was used tomorrow was not used too long ago, and counts as used now after its next use.
 	w.must(0, "apply").says(t, "2 cached")
 	w.must(0, "cache", "gc", "-max-age", "1h").says(t, "Removed 0 entries")
 	metas, err := filepath.Glob(w.path(".benchgraph/store/entries/*/*/meta"))

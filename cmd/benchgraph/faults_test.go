@@ -17,11 +17,10 @@ import (
 	"time"
 )
 
-// The stories of faults_*_test.go and testdata/script/fault_*.txtar break what benchgraph stands on, and look at it
-// only through the command line and the files that docs/architecture.md names. Those that take long are behind the
-// build tag faults.
+// The stories of faults_*_test.go and testdata/script/fault_*.txtar break things that benchgraph depends on. They look
+// only at the command line and at the files that docs/architecture.md names. The long ones need the build tag faults.
 
-// patience bounds what should end by itself. Nothing is measured by it: it only keeps a hang from being for ever.
+// patience bounds the wait for an end. It measures nothing: it only ends a test that hangs.
 const patience = 2 * time.Minute
 
 // world is a project in a directory of its own, with its state.
@@ -77,7 +76,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is how a benchgraph ended.
+// outcome is the end of a command of benchgraph.
 type outcome struct {
 	code           int // -1: by a signal
 	stdout, stderr string
@@ -110,7 +109,7 @@ func (w *world) finish(cmd *exec.Cmd) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), cmd.ProcessState}
 }
 
-// must runs a command line that has to end with the exit code.
+// must runs a command line, which must end with the exit code.
 func (w *world) must(code int, args ...string) outcome {
 	w.t.Helper()
 	o := w.run(args...)
@@ -125,7 +124,7 @@ func (o outcome) exits(t testing.TB, code int) {
 	}
 }
 
-// says makes sure that one of the streams holds all of the texts.
+// says makes sure that one of the streams has all of the texts.
 func (o outcome) says(t testing.TB, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -151,7 +150,7 @@ func (w *world) json(into any, args ...string) {
 	}
 }
 
-// result is the directory with the files of a node's result, and one of its files.
+// result returns the directory of the files of a node's result, and one of these files.
 func (w *world) result(address string, args ...string) (dir string, file func(name string) string) {
 	w.t.Helper()
 	var doc struct{ Result struct{ Dir string } }
@@ -165,7 +164,7 @@ func (w *world) result(address string, args ...string) (dir string, file func(na
 	}
 }
 
-// entry is the store's directory of a node's result: it holds meta and the files below out.
+// entry returns the store's directory of a node's result, with meta and the files below out.
 func (w *world) entry(address string) string {
 	w.t.Helper()
 	dir, _ := w.result(address)
@@ -175,13 +174,13 @@ func (w *world) entry(address string) string {
 	return filepath.Dir(dir)
 }
 
-// verify makes sure that every stored byte is what was stored.
+// verify makes sure that every stored byte is intact.
 func (w *world) verify() {
 	w.t.Helper()
 	w.must(0, "cache", "verify").says(w.t, " 0 damaged")
 }
 
-// until waits for something that is to come.
+// until waits for a condition.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -196,7 +195,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// marked are the processes that were started by the benchgraphs with these numbers, as their environment tells.
+// marked returns the processes that these benchgraph processes started, by their environment.
 func marked(pids map[int]bool) []string {
 	var found []string
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestFaultTogether lets two projects work with one store, in which garbage is collected again and again meanwhile:
-// both come to their end, each collection is whole or refused, and nothing that is stored is torn.
+// TestFaultTogether runs two projects with one store, in which garbage is collected again and again. Both come to their
+// end, each collection is whole or refused, and no stored entry is torn.
 func TestFaultTogether(t *testing.T) {
 	const shared = `
 variable "again" { default = "0" }
@@ -77,7 +77,7 @@ task "all" {
 	}
 }
 
-// TestFaultOnce lets four projects that share a store want the same at the same time: each key is made once.
+// TestFaultOnce lets four projects that share a store need the same results at the same time: each key is made once.
 func TestFaultOnce(t *testing.T) {
 	made := t.TempDir() + "/made"
 	text := fmt.Sprintf(`
@@ -106,7 +106,7 @@ task "part" {
 	}
 }
 
-// TestFaultCollection collects garbage while an apply is under way that will need what is there.
+// TestFaultCollection collects garbage during an apply that will need the stored entries.
 func TestFaultCollection(t *testing.T) {
 	w := newWorld(t, `
 benchgraph { sandbox = "none" }
@@ -133,7 +133,7 @@ task "all" {
 	w.must(0, "cache", "gc", "-max-age", "1ns").says(t, "Removed 3 entries")
 }
 
-// changing has a node that is under way while the input of the next one is changed.
+// changing has a node that runs while the input of the next node is changed.
 const changing = `
 benchgraph { sandbox = "none" }
 task "first" { command = "touch $HOME/../under; until [ -e $HOME/../go ]; do sleep 0.01; done" }
@@ -144,7 +144,8 @@ task "second" {
 }
 `
 
-// TestFaultInput changes an input between the plan and its use, in every way: nothing is made of what was not planned.
+// TestFaultInput changes an input between the plan and its use, in every way: no result is made from an input that was
+// not planned.
 func TestFaultInput(t *testing.T) {
 	for name, change := range map[string]func(path string){
 		"other bytes":      func(path string) { check(t, os.WriteFile(path, []byte("other\n"), 0o644)) },
@@ -207,7 +208,7 @@ task "it" {
 	})
 }
 
-// TestFaultReadOnly plans with a store that can only be read.
+// TestFaultReadOnly plans with a read-only store.
 func TestFaultReadOnly(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount a read-only file system")

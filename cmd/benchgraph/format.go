@@ -60,7 +60,7 @@ func (a *app) runFormat(o *formatFlags, names []string) error {
 	return nil
 }
 
-// projectFiles are the files of the project in native syntax, whatever mistakes are in them.
+// projectFiles returns the project's files in native syntax, even if they have mistakes.
 func (a *app) projectFiles() ([]string, error) {
 	p, err := a.place()
 	if err != nil {
@@ -85,7 +85,7 @@ func (a *app) projectFiles() ([]string, error) {
 	return names, nil
 }
 
-// formatFile says whether the file was not in canonical layout.
+// formatFile reports whether the file was not in canonical layout.
 func (a *app) formatFile(o *formatFlags, path string) (bool, error) {
 	src, err := os.ReadFile(path)
 	if err != nil {

@@ -30,8 +30,8 @@ func FuzzRunLog(f *testing.F) {
 	})
 }
 
-// A plan file comes from wherever the user has it from. Whatever is in it, it is refused, or is told from the plan that
-// is made now.
+// A plan file may come from anywhere. Whatever it has, it is refused, or found to differ from the plan that is made
+// now.
 func FuzzPlanFile(f *testing.F) {
 	seed, err := json.Marshal(planFile{Type: planFileType, Format: view.Format,
 		Outline: view.Outline{Nodes: []view.Planned{{Address: "task.a", Action: engine.Run}}}})

@@ -146,7 +146,7 @@ func (c *gpuCheck) topology(matrix string) {
 	}
 }
 
-// withoutNVML looks at the devices as a build without cgo does: through nvidia-smi.
+// withoutNVML checks the devices as a build without cgo sees them: through nvidia-smi.
 func (c *gpuCheck) withoutNVML() {
 	doc := c.look(c.T, "BENCHGRAPH_NVML=/nowhere/libnvidia-ml.so.1", "PATH="+c.smiPath()+os.Getenv("PATH"))
 	if doc.Provider != gpu.ProviderNvidiaSMI {
@@ -178,7 +178,7 @@ func numberText[N int | uint64](n *N) string {
 	return fmt.Sprint(*n)
 }
 
-// alike says whether two texts are about the same number.
+// alike reports whether two texts have nearly the same number.
 func alike(a, b string) bool {
 	x, err := strconv.ParseFloat(a, 64)
 	y, other := strconv.ParseFloat(b, 64)
@@ -221,7 +221,7 @@ func checkMasks(c *gpuCheck) {
 	c.say("what needs a device is infeasible where all are hidden")
 }
 
-// project measures a command that uses devices, in two variants that are the same.
+// project measures a command that uses devices, in two equal variants.
 func (c *gpuCheck) project(command string, samples int) *gpuWorld {
 	c.T.Helper()
 	text := fmt.Sprintf(`
@@ -266,12 +266,12 @@ report "gpu" { of = [compare.same] }
 	return c.world(c.T, text)
 }
 
-// quoted writes a text as one of HCL.
+// quoted returns a text as HCL writes it.
 func quoted(text string) string {
 	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(strconv.Quote(text))
 }
 
-// words are a program and its arguments for a shell.
+// words returns a program and its arguments for a shell.
 func words(program []string, more ...any) string {
 	var b strings.Builder
 	for _, w := range program {
@@ -280,7 +280,7 @@ func words(program []string, more ...any) string {
 	return b.String() + strings.TrimSpace(fmt.Sprintln(more...))
 }
 
-// needsLoad skips what cannot be checked without a program that uses a device.
+// needsLoad skips a check that needs a program which uses a device, if there is none.
 func (c *gpuCheck) needsLoad() {
 	c.T.Helper()
 	if c.load == nil {
@@ -288,7 +288,7 @@ func (c *gpuCheck) needsLoad() {
 	}
 }
 
-// checkForeign finds out how the driver tells of processes, which the checks after it must know.
+// checkForeign finds out how the driver reports processes, which later checks must know.
 func checkForeign(c *gpuCheck) {
 	idle := c.look(c.T).of(c.first().UUID)
 	if len(idle.Processes) > 0 {
@@ -335,7 +335,7 @@ func checkForeign(c *gpuCheck) {
 	}
 }
 
-// checkGate lets an apply meet a foreign process.
+// checkGate runs an apply beside a foreign process.
 func checkGate(c *gpuCheck) {
 	r, _ := c.foreign(120)
 	w := c.project("echo 'work done: 1 GFLOP/s'", 1)
@@ -388,7 +388,7 @@ func checkPyTorch(c *gpuCheck) {
 	c.measure(python, 3, 512)
 }
 
-// rateOf reads what load prints.
+// rateOf reads the output of load.
 func rateOf(out string) float64 {
 	_, after, _ := strings.Cut(out, "work done: ")
 	text, _, _ := strings.Cut(after, " ")
@@ -396,7 +396,7 @@ func rateOf(out string) float64 {
 	return rate
 }
 
-// measure measures two variants that are the same, and looks at all that is kept of it.
+// measure measures two equal variants, and checks all records about them.
 func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 	const samples = 7
 	w := c.project(words(load, seconds, mib), samples)
@@ -427,7 +427,7 @@ func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 		verdict.Outcome,
 		100*verdict.Effect, 100*verdict.Low, 100*verdict.High, verdict.Blocks, verdict.Value, verdict.Unit)
 	if verdict.Outcome != "tie" && verdict.Outcome != "inconclusive" {
-		// A stand-in's rate is that of a machine on which much else is at work.
+		// The rate of a stand-in is that of a machine with much other work.
 		fail := c.Errorf
 		if c.standIn != nil {
 			fail = c.say
@@ -450,7 +450,7 @@ func (c *gpuCheck) measure(load []string, seconds float64, mib int64) {
 	}
 }
 
-// blockRecord is what is kept of a block.
+// blockRecord is the record of a block.
 type blockRecord struct {
 	Members map[string]struct {
 		Devices []string
@@ -472,7 +472,7 @@ func (c *gpuCheck) record(w *gpuWorld, address string) (r blockRecord) {
 	return r
 }
 
-// watched looks at the record of a block.
+// watched checks the record of a block.
 func (c *gpuCheck) watched(w *gpuWorld, address string, mib int64) {
 	c.T.Helper()
 	record := c.record(w, address)
@@ -525,7 +525,7 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// grep is the lines with a text.
+// grep returns the lines with a text.
 func grep(text, with string) string {
 	var found []string
 	for line := range strings.Lines(text) {
@@ -536,8 +536,8 @@ func grep(text, with string) string {
 	return strings.Join(found, "\n")
 }
 
-// during runs an apply of one block, whose first sample makes the file started, and calls f when it is there.
-// Benchgraph is started by the words of another program, if any.
+// during runs an apply of one block, whose first sample makes the file started, and calls f when the file exists. The
+// words of another program, if any, start benchgraph.
 func (c *gpuCheck) during(by []string, command string, f func(stderr *lockedBuffer)) (*gpuWorld, outcome) {
 	c.T.Helper()
 	started := filepath.Join(c.T.TempDir(), "started")
@@ -571,8 +571,8 @@ func (c *gpuCheck) during(by []string, command string, f func(stderr *lockedBuff
 func checkIntruder(c *gpuCheck) {
 	c.needsLoad()
 	var intruder *running
-	// Only the first sample takes so long that somebody can come. It uses the device, too: by its own process
-	// benchgraph knows what the numbers mean that the driver tells.
+	// Only the first sample takes long enough for another process to come. It uses the device, too: by its own process,
+	// benchgraph learns the meaning of the driver's numbers.
 	command := fmt.Sprintf("if test ! -e '%%[1]s'; then touch '%%[1]s'; %s; fi; echo 'work done: 1 GFLOP/s'",
 		words(c.load, c.startup+10, 512))
 	w, o := c.during(nil, command, func(*lockedBuffer) {
@@ -603,8 +603,8 @@ func checkIntruder(c *gpuCheck) {
 	}
 }
 
-// checkLeft has a sample end while memory of the device is still in use. A process that is seen would make the sample
-// void, so benchgraph runs where it does not see it: in a PID namespace of its own.
+// checkLeft has a sample end while memory of the device is still in use. A process that benchgraph sees would void the
+// sample, so benchgraph runs in a PID namespace of its own, where it does not see that process.
 func checkLeft(c *gpuCheck) {
 	c.needsLoad()
 	var elsewhere []string
@@ -668,7 +668,7 @@ func checkLedger(c *gpuCheck) {
 	c.figure("leases_per_s", processes*nodes/time.Since(start).Seconds())
 }
 
-// checkLook measures a look at every device, idle and in use.
+// checkLook measures the time to inspect every device, idle and in use.
 func checkLook(c *gpuCheck) {
 	for _, v := range c.env {
 		name, value, _ := strings.Cut(v, "=")

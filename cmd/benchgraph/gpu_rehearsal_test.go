@@ -25,7 +25,8 @@ var gpuLoadPy []byte
 var standInTorch []byte
 
 // gpuStandIn plays a driver with two devices: its NVML is that of nvmltest, its libcuda and nvidia-smi are below
-// testdata/gpu. Who "uses" a device has a file in loads; from these the scenario is made anew all the time.
+// testdata/gpu. A process that "uses" a device has a file in loads; the scenario is made anew from these files all the
+// time.
 type gpuStandIn struct {
 	dir string
 	smi string
@@ -97,7 +98,7 @@ func (s *gpuStandIn) write(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// play writes the scenario of this moment.
+// play writes the present scenario.
 func (s *gpuStandIn) play(t *testing.T) {
 	used, users := map[string]int{}, ""
 	loads, _ := filepath.Glob(filepath.Join(s.dir, "loads", "[0-9]*[0-9]"))

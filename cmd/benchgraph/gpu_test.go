@@ -23,9 +23,9 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 )
 
-// The checks on real GPUs (docs/gpu.md). They are built into bin/gpu, which is carried to where the GPUs are, and look
-// at benchgraph through the command line alone. Where there is no GPU they are skipped, or rehearsed: then two
-// libraries and a script stand for the driver, and what is seen is the checks, not a GPU.
+// The checks on real GPUs (docs/gpu.md). They are built into bin/gpu, which is carried to a machine with GPUs, and use
+// only the command line of benchgraph. On a machine without a GPU they are skipped, or rehearsed: then two libraries
+// and a script play the driver, so that the run tests the checks and no GPU.
 var (
 	gpuTools = flag.String("gpu.tools", "",
 		"the directory with benchgraph and load; empty: this program is benchgraph, and load is compiled")
@@ -64,7 +64,7 @@ const (
 	gpuSkipped = "skipped"
 )
 
-// gpuCheck is one check under way. What it says is in the report, too.
+// gpuCheck is a running check. Its messages are in the report, too.
 type gpuCheck struct {
 	*testing.T `json:"-"`
 	*gpuSuite  `json:"-"`
@@ -82,7 +82,7 @@ func (c *gpuCheck) say(format string, args ...any) {
 	c.T.Log(text)
 }
 
-// Errorf, Fatalf and Skipf are those of the test, and in the report.
+// Errorf, Fatalf and Skipf are those of the test, and add to the report.
 func (c *gpuCheck) Errorf(format string, args ...any) { c.T.Helper(); c.say(format, args...); c.Fail() }
 func (c *gpuCheck) Fatalf(format string, args ...any) {
 	c.T.Helper()
@@ -104,7 +104,7 @@ func (c *gpuCheck) figure(name string, value float64) {
 	c.say("%s: %.4g", name, value)
 }
 
-// gpuSuite is what the checks share, and becomes the report.
+// gpuSuite has the data that the checks share, and becomes the report.
 type gpuSuite struct {
 	When      time.Time   `json:"when"`
 	Rehearsed bool        `json:"rehearsed"` // with stand-ins: nothing here was seen on a GPU
@@ -123,7 +123,7 @@ type gpuSuite struct {
 	deadline  time.Time   // when there is no time for more
 }
 
-// devicesDoc is what devices -json writes.
+// devicesDoc is the output of devices -json.
 type devicesDoc struct {
 	Provider string      `json:"provider"`
 	Reason   string      `json:"reason,omitempty"`
@@ -133,7 +133,7 @@ type devicesDoc struct {
 	Devices  []deviceDoc `json:"devices"`
 }
 
-// How a driver tells of processes.
+// The ways in which a driver reports processes.
 const (
 	toldBySelf  = "by the numbers that they have here"
 	toldByOther = "by numbers of another PID namespace"
@@ -188,12 +188,12 @@ func TestGPU(t *testing.T) {
 	}
 }
 
-// has says whether the environment of every process sets a variable already.
+// has reports whether the environment of every process sets a variable already.
 func (s *gpuSuite) has(name string) bool {
 	return slices.ContainsFunc(s.env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 }
 
-// value is that of a variable of every process.
+// value returns the value of a variable of every process.
 func (s *gpuSuite) value(name string) string {
 	for _, v := range s.env {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -203,7 +203,7 @@ func (s *gpuSuite) value(name string) string {
 	return ""
 }
 
-// world is a project whose benchgraphs see the devices.
+// world returns a project whose commands see the devices.
 func (s *gpuSuite) world(t *testing.T, benchmarks string) *gpuWorld {
 	w := newWorld(t, benchmarks)
 	w.env = append(w.env, s.env...)
@@ -239,7 +239,7 @@ func (w *gpuWorld) read(into any, args ...string) {
 	}
 }
 
-// look is what devices -json says, with more in the environment.
+// look returns the output of devices -json, with more variables in the environment.
 func (s *gpuSuite) look(t *testing.T, env ...string) (doc devicesDoc) {
 	t.Helper()
 	w := s.world(t, "")
@@ -248,13 +248,13 @@ func (s *gpuSuite) look(t *testing.T, env ...string) (doc devicesDoc) {
 	return doc
 }
 
-// first is the device on which the checks work that need only one.
+// first is the device for checks that need only one.
 func (s *gpuSuite) first() deviceDoc { return s.Driver.Devices[0] }
 
-// foreignMiB is what a foreign process takes: so much that it is seen when processes are not told.
+// foreignMiB is the memory that a foreign process takes: enough to be seen if the driver does not report processes.
 func (s *gpuSuite) foreignMiB() int64 { return min(8<<10, s.first().Memory>>20/2) }
 
-// findLoad finds a program that can use a device: our own, which needs only the driver, else PyTorch.
+// findLoad finds a program that can use a device: our own, which needs only the driver, or else PyTorch.
 func (s *gpuSuite) findLoad(t *testing.T) {
 	t.Helper()
 	own := filepath.Join(*gpuTools, "load")
@@ -274,7 +274,7 @@ func (s *gpuSuite) findLoad(t *testing.T) {
 	}
 }
 
-// python is PyTorch's load; nil where there is none.
+// python returns PyTorch's load; nil if there is none.
 func (s *gpuSuite) python() []string {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -292,7 +292,7 @@ func (s *gpuSuite) python() []string {
 	return []string{python, script}
 }
 
-// running is a program that uses a device, and that no benchgraph started.
+// running is a program that uses a device and was not started by benchgraph.
 type running struct {
 	cmd  *exec.Cmd
 	out  *bytes.Buffer
@@ -342,7 +342,7 @@ func (c *gpuCheck) foreign(seconds float64) (*running, deviceDoc) {
 	return r, now
 }
 
-// of is what was told of one device.
+// of returns the reported state of one device.
 func (d devicesDoc) of(uuid string) deviceDoc {
 	for _, doc := range d.Devices {
 		if doc.UUID == uuid {
@@ -352,7 +352,7 @@ func (d devicesDoc) of(uuid string) deviceDoc {
 	return deviceDoc{}
 }
 
-// within waits until something is so, and says whether it came.
+// within waits until a condition holds, and reports whether it does.
 func within(patience time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -362,7 +362,7 @@ func within(patience time.Duration, ok func() bool) bool {
 	return true
 }
 
-// machineText says in a line what this machine is.
+// machineText describes this machine in a line.
 func machineText() string {
 	host, _ := machine.ThisHost()
 	_, instance, _ := machine.Inventory(nil)
@@ -371,7 +371,7 @@ func machineText() string {
 		cmp.Or(strings.TrimSpace(string(libc)), "libc not known"), runtime.Version())
 }
 
-// write writes the report, as far as it is.
+// write writes the report as far as it goes.
 func (s *gpuSuite) write() error {
 	if *gpuReport == "" {
 		return nil

@@ -23,8 +23,8 @@ func (a *app) graph() cli.Command {
 	o := &graphFlags{}
 	return cli.Command{
 		Name: "graph", Summary: "print the graph of nodes as DOT, Mermaid or JSON",
-		Long: "With -critical-path, only the longest chain of what is to be run: nothing shortens an apply but " +
-			"shortening it.",
+		Long: "With -critical-path, only the longest chain of nodes to run: an apply gets shorter only " +
+			"if this chain does.",
 		Flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&o.format, "format", "dot", "`FORMAT`: dot, mermaid or json")
 			fs.BoolVar(&o.critical, "critical-path", false, "print only the longest path of nodes to run")

@@ -48,7 +48,7 @@ beside what is measured here, and never compared.`,
 		},
 		Run: func(ctx context.Context, args []string) error {
 			done := make(chan error, 1)
-			go func() { done <- a.runImport(o, args) }() // a large table and standard input take time
+			go func() { done <- a.runImport(o, args) }() // a large table, or standard input, takes time
 			select {
 			case err := <-done:
 				return err
@@ -97,7 +97,7 @@ func (a *app) runImport(o *importFlags, names []string) error {
 	return nil
 }
 
-// tellProblems tells of the problems of rows, and returns how many rows are lost.
+// tellProblems shows the problems of rows, and returns how many rows are left out.
 func (a *app) tellProblems(problems []dataset.Problem) (lost int) {
 	for _, p := range problems {
 		word := a.style(a.stderr).Bold("Warning:")
@@ -136,7 +136,7 @@ func (a *app) importResults(o *importFlags, rows []dataset.Row, problems []datas
 	return nil
 }
 
-// importComment says above the blocks where they come from.
+// importComment returns the comment above the blocks, which names their source.
 func importComment(names []string, commits []dataset.Commit, lost int) []string {
 	bases := make([]string, len(names))
 	for i, name := range names {
@@ -183,7 +183,7 @@ func commaList(list string) []string {
 	return all
 }
 
-// writable refuses to replace a file that nobody allowed to replace.
+// writable returns an error if -out names a file that -force does not allow to replace.
 func (o *importFlags) writable() error {
 	if o.out == "" || o.force {
 		return nil
@@ -194,7 +194,7 @@ func (o *importFlags) writable() error {
 	return nil
 }
 
-// deliver writes the blocks where they were asked for.
+// deliver writes text to stdout, or to the file that -out names.
 func (a *app) deliver(o *importFlags, text []byte) error {
 	if o.out == "" {
 		return a.raw(text)
@@ -230,15 +230,15 @@ func (a *app) readTables(names []string, from string) (rows []dataset.Row, probl
 	if len(lists) == 0 {
 		return rows, problems, nil
 	}
-	var there []string
+	var found []string
 	for _, row := range rows {
-		if !slices.Contains(there, row.List) && row.List != "" {
-			there = append(there, row.List)
+		if !slices.Contains(found, row.List) && row.List != "" {
+			found = append(found, row.List)
 		}
 	}
 	for _, name := range lists {
-		if !slices.Contains(there, name) {
-			return nil, nil, hint("Lists that are there: "+strings.Join(there, ", ")+".", "import: there is no list %q",
+		if !slices.Contains(found, name) {
+			return nil, nil, hint("Lists that are there: "+strings.Join(found, ", ")+".", "import: there is no list %q",
 				name)
 		}
 	}

@@ -55,10 +55,10 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	if place.file != "" {
 		path = filepath.Join(place.dir, place.file)
 	}
-	for _, there := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
-		if fileExists(there) {
+	for _, existing := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
+		if fileExists(existing) {
 			return hint("Choose another directory with -chdir=DIR, or another name with -f FILE.",
-				"init: %s is there already", there)
+				"init: %s is there already", existing)
 		}
 	}
 	p := draft.Project{Repo: o.repo, After: true, Head: []string{
@@ -92,7 +92,7 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	return nil
 }
 
-// repository finds the repository on this machine; nil: it is somewhere else.
+// repository finds the repository on this machine; nil if it is elsewhere.
 func (a *app) repository(
 	ctx context.Context, host *executor.Host, o *initFlags, at place, p *draft.Project, elsewhere bool,
 ) (*worktree.Tree, error) {
@@ -117,7 +117,7 @@ func (a *app) repository(
 	return w, nil
 }
 
-// fromTable takes the commits of a table.
+// fromTable reads the commits of a table into the project.
 func (a *app) fromTable(p *draft.Project, name string) error {
 	if strings.Contains(name, "..") && !fileExists(a.below(name)) {
 		return &cli.UsageError{Message: "init takes a table of commits, and there is no file " + name,
@@ -147,7 +147,7 @@ func (a *app) fromTable(p *draft.Project, name string) error {
 	return nil
 }
 
-// command is what measures: what the flags say, or what the repository shows.
+// command returns the benchmark command: from the flags, or else by the files of the repository.
 func (o *initFlags) command(w *worktree.Tree) (b draft.Bench, err error) {
 	found := o.bench != ""
 	if found {

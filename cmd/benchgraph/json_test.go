@@ -42,7 +42,7 @@ func readShapes(ts *testscript.TestScript) shapes {
 	return all
 }
 
-// walk notes which fields of a section a value has, and returns those that it lacks.
+// walk notes the fields of a section that a value has, and returns those that the value lacks.
 func (all shapes) walk(section, at string, v any) (missing []string) {
 	switch v := v.(type) {
 	case []any:
@@ -71,8 +71,8 @@ func (all shapes) walk(section, at string, v any) (missing []string) {
 	return missing
 }
 
-// documented checks that docs/json.md names every field of JSON files, and that these have every field that it names:
-// documented UNREACHED SECTION=FILE... UNREACHED lists the fields, as SECTION: FIELD, that the files need not have.
+// documented checks that docs/json.md names every field of JSON files, and that the files have every field that it
+// names: documented UNREACHED SECTION=FILE... UNREACHED lists fields that the files need not have, as SECTION: FIELD.
 func documented(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: documented UNREACHED SECTION=FILE...")

@@ -18,13 +18,13 @@ import (
 	"github.com/benchgraph/benchgraph/executor/kubernetes/kubetest"
 )
 
-// podded is a project whose benchmarks run as Jobs of a Kubernetes cluster: its API server is real, and its kubelet,
-// which has two devices, is played.
+// podded is a project whose benchmarks run as Jobs of a Kubernetes cluster. The API server is real; the kubelet, which
+// has two devices, is played.
 type podded struct {
 	*world
 	cluster   *kubetest.Cluster
 	namespace string
-	hold      string // while there is a file of this name, what is measured does not end
+	hold      string // while this file exists, measured commands do not end
 	shared    string
 }
 
@@ -106,7 +106,7 @@ func newPodded(t *testing.T, c *kubetest.Cluster, bin string) *podded {
 	return p
 }
 
-// describe is the description of the machine that a Pod sees.
+// describe returns the description of the machine that a Pod sees.
 func (p *podded) describe(program string, environ []string) string {
 	p.t.Helper()
 	if !p.cluster.Real() {
@@ -159,7 +159,7 @@ func (p *podded) secret(name string, variables []string) {
 	p.cluster.Post(p.namespace, "secrets", string(text))
 }
 
-// objects are the Jobs and Pods of the namespace, as JSON, and their number.
+// objects returns the Jobs and Pods of the namespace, as JSON, and their number.
 func (p *podded) objects() (text string, jobs int) {
 	p.t.Helper()
 	j, pods := &batchv1.JobList{}, &corev1.PodList{}
@@ -220,8 +220,8 @@ func campaignOnKubernetes(p *podded) {
 	}
 }
 
-// What is measured without a sandbox finds the request of its job neither in a file nor in the environment of a process
-// from which it comes, and no value of a variable.
+// A command without a sandbox finds the request of its job neither in a file nor in the environment of one of its
+// parent processes, and it finds no value of a variable.
 func requestOnKubernetes(p *podded) {
 	t := p.t
 	p.write("words.hcl", `other = "victory"`+"\n")
@@ -264,7 +264,7 @@ func againOnKubernetes(p *podded) {
 	s.Test(p.t)
 }
 
-// A Pod that somebody deletes costs its block nothing: another Job is submitted for it.
+// If somebody deletes a Pod, its block loses nothing: another Job is submitted.
 func deletedOnKubernetes(p *podded) {
 	t := p.t
 	check(t, os.WriteFile(p.hold, nil, 0o644))
@@ -301,7 +301,7 @@ func interruptedOnKubernetes(p *podded) {
 	}
 }
 
-// Without a kubeconfig, nothing is started.
+// Without a kubeconfig, nothing starts.
 func noKubeconfig(p *podded) {
 	t := p.t
 	p.world.env = append(p.world.env, "KUBECONFIG="+p.path("nowhere"))

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ledger is a project of nodes that want as many devices as the widths say, in turns, and keep them for so many
-// seconds. Each takes those that it was given out of a directory that all share, and fails when one of them is taken.
+// ledger returns a project of nodes that ask for so many devices, in turns, and keep them for so many seconds. Each
+// node takes its devices out of a directory that all share, and fails if one is taken.
 func ledger(dir string, nodes int, widths []string, pause string) string {
 	return fmt.Sprintf(`
 benchgraph { sandbox = "none" }

@@ -51,7 +51,7 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	attempts := runlog.Tries(s.journal, address, s.underWay().Running, s.logOf)
 	var st *engine.Step
 	if len(attempts) == 0 || strings.HasPrefix(address, "benchmark.") ||
-		!o.list && o.attempt == 0 && !runlog.Alike(attempts) { // nodes and results depend on devices
+		!o.list && o.attempt == 0 && !runlog.Alike(attempts) { // a plan is needed, and depends on devices
 		how.deviceless = false
 		if s, err = a.open(ctx, how); err != nil {
 			return err
@@ -101,7 +101,8 @@ func (a *app) runLogs(ctx context.Context, o *logsFlags, text string) error {
 	return nil
 }
 
-// attempts lists the attempts at a node or, of a benchmark without any, those at its blocks that its candidate voided.
+// attempts lists the attempts at a node. For a benchmark without any, it lists the attempts at blocks that failed
+// because of its candidate.
 func (s *session) attempts(st *engine.Step, running []runlog.Node) []runlog.Tried {
 	list := runlog.OfStep(s.journal, st, running, s.logOf)
 	for _, b := range s.project.Spec.Benchmarks {
@@ -112,7 +113,7 @@ func (s *session) attempts(st *engine.Step, running []runlog.Node) []runlog.Trie
 	return list
 }
 
-// copyLog writes a log to stdout as it is, and follows it as long as its attempt runs.
+// copyLog writes a log to stdout unchanged, and follows it as long as its attempt runs.
 func (s *session) copyLog(ctx context.Context, address string, t runlog.Tried, follow bool) (err error) {
 	f, err := os.Open(t.Log)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,8 +143,8 @@ func (s *session) copyLog(ctx context.Context, address string, t runlog.Tried, f
 	}
 }
 
-// pointToTrials says where the output of a benchmark's runs is, of one that failed in a block only that block's: the
-// node itself only gathers from them.
+// pointToTrials shows how to read the output of a benchmark's runs, which is in the logs of its blocks. If the
+// benchmark failed in one block, only that block is shown.
 func (s *session) pointToTrials(st *engine.Step) {
 	for i, dep := range st.Node.Needs {
 		all := st.Failure == nil || !strings.HasPrefix(st.Failure.Failure.Message, "block ")

@@ -29,7 +29,7 @@ import (
 const machineRemedy = "Write it on that machine: benchgraph devices -json >FILE."
 
 // checkMachines reads the descriptions of the machines that the file declares, by name, and the executors that reach
-// some. Each that cannot be read is a diagnostic.
+// machines. Each description that cannot be read is a diagnostic.
 func checkMachines(spec *hclspec.Spec) (map[string]*machine.Profile, []declared.Executor, hcl.Diagnostics) {
 	profiles := map[string]*machine.Profile{}
 	var diags hcl.Diagnostics
@@ -47,8 +47,8 @@ func checkMachines(spec *hclspec.Spec) (map[string]*machine.Profile, []declared.
 	return profiles, usable, append(diags, more...)
 }
 
-// elsewhere returns the machine that is planned for, by the name of a machine block or the path of a description. It
-// returns nil for this machine, unless an executor reaches others like it.
+// elsewhere returns the machine to plan for, by the name of a machine block or the path of a description. It returns
+// nil if that is this machine, unless an executor reaches others like it.
 func (s *session) elsewhere(named string, profiles map[string]*machine.Profile, o access,
 	reached bool) (*tasks.Elsewhere, error) {
 	name, profile := named, profiles[named]
@@ -85,7 +85,8 @@ func (s *session) elsewhere(named string, profiles map[string]*machine.Profile, 
 	return &tasks.Elsewhere{Name: name, Profile: profile, Pool: pool}, nil
 }
 
-// likeHere returns the described machine for a worker on a machine like that one, of whose devices it may have some.
+// likeHere returns the described machine for a worker on a machine of that kind. The worker may have only some of its
+// devices.
 func (s *session) likeHere(name string, profile *machine.Profile, builder executor.Confinement) (*tasks.Elsewhere,
 	error) {
 	host, err := thisHost()
@@ -120,7 +121,7 @@ func readMachine(path string) ([]byte, error) {
 
 // otherPlatform reports why results that are built here would not run on the planned machine, or "".
 func (s *session) otherPlatform() string {
-	for _, m := range s.project.Others() { // all of one platform
+	for _, m := range s.project.Others() { // all have the same platform
 		if m.Host.OS != runtime.GOOS || m.Host.Arch != runtime.GOARCH {
 			return fmt.Sprintf("machine %s is %s/%s, and this one is %s/%s: what is built here does not run there",
 				m.Name, m.Host.OS, m.Host.Arch, runtime.GOOS, runtime.GOARCH)
@@ -187,21 +188,21 @@ func (s *session) planned(p *engine.Plan, f *forecast.Forecast) {
 	}
 }
 
-// outgrown reports whether something of a plan may wait for another machine.
+// outgrown reports whether a node of the plan may wait for another machine.
 func (s *session) outgrown(p *engine.Plan) bool {
 	return len(s.project.Others()) > 0 || slices.ContainsFunc(hindered(p), func(st *engine.Step) bool {
 		return s.project.WaitsFor(p, st) != ""
 	})
 }
 
-// waiting are nodes that wait for another machine.
+// waiting has the nodes that wait for one machine.
 type waiting struct {
 	machine string
-	nodes   []string // addresses, those that begin the wait first
-	why     string   // of the first
+	nodes   []string // addresses, the first to wait first
+	why     string   // why the first one waits
 }
 
-// waitings are the nodes that wait, by machine.
+// waitings has the nodes that wait, by machine.
 type waitings []*waiting
 
 func (all *waitings) add(machine, address, why string) {
@@ -213,7 +214,7 @@ func (all *waitings) add(machine, address, why string) {
 	(*all)[i].nodes = append((*all)[i].nodes, address)
 }
 
-// String is the waiting in a line.
+// String returns the nodes in one line.
 func (w *waiting) String() string {
 	verb := "wait"
 	if len(w.nodes) == 1 {
@@ -231,7 +232,7 @@ func (w *waiting) list() string {
 	return fmt.Sprintf("%s%s: %s", w.nodes[0], more, w.why)
 }
 
-// waitingElsewhere are the nodes that an apply for another machine leaves to that machine; nil: none.
+// waitingElsewhere returns the nodes that an apply for another machine leaves to that machine; nil if there are none.
 func (s *session) waitingElsewhere(whole *engine.Plan) []*waiting {
 	waits := s.project.Waits(whole)
 	if len(waits) == 0 {
@@ -245,7 +246,7 @@ func (s *session) waitingElsewhere(whole *engine.Plan) []*waiting {
 		if why == "" {
 			continue
 		}
-		for _, dep := range forecast.Waits(n) { // what is made here waits for what it needs
+		for _, dep := range forecast.Waits(n) { // a node that can be made here waits for its dependencies
 			machines[n.Address] = cmp.Or(machines[n.Address], machines[dep.Address])
 		}
 		if e := s.project.PlaceOfNode(n); e != nil {

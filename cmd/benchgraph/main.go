@@ -36,24 +36,24 @@ func main() {
 	os.Exit(interruptible(os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Most runs are over before a garbage collection would have paid off: up to gcLimit, memory is traded for time.
+// Most commands end before a garbage collection would pay off: up to gcLimit, they trade memory for time.
 const (
 	gcPercent = 1600
 	gcLimit   = 512 << 20
 )
 
-// liveLong is called by what runs for long, beside what is measured: memory is given back soon.
+// liveLong makes garbage collections frequent, for commands that run long beside measured programs.
 func liveLong() { debug.SetGCPercent(100) }
 
-// interruptible runs a command line until it is done or interrupted: by the user, by who shuts the machine down, or
-// since the terminal is gone. A second interrupt ends the process at once, and what it started, in case the orderly end
+// interruptible runs a command line until it is done or interrupted: by the user, by a shutdown of the machine, or by
+// the end of the terminal. A second interrupt kills this process and its descendants at once, in case the orderly end
 // hangs.
 func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
-	hangup := make(chan os.Signal, 1) // it comes twice from many terminals, which does not mean hurry
+	hangup := make(chan os.Signal, 1) // many terminals send it twice, which is no second interrupt
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(hangup, syscall.SIGHUP)
 	}
@@ -68,14 +68,14 @@ func interruptible(args, env []string, stdin io.Reader, stdout, stderr io.Writer
 		close(hurry)
 		family.KillDescendants()
 		signal.Reset(again)
-		_ = syscall.Kill(os.Getpid(), again.(syscall.Signal)) // who waits for us sees that it was a signal
+		_ = syscall.Kill(os.Getpid(), again.(syscall.Signal)) // the parent sees that a signal ended this process
 		time.Sleep(time.Second)
-		os.Exit(130) // it was ignored when we were started, as that of what a shell starts in the background
+		os.Exit(130) // the signal was ignored from the start, as in the background of a shell
 	}()
 	code := run(ctx, args, env, stdin, stdout, stderr)
 	select {
 	case <-hurry:
-		select {} // that ends this
+		select {} // the goroutine above ends the process
 	default:
 		return code
 	}
@@ -88,18 +88,18 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	a.table = a.commands()
 	err := a.table.Run(ctx, args, out)
 	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
-		err = hint("What it would have shown is lost; what was done is kept.", "stdout: %v", out.err) // not %w
+		err = hint("The output is lost; finished work is kept.", "stdout: %v", out.err) // not %w
 	}
 	a.explain(ctx, err)
-	asked := func(json *bool) bool { return *json }
+	isSet := func(json *bool) bool { return *json }
 	mistaken := is[*cli.UsageError](err) && (slices.Contains(args, "-json") || slices.Contains(args, "--json"))
-	if (mistaken || slices.ContainsFunc(a.json, asked)) && !out.used {
+	if (mistaken || slices.ContainsFunc(a.json, isSet)) && !out.used {
 		a.explainJSON(ctx, err)
 	}
 	return exitCode(ctx, err)
 }
 
-// output is a stream that remembers the first error of writing: who prints a table does not look at each line's.
+// output is a stream that remembers the first error of writing, since a writer of tables does not check each line.
 type output struct {
 	io.Writer
 	used bool
@@ -123,11 +123,11 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	table  *cli.Table
-	events bool    // the command is apply, which writes events
+	events bool    // the command writes events, as apply does
 	summed bool    // apply -json has written its last line
 	json   []*bool // the -json flags of the commands
 
-	login          *bucket.Login // of a worker, for the shared store; nil: that of this machine
+	login          *bucket.Login // of a worker, for the shared store; nil: this machine's credentials
 	chdir, file    string
 	noColor        bool
 	vars, varFiles cli.List
@@ -159,7 +159,7 @@ func (a *app) jsonFlag(fs *flag.FlagSet, to *bool) {
 	a.json = append(a.json, to)
 }
 
-// commands is the table of all commands: help and completion come from it, too.
+// commands returns the table of all commands, from which help and completion are made, too.
 func (a *app) commands() *cli.Table {
 	return &cli.Table{
 		Program: "benchgraph",
@@ -184,7 +184,7 @@ the accounting does not add up · 5 another process holds the lock · 6 budget r
 	}
 }
 
-// terminal says whether w is one, and of what size.
+// terminal returns the file behind w, and reports whether it is a terminal.
 func terminal(w io.Writer) (*os.File, bool) {
 	if o, ok := w.(*output); ok {
 		w = o.Writer
@@ -193,7 +193,7 @@ func terminal(w io.Writer) (*os.File, bool) {
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }
 
-// style is how text is written to w.
+// style returns how text is written to w.
 func (a *app) style(w io.Writer) view.Style {
 	f, tty := terminal(w)
 	columns := 0
@@ -214,12 +214,12 @@ func (a *app) unchanged() io.WriteCloser {
 	return unclosed{a.stdout}
 }
 
-// unclosed is a writer that outlives its user.
+// unclosed is a writer whose Close does nothing.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// raw writes foreign text.
+// raw writes foreign text to stdout.
 func (a *app) raw(text []byte) error {
 	w := a.unchanged()
 	_, err := w.Write(text)

@@ -38,12 +38,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(mixed{m, programs}, programs)
 }
 
-// named is this program without the race detector, which make unit names. A process under the detector takes some 60 ms
+// named names this program without the race detector; make unit sets it. A process under the detector takes some 60 ms
 // to start, and the stories start thousands.
 var named = os.Getenv("BENCHGRAPH_TEST_PROGRAM")
 
-// mixed are the tests with a benchgraph that applies under the race detector and does all else without it, as do the
-// other programs.
+// mixed are the tests whose benchgraph applies under the race detector. Its other commands, and the other programs, run
+// without the detector.
 type mixed struct {
 	*testing.M
 	programs map[string]func()
@@ -66,7 +66,7 @@ func (m mixed) Run() int {
 	return m.M.Run()
 }
 
-// mix puts the programs into a directory. They are copies, since that directory may be all that a sandbox shows.
+// mix puts the programs into a directory. They are copies, since a sandbox may show only that directory.
 func (m mixed) mix(dir string) error {
 	program, err := os.ReadFile(named)
 	if err != nil {
@@ -171,9 +171,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// jsonAt checks a value in a JSON file, or in the line N of one with a document a line: json FILE[:N] PATH PATTERN. A
-// PATH is names and indexes separated by dots; name=value picks the element of a list by a field, len is its length. N
-// may be negative: from the end.
+// jsonAt checks a value in a JSON file, or in the line N of a file with a document a line: json FILE[:N] PATH PATTERN.
+// A PATH is names and indexes separated by dots; name=value picks the element of a list by a field, len is its length.
+// A negative N counts from the end.
 func jsonAt(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: json FILE[:LINE] PATH PATTERN")
@@ -226,7 +226,7 @@ func descend(v any, step string) any {
 	return nil
 }
 
-// printableFile checks that nothing in a file moves a cursor or hides what stands beside it: printable FILE.
+// printableFile checks that nothing in a file moves a cursor or hides text: printable FILE.
 func printableFile(ts *testscript.TestScript, neg bool, args []string) {
 	text := strings.ReplaceAll(ts.ReadFile(args[0]), "\r\n", "\n") // lines of CSV
 	for n, line := range strings.Split(text, "\n") {

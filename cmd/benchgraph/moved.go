@@ -37,7 +37,7 @@ func (s *session) moved(ctx context.Context) error {
 	return nil
 }
 
-// uncommittedIn mentions changes in the work tree of a repo of which the last commit is measured by a name.
+// uncommittedIn notes changes in the work tree of a repo if its last commit is measured by a name.
 func (s *session) uncommittedIn(ctx context.Context, repo hclspec.Address) {
 	spec := s.project.Spec
 	i := slices.IndexFunc(spec.Repos, func(r hclspec.Repo) bool { return r.Address == repo })

@@ -58,7 +58,7 @@ func (a *app) runNoise(ctx context.Context, o *noiseFlags, args []string) error 
 	return a.applyLocked(ctx, &o.applyFlags, nil, nil)
 }
 
-// measureAside has the command measure something that the file does not declare.
+// measureAside makes the command measure candidates that the file does not declare.
 func (o *access) measureAside(what *remote.Aside) {
 	o.aside = what
 	o.derive = func(spec *hclspec.Spec) (*hclspec.Spec, error) {
@@ -69,7 +69,8 @@ func (o *access) measureAside(what *remote.Aside) {
 	}
 }
 
-// againstItself is the spec in which the baseline of the named benchmark, or that of each, is measured against itself.
+// againstItself returns the spec in which baselines are measured against themselves: that of the named benchmark, or of
+// all.
 func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 	var chosen func(hclspec.Address) bool
 	if len(args) > 0 {
@@ -87,20 +88,20 @@ func againstItself(spec *hclspec.Spec, args []string) (*hclspec.Spec, error) {
 			ok, _ := hclspec.MatchAddress(pattern, a.String())
 			return ok
 		}
-		own, err := spec.AgainstItself(chosen)
+		derived, err := spec.AgainstItself(chosen)
 		if err != nil {
 			return nil,
 				hint("Name a benchmark whose for_each goes over candidates, or the address of one of its baselines.",
 					"%s: %w%s", args[0], err, cli.Suggest(args[0], names))
 		}
-		return own, nil
+		return derived, nil
 	}
-	own, err := spec.AgainstItself(nil)
+	derived, err := spec.AgainstItself(nil)
 	if err != nil {
 		return nil, hint("Let for_each of a benchmark go over candidates, of which one variant is the baseline.", "%w",
 			err)
 	}
-	return own, nil
+	return derived, nil
 }
 
 func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaign.Applied) error {
@@ -110,7 +111,7 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaig
 	}
 	var docs []noise.Document
 	for _, row := range rows {
-		if row.Primary && row.Benchmark != "" { // candidates that it is not about have no benchmark here
+		if row.Primary && row.Benchmark != "" { // other rows are of candidates that the compare is not about
 			docs = append(docs, noise.Of(&row))
 		}
 	}

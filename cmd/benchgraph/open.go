@@ -84,26 +84,24 @@ func (a *app) runOpen(ctx context.Context, o *openFlags, path string) error {
 	return gate.Refusal(b.rows)
 }
 
-// opened is a bundle in a throwaway place.
+// opened is a bundle that was unpacked into a temporary directory.
 type opened struct {
 	dir      string
 	contents *bundle.Contents
 	doc      bundleDoc
-	// the files of its reports, made anew; nil: its files are not those that it says, so that nothing was judged
+	// the files of its reports, made anew; nil: not judged, since files of the bundle are not those that it states
 	judged  map[string][]byte
 	rows    []stats.Comparison
-	reasons []string // in what it differs from what it says of itself
+	reasons []string // the differences between the bundle and its own statements
 	build   string   // of this benchgraph
 }
 
 // own reports whether the bundle is from a benchgraph that writes the same bytes as this one.
-func (o *opened) own() bool {
-	return o.doc.Benchgraph == version && o.build != "" && o.doc.Revision == o.build
-}
+func (o *opened) own() bool { return o.build != "" && o.build == o.doc.Revision && o.doc.Benchgraph == version }
 
-func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds nothing but files
+func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds only files
 
-// refusal is the error for a bundle that differs from what it says of itself.
+// refusal returns the error for a bundle that differs from its own statements.
 func (o *opened) refusal(path string) error {
 	shown := o.reasons[:min(len(o.reasons), 20)]
 	if n := len(o.reasons) - len(shown); n > 0 {
@@ -156,7 +154,7 @@ func (o *opened) unpack(path string, maxBytes int64) error {
 	return nil
 }
 
-// judge judges what was unpacked.
+// judge judges the unpacked bundle.
 func (o *opened) judge() error {
 	if err := o.read(); err != nil {
 		return err
@@ -191,7 +189,7 @@ func (o *opened) judge() error {
 	return o.hold()
 }
 
-// place is where the project lies, with the logs where reports show them; nothing is read there.
+// place returns the place of the unpacked project, with logs where reports show them. Nothing is read there.
 func (o *opened) place() place {
 	dir := filepath.Join(o.dir, projectPart)
 	state := filepath.Dir(filepath.FromSlash(o.doc.Logs))
@@ -201,7 +199,7 @@ func (o *opened) place() place {
 	return place{dir: dir, lock: filepath.Join(dir, lockName), state: state}
 }
 
-// maxKnown is the size in bytes above which no bundle.json is read.
+// maxKnown bounds the size of a bundle.json that is read, in bytes.
 const maxKnown = 512 << 20
 
 func (o *opened) read() error {
@@ -219,7 +217,7 @@ func (o *opened) read() error {
 	return nil
 }
 
-// file is the content of a file of the bundle.
+// file returns the content of a file of the bundle.
 func (o *opened) file(name string, most int64) ([]byte, error) {
 	f, err := os.OpenInRoot(o.dir, name)
 	if err != nil {
@@ -233,8 +231,8 @@ func (o *opened) file(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// check holds keys against the texts that they are the digests of, and files of results against the digests in the
-// store that they were taken from.
+// check compares keys with the texts that they are digests of, and files of results with the digests of the store that
+// they came from.
 func (o *opened) check() {
 	for _, n := range o.doc.All() {
 		if n.Text != "" && cache.Key(sha256.Sum256([]byte(n.Text))) != n.Key {
@@ -257,7 +255,7 @@ func (o *opened) check() {
 	}
 }
 
-// options are those with which the project is read as it was.
+// options returns the options to read the project as its benchgraph read it.
 func (o *opened) options() (hclspec.Options, error) {
 	p := o.place()
 	root, err := os.OpenRoot(p.dir)
@@ -305,7 +303,7 @@ func closed(f *os.File) error {
 	return f.Close()
 }
 
-// hold compares the new reports with the reports in the bundle. Those of another version or revision, which may write
+// hold compares the new reports with the reports in the bundle. Reports of another version or revision, which may write
 // them in another way, are compared by their rows.
 func (o *opened) hold() error {
 	const most = 1 << 30
@@ -334,7 +332,7 @@ func (o *opened) hold() error {
 	return nil
 }
 
-// ofAll are the findings of the compares of reports.
+// ofAll returns the findings of the reports' compares.
 func ofAll(found []findings.Findings, reports []hclspec.Report) []findings.Findings {
 	var all []hclspec.Address
 	for _, r := range reports {

@@ -26,7 +26,7 @@ func (a *app) parse() cli.Command {
 		Name: "parse", Args: "FILE", Min: 1, Max: 1,
 		Summary: "print the samples, warnings and failure that benchgraph reads from a log; - is standard input",
 		Flags: func(fs *flag.FlagSet) {
-			// a regex needs the definitions of a file
+			// a regex needs definitions, which only a file has
 			names := slices.DeleteFunc(formats.Names(), func(format string) bool { return format == "regex" })
 			fs.StringVar(&o.format, "format", "auto", "`FORMAT`: "+strings.Join(names, ", "))
 			a.jsonFlag(fs, &o.json)

@@ -22,9 +22,9 @@ type place struct {
 	dir   string // absolute
 	file  string // root file below dir; empty: the default
 	lock  string // path of the lock file
-	state string // directory
-	store string // directory
-	home  string // absolute: on another machine, where the project lies of which dir is a copy; empty: it is none
+	state string // state directory
+	store string // directory of the store
+	home  string // for a copy on another machine: the project's directory on its own machine; empty: dir is no copy
 }
 
 // place finds the project that the command line names.
@@ -67,14 +67,14 @@ func (a *app) place() (place, error) {
 		}
 	}
 	for _, path := range []string{p.dir, p.state, p.store} {
-		if !utf8.ValidString(path) { // JSON, in which sandboxes and results name it, would have another path
+		if !utf8.ValidString(path) { // JSON would change it, for sandboxes and results
 			return p, hint("Rename it, or use another directory.", "the path %q is not UTF-8", path)
 		}
 	}
 	return p, nil
 }
 
-// below is a path of the command line, which is relative to -chdir.
+// below returns a path of the command line, which is relative to -chdir.
 func (a *app) below(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -82,7 +82,7 @@ func (a *app) below(path string) string {
 	return filepath.Join(a.chdir, path)
 }
 
-// absent reports that there is no project file, so that no state directory may be made.
+// absent reports whether there is no project file. Then no state directory may be made.
 func (p place) absent() bool {
 	names := hclspec.RootFiles[:]
 	if p.file != "" {
@@ -104,7 +104,7 @@ func (p place) prepare() error {
 	if err != nil {
 		return hint(remedy, "state directory: %w", err)
 	}
-	// Trees are checked out from mirrors, and downloads go on from what is there.
+	// Trees are checked out from mirrors, and downloads resume from partial files.
 	for _, name := range []string{"mirrors", "downloads"} {
 		if err := fs.CheckOwner(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return hint("It may be removed: it is then made anew.", "state directory: %w", err)
@@ -125,12 +125,12 @@ func (p place) history() string { return filepath.Join(p.state, "history") }
 
 func (p place) applyLock() string { return filepath.Join(p.state, "apply.lock") }
 
-// maxLock is the size in bytes above which a lock file was not written by benchgraph.
+// maxLock bounds the size of a lock file, in bytes: benchgraph writes no larger one.
 const maxLock = 32 << 20
 
-// readLock is the text of the lock file; empty when there is none.
+// readLock returns the text of the lock file; empty if there is none.
 func (p place) readLock() ([]byte, error) {
-	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // opening a pipe would block
 		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file",
 			p.lock)
 	} else if err == nil && info.Size() > maxLock {
@@ -144,7 +144,7 @@ func (p place) readLock() ([]byte, error) {
 	return src, nil
 }
 
-// loadLock reads the lock file; one that is missing is empty.
+// loadLock reads the lock file; a missing one is empty.
 func (p place) loadLock() (*lockfile.Lock, error) {
 	text, err := p.readLock()
 	if err != nil {
@@ -162,12 +162,12 @@ func (p place) parseLock(src []byte) (*lockfile.Lock, error) {
 	return lock, nil
 }
 
-// hostOptions are those of what runs commands for this state, and of what ends them after a kill.
+// hostOptions are the options for running commands of this state, and for ending them after a kill.
 func (p place) hostOptions() executor.HostOptions {
 	return executor.HostOptions{Owner: p.state, Guarded: p.home != ""}
 }
 
-// elsewhereStored adds to an error of the store, where nothing can be written, how another one is named.
+// elsewhereStored adds to an error of a store that cannot be written how to choose another store.
 func (p place) elsewhereStored(err error) error {
 	if errors.Is(err, syscall.EROFS) || errors.Is(err, os.ErrPermission) {
 		return hint("Nothing can be written to "+p.store+". BENCHGRAPH_CACHE_DIR=DIR names another store.", "%w", err)
@@ -175,5 +175,5 @@ func (p place) elsewhereStored(err error) error {
 	return err
 }
 
-// logOf is the path of an attempt's log.
+// logOf returns the path of an attempt's log.
 func (p place) logOf(attempt string) string { return filepath.Join(p.state, "logs", attempt+".log") }

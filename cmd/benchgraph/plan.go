@@ -41,7 +41,7 @@ func (a *app) planFlags(fs *flag.FlagSet, o *planFlags) {
 	allowFlag(fs, &o.allow)
 }
 
-// check refuses flags that contradict each other.
+// check returns an error for flags that contradict each other.
 func (o *access) check() error {
 	if o.upgrade && o.locked {
 		return &cli.UsageError{Message: "-upgrade changes what -locked keeps", Remedy: "leave out one of them"}
@@ -49,7 +49,7 @@ func (o *access) check() error {
 	return nil
 }
 
-// here are the flags that say what may be used from here.
+// here defines the flags that limit the use of this machine's network and GPUs.
 func (o *access) here(fs *flag.FlagSet) {
 	fs.BoolVar(&o.offline, "offline", false, "reach no network")
 	fs.StringVar(&o.devices, "devices", "", "use only these GPUs: a `LIST` of indices or UUIDs, separated by commas")
@@ -116,7 +116,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err := s.project.Unlike(options); err != nil {
 		return err
 	}
-	s.memorize(ctx, p, &o.selection) // before the secrets: what lacks them is found anew each time
+	s.memorize(ctx, p, &o.selection) // before the check of secrets, which each command makes anew
 	s.warn(s.unset(p))
 	if err := s.moved(ctx); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	return nil
 }
 
-// wheelBuilds is how many wheels a plan builds.
+// wheelBuilds returns how many wheels a plan builds.
 func wheelBuilds(p *engine.Plan) int {
 	n := 0
 	for i := range p.Steps {
@@ -187,24 +187,24 @@ func (s *session) forecast(p *engine.Plan) forecast.Forecast {
 
 // unset warns of secrets that nodes to run need and the environment lacks: an error hours later would be too late.
 func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
-	due := map[string]bool{} // blocks of which something is to run
+	toRun := map[string]bool{} // blocks of nodes to run
 	waits := s.project.Waits(p)
 	for i := range p.Steps {
 		if st := &p.Steps[i]; st.Action == engine.Run && waits[st.Node.Address] == "" {
 			block, _, _ := strings.Cut(st.Node.Address, "[")
-			due[block] = true
+			toRun[block] = true
 			if _, name, ok := strings.Cut(block, "."); ok && tasks.Builds(st.Node) {
-				due["build."+name] = true // also of a wheel without overlay, which builds in its own node
+				toRun["build."+name] = true // a wheel without overlay is built in its own node
 			}
 		}
 	}
 	var diags hcl.Diagnostics
-	told := map[string]bool{}
+	warned := map[string]bool{}
 	check := func(at hclspec.Block, kind string, names []string) {
 		for _, name := range names {
 			id := at.Address.Kind + "." + at.Address.Name + " " + name
-			if _, set := s.env[name]; due[kind+"."+at.Address.Name] && !set && !told[id] {
-				told[id] = true
+			if _, set := s.env[name]; toRun[kind+"."+at.Address.Name] && !set && !warned[id] {
+				warned[id] = true
 				diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Secret not set",
 					Subject: &at.Range,
 					Detail: fmt.Sprintf("%s.%s needs the secret %s, which is not set in the environment. Export it "+

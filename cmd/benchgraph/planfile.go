@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// planFile is what plan -out writes and apply reads: how the plan was asked for, and what it said.
+// planFile is the document that plan -out writes and apply reads: the flags of the plan, and its nodes.
 type planFile struct {
 	Format   string    `json:"format"`
 	Type     string    `json:"type"`
@@ -25,7 +25,7 @@ type planFile struct {
 	Project  string    `json:"project"` // root file, absolute
 	Select   selection `json:"select"`
 	Allow    cli.List  `json:"allow_mismatch,omitempty"`
-	Machine  string    `json:"machine,omitempty"` // that is planned for: its name in the file, or an absolute path
+	Machine  string    `json:"machine,omitempty"` // planned for: name in the file, or absolute path
 	Upgrade  bool      `json:"upgrade,omitempty"`
 	Sandbox  string    `json:"sandbox,omitempty"` // the word of -sandbox
 	Vars     cli.List  `json:"vars,omitempty"`
@@ -102,7 +102,7 @@ func parsePlanFile(path string, text []byte) (*planFile, error) {
 	return f, nil
 }
 
-// flags are how the plan was asked for, as flags are written.
+// flags returns the flags of the plan as text.
 func (f *planFile) flags() string {
 	var b strings.Builder
 	for _, list := range []struct {
@@ -131,8 +131,8 @@ func (f *planFile) flags() string {
 	return b.String()
 }
 
-// outcome is the ID of the attempt that the run of a step would follow: the one that made the result which is replaced,
-// or the one that failed; empty: there is none.
+// outcome returns the ID of the attempt before the run of a step: the attempt that made the result to be replaced, or
+// the one that failed; "" if there is none.
 func (s *session) outcome(st *engine.Step) string {
 	for _, a := range slices.Backward(s.journal.Attempts(st.Node.Address)) {
 		if a.Key == st.Key && st.Action == engine.Run && (a.Failure == nil || !a.Failure.Class.Retried()) {
@@ -142,7 +142,7 @@ func (s *session) outcome(st *engine.Step) string {
 	return ""
 }
 
-// check makes sure that a plan made now is the one in the file.
+// check makes sure that a plan made now equals that in the file.
 func (f *planFile) check(p *engine.Plan, outcome func(*engine.Step) string) error {
 	planned := make(map[string]view.Planned, len(f.Nodes))
 	for _, n := range f.Nodes {
@@ -175,7 +175,7 @@ func (f *planFile) check(p *engine.Plan, outcome func(*engine.Step) string) erro
 	return nil
 }
 
-// stalePlanError says that a plan file no longer holds.
+// stalePlanError reports that a plan file no longer holds.
 type stalePlanError struct{ Differences []string }
 
 func (e *stalePlanError) Error() string {

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// What really happened to 96 commits, most of which were measured in vain, is held against what a preflight says of
-// them. The facts are in testdata/preflight/facts.json: the commands, the options that the scripts of each parent know,
-// the architectures that its engine has, which wheels there were, and how each run ended. BENCHGRAPH_HISTORY names a
-// clone of the real history, which then stands in for the one that is made here of the facts.
+// The findings of a preflight are compared with the real outcomes of 96 commits, most of which were measured in vain.
+// The facts are in testdata/preflight/facts.json: the commands, the options that the scripts of each parent know, the
+// architectures of its engine, the prebuilt wheels, and the end of each run. BENCHGRAPH_HISTORY names a clone of the
+// real history, which is then used instead of the history that is made here from the facts.
 
 type pfFacts struct {
 	Options       []string
@@ -113,7 +113,7 @@ func TestPreflightGroundTruth(t *testing.T) {
 	if of != 40 || foretold < 38 {
 		t.Errorf("%d of %d failures foretold, want at least 38 of 40", foretold, of)
 	}
-	// What is refused is not done, and says why; what is not refused goes on.
+	// Refused candidates do not run, and have a reason; the others go on.
 	refused, built := 0, 0
 	for _, n := range plan.Nodes {
 		if strings.HasPrefix(n.Reason, "preflight (") {
@@ -168,7 +168,7 @@ func gitIn(t *testing.T, repo string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// makeHistory makes a repository in which each commit under study comes after a parent with the scripts of the facts.
+// makeHistory makes a repository in which each commit under study follows a parent with the scripts of the facts.
 func (f *pfFacts) makeHistory(t *testing.T, repo string) {
 	t.Helper()
 	var in strings.Builder
@@ -207,7 +207,7 @@ func (f *pfFacts) makeHistory(t *testing.T, repo string) {
 	}
 }
 
-// tree is a parent's tree: scripts and an engine with the options of the facts.
+// tree returns a parent's tree: scripts and an engine with the options of the facts.
 func (f *pfFacts) tree(c *pfCommit) map[string]string {
 	files := map[string]string{"README.md": c.Commit + "\n", "vllm/__init__.py": ""}
 	for name, s := range c.Scripts {
@@ -256,7 +256,7 @@ func (f *pfFacts) tree(c *pfCommit) map[string]string {
 	return files
 }
 
-// calls are the calls of add_argument for the options of a parser.
+// calls returns calls of add_argument for the options of a parser.
 func (f *pfFacts) calls(parser int) string {
 	var b strings.Builder
 	for _, i := range f.Parsers[parser] {
@@ -294,7 +294,7 @@ func (f *pfFacts) calls(parser int) string {
 	return b.String() + "    pass\n"
 }
 
-// serverFlags are options of the engine; true: they take a value. Campaigns give them to the server and not to the
+// serverFlags are options of the engine; true if they take a value. Campaigns give them to the server, not to the
 // client.
 var serverFlags = map[string]bool{
 	"--dtype": true, "--tensor-parallel-size": true, "-tp": true, "--quantization": true, "--max-model-len": true,
@@ -306,7 +306,7 @@ var serverFlags = map[string]bool{
 
 var assignment = regexp.MustCompile(`^[A-Z_0-9]+=`)
 
-// campaign is the file of a campaign over the facts. Model, devices and data are declared once for all commits.
+// campaign returns the file of a campaign about the facts. Model, devices and data are declared once for all commits.
 func (f *pfFacts) campaign(repo, wheels string, rev func(pfCommit) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, campaignHead, repo, wheels)
@@ -360,7 +360,7 @@ func (c *pfCommit) sides() (mode, env, server, client string) {
 	return mode, strings.Join(vars, ", "), strings.Join(of, " "), strings.Join(to, " ")
 }
 
-// data gives a client a data set when its command names none, or names ShareGPT without a file.
+// data gives a client a data set if its command names none, or names ShareGPT without a file.
 func (c *pfCommit) data(words []string) []string {
 	named := slices.Contains(words, "--dataset-name")
 	switch {

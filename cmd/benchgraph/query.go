@@ -17,9 +17,8 @@ func (a *app) query() cli.Command {
 	return cli.Command{
 		Name: "query", Args: "deps|rdeps|changed [ADDR]", Min: 1, Max: 2,
 		Summary: "list the nodes that a node needs, the nodes that need it, or the changed nodes",
-		Long: "deps ADDR lists what a node needs, rdeps ADDR what needs it. changed lists the nodes that have a " +
-			"result, of which the key is another one\n" +
-			"now; explain says of each what has changed.",
+		Long: "deps ADDR lists the nodes that a node needs, rdeps ADDR those that need it. changed lists the " +
+			"nodes that\nhave a result under another key than their present one; explain shows the changes of each.",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(ctx context.Context, args []string) error {
 			known := map[string]int{"deps": 2, "rdeps": 2, "changed": 1}
@@ -41,7 +40,7 @@ func (a *app) query() cli.Command {
 	}
 }
 
-// runChanged lists the nodes with a result of which the key is another one now.
+// runChanged lists the nodes that have a result under another key than their present one.
 func (a *app) runChanged(ctx context.Context, asJSON bool) error {
 	s, err := a.open(ctx, access{offline: true, look: &shared.Look{}})
 	if err != nil {

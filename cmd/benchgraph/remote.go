@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// setMachines puts the machines into a config for which something is planned: the one that the command line names, or
-// else those that executors reach.
+// setMachines adds the machines to plan for to a config: the one that the command line names, or else those that
+// executors reach.
 func (s *session) setMachines(c *tasks.Config, spec *hclspec.Spec, o access) error {
 	profiles, usable, _ := checkMachines(spec)
 	for i := range usable {
@@ -51,7 +51,7 @@ func (s *session) setMachines(c *tasks.Config, spec *hclspec.Spec, o access) err
 	return err
 }
 
-// newExecutor returns what runs nodes as jobs.
+// newExecutor returns the executor that runs nodes as jobs; nil if no job can be submitted.
 func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access) *remote.Executor {
 	if o.job != nil || o.offline { // a worker needs the shared store
 		return nil
@@ -61,9 +61,9 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 	x.WorkDir = cmp.Or(x.WorkDir, filepath.Join(s.state, "jobs"))
 	shared, err := s.bucketOf(spec.Store)
 	if err != nil {
-		return nil // which the shared store tells
+		return nil // opening the shared store reports the error
 	}
-	keys, _ := s.keysOf(spec.Store) // likewise
+	keys, _ := s.keysOf(spec.Store) // opening the shared store reports the error
 	p := remote.Project{Version: version, Dir: s.dir, File: s.place.file, State: s.state, Store: s.place.store,
 		Vars: s.vars, Allow: o.allow, Sandbox: o.sandbox, Machine: x.Machine, Confines: string(executor.SandboxOf()),
 		WorkDir: x.WorkDir, Aside: o.aside, VarFiles: remote.ReadGiven(s.varFiles), Shared: *spec.Store,
@@ -75,7 +75,7 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 		}})
 }
 
-// checkJobs returns why the jobs of a plan cannot be submitted.
+// checkJobs returns why the jobs of a plan cannot be submitted. It warns of jobs that no node of the plan needs.
 func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	all := s.project.Executors()
 	if len(all) == 0 {
@@ -84,24 +84,24 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 	if f := snapshot.Check(ctx, s.project.Drawing, p); f != nil {
 		return hint(f.Remedy, "%s", f.Message)
 	}
-	told := map[job.ID]bool{} // executors may have one cluster and one directory
+	warned := map[job.ID]bool{} // executors may share a cluster and a directory
 	for _, x := range all {
 		live, err := x.Sweep(ctx, p)
 		if err != nil {
 			s.note("Warning: what jobs of executor %s have left: %v", x.Name, err)
 		}
 		for _, id := range live {
-			if !told[id] {
+			if !warned[id] {
 				s.note("Warning: job %s of an earlier apply goes on, and this apply runs no such node. To cancel the "+
 					"job: %s%s", view.Clean(id.Name()), x.Kind.Cancel, view.Clean(id.Name()))
 			}
-			told[id] = true
+			warned[id] = true
 		}
 	}
 	return nil
 }
 
-// executors looks whether jobs can be submitted from here.
+// executors checks whether jobs can be submitted from here.
 func (c *checkup) executors() {
 	self, _ := os.Executable() // Linux always knows it
 	for _, x := range c.clusters {

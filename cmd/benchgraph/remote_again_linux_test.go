@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/againtest"
 )
 
-// again is the project as a site whose blocks are measured again. What jobs leave there lies in some directories.
+// again returns the project as a site whose blocks are measured again. Jobs leave their files in the given directories.
 func (w *world) again(shared string, dirs ...string) *againtest.Site {
 	files := againtest.Files{Hold: filepath.Join(shared, "hold"), Bad: filepath.Join(shared, "bad"),
 		Ran: filepath.Join(shared, "ran")}
@@ -43,8 +43,8 @@ func TestABlockIsMeasuredAgain(t *testing.T) {
 	s.Test(t)
 }
 
-// An input that is made again is another one than that of the shared store. The blocks that follow it are measured with
-// the one of this machine.
+// An input that is made again differs from that of the shared store. The blocks after it are measured with the input of
+// this machine.
 func TestAnInputIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.NewReplacer("samples = 4", "samples = 2", "echo ${each.key} > $OUT/made",

@@ -18,15 +18,15 @@ import (
 )
 
 // clustered is a project whose benchmarks run on a real Slurm cluster of two nodes with four played devices each. The
-// machine of the project has no device, and the nodes do not see the directory of the project.
+// machine of the project has no device, and the nodes do not see the project's directory.
 type clustered struct {
 	*world
 	*slurmtest.Cluster
-	hold string // while there is a file of this name, what is measured does not end
+	hold string // while this file exists, measured commands do not end
 	work string // directory with the requests of jobs
 }
 
-// clusterFile is the root file of such a project.
+// clusterFile is the root file of a clustered project.
 const clusterFile = `
 benchgraph {
   sandbox = "none"
@@ -43,7 +43,7 @@ executor "slurm" "gpu" {
 commit "c" {}
 `
 
-// rate reads the numbers of such a project.
+// rate reads the numbers of a clustered project.
 const rate = `metrics {
     metric "rate" {
       match  = "work done: ([0-9.]+)"
@@ -51,7 +51,7 @@ const rate = `metrics {
     }
   }`
 
-// forget removes all results, those of the shared store, too.
+// forget removes all results, also those of the shared store.
 func (c *clustered) forget(t testing.TB) {
 	t.Helper()
 	store := filepath.Join(filepath.Dir(c.hold), "store")
@@ -93,7 +93,7 @@ func newClusteredOf(t testing.TB, nodes slurmtest.Nodes, file string) *clustered
 	c.hold, c.work = filepath.Join(shared, "hold"), filepath.Join(shared, "jobs")
 	c.write("benchmarks.hcl", strings.NewReplacer("SHARED", filepath.Join(shared, "store"), "PROGRAM", program,
 		"WORK", c.work, "RATE", rate, "HOLD", "while [ -e "+c.hold+" ]; do sleep 0.05; done").Replace(file))
-	// The description of a node comes from a job there, as the documentation says.
+	// A job makes the description of a node, as the documentation says.
 	describe := c.Command("srun", "--gpus=4", program, "devices", "-json")
 	c.write("machines/h200.json", describe)
 	return c
@@ -197,7 +197,7 @@ func TestACampaignOnSlurm(t *testing.T) {
 	other.must(0, "apply").says(t, "Apply: 0 done, 9 cached")
 }
 
-// attempts returns those of the four blocks that the journal has.
+// attempts returns the attempts at the four blocks in the journal.
 func (c *clustered) attempts() (all []journal.Attempt) {
 	c.t.Helper()
 	j, err := journal.Open(c.path(".benchgraph", "journal"))
@@ -209,8 +209,8 @@ func (c *clustered) attempts() (all []journal.Attempt) {
 	return all
 }
 
-// The time that a job is queued is no time of the node: status shows that the node waits, and the journal has the two
-// times apart. GPU-hours are those of jobs, also where a job ends before the queue was looked at.
+// The time that a job is queued does not count as time of the node: status shows that the node waits, and the journal
+// has the two times apart. GPU hours are those of jobs, even if a job ends before the queue was asked.
 func TestQueueTimeIsApart(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)
@@ -283,8 +283,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// apply removes what jobs have left whose key no node has, or whose project is gone. It leaves what may be needed: of a
-// job that is queued, and of another checkout.
+// apply removes objects that jobs have left if no node has their key, or if their project is gone. It keeps those of
+// queued jobs and of another checkout.
 func TestLeftoversOfJobs(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)
@@ -317,7 +317,7 @@ func TestLeftoversOfJobs(t *testing.T) {
 	other := leave(stale+":00000002.job", c.path(), yesterday)
 	foreign := filepath.Join(c.work, "notes")
 	check(t, os.Mkdir(foreign, 0o700), os.Chtimes(foreign, yesterday, yesterday))
-	// The block is another one now: nobody waits for the job, which runs.
+	// The block has changed: nobody waits for the job, which runs.
 	text, err := os.ReadFile(c.path("benchmarks.hcl"))
 	check(t, err)
 	c.write("benchmarks.hcl", strings.Replace(string(text), "sample $(", "true; sample $(", 1))
@@ -336,7 +336,7 @@ func TestLeftoversOfJobs(t *testing.T) {
 			t.Errorf("%s is left", dir)
 		}
 	}
-	// Nobody needs the failure of a block that has a result by now.
+	// The failure of a block that has a result by now is not needed.
 	var plan struct {
 		Nodes []struct{ Address, Key string }
 	}
@@ -388,8 +388,8 @@ func TestJobsThatEndUnseen(t *testing.T) {
 	c.must(0, "apply").says(t, "win")
 }
 
-// A job asks for a time limit that follows from the timeouts. A job that reaches that limit is followed by one without.
-// Where the cluster takes no such limit, the next job asks for none.
+// A job asks for a time limit that is derived from the timeouts. A job that reaches the limit is followed by a job
+// without one. If the cluster refuses the limit, the next job asks for none.
 func TestDerivedTimeLimits(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.Replace(measuredFile, "gpus { count", "timeout = \"5m\"\n  gpus { count", 1))
@@ -483,8 +483,8 @@ func TestAFailingSetup(t *testing.T) {
 	c.must(0, "plan").says(t, "4 of these nodes run as jobs") // the block works on a cluster that has the module
 }
 
-// A plan is refused before anything is built if its jobs ask for more than a node has, or if their directory or the
-// shared store cannot be used.
+// A plan is refused before any build if its jobs ask for more than a node has, or if their directory or the shared
+// store cannot be used.
 func TestJobsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.NewReplacer("cpus     = 1", "cpus     = 4000", `work_dir = "WORK"`,
@@ -506,7 +506,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A node of another class than the file describes measures nothing.
+// A node of another class than the described one measures nothing.
 func TestANodeOfAnotherClass(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)
@@ -528,7 +528,7 @@ func (c *clustered) commit(name, text string) {
 	c.git("commit", "-qm", "first")
 }
 
-// patch is the change of a file of the repo app to another text.
+// patch returns the patch that changes a file of the repo app to another text.
 func (c *clustered) patch(name, text string) string {
 	c.t.Helper()
 	c.write("app/"+name, text)
@@ -549,7 +549,7 @@ func (c *clustered) git(args ...string) string {
 	return string(out)
 }
 
-// The worker gets the tree that a block needs, of a repo that no node sees. A command in the sandbox sees neither the
+// The worker gets the tree that a block needs, from a repo that no node sees. A command in the sandbox sees neither the
 // project, nor the requests of jobs, nor a store. The command gets its secret, which neither Slurm nor the store has.
 func TestASandboxOnANode(t *testing.T) {
 	t.Parallel()
@@ -592,8 +592,8 @@ compare "speed" { of = [benchmark.speed] }
 	}
 }
 
-// BenchmarkNodeOnSlurm measures one block on a cluster beside a job that does nothing: submitted, and looked for in the
-// queue every 20 ms until it has ended.
+// BenchmarkNodeOnSlurm measures one block on a cluster, and for comparison a job that does nothing: it is submitted,
+// and looked for in the queue every 20 ms until it has ended.
 func BenchmarkNodeOnSlurm(b *testing.B) {
 	n := max(b.N, 4)
 	fewer := strings.NewReplacer("max_jobs = 4", "max_jobs = 1", "samples = 4", fmt.Sprint("samples = ", n))

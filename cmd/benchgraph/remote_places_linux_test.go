@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// In one apply, each benchmark is measured where it asks to be, or where there is what it asks for.
+// In one apply, each benchmark is measured where it asks to be, or where the devices are that it needs.
 const placesFile = clusterFile + `
 executor "slurm" "few" {
   machine  = machine.h200
@@ -85,7 +85,7 @@ func TestBenchmarksHaveTheirPlaces(t *testing.T) {
 	c.must(0, "apply").says(t, "Apply: 0 done, 21 cached")
 }
 
-// Jobs of nodes that are not in the file any more are named: nobody else would end them.
+// The apply names jobs of nodes that are not in the file any more: nobody else would end them.
 func TestJobsThatTheFileNoLongerHas(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)

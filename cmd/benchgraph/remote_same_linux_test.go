@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What came out the same under another key goes to nodes, and comes from them, under the key of the plan.
+// A result that another key has made goes to nodes, and comes from them, under the key of the plan.
 func TestResultsThatCameOutTheSameOnACluster(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.Replace(clusterFile, `commit "c" {}`, "", 1)+`

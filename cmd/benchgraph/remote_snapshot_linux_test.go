@@ -16,8 +16,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// A fix that is learnt from jobs of the first wave is in the snapshot of the second, with the file that it puts in
-// place. Scripts and data that the file reads are in both.
+// A fix that is learnt from jobs of the first wave is in the snapshot of the second one, with the file that the fix
+// lays. Scripts and data that the file reads are in both.
 func TestALearntFixReachesTheNodes(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, clusterFile+`
@@ -95,8 +95,8 @@ func TestAStoreOnAServer(t *testing.T) {
 	}
 }
 
-// A file that a command names by abspath must be on the node. Where it is missing, the node is to blame, and no command
-// of the candidate is run.
+// A file that a command names by abspath must be on the node. If it is missing, the node is to blame, and no command of
+// the candidate runs.
 func TestAFileThatANodeLacks(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.NewReplacer("    sample $(case",
@@ -130,8 +130,8 @@ func TestAFileThatANodeLacks(t *testing.T) {
 		}
 	}
 	lost(0)
-	// The command may do without a path that the file names without abspath, so that the job runs. If the command fails
-	// and complains of the path, the node has failed, even if the baseline passes.
+	// A command may not need a path that the file names without abspath, so the job runs. If the command fails and its
+	// output names the path, the node has failed, even if the baseline passes.
 	c.write("benchmarks.hcl", strings.NewReplacer("touch RAN; . ${abspath(\"FILE\")}", "cat in",
 		"*fast) echo 200", "*fast) cat "+c.path("rate.sh")+" || kill $$; echo 200").Replace(string(text)))
 	c.must(3, "apply").says(t, "infra", c.path("rate.sh")+" is on the machine of the project, and not here")
@@ -143,7 +143,8 @@ func TestAFileThatANodeLacks(t *testing.T) {
 	}
 }
 
-// A mount lies on the nodes under the path that it has here. Where it is missing or another one, the block says so.
+// A mount is on the nodes under its path on this machine. If it is missing or another one there, the block fails with
+// that reason.
 func TestAModelThatANodeLacks(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.NewReplacer("gpus { count = 2 }", "gpus { count = 2 }\n  mounts = [mount.model]",

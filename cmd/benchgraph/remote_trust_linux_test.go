@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket/buckettest"
 )
 
-// Where the store has trust, a failure that no key signed, and one that was signed for another block, are not believed:
-// their blocks are measured. The right one is taken.
+// If the store has trust, a failure that no key signed is not believed, nor one that was signed for another block:
+// their blocks are measured. A failure with the right signature is taken.
 func TestForgedOutcomes(t *testing.T) {
 	t.Parallel()
 	block := func(name, command string) string {
@@ -67,8 +67,8 @@ func TestForgedOutcomes(t *testing.T) {
 	c.must(3, "apply").says(t, ", 1 failed;")
 }
 
-// Nodes have no credentials for the store: each job gets its own, which can write what the job makes. Other machines
-// find the results by the index, which the jobs cannot write.
+// Nodes have no credentials for the store. Each job gets its own, which can write the objects of the job. Other
+// machines find the results by the index, which jobs cannot write.
 func TestLentCredentials(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, strings.Replace(measuredFile, "    sample $(",
@@ -89,7 +89,7 @@ func TestLentCredentials(t *testing.T) {
 		t.Errorf("there is a warning:\n%s", o.stderr)
 	}
 	c.must(0, "cache", "ls", "-shared").says(t, `trial.speed["c#4"]`)
-	// A block that is measured again has another result, which its job can write, too.
+	// The job of a block that is measured again can write the new result, too.
 	c.must(0, "apply", `-replace=trial.speed["c#2"]`).says(t, "win", "its own results stand")
 	check(t, os.RemoveAll(c.path(".benchgraph")))
 	c.must(0, "plan").says(t, "Plan: 0 to run")

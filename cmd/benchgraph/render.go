@@ -23,7 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// render makes the files of a report.
+// render makes the files of a report, by name.
 func (p place) render(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error) {
 	doc, err := p.document(found, spec, r)
 	if err != nil {
@@ -98,7 +98,7 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 		doc.Attempts = runlog.LastAttempts(p.runDir())
 	}
 	p.account(&doc, found, spec)
-	if len(r.Recorded) > 0 { // they are part of the state that the report is of
+	if len(r.Recorded) > 0 { // recorded results are part of the state that the report shows
 		sum := sha256.Sum256([]byte(id + "\n" + strings.Join(r.Recorded, "\n")))
 		doc.Snapshot.ID = hex.EncodeToString(sum[:6])
 	}
@@ -106,7 +106,7 @@ func (p place) document(found []findings.Findings, spec *hclspec.Spec, r *hclspe
 	return doc, err
 }
 
-// recordedOf enters the results of other studies that a report names into a book of the file's commits.
+// recordedOf returns the book of the results of other studies that a report names, for the file's commits.
 func recordedOf(spec *hclspec.Spec, r *hclspec.Report) (*recorded.Book, error) {
 	if len(r.Recorded) == 0 {
 		return nil, nil
@@ -128,7 +128,7 @@ func recordedOf(spec *hclspec.Spec, r *hclspec.Report) (*recorded.Book, error) {
 	return recorded.Keep(commits, lines, units.Convert), nil
 }
 
-// modelOf is the parameter model of a commit; empty when it has none that is a text.
+// modelOf returns the parameter model of a commit; "" if it is missing or no text.
 func modelOf(params json.RawMessage) string {
 	var named struct {
 		Model any `json:"model"`
@@ -139,7 +139,7 @@ func modelOf(params json.RawMessage) string {
 	return model
 }
 
-// account tells how all variants stand, what failed, and what it took. Several compares may be about the same blocks.
+// account adds states of variants, failures and cost to a document. Several compares may be about the same blocks.
 func (p place) account(doc *document.Document, found []findings.Findings, spec *hclspec.Spec) {
 	states := map[findings.State]bool{}
 	failures := map[findings.Failed]bool{}
@@ -155,19 +155,19 @@ func (p place) account(doc *document.Document, found []findings.Findings, spec *
 				continue
 			}
 			failures[failed] = true
-			told := document.Failed{Address: failed.Address, Commit: failed.Commit, Candidate: failed.Candidate,
+			shown := document.Failed{Address: failed.Address, Commit: failed.Commit, Candidate: failed.Candidate,
 				Failure: failed.Failure, Took: failed.Took}
 			if failed.Attempt != "" {
-				told.Log = p.shortLog(failed.Attempt)
+				shown.Log = p.shortLog(failed.Attempt)
 			}
-			doc.Failures = append(doc.Failures, told)
+			doc.Failures = append(doc.Failures, shown)
 		}
 	}
 	doc.Cost = costOf(found, doc.Hardware, pricesOf(spec))
 }
 
-// costOf sums up attempts, each once. There is no sum of money where the price of a device that was used is not known.
-// What never measured is taken to have run where all that is reported did.
+// costOf sums up attempts, each once. Money is 0 if the price of a used device is unknown. Attempts of a group that was
+// never measured count as run on the hardware of the whole report.
 func costOf(found []findings.Findings, hardware []string, price func(hardware []string) float64) (c document.Cost) {
 	seen := map[string]bool{}
 	blocks, priced := 0, true
@@ -183,13 +183,13 @@ func costOf(found []findings.Findings, hardware []string, price func(hardware []
 			c.Wall += a.Took
 			c.GPUTime += gpus
 			if gpus > 0 {
-				there, measured := classes[findings.BlocksOf{Benchmark: a.Benchmark, Commit: a.Commit}]
+				used, measured := classes[findings.BlocksOf{Benchmark: a.Benchmark, Commit: a.Commit}]
 				if a.Hardware != "" {
-					there = []string{a.Hardware}
+					used = []string{a.Hardware}
 				} else if !measured {
-					there = hardware
+					used = hardware
 				}
-				hour := price(there)
+				hour := price(used)
 				c.Money += gpus.Hours() * hour
 				priced = priced && hour > 0
 			}
@@ -212,7 +212,7 @@ func costOf(found []findings.Findings, hardware []string, price func(hardware []
 	return c
 }
 
-// shortLog is where the log of an attempt is: below the project's directory, if it is there.
+// shortLog returns the path of an attempt's log, relative to the project's directory if the log is below it.
 func (p place) shortLog(attempt string) string {
 	path := p.logOf(attempt)
 	if below, err := filepath.Rel(p.dir, path); err == nil && filepath.IsLocal(below) {
@@ -221,7 +221,7 @@ func (p place) shortLog(attempt string) string {
 	return path
 }
 
-// pricesOf tells what an hour of a device costs by the classes of the machines that measured.
+// pricesOf returns a function from the classes of measuring machines to the price of an hour of a device.
 func pricesOf(spec *hclspec.Spec) func(hardware []string) float64 {
 	return func(hardware []string) float64 { return priceOf(hardware, spec.GPUHour) }
 }
@@ -245,8 +245,8 @@ func priceOf(hardware []string, prices map[string]float64) float64 {
 	return price
 }
 
-// snapshotOf names what was found, in whatever order: findings that are stored may be from before the blocks of the
-// file changed their places.
+// snapshotOf returns an ID of the findings in any order: stored findings may be older than a change in the order of the
+// file's blocks.
 func snapshotOf(found []findings.Findings) (string, error) {
 	var lines []string
 	var err error

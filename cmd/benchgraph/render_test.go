@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Each attempt costs what the devices of its own machine cost.
+// Each attempt costs as much as the devices of its own machine.
 func TestMoneyIsOfEachMachine(t *testing.T) {
 	const hopper, ampere = "x, 2 × NVIDIA H100 80GB HBM3", "y, 1 × NVIDIA A100-SXM4-40GB"
 	spec := &hclspec.Spec{GPUHour: map[string]float64{"NVIDIA H100 80GB HBM3": 4, "NVIDIA A100-SXM4-40GB": 1}}
@@ -29,7 +29,7 @@ func TestMoneyIsOfEachMachine(t *testing.T) {
 	if c := costOf(found, hardware, pricesOf(spec)); math.Abs(c.Money-10) > 1e-9 || c.GPUTime != 4*time.Hour {
 		t.Errorf("%+v", c)
 	}
-	// Where the benchmark is measured now does not matter, once an attempt says where it ran.
+	// The present machine of the benchmark does not matter if an attempt says where it ran.
 	found[0].Spent = append(found[0].Spent, findings.Spent{Attempt: "0", Took: time.Hour, GPUs: 1, Failed: true,
 		Block: true, Benchmark: "large", Commit: "c", Hardware: ampere})
 	if c := costOf(found, hardware, pricesOf(spec)); math.Abs(c.Money-11) > 1e-9 {

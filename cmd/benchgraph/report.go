@@ -81,7 +81,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		return err
 	}
 	if o.bundle != "" {
-		declared, err := reportsOf(s.project.Spec, &reportFlags{}, names) // in the formats of the file
+		declared, err := reportsOf(s.project.Spec, &reportFlags{}, names) // without the flags
 		if err != nil || lacking != nil && fileExists(o.bundle) {
 			return cmp.Or(err, lacking)
 		}
@@ -120,7 +120,8 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	return lacking
 }
 
-// besides puts what other classes of machines measured beside the rows. For a bundle it returns all that these rest on.
+// besides adds the results of other classes of machines to the rows of found. For a bundle, it also returns all that
+// these rest on.
 func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.Findings,
 	bundled bool) (*results.Known, error) {
 	known := &results.Known{}
@@ -139,7 +140,7 @@ func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.
 	return known, nil
 }
 
-// reportsOf are the reports that are meant, with what the flags change about them.
+// reportsOf returns the named reports, changed by the flags.
 func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Report, error) {
 	declared := slices.Clone(spec.Reports)
 	if len(declared) == 0 {
@@ -179,7 +180,7 @@ func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Re
 	return declared, nil
 }
 
-// of are the findings of some compares.
+// of returns the findings of some compares.
 func of(found []findings.Findings, compares []hclspec.Address) []findings.Findings {
 	var chosen []findings.Findings
 	for _, f := range found {
@@ -194,8 +195,8 @@ func of(found []findings.Findings, compares []hclspec.Address) []findings.Findin
 func rowsOf(found []findings.Findings, spec *hclspec.Spec) []stats.Comparison {
 	var rows []stats.Comparison
 	for _, f := range found {
-		own, _ := f.Settled(pricesOf(spec))
-		rows = append(rows, own...)
+		settled, _ := f.Settled(pricesOf(spec))
+		rows = append(rows, settled...)
 	}
 	stats.SetQ(rows)
 	return rows
@@ -208,7 +209,7 @@ func (s *session) reportDir(dir string) string {
 	return filepath.Join(s.dir, filepath.FromSlash(dir))
 }
 
-// write writes the files of one report, and prints their names. With spare, it leaves other files of these names as
+// write writes the files of one report, and prints their names. With spare, it leaves existing files that differ as
 // they are.
 func (s *session) write(r hclspec.Report, found []findings.Findings, spare bool) (spared bool, err error) {
 	for _, name := range r.Formats {

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 )
 
-// An apply that still plans runs nothing, whatever the log of a killed one says.
+// An apply that still plans runs nothing, whatever the log of a killed one has.
 func TestNothingRunsBeforeAnApplyHasALog(t *testing.T) {
 	p := place{state: t.TempDir()}
 	if err := p.prepare(); err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// selection is the flags that say which nodes are meant.
+// selection has the flags that select nodes.
 type selection struct {
 	Targets     cli.List `json:"target,omitempty"`
 	Excludes    cli.List `json:"exclude,omitempty"`
 	Replaces    cli.List `json:"replace,omitempty"`
 	RetryFailed bool     `json:"retry_failed,omitempty"`
 
-	hits map[string]bool // patterns that match something
-	seen []string        // addresses that patterns were held against
+	hits map[string]bool // patterns that matched something
+	seen []string        // addresses that were compared with patterns
 }
 
 func (s *selection) flags(fs *flag.FlagSet) {
@@ -36,18 +36,18 @@ func (s *selection) retryFlag(fs *flag.FlagSet) {
 	fs.BoolVar(&s.RetryFailed, "retry-failed", false, "run nodes again that failed before")
 }
 
-// everything says that nothing is picked out.
+// everything reports whether the selection is the whole plan.
 func (s *selection) everything() bool {
 	return len(s.Targets)+len(s.Excludes)+len(s.Replaces) == 0 && !s.RetryFailed
 }
 
-// typed are the patterns, which are checked.
+// typed checks the patterns and returns them.
 func (s *selection) typed() ([]string, error) {
 	_, err := s.options()
 	return slices.Concat(s.Targets, s.Excludes, s.Replaces), err
 }
 
-// options checks the patterns and makes them into what a plan wants.
+// options checks the patterns, and returns them as options of a plan.
 func (s *selection) options() (campaign.PlanOptions, error) {
 	o := campaign.PlanOptions{RetryFailed: s.RetryFailed}
 	s.hits = map[string]bool{}
@@ -83,7 +83,7 @@ func (s *selection) matcher(patterns cli.List) func(string) bool {
 	}
 }
 
-// plan plans what is selected, and makes sure that every pattern selects something.
+// plan plans the selection, and makes sure that every pattern selects something.
 func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campaign.PlanOptions, error) {
 	o, err := sel.options()
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *session) plan(ctx context.Context, sel *selection) (*engine.Plan, campa
 	return p, o, nil
 }
 
-// standing is how everything stands: failures count also where the next apply would try again.
+// standing plans how everything stands: failures that the next apply would try again count, too.
 func (s *session) standing(ctx context.Context) (*engine.Plan, error) {
 	p, err := s.project.Plan(ctx, campaign.PlanOptions{AsIs: true})
 	s.store.Warn()
@@ -134,7 +134,7 @@ func (s *session) measured(ctx context.Context) (*engine.Plan, error) {
 	return p, err
 }
 
-// infeasible refuses targets of which no node can ever run here.
+// infeasible returns an error for a target none of whose nodes can ever run here.
 func (sel *selection) infeasible(p *engine.Plan) error {
 	for _, pattern := range sel.Targets {
 		never, other := "", false
@@ -155,7 +155,7 @@ func (sel *selection) infeasible(p *engine.Plan) error {
 	return nil
 }
 
-// cause follows what can never run to where that begins.
+// cause follows the dependencies of a step that can never run to the first such step.
 func cause(p *engine.Plan, step *engine.Step) *engine.Step {
 	for _, dep := range step.Node.Needs {
 		if s, ok := p.Step(dep.Address); ok && s.Never {

@@ -27,7 +27,7 @@ type serveFlags struct {
 	allow cli.List
 }
 
-// serveAt is where the page is unless -addr says otherwise.
+// serveAt is the default of -addr.
 const serveAt = "127.0.0.1:8700"
 
 func (a *app) serve() cli.Command {
@@ -52,7 +52,7 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 		return err
 	}
 	if p.absent() {
-		s, err := a.open(ctx, access{offline: true}) // says so
+		s, err := a.open(ctx, access{offline: true}) // reports the missing file
 		if err == nil {
 			s.close()
 		}
@@ -92,16 +92,16 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	stat := cache.OpenStatCache(filepath.Join(p.state, "stat"))
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	look, told := &shared.Look{}, false
+	look, warned := &shared.Look{}, false
 	c.Read = func(ctx context.Context) (*livepage.Results, error) {
 		results, err := a.readResults(ctx, access{offline: true, look: look, allow: o.allow, stat: stat})
 		away := look.Away()
-		if away != nil && !told {
+		if away != nil && !warned {
 			a.note("Warning: shared store: %v. The page shows what is here.", away)
 		}
-		told = away != nil
+		warned = away != nil
 		if mistakes := (*diagError)(nil); errors.As(err, &mistakes) && hclspec.Abandoned(mistakes.diags) {
-			end(err) // the evaluation may go on, and take more
+			end(err) // the evaluation that was given up may still run, and another would take more
 		}
 		return results, err
 	}
@@ -109,7 +109,7 @@ func (a *app) runServe(ctx context.Context, o *serveFlags) error {
 	return livepage.Run(ctx, l, c)
 }
 
-// stamp is another text when the results may be others: an attempt has ended, or the files are others.
+// stamp returns a text that changes whenever the results may: when an attempt has ended, or a file has changed.
 func (a *app) stamp(p place) string {
 	files, _ := filepath.Glob(filepath.Join(p.dir, "*.hcl")) // the pattern is well-formed
 	files = slices.Concat(files, a.varFiles, []string{p.lock, filepath.Join(p.state, "journal")})
@@ -121,16 +121,16 @@ func (a *app) stamp(p place) string {
 	return text
 }
 
-// readResults reads what is stored, as status and report do, and writes nothing.
+// readResults reads the stored results, as status and report do, and writes nothing.
 func (a *app) readResults(ctx context.Context, o access) (*livepage.Results, error) {
 	silent := *a
-	silent.stderr = io.Discard // warnings are told by plan and apply
+	silent.stderr = io.Discard // plan and apply show the warnings
 	s, err := silent.open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		s.stat = nil // it is not saved
+		s.stat = nil // shared with later readings, so not saved
 		s.close()
 	}()
 	p, err := s.measured(ctx)
@@ -174,7 +174,7 @@ func (a *app) readResults(ctx context.Context, o access) (*livepage.Results, err
 	return r, nil
 }
 
-// wholeReport is the report of all compares: the file's own when it has one.
+// wholeReport returns the report of all compares: the file's own if it has exactly one.
 func (s *session) wholeReport() (*hclspec.Report, error) {
 	whole, err := reportsOf(s.project.Spec, &reportFlags{}, nil)
 	if err != nil {

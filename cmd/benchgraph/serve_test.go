@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// watched is measured while somebody looks. The second commit waits for the file go.
+// watched is a project that is measured while a page shows it. The second commit waits for the file go.
 const watched = `
 benchgraph { sandbox = "none" }
 commit "one" { title = "<script>document.title = 'taken'</script>" }
@@ -51,7 +51,7 @@ benchmark "speed" {
 compare "all" { of = [benchmark.speed] }
 `
 
-// site is a benchgraph serve of a world.
+// site is the benchgraph serve of a world.
 type site struct {
 	t    testing.TB
 	cmd  *exec.Cmd
@@ -99,7 +99,7 @@ func (s *site) ask(change func(*http.Request), path string) (*http.Response, str
 	return answer, string(text)
 }
 
-// await asks until the answer holds a text.
+// await repeats a request until the answer has a text.
 func (s *site) await(path, want string) string {
 	s.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
@@ -113,8 +113,8 @@ func (s *site) await(path, want string) string {
 	}
 }
 
-// TestServe looks at a project in a browser while other processes apply it, one of which is killed. What was chosen on
-// the page stays, what is hostile is text, and nothing is written.
+// TestServe looks at a project in a browser while other processes apply it, one of which is killed. Choices on the page
+// stay, hostile text is shown as text, and nothing is written.
 func TestServe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
@@ -187,7 +187,7 @@ func TestServe(t *testing.T) {
 	site.metrics()
 	site.refuses()
 
-	// Whatever is asked, the project and its state stay as they were.
+	// Whatever is requested, the project and its state stay the same.
 	before := picture(t, w.dir)
 	site.await("", "8 win")
 	site.ask(nil, "now")
@@ -240,7 +240,7 @@ func (s *site) logs(page string) {
 	}
 }
 
-// stream reads as many events as there are until a pause of the log.
+// stream reads the events up to the next pause of the log.
 func (s *site) stream(last string, most int) (ids []string) {
 	s.t.Helper()
 	r, err := http.NewRequest(http.MethodGet, s.base+"events", nil)
@@ -262,7 +262,7 @@ func (s *site) stream(last string, most int) (ids []string) {
 	return ids
 }
 
-// events goes on where a client was.
+// events goes on after the last event of a client.
 func (s *site) events() {
 	s.t.Helper()
 	all := s.stream("", 20)
@@ -277,7 +277,7 @@ func (s *site) events() {
 	}
 }
 
-// metrics are lines of Prometheus' text format.
+// metrics returns lines of Prometheus' text format.
 func (s *site) metrics() {
 	s.t.Helper()
 	text := s.await("metrics", `benchgraph_candidates{compare="all",outcome="win"} 8`)
@@ -296,7 +296,7 @@ func (s *site) metrics() {
 	}
 }
 
-// refuses what does not only look, what another name leads here, and what names a file.
+// refuses checks that the page refuses writing requests, other host names, and names of files.
 func (s *site) refuses() {
 	s.t.Helper()
 	for _, c := range []struct {
@@ -325,7 +325,7 @@ func (s *site) refuses() {
 	}
 }
 
-// picture is all files below a directory, with their sizes and times.
+// picture returns all files below a directory, with their sizes and times.
 func picture(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder

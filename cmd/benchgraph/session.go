@@ -45,7 +45,7 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// pinned are options with what the lock file pins.
+// pinned returns the options for reading the files, with the pins of the lock file.
 func (a *app) pinned(p place) (hclspec.Options, error) {
 	lock, err := p.loadLock()
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *app) pinned(p place) (hclspec.Options, error) {
 // varPrefix begins the names of environment variables that give values to the file's variables.
 const varPrefix = "BENCHGRAPH_VAR_"
 
-// options are what the project's files are read with.
+// options returns the options for reading the project's files.
 func (a *app) options(p place, lock *lockfile.Lock) (hclspec.Options, error) {
 	o := hclspec.Options{Dir: p.dir, Home: p.home, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
@@ -113,55 +113,55 @@ type session struct {
 	stat      *cache.StatCache
 	pool      *device.LocalPool
 	host      *executor.Host
-	apptainer *apptainer.Engine // in place of Docker; nil: there is Docker, or neither
+	apptainer *apptainer.Engine // used instead of Docker; nil: Docker is used, or there is neither
 	gpus      *gpu.Driver
 	toldOdd   sync.Once
 	cpus      int
-	imageDisk int64                // bytes of the container engine's disk that images may take; 0: as many as there are
-	files     map[string]*hcl.File // of the last reading, for diagnostics
+	imageDisk int64                // bytes of the container engine's disk that images may take; 0: all
+	files     map[string]*hcl.File // of the last evaluation, for diagnostics
 	project   *campaign.Project
-	machine   string              // as access has it
+	machine   string              // access.machine
 	pools     []*device.LocalPool // of other machines
-	warnings  hcl.Diagnostics     // about the files, and about what their commands will lack
+	warnings  hcl.Diagnostics     // about the files, and about things that their commands will lack
 
-	past     *history.Cache // what expressions ask of repos
-	lockText []byte         // of the lock file, as it was last read or written
+	past     *history.Cache // answers to expressions about repos
+	lockText []byte         // of the lock file, when it was last read or written
 }
 
-// access says what a command may do.
+// access says what a command may use, and what it needs.
 type access struct {
-	about   []string // the nodes that the command is about, as they were typed; none: all
+	about   []string // the nodes that the command is about, as typed; none: all
 	offline bool
-	look    *shared.Look // the shared store is read, even offline, and nothing is put there; nil: only where online
+	look    *shared.Look // read the shared store, even offline, and put nothing there; nil: use it only online
 	locked  bool
-	upgrade bool // take what names of revisions stand for now
+	upgrade bool // look the names of revisions up again
 	allow   []string
-	// the machine that is planned for: a name in the file, or the path of a machine file; empty: this machine
+	// the machine to plan for: a name in the file, or the path of a machine file; empty: this machine
 	machine string
 	recall  recall
-	// a candidate that no file declares; nil: none
+	// makes a candidate that no file declares; nil: there is none
 	try func(context.Context, *session, *hclspec.Spec) (*hclspec.Try, error)
-	// what is planned in the place of what the files declare; nil: that
+	// makes the spec that is planned from the one that the files declare; nil: the latter is planned
 	derive func(*hclspec.Spec) (*hclspec.Spec, error)
-	aside  *remote.Aside // what derive has measured, for workers; nil: they need not know
-	// indices or UUIDs of the GPUs that may be used; empty: all that are to be seen
+	aside  *remote.Aside // the candidates of derive, for workers; nil: workers need not know them
+	// indices or UUIDs of the GPUs that may be used; empty: all visible ones
 	devices string
-	// outlives the session, which must not save it; nil: the state's own
+	// outlives the session, which does not save it; nil: the session opens that of the state
 	stat *cache.StatCache
-	// for blocks that do not say; empty: what the file says
+	// for blocks that do not say; empty: as in the file
 	sandbox string
 	job     *workerJob // that this process serves as a worker; nil: it is no worker
-	// what is asked depends on no device: the driver, which may hang, is left alone
+	// the command depends on no device, so the driver, which may hang, is left alone
 	deviceless bool
 }
 
-// recall says when a command can work with the remembered plan instead of evaluating the files.
+// recall says when a command can use the remembered plan instead of evaluating the files.
 type recall int
 
 const (
-	recallNothing recall = iota // never: the command needs everything that the files declare
-	recallNodes                 // if the project has no compare and no report, which the remembered plan does not hold
-	recallAll                   // always: the command needs nothing of compares and reports
+	recallNothing recall = iota // never: the command needs the whole spec
+	recallNodes                 // if the project has no compares and reports, which the remembered plan does not hold
+	recallAll                   // always: the command needs no compares and reports
 )
 
 // open reads the project and opens its state. The caller must close the session.
@@ -171,7 +171,7 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 		return nil, err
 	}
 	if o.machine != "" || o.upgrade {
-		o.recall = recallNothing // what is remembered is about this machine
+		o.recall = recallNothing // the remembered plan is for this machine
 	}
 	s := &session{app: a, place: p, machine: o.machine}
 	if err := s.openAll(ctx, o); err != nil {
@@ -182,7 +182,7 @@ func (a *app) open(ctx context.Context, o access) (*session, error) {
 }
 
 func (s *session) openAll(ctx context.Context, o access) error {
-	// The files are read once before anything is made: a mistake in them leaves no trace.
+	// The files are read once before anything is made, so that a mistake in them leaves no trace.
 	var err error
 	if s.lockText, err = s.readLock(); err != nil {
 		return err
@@ -250,13 +250,13 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	return s.share(o)
 }
 
-// warn tells what is no mistake and should be known.
+// warn prints warnings and keeps them for JSON.
 func (s *session) warn(diags hcl.Diagnostics) {
 	s.printDiags(diags, s.files)
 	s.warnings = append(s.warnings, diags...)
 }
 
-// recall opens the project as the last plan left it, if that still holds. If not, known is campaign.Options.Known.
+// recall opens the project from the remembered plan, if that still holds. If not, known is campaign.Options.Known.
 func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (known func(cache.Key) *cache.Meta,
 	ok bool, err error) {
 	if o.recall == recallNothing || !fileExists(s.memo()) {
@@ -272,18 +272,18 @@ func (s *session) recall(ctx context.Context, o access, options hclspec.Options)
 	return config.Known, ok, err
 }
 
-// memorize keeps what a plan of everything found out.
+// memorize remembers a plan of everything for the next process.
 func (s *session) memorize(ctx context.Context, p *engine.Plan, sel *selection) {
 	if len(s.warnings)+len(s.project.Spec.Names) > 0 || !sel.everything() || len(s.project.Others()) > 0 ||
 		s.project.LacksSandbox("default", "required") != nil {
-		return // warnings are to be told each time, names move, and the machine may make sandboxes the next time
+		return // each command must show warnings; names move; the machine may make sandboxes the next time
 	}
 	if err := s.project.Remember(ctx, p); err != nil {
 		s.note("Warning: %v", err)
 	}
 }
 
-// basis is a digest of all that a plan depends on beside the project's files. Values of variables may be secret.
+// basis returns a digest of all that a plan depends on beside the project's files. Values of variables may be secret.
 func (s *session) basis(ctx context.Context, o access) string {
 	h := sha256.New()
 	add := func(parts ...string) {
@@ -295,7 +295,7 @@ func (s *session) basis(ctx context.Context, o access) string {
 	self, err := os.Executable()
 	stamp, _, err2 := cache.StampFile(nil, self)
 	if err != nil || err2 != nil {
-		stamp.Changed = time.Now().UnixNano() // not known: like no other
+		stamp.Changed = time.Now().UnixNano() // unknown: equal to no other
 	}
 	add("program", version, fmt.Sprint(stamp))
 	add("place", s.dir, s.place.file, s.place.store)
@@ -314,7 +314,7 @@ func (s *session) basis(ctx context.Context, o access) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// openState opens the store and what is remembered beside it.
+// openState opens the store, the journal and the other parts of the state, and the devices.
 func (s *session) openState(ctx context.Context, o access) error {
 	if err := s.prepare(); err != nil {
 		return err
@@ -336,7 +336,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 	if s.imageDisk, err = s.ownImageDisk(); err != nil {
 		return err
 	}
-	host, _ := machine.ThisHost() // what could not be read is 0: not known, and never short
+	host, _ := machine.ThisHost() // 0 where it could not be read: unknown, and never short
 	s.cpus = host.Cores
 	if s.gpus = gpu.NewDriver(ctx, s.driverOptions()); o.deviceless {
 		s.gpus = &gpu.Driver{}
@@ -357,7 +357,7 @@ func (s *session) openState(ctx context.Context, o access) error {
 	return err
 }
 
-// ownImageDisk is how much of the container engine's disk images may take, in bytes; 0: as much as there is.
+// ownImageDisk returns how much of the container engine's disk images may take, in bytes; 0: as much as there is.
 func (s *session) ownImageDisk() (int64, error) {
 	const name = "BENCHGRAPH_IMAGE_DISK"
 	if s.env[name] == "" {
@@ -366,7 +366,7 @@ func (s *session) ownImageDisk() (int64, error) {
 	return cli.Size(name, s.env[name])
 }
 
-// config is what the project works with.
+// config returns the configuration of the project.
 func (s *session) config(ctx context.Context, o access, load campaign.Loader) campaign.Config {
 	engine := s.ownEngine()
 	return campaign.Config{Config: tasks.Config{
@@ -388,8 +388,8 @@ func (s *session) config(ctx context.Context, o access, load campaign.Loader) ca
 	}}
 }
 
-// loader reads the files with a lock. What was read already, with the lock as it is in its file, is given first:
-// reading takes most of the time of a large plan.
+// loader returns a loader of the files. Its first call returns the result of first, a reading with the lock as it is in
+// its file: reading takes most of the time of a large plan.
 func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) campaign.Loader {
 	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		if first != nil {
@@ -404,7 +404,7 @@ func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, h
 	}
 }
 
-// derived reads the files and makes another spec of theirs.
+// derived returns a loader that reads the files and makes another spec from theirs.
 func derived(load campaign.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error)) campaign.Loader {
 	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
 		spec, diags := load(lock)
@@ -420,7 +420,7 @@ func derived(load campaign.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, er
 	}
 }
 
-// environ is what commands see of the environment, beside what the file declares, and more.
+// environ returns the environment of commands, beside the variables that the file declares; more names further ones.
 func (s *session) environ(more ...string) []string {
 	var list []string
 	for _, name := range append(more, "HOME", "LANG", "PATH") {
@@ -456,7 +456,7 @@ func (s *session) close() {
 		}
 	}
 	if s.gpus != nil {
-		s.toldOdd.Do(s.tellOdd) // where the pool was not asked
+		s.toldOdd.Do(s.tellOdd) // if the pool did not ask for devices
 		s.gpus.Close()
 	}
 	for _, c := range s.closers() {
@@ -467,7 +467,7 @@ func (s *session) close() {
 }
 
 func (s *session) closers() []io.Closer {
-	list := []io.Closer{s.apptainer, s.host} // which may be nil
+	list := []io.Closer{s.apptainer, s.host} // both may be nil
 	if s.journal != nil {
 		list = append(list, s.journal)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the environment says of the engine's disk reaches those who make images.
+// The limit of the engine's disk in the environment reaches the makers of images.
 func TestImageDisk(t *testing.T) {
 	for text, want := range map[string]int64{"": 0, "60GiB": 60 << 30, "1500m": 1500 << 20} {
 		dir := t.TempDir()

@@ -25,9 +25,9 @@ import (
 // signed.
 const signingKey = "BENCHGRAPH_SIGNING_KEY"
 
-// ownKinds are the kinds of nodes whose results are of no use to another machine: they stand for something that lies
-// beside the store, or are made from the mirror of a repo in less time than they are sent. A snapshot is sent with a
-// job alone.
+// ownKinds are the kinds of nodes whose results are of no use to other machines: a result stands for something outside
+// of the store, or can be made from the mirror of a repo in less time than it is sent. A snapshot is sent only with a
+// job.
 var ownKinds = [...]string{"repo", "source", "image", "push", snapshot.Address}
 
 // isShared reports whether the result of a node is of use to another machine.
@@ -36,7 +36,7 @@ func isShared(address string) bool {
 	return !slices.Contains(ownKinds[:], kind)
 }
 
-// isCarried reports whether jobs get the result of a node from the shared store. They have no mirrors.
+// isCarried reports whether jobs get the result of a node from the shared store. Jobs have no mirrors.
 func isCarried(address string) bool {
 	return strings.HasPrefix(address, "source.") || isShared(address)
 }
@@ -51,7 +51,7 @@ func (a *app) bucketOf(spec *hclspec.Store) (bucket.Bucket, error) {
 	return b, nil
 }
 
-// sharedStore says whether this machine can read the shared store and, unless the file forbids it, write there.
+// sharedStore checks whether this machine can read the shared store and, unless the file forbids it, write to it.
 func (c *checkup) sharedStore(ctx context.Context) {
 	spec := c.spec.Store
 	if spec == nil {
@@ -73,8 +73,8 @@ func (c *checkup) sharedStore(ctx context.Context) {
 	c.ok("shared store", "%s can be %s", spec.URL, can)
 }
 
-// share puts the shared store that the file declares behind that of this machine. Offline, what came from there is only
-// believed as it would be then. It sends no request.
+// share puts the shared store that the file declares behind that of this machine. Offline, it only makes sure that
+// entries from there are believed as they would be online. It sends no request.
 func (s *session) share(o access) error {
 	if s.project.Spec.Store == nil || s.store.Shares() {
 		return nil
@@ -107,8 +107,8 @@ func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, put f
 	return nil
 }
 
-// lacking is the error for results that may lie in the shared store alone, which was away when it was asked for what is
-// not here; nil: all is here, or it answered.
+// lacking returns an error if results may be in the shared store alone, which was away when it was asked for them; nil
+// if all results are here, or if the store answered.
 func (s *session) lacking(look *shared.Look, all bool) error {
 	away := look.Away()
 	if all || away == nil {
@@ -118,7 +118,7 @@ func (s *session) lacking(look *shared.Look, all bool) error {
 		s.project.Spec.Store.URL, away)
 }
 
-// keysOf returns the keys by which entries of a shared store and outcomes of jobs are signed and believed.
+// keysOf returns the keys that sign and check entries of a shared store and outcomes of jobs.
 func (a *app) keysOf(spec *hclspec.Store) (sshkey.Keys, error) {
 	path := a.env[signingKey]
 	if spec.ReadOnly {
@@ -132,7 +132,7 @@ func (a *app) keysOf(spec *hclspec.Store) (sshkey.Keys, error) {
 	return keys, err
 }
 
-// flush waits until the results of an apply have been put into the shared store, and tells of those that have not.
+// flush waits until the results of an apply have been put into the shared store, and tells how many could not be put.
 func (s *session) flush(ctx context.Context) {
 	if !s.store.Shares() {
 		return
@@ -191,7 +191,7 @@ func noShared() error {
 		Remedy: `write store { url = "s3://BUCKET/PREFIX" } into its benchgraph block`}
 }
 
-// pushCache puts into the shared store what it lacks.
+// pushCache puts the machine's entries that the shared store lacks there.
 func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 	return a.withShared(ctx, func(s *session) error {
 		if !s.store.Puts() {
@@ -200,7 +200,7 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 		}
 		var differ []string // addresses
 		sent, err := s.store.Push(ctx, func(own, there cache.Meta) bool {
-			block := strings.HasPrefix(own.Address, "trial.") // measured without knowing of the other: a second choice
+			block := strings.HasPrefix(own.Address, "trial.") // measured independently: a second choice
 			replace := o.replace && (!block || s.journal.Replaced(own, there.Log))
 			if !replace {
 				differ = append(differ, own.Address)
@@ -230,7 +230,7 @@ func (a *app) pushCache(ctx context.Context, o *cacheFlags) error {
 	})
 }
 
-// pullCache brings here what the project's nodes use of the shared store.
+// pullCache brings the results that the project's nodes use from the shared store here.
 func (a *app) pullCache(ctx context.Context, o *cacheFlags) error {
 	used := map[cache.Key]bool{}
 	s, err := a.use(ctx, used, access{})

@@ -35,7 +35,7 @@ func (a *app) show() cli.Command {
 	}
 }
 
-// showPlanFile tells what a plan file holds. Nothing but that file is read.
+// showPlanFile shows the content of a plan file. It reads only that file.
 func (a *app) showPlanFile(path string, asJSON, verbose bool) error {
 	f, err := readPlanFile(path)
 	if err != nil {
@@ -79,8 +79,8 @@ func (a *app) runShow(ctx context.Context, text string, asJSON bool) error {
 	return nil
 }
 
-// measuredAlone returns the step of a benchmark that has a result from blocks of its own, and none from blocks of all
-// variants; otherwise the step itself.
+// measuredAlone returns the step of a benchmark with a result from blocks of its own, if there is none from blocks of
+// all variants; otherwise it returns st itself.
 func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.Step) (*engine.Plan, *engine.Step, bool,
 	error) {
 	address := st.Node.Address
@@ -99,7 +99,7 @@ func (s *session) measuredAlone(ctx context.Context, p *engine.Plan, st *engine.
 		step, _ := other.Step(address)
 		return other, step, true, nil
 	}
-	p, st, err = s.one(ctx, address) // the project is again as that plan has it
+	p, st, err = s.one(ctx, address) // plans again, so that the project has the graph of the first plan
 	return p, st, false, err
 }
 
@@ -151,7 +151,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 	return v, nil
 }
 
-// concerns says whether a sample was taken in a trial, or is of a benchmark's candidate.
+// concerns reports whether a sample was taken in a trial, or is of a benchmark's candidate.
 func concerns(m sample.Measurement, n *engine.Node) bool {
 	at, err := hclspec.ParseAddress(n.Address)
 	if err != nil || at.Name != m.Benchmark {

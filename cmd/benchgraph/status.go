@@ -47,7 +47,7 @@ func (a *app) runStatus(ctx context.Context, o *statusFlags) error {
 		if err != nil {
 			return err
 		}
-		// Asked before, so that the last time shows how it ended.
+		// The lock is read before the state, so that the last output shows how the apply ended.
 		_, busy := applylock.Holder(p.applyLock())
 		if err := a.showStatus(ctx, o, look); err != nil || !o.watch || !busy {
 			return err
@@ -63,7 +63,7 @@ func (a *app) runStatus(ctx context.Context, o *statusFlags) error {
 	}
 }
 
-// statusDoc is status as JSON.
+// statusDoc is the status as JSON.
 type statusDoc struct {
 	Format   string                `json:"format"`
 	Universe int                   `json:"universe"`
@@ -71,8 +71,8 @@ type statusDoc struct {
 	Commits  []commitStatus        `json:"commits"`
 	Nodes    []nodeStatus          `json:"nodes"`
 	Applying *applylock.Owner      `json:"applying,omitempty"`
-	Run      string                `json:"run,omitempty"`   // the last one, which may still go on
-	Waits    string                `json:"waits,omitempty"` // what nodes that could start were last said to wait for
+	Run      string                `json:"run,omitempty"`   // name of the last run, which may still go on
+	Waits    string                `json:"waits,omitempty"` // the last reason why nodes that are ready did not start
 	About    []view.Diagnostic     `json:"diagnostics"`     // warnings about the file
 }
 
@@ -89,16 +89,16 @@ type commitStatus struct {
 type nodeStatus struct {
 	Address string `json:"address"`
 	State   string `json:"state"`           // one of nodeStates
-	Class   string `json:"class,omitempty"` // of what has failed, or of the failure that blocks it
+	Class   string `json:"class,omitempty"` // of the failure, or of the one that blocks the node
 	Reason  string `json:"reason"`
 
-	Rule     string `json:"rule,omitempty"` // the last three: of what failed
+	Rule     string `json:"rule,omitempty"` // the last four are set for a failed node; log, for a running one, too
 	Evidence string `json:"evidence,omitempty"`
 	Remedy   string `json:"remedy,omitempty"`
 	Log      string `json:"log,omitempty"`
 }
 
-// nodeStates are how nodes can stand, in the order in which they are counted out.
+// nodeStates returns the states of nodes, in the order of the sum.
 func nodeStates() []string {
 	return []string{"done", "running", "waiting", "failed", "blocked", "skipped"}
 }
@@ -150,14 +150,14 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags, look *shared.Look)
 	return gate.Refusal(ledger.Rows)
 }
 
-// states says how each node of a plan stands, with what another process runs now.
+// states returns the state of each node of a plan, with those that another process runs now.
 func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 	running := map[string]runlog.Node{}
 	for _, n := range now.Running {
 		running[n.Address] = n
 	}
 	nodes := make([]nodeStatus, len(p.Steps))
-	classes := map[*engine.Node]string{} // of failures, for what they block: a node comes after its needs
+	classes := map[*engine.Node]string{} // of failures, for the nodes that they block: nodes come after their needs
 	for i := range p.Steps {
 		st := &p.Steps[i]
 		n := nodeStatus{Address: st.Node.Address, Reason: st.Reason}
@@ -192,7 +192,7 @@ func (s *session) states(p *engine.Plan, now runlog.Run) []nodeStatus {
 		}
 		nodes[i] = n
 	}
-	for _, n := range now.Running { // of a try: no file declares them
+	for _, n := range now.Running { // of a try: no file declares these nodes
 		if _, ok := p.Step(n.Address); !ok {
 			nodes = append(nodes, nodeStatus{Address: n.Address, State: "running", Reason: n.Phase, Log: n.Log})
 		}

@@ -82,7 +82,7 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
 			"the file is with -chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
 	case o.bench.command == "" && p.absent():
-		return a.applyLocked(ctx, &o.applyFlags, nil, nil) // says so
+		return a.applyLocked(ctx, &o.applyFlags, nil, nil) // reports the missing file
 	}
 	unlock, err := a.lockState(ctx, p, o)
 	if err != nil {
@@ -92,8 +92,8 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	aside := &remote.Aside{}
 	o.measureAside(aside)
 	o.try = func(ctx context.Context, s *session, spec *hclspec.Spec) (*hclspec.Try, error) {
-		of, err := s.choose(ctx, o, spec)
-		aside.Try, aside.Benchmark = &of.Try, of.benchmark
+		chosen, err := s.choose(ctx, o, spec)
+		aside.Try, aside.Benchmark = &chosen.Try, chosen.benchmark
 		return aside.Try, err
 	}
 	o.keepGoing = true
@@ -109,7 +109,7 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 	return a.applyHeld(ctx, p, &o.applyFlags, nil, nil)
 }
 
-// showTry answers. A try that ended before its time answers with how things stand then.
+// showTry shows the verdict. For a try that ended before its time, it shows how things stand then.
 func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Applied, ended error) (err error) {
 	if ended != nil {
 		if applied.Plan, err = s.project.Judged(ctx); err != nil {
@@ -123,16 +123,16 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	d := tried.Document{Preflight: s.project.Preflight(), Logs: s.logsOf(applied),
 		Diagnostics: append(view.Diagnostics(s.warnings), viewError(ended)...)}
 	for _, r := range rows {
-		if r.Metric == undecided { // which the baseline was to tell
+		if r.Metric == undecided { // the output of the baseline was to tell the metric
 			r.Metric = ""
 		}
-		if r.Benchmark != "" { // candidates that it is not about have no benchmark here
+		if r.Benchmark != "" { // other rows are of candidates that the compare is not about
 			d.Comparisons = append(d.Comparisons, r)
 		}
 	}
-	var told document.Document
-	s.account(&told, found, s.project.Spec)
-	d.Failures = told.Failures
+	var accounted document.Document
+	s.account(&accounted, found, s.project.Spec)
+	d.Failures = accounted.Failures
 	given := func(text string) string { return strings.ReplaceAll(text, s.keptPatch(), o.given()) }
 	if err := d.Fill(given); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	return endOf(&o.failOn, d.Comparisons, blocked, applied)
 }
 
-// noteTried notes what is to be known beside the verdict.
+// noteTried prints logs of failures, and caveats, beside the verdict.
 func (s *session) noteTried(d *tried.Document, applied *campaign.Applied) {
 	for _, f := range applied.Result.Failures[:min(len(applied.Result.Failures), 5)] {
 		if i := slices.IndexFunc(d.Logs, func(l tried.Log) bool { return l.Address == f.Address }); i >= 0 {
@@ -165,7 +165,7 @@ func (s *session) noteTried(d *tried.Document, applied *campaign.Applied) {
 	}
 }
 
-// logsOf are the logs that are on this machine of what a try ran, now or before.
+// logsOf returns the logs on this machine of the nodes that a try ran, now or before.
 func (s *session) logsOf(applied *campaign.Applied) []tried.Log {
 	logs, running := []tried.Log{}, s.underWay().Running
 	for i := range applied.Plan.Steps {

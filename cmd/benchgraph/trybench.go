@@ -20,13 +20,13 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
-// benchFlags say how a try measures that has no file.
+// benchFlags say how a try without a file measures.
 type benchFlags struct {
 	command string
 	base    string
 	protect draft.Globs
 	draft.Reading
-	project draft.Project // what is measured
+	project draft.Project // the project of the try
 }
 
 func (o *benchFlags) flags(fs *flag.FlagSet) {
@@ -37,7 +37,7 @@ func (o *benchFlags) flags(fs *flag.FlagSet) {
 	fs.Var(&o.protect, "protect", "with -bench: take files that match `GLOB` from the baseline; may be repeated")
 }
 
-// check refuses what does not fit together.
+// checkBench returns an error for flags that contradict each other.
 func (o *tryFlags) checkBench(a *app) error {
 	if o.bench.command == "" {
 		if o.bench.base != "HEAD" || o.bench.Reading != (draft.Reading{}) || len(o.bench.protect) > 0 {
@@ -55,7 +55,7 @@ func (o *tryFlags) checkBench(a *app) error {
 	return o.bench.Check()
 }
 
-// draftTry finds out what a try measures that has no file, and makes that the project of this call.
+// draftTry drafts the project of a try without a file, and makes it the project of this call.
 func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	here, err := filepath.Abs(a.chdir)
 	if err == nil {
@@ -102,8 +102,8 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	return os.MkdirAll(filepath.Dir(a.file), 0o755)
 }
 
-// writeTry writes the file of a try that has none, beside the state. The caller holds the lock of the state: other
-// tries have the same file.
+// writeTry writes the file of a try without a file, beside the state. The caller holds the lock of the state, since
+// other tries use the same file.
 func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
 	bench := &o.bench.project.Bench
 	write := func() error { return fs.Replace(a.file, o.bench.project.HCL()) }
@@ -119,14 +119,14 @@ func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
 	return write()
 }
 
-// undecided stands for a metric that the output of the baseline is to tell.
+// undecided stands for a metric that the output of the baseline will tell.
 const undecided = "undecided"
 
 // pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
 // output, the try reports the reason.
 func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, err error) {
 	first := *o
-	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // there is no block where both are the same tree
+	first.Targets = cli.List{`{source,trial}.*["*{/before,#1}"]`} // both trees may be equal; then there is no block
 	first.show = func(ctx context.Context, s *session, applied *campaign.Applied, err error) error {
 		if err == nil {
 			metric, err = s.metricOf(ctx, applied, o.bench.project.Bench.Metric)
@@ -137,7 +137,7 @@ func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, e
 	return metric, err
 }
 
-// metricOf is the metric in the output of the first block's baseline: the named one, unless that is undecided.
+// metricOf returns the deciding metric by the output of the first block's baseline: named, unless that is undecided.
 func (s *session) metricOf(ctx context.Context, applied *campaign.Applied, named string) (string, error) {
 	for i := range applied.Plan.Steps {
 		step := &applied.Plan.Steps[i]

@@ -21,7 +21,7 @@ func (a *app) validate() cli.Command {
 	}
 }
 
-// validation is what validate found, as JSON.
+// validation is the outcome of validate, as JSON.
 type validation struct {
 	Format      string            `json:"format"`
 	Valid       bool              `json:"valid"`

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 )
 
-// version is the release that this is, or comes before.
+// version is the present release, or the next one.
 const version = "0.1.0"
 
 func (a *app) version() cli.Command {
@@ -21,8 +21,7 @@ func (a *app) version() cli.Command {
 		Name: "version", Summary: "print the version",
 		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, &asJSON) },
 		Run: func(context.Context, []string) error {
-			revision := revision()
-			platform := runtime.GOOS + "/" + runtime.GOARCH
+			revision, platform := revision(), runtime.GOOS+"/"+runtime.GOARCH
 			if asJSON {
 				return view.JSON(a.stdout, map[string]any{"format": view.Format, "version": version,
 					"revision": revision, "go": runtime.Version(), "platform": platform})
@@ -34,7 +33,7 @@ func (a *app) version() cli.Command {
 	}
 }
 
-// revision is what this was built from; "unknown" where the build does not say.
+// revision returns the revision that this program was built from; "unknown" if the build does not say.
 func revision() string {
 	of, _ := bundle.Source()
 	return cmp.Or(of, "unknown")

@@ -31,19 +31,19 @@ func (a *app) worker() cli.Command {
 	return cli.Command{
 		Name: "worker", Args: "FILE", Min: 1, Max: 1,
 		Summary: "run the node of a job on a machine of a cluster; jobs of an executor call it",
-		Long: "FILE is the request that apply has handed to the job. The result goes into the shared store, and what " +
-			"became of the job, too.",
+		Long: "FILE is the request that apply has handed to the job. The worker puts the result and the outcome of " +
+			"the job into the shared store.",
 		Run: func(ctx context.Context, args []string) error { return a.runWorker(ctx, args[0]) },
 	}
 }
 
-// workerJob is a request as its worker serves it.
+// workerJob is the job that a worker runs.
 type workerJob struct {
 	request    *remote.Request
 	begun      time.Time
-	hides      []string // absolute: what commands in a sandbox must not see
+	hides      []string // absolute paths that commands in a sandbox must not see
 	found      *snapshot.Found
-	transcript []byte // JSON: what the last attempt ran that failed; nil: none failed
+	transcript []byte // JSON: the transcript of the last failed attempt; nil: none failed
 }
 
 func (a *app) runWorker(ctx context.Context, file string) error {
@@ -60,7 +60,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	keys, _ := a.keysOf(&request.Shared) // what is wrong with them is told when the store is opened
+	keys, _ := a.keysOf(&request.Shared) // opening the store reports the error
 	j := &workerJob{request: request, begun: begun, hides: worker.Hides(request, file)}
 	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
@@ -75,11 +75,11 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 	return err
 }
 
-// leastPatience is how long a worker waits at least for a shared store that is away.
+// leastPatience is the least time that a worker waits for a shared store that is away.
 const leastPatience = 2 * time.Minute
 
-// patiently has a worker try something again as long as the shared store is away. It waits no longer than it has run so
-// far, which is how long another job would take to come as far.
+// patiently repeats try as long as the shared store is away. It waits no longer than the worker has run so far: in that
+// time, another job would come as far.
 func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) error {
 	within := max(time.Since(j.begun), leastPatience).Round(time.Second)
 	return bucket.Patiently(ctx, within, func(err error) {
@@ -114,7 +114,7 @@ func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
 	return f
 }
 
-// nameDisk adds the name of this machine to the failure for a full disk, and where the worker keeps its files.
+// nameDisk adds to the failure for a full disk the name of this machine, and the directories of the worker's files.
 func nameDisk(f *failure.Failure, given string) {
 	host, _ := os.Hostname()
 	store, _ := worker.StoreDir(given)
@@ -124,8 +124,8 @@ func nameDisk(f *failure.Failure, given string) {
 		store, os.TempDir())
 }
 
-// workBelow runs the node of a request in a copy of its project, which like the state lies below a directory. The store
-// is that of this machine.
+// workBelow runs the node of a request. The copy of the project and the state are below dir; the store is that of this
+// machine.
 func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	r := j.request
 	if r.Version != version {
@@ -182,7 +182,7 @@ func (s *session) lay(ctx context.Context, j *workerJob, dir string) error {
 	return os.Rename(files.History, s.place.history())
 }
 
-// runJob runs the node of a request in the project that was opened.
+// runJob runs the node of a request in the open project.
 func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	r := j.request
 	var p *engine.Plan
@@ -208,7 +208,7 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 			s.note("Warning: %v", err)
 		}
 	}
-	if len(logs) > 0 { // a result has its transcript with it, and then there is no file
+	if len(logs) > 0 { // a result has its transcript with it, and leaves no file
 		j.transcript, _ = os.ReadFile(engine.TranscriptOf(logs[len(logs)-1]))
 	}
 	if err != nil {
@@ -218,6 +218,6 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	if err != nil {
 		return err
 	}
-	s.store.Flush(ctx) // tells others of the result; apply knows its name
+	s.store.Flush(ctx) // adds the result to the index for others; apply knows its name
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package probe answers the probe of a known issue from the files of a revision, where it only looks at files.
+// Package probe predicts, from the files of a revision, how the probe of a known issue ends.
 package probe
 
 import (
@@ -11,8 +11,9 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// Passes tells how a probe would end in a tree, if it only looks at files: grep and test, joined by && and ||; in an
-// image, it finds the tree only by $SRC. Known is false for every other probe, and where a file cannot be read.
+// Passes predicts how a probe would end in a tree, if the probe only looks at files: grep and test, joined by && and
+// ||. In an image, a probe finds the tree only by $SRC. known is false for every other probe, and if a file cannot be
+// read.
 func Passes(t program.Text, image bool, tree revision.Tree, f *revision.Files) (passes, known bool) {
 	if tree.IsZero() {
 		return false, false
@@ -32,7 +33,7 @@ func Passes(t program.Text, image bool, tree revision.Tree, f *revision.Files) (
 			return false, false
 		}
 		if image && s.Dir == "" {
-			s.Dir = "/" // only what is named by $SRC is the tree's
+			s.Dir = "/" // only paths with $SRC lead into the tree
 		}
 		before := ""
 		if i > 0 {
@@ -40,12 +41,12 @@ func Passes(t program.Text, image bool, tree revision.Tree, f *revision.Files) (
 		}
 		if before == "&&" && !passes || before == "||" && passes {
 			if s.Then == ";" && !final && !passes {
-				return false, false // sh -e goes on after a list whose last command was not run
+				return false, false // sh -e does not stop at a list whose last command did not run
 			}
 			continue
 		}
 		if before == ";" && !passes {
-			return false, true // sh -e ended there
+			return false, true // sh -e stopped there
 		}
 		if passes, known = look(&s, tree, f); !known {
 			return false, false
@@ -57,7 +58,7 @@ func Passes(t program.Text, image bool, tree revision.Tree, f *revision.Files) (
 	return passes, len(list) > 0
 }
 
-// look tells how one grep or test ends.
+// look predicts how one grep or test ends.
 func look(s *sh.Command, tree revision.Tree, f *revision.Files) (passes, known bool) {
 	args := make([]string, 0, len(s.Words))
 	for _, w := range s.Words[1:] {
@@ -106,7 +107,7 @@ func look(s *sh.Command, tree revision.Tree, f *revision.Files) (passes, known b
 	return false, false
 }
 
-// grep tells whether a pattern is in files of a tree.
+// grep predicts whether a grep finds its pattern in files of a tree.
 func grep(s *sh.Command, args []string, tree revision.Tree, f *revision.Files) (passes, known bool) {
 	fixed, fold, wordwise, extended, pattern, given := path.Base(s.Words[0].Text) == "fgrep", false, false,
 		path.Base(s.Words[0].Text) == "egrep", "", false
@@ -177,7 +178,7 @@ func grep(s *sh.Command, args []string, tree revision.Tree, f *revision.Files) (
 	return false, true
 }
 
-// basic turns a basic regular expression into an extended one; false where the two differ in more than brackets.
+// basic turns a basic regular expression into an extended one; false if they differ in more than the escapes.
 func basic(pattern string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {

@@ -1,5 +1,5 @@
-// Package program finds out which programs the text of a command starts, and with which arguments, before it runs:
-// through wrappers such as env and timeout, other shells, interpreters and launchers.
+// Package program finds the programs that a command would start, and their arguments, without running it: through
+// wrappers such as env and timeout, other shells, interpreters and launchers.
 package program
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
-// Text is a command: for sh, or words that are run without one.
+// Text is a command: text for sh, or words that run without a shell.
 type Text struct {
 	Shell string
 	Argv  []string
@@ -22,30 +22,30 @@ type Text struct {
 // Empty reports whether there is no command.
 func (t Text) Empty() bool { return t.Shell == "" && len(t.Argv) == 0 }
 
-// Side says which of a benchmark's commands something belongs to.
+// Side is the part of a benchmark to which a command belongs.
 type Side string
 
 const (
 	Server  Side = "server"
 	Client  Side = "client"  // the command of a benchmark with a server
-	Offline Side = "offline" // the command of one without
+	Offline Side = "offline" // the command of a benchmark without a server
 )
 
-// Program is one invocation of a program, as far as it is known before the program runs.
+// Program is one invocation of a program, as far as it is known beforehand.
 type Program struct {
 	sh.Command
 	Side   Side
-	Place  string // of the text in the file
-	Name   string // of the program itself, without its directory
+	Place  string // position of the text in the file
+	Name   string // name of the program, without its directory
 	Script string // path of a script, as written
 	Module string // of python -m
 	Sub    []string
 	Args   []sh.Word
 	Python bool
-	Mended bool // recipes may change its files
+	Mended bool // fixes may change its files
 }
 
-// Read returns the programs that a command starts. False: the command was not understood as a whole.
+// Read returns the programs that a command starts. It returns false if it did not understand the whole command.
 func Read(t Text, s Side, vars map[string]sh.Word) ([]Program, bool) {
 	var list []sh.Command
 	ok := true
@@ -65,15 +65,15 @@ func Read(t Text, s Side, vars map[string]sh.Word) ([]Program, bool) {
 	return all, ok
 }
 
-// started is what a simple command starts, through all programs that only start another one.
-func started(s sh.Command, of Side, vars map[string]sh.Word, depth int) ([]Program, bool) {
+// started returns the programs that a simple command starts, seen through wrappers.
+func started(s sh.Command, side Side, vars map[string]sh.Word, depth int) ([]Program, bool) {
 	words := s.Words
 	for len(words) > 0 {
 		name := path.Base(words[0].Text)
 		rest := words[1:]
 		switch {
 		case words[0].Partial && !strings.HasPrefix(words[0].Text, sh.Ref):
-			return []Program{{Command: s, Side: of}}, true
+			return []Program{{Command: s, Side: side}}, true
 		case slices.Contains([]string{"exec", "command", "nohup", "time", "setsid"}, name):
 			words = skipOptions(rest, nil)
 		case name == "env":
@@ -90,22 +90,22 @@ func started(s sh.Command, of Side, vars map[string]sh.Word, depth int) ([]Progr
 				words = words[1:]
 			}
 		case slices.Contains([]string{"sh", "bash", "dash", "zsh"}, name):
-			return inner(s, rest, of, vars, depth)
+			return inner(s, rest, side, vars, depth)
 		case (name == "uv" || name == "poetry" || name == "pipenv" || name == "pdm") && len(rest) > 0 &&
 			rest[0].Text == "run":
 			words = skipOptions(rest[1:], []string{"--with", "--python", "-p", "--project"})
 		default:
-			return []Program{identify(s, words, of)}, true
+			return []Program{identify(s, words, side)}, true
 		}
 	}
 	return nil, true
 }
 
-// inner is what a shell of the command's own runs.
-func inner(s sh.Command, args []sh.Word, of Side, vars map[string]sh.Word, depth int) ([]Program, bool) {
+// inner returns the programs that an inner shell starts.
+func inner(s sh.Command, args []sh.Word, side Side, vars map[string]sh.Word, depth int) ([]Program, bool) {
 	for i, a := range args {
 		if !strings.HasPrefix(a.Text, "-") {
-			return []Program{{Command: s, Side: of, Name: "sh", Script: a.Text, Args: args[i+1:]}}, !a.Partial
+			return []Program{{Command: s, Side: side, Name: "sh", Script: a.Text, Args: args[i+1:]}}, !a.Partial
 		}
 		if strings.HasPrefix(a.Text, "--") || !strings.Contains(a.Text, "c") {
 			continue
@@ -123,7 +123,7 @@ func inner(s sh.Command, args []sh.Word, of Side, vars map[string]sh.Word, depth
 				one.Dir = path.Join(s.Dir, one.Dir)
 			}
 			one.Lost = one.Lost || s.Lost
-			found, understood := started(one, of, vars, depth+1)
+			found, understood := started(one, side, vars, depth+1)
 			all, ok = append(all, found...), ok && understood
 		}
 		return all, ok
@@ -131,7 +131,7 @@ func inner(s sh.Command, args []sh.Word, of Side, vars map[string]sh.Word, depth
 	return nil, true
 }
 
-// skipOptions passes over options; those that are named take a value.
+// skipOptions skips options. Those in valued take a value.
 func skipOptions(words []sh.Word, valued []string) []sh.Word {
 	for len(words) > 0 && strings.HasPrefix(words[0].Text, "-") && len(words[0].Text) > 1 {
 		takes := slices.Contains(valued, words[0].Text)
@@ -147,9 +147,9 @@ var (
 	launchers  = []string{"torchrun", "accelerate", "deepspeed"}
 )
 
-// identify says which script, module or program a command starts, and with what.
-func identify(s sh.Command, words []sh.Word, of Side) Program {
-	p := Program{Command: s, Side: of, Name: path.Base(words[0].Text), Args: words[1:]}
+// identify returns the program of a command: its script, module or name, and its arguments.
+func identify(s sh.Command, words []sh.Word, side Side) Program {
+	p := Program{Command: s, Side: side, Name: path.Base(words[0].Text), Args: words[1:]}
 	switch {
 	case pythonName.MatchString(p.Name):
 		p.Python = true
@@ -166,7 +166,7 @@ func identify(s sh.Command, words []sh.Word, of Side) Program {
 	return p
 }
 
-// pythonArgs reads the interpreter's own options.
+// pythonArgs reads the options of the interpreter.
 func (p *Program) pythonArgs() {
 	args := p.Args
 	p.Args = nil
@@ -194,7 +194,7 @@ func (p *Program) pythonArgs() {
 	}
 }
 
-// launcherArgs finds the script behind the options of a launcher: the first word that is one.
+// launcherArgs finds the script after the options of a launcher: the first word that can be one.
 func (p *Program) launcherArgs() {
 	for i, a := range p.Args {
 		if strings.HasSuffix(a.Text, ".py") && !a.Partial {
@@ -208,7 +208,7 @@ func (p *Program) launcherArgs() {
 	}
 }
 
-// subcommands takes the words before the first option: "bench serve".
+// subcommands reads the words before the first option: "bench serve".
 func (p *Program) subcommands() {
 	if len(p.Args) > 0 && isPlain(p.Args[0]) {
 		p.Sub, p.Args = []string{p.Args[0].Text}, p.Args[1:]
@@ -237,12 +237,12 @@ func (p *Program) Title() string {
 type Flag struct {
 	Name   string // with its dashes, without its value
 	Value  sh.Word
-	Given  bool // it has a value: after "=", or in the next word, which may as well be a positional argument
+	Given  bool // it has a value: after "=", or in the next word, which may also be a positional argument
 	Joined bool // after "="
 	At     int  // index among the arguments
 }
 
-// Flags are the options among arguments, in their order, up to "--".
+// Flags returns the options among arguments, in their order, up to "--".
 func Flags(args []sh.Word) []Flag {
 	var all []Flag
 	for i, a := range args {
@@ -273,7 +273,7 @@ func IsFlag(w sh.Word) bool {
 		!strings.HasPrefix(t, "-$")
 }
 
-// Value is the value of the last of the named options; false when none is given.
+// Value returns the value of the last of the named options; false if none is given.
 func (p *Program) Value(names ...string) (sh.Word, bool) {
 	var found sh.Word
 	ok := false
@@ -290,13 +290,14 @@ func (p *Program) Has(names ...string) bool {
 	return slices.ContainsFunc(Flags(p.Args), func(f Flag) bool { return slices.Contains(names, Canonical(f.Name)) })
 }
 
-// Canonical is an option with hyphens for underscores.
+// Canonical returns an option with hyphens in place of underscores.
 func Canonical(name string) string {
 	dashes := len(name) - len(strings.TrimLeft(name, "-"))
 	return name[:dashes] + strings.ReplaceAll(name[dashes:], "_", "-")
 }
 
-// Resolve is a path of a command below the working directory. False: it is not known where it leads, or not below it.
+// Resolve returns a path of a command relative to the working directory. It returns false if the path is not known, or
+// is not below that.
 func (p *Program) Resolve(name string) (string, bool) {
 	switch {
 	case strings.HasPrefix(name, sh.WorkDir):
@@ -307,7 +308,7 @@ func (p *Program) Resolve(name string) (string, bool) {
 	return path.Join(p.Dir, name), true
 }
 
-// Made reports whether something that ran before could have made a file.
+// Made reports whether an earlier command could have made a file.
 func Made(p *Program, name string) bool {
 	for _, before := range p.After {
 		if before == ">"+name {
@@ -321,7 +322,7 @@ func Made(p *Program, name string) bool {
 	return false
 }
 
-// Loads reports whether a program without a server loads a model: a benchmark of an engine's own.
+// Loads reports whether a program without a server loads a model: a benchmark of the engine itself.
 func (p *Program) Loads() bool {
 	if p.Name == "vllm" {
 		return len(p.Sub) == 2 && p.Sub[1] != "serve" || len(p.Sub) == 1 && p.Sub[0] == "serve"
@@ -329,7 +330,7 @@ func (p *Program) Loads() bool {
 	return p.Python && (p.Script != "" || p.Module != "")
 }
 
-// ModelName is the model that a program is given.
+// ModelName returns the model in the arguments of a program.
 func (p *Program) ModelName() (sh.Word, bool) {
 	if w, ok := p.Value("--model", "--model-path", "-m"); ok {
 		return w, true
@@ -347,7 +348,7 @@ func (p *Program) ModelName() (sh.Word, bool) {
 	return sh.Word{}, false
 }
 
-// Number is the value of an option; 0 where there is none, or it is not known.
+// Number returns the value of an option as a number; 0 if it is not given or not known.
 func (p *Program) Number(names ...string) float64 {
 	w, ok := p.Value(names...)
 	if !ok || w.Partial {
@@ -360,15 +361,14 @@ func (p *Program) Number(names ...string) float64 {
 	return n
 }
 
-// Ranks is over how many devices the weights are spread.
+// Ranks returns the number of devices over which the weights are spread.
 func (p *Program) Ranks() int {
 	tp := max(p.Number("--tensor-parallel-size", "-tp", "--tp", "--tp-size"), 1)
 	pp := max(p.Number("--pipeline-parallel-size", "-pp", "--pp", "--pp-size"), 1)
 	return int(min(tp*pp, 1<<20))
 }
 
-// Usual is the part of a device that an engine takes when nothing is said: what is known of vLLM, and nearly all for
-// others.
+// Usual returns the part of a device's memory that an engine takes by default: that of vLLM, and nearly all for others.
 func (p *Program) Usual() float64 {
 	if p.Name == "vllm" || strings.HasPrefix(p.Module, "vllm.") ||
 		strings.HasPrefix(path.Base(p.Script), "benchmark_") {

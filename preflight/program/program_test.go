@@ -105,7 +105,7 @@ func TestUnsetVariablesAreKnown(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodIsSaid(t *testing.T) {
+func TestUnreadCommandsAreReported(t *testing.T) {
 	for _, text := range []string{"f() { python b.py; }; f", "python <(cat x)",
 		"echo 'never closed", "if true; then python b.py"} {
 		if _, ok := Read(Text{Shell: text}, Offline, nil); ok {

@@ -1,8 +1,8 @@
-// Package python finds out which options a Python program knows, from its source and without running it: the calls of
-// argparse in its file, and in all functions that its parser is handed to.
+// Package python finds the options that a Python program knows, from its source and without running it: from the calls
+// of argparse in its file, and in all functions that get its parser.
 //
-// A file is read as far as this needs: words, strings and brackets, in logical lines with their indentation. Other
-// syntax is skipped, and nothing fails: a Parser says why it may know more options than were found.
+// It reads only words, strings and brackets, in logical lines with their indentation. It skips other syntax, and never
+// fails: a Parser says why the program may know more options than were found.
 package python
 
 import "strings"
@@ -19,11 +19,11 @@ const (
 // token is one word of Python.
 type token struct {
 	kind    kind
-	text    string // of a string: its value
-	dynamic bool   // of a string: it is an f-string with something to fill in
+	text    string // for a string, its value
+	dynamic bool   // an f-string with a replacement field
 }
 
-// pyLine is one logical line: brackets join physical ones.
+// pyLine is one logical line: brackets join physical lines.
 type pyLine struct {
 	indent int
 	tokens []token
@@ -31,7 +31,7 @@ type pyLine struct {
 
 const (
 	largestSource  = 8 << 20
-	longestLiteral = 8 << 10 // of several adjacent ones
+	longestLiteral = 8 << 10 // bytes of adjacent literals
 )
 
 // pyLines divides a source into logical lines.
@@ -51,7 +51,7 @@ type pyLexer struct {
 	in    string
 	at    int
 	depth int
-	begun bool // the line has an indentation
+	begun bool // the indentation of the line was read
 	cur   pyLine
 	lines []pyLine
 }
@@ -151,7 +151,7 @@ func (l *pyLexer) number() {
 	l.cur.tokens = append(l.cur.tokens, token{kind: pyNumber, text: l.in[begin:l.at]})
 }
 
-// text reads a literal. Adjacent literals are one.
+// text reads a literal, and joins it to the one before.
 func (l *pyLexer) text(prefix string) {
 	quote := l.in[l.at : l.at+1]
 	if strings.HasPrefix(l.in[l.at:], quote+quote+quote) {
@@ -176,7 +176,7 @@ func (l *pyLexer) text(prefix string) {
 			}
 			l.at++
 			continue
-		case c == '\n' && len(quote) == 1: // it was never closed
+		case c == '\n' && len(quote) == 1: // the literal is never closed
 			l.add(b.String(), dynamic)
 			return
 		case c == '{' && strings.Contains(prefix, "f"):
@@ -191,7 +191,7 @@ func (l *pyLexer) text(prefix string) {
 
 func (l *pyLexer) add(text string, dynamic bool) {
 	if n := len(l.cur.tokens); n > 0 && l.cur.tokens[n-1].kind == pyString {
-		if len(l.cur.tokens[n-1].text) < longestLiteral { // what matters of a longer one stands at its beginning
+		if len(l.cur.tokens[n-1].text) < longestLiteral { // only the beginning of a long text matters
 			l.cur.tokens[n-1].text += text
 		}
 		l.cur.tokens[n-1].dynamic = l.cur.tokens[n-1].dynamic || dynamic
@@ -207,7 +207,7 @@ func isPyName(c byte, digits bool) bool {
 	return c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || digits && '0' <= c && c <= '9'
 }
 
-// split divides arguments at commas that stand in no brackets.
+// split divides arguments at commas outside of brackets.
 func split(args []token) [][]token {
 	var parts [][]token
 	depth, begin := 0, 0
@@ -225,7 +225,7 @@ func split(args []token) [][]token {
 	return append(parts, args[begin:])
 }
 
-// closing is the index of the bracket that closes the one at an index; the end when nothing does.
+// closing returns the index of the bracket that closes the one at open; the length of t if none does.
 func closing(t []token, open int) int {
 	depth := 0
 	for i := open; i < len(t); i++ {

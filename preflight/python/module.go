@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// Module is what one Python file says of argument parsers.
+// Module has the facts about argument parsers in one Python file.
 type Module struct {
-	imports map[string][]imported // by local name; several for alternatives (try: … except ImportError: …)
+	imports map[string][]imported // by local name; several are alternatives (try: … except ImportError: …)
 	regions []region              // functions, methods and classes; the first is the file itself
 	options []Option
 	passes  []pass
-	fields  map[string][]string // annotated names by class
+	fields  map[string][]string // annotated names, by class
 	bases   map[string][]string // by class
 
-	parsers   int             // how many are made
-	flexible  bool            // one of them takes hyphens for underscores
+	parsers   int             // number of parsers that the file makes
+	flexible  bool            // one of them treats hyphens and underscores alike
 	tolerates bool            // unknown arguments are kept: parse_known_args, REMAINDER
-	opaque    string          // something of the parser cannot be read; why
-	Prints    string          // texts that the file prints
-	Stub      bool            // it only prints and ends
-	Downloads bool            // it can fetch files by itself
-	named     map[string]bool // variables that hold parsers
+	opaque    string          // why a part of a parser cannot be read; empty: all can
+	Prints    string          // the texts that it prints
+	Stub      bool            // it only prints and exits
+	Downloads bool            // it can download files
+	named     map[string]bool // variables with parsers
 }
 
-// imported is where a name comes from.
+// imported is the origin of a name.
 type imported struct {
 	module string // dotted, with leading dots for a relative one
-	name   string // in the module; empty: the name is the module
+	name   string // name in the module; empty: the module itself
 }
 
 // region is a function, a method or a class.
@@ -43,16 +43,16 @@ type Option struct {
 	Names      []string // --x, -x; for a positional argument, its name
 	action     string
 	nargs      string
-	choices    []string // of texts; nil: not declared, or not readable
-	Default    string   // default, when it is a literal text
+	choices    []string // literal texts; nil: not declared, or not readable
+	Default    string   // default, if it is a literal text
 	HasDefault bool     // there is a default other than None
-	required   bool     // required
-	dynamic    bool     // names or behaviour are not literal: the names are not known
-	splat      bool     // some of its keywords come from elsewhere
-	typed      bool     // it has a type other than str
+	required   bool
+	dynamic    bool // names or behaviour are not literal, so the names are not known
+	splat      bool // some keywords come from a dictionary
+	typed      bool // it has a type other than str
 }
 
-// pass is a call that is given a parser.
+// pass is a call that gets a parser.
 type pass struct {
 	region int
 	callee []string // dotted
@@ -67,8 +67,8 @@ func scan(src string) *Module {
 		named:   map[string]bool{},
 		regions: []region{{indent: -1}},
 	}
-	var open []int // regions around the line
-	quiet := true  // nothing but imports, texts, prints and ends so far
+	var open []int // regions that enclose the line
+	quiet := true  // only imports, texts, prints and exits so far
 	lines := pyLines(src)
 	for _, line := range lines {
 		m.nameParsers(line.tokens)
@@ -105,7 +105,7 @@ func scan(src string) *Module {
 	return m
 }
 
-// nameParsers notes the variables of a line that hold parsers: p = ArgumentParser(…), p.add_argument(…).
+// nameParsers notes the variables of a line that are parsers: p = ArgumentParser(…), p.add_argument(…).
 func (m *Module) nameParsers(t []token) {
 	for i := 2; i < len(t); i++ {
 		switch {
@@ -123,7 +123,7 @@ func (m *Module) nameParsers(t []token) {
 	}
 }
 
-// signature is the index behind the colon that ends the head of a definition.
+// signature returns the index after the colon at the end of a definition's head.
 func signature(t []token) int {
 	depth := 0
 	for i := range t {
@@ -139,7 +139,7 @@ func signature(t []token) int {
 	return len(t)
 }
 
-// quiet reports whether a line could stand in a file that only says that it has moved.
+// quiet reports whether a line could be in a file that only prints that it has moved.
 func (m *Module) quiet(t []token) bool {
 	if t[0].kind == pyString {
 		return true
@@ -217,14 +217,14 @@ func (m *Module) imported(t []token) {
 	}
 }
 
-// deepestCall bounds how often a token is looked at: calls within that many others are passed over.
+// deepestCall bounds how often a token is read: calls within more than so many others are skipped.
 const deepestCall = 12
 
-// fetchers are functions by which a file gets its data itself.
+// fetchers are functions that download files.
 var fetchers = []string{"download_and_cache_file", "urlretrieve", "hf_hub_download", "snapshot_download",
 	"download_file"}
 
-// statement looks for calls in a logical line that is no definition.
+// statement reads the calls in a logical line that is no definition.
 func (m *Module) statement(t []token, around int) {
 	if r := m.regions[around]; len(t) > 2 && t[0].kind == pyName && t[1].is(":") && m.isClass(r.name) {
 		m.fields[r.name] = append(m.fields[r.name], t[0].text)
@@ -256,7 +256,7 @@ func (m *Module) statement(t []token, around int) {
 
 func (m *Module) isClass(name string) bool { _, ok := m.bases[name]; return ok || m.classNamed(name) }
 
-// classNamed reports whether a region is a class without bases: its name begins with a capital letter.
+// classNamed reports whether a region has the name of a class: it begins with a capital letter.
 func (m *Module) classNamed(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return last != "" && last[0] >= 'A' && last[0] <= 'Z'
@@ -293,7 +293,7 @@ func (m *Module) call(before, args []token, around int) {
 	}
 }
 
-// given reports whether a parser is among the arguments of a call.
+// given reports whether an argument of a call is a parser.
 func (m *Module) given(args []token) bool {
 	return slices.ContainsFunc(split(args), func(a []token) bool {
 		if keyword(a) != "" {
@@ -308,7 +308,7 @@ func (m *Module) given(args []token) bool {
 	})
 }
 
-// dotted is the name that a call ends with: A.b.c.
+// dotted returns the name at the end of the tokens: A.b.c.
 func dotted(before []token) []string {
 	var parts []string
 	for i := len(before) - 1; i >= 0; i -= 2 {
@@ -374,7 +374,7 @@ func (o *Option) keyword(key string, v []token) {
 	}
 }
 
-// texts reads a list of literal texts; nil: it is something else.
+// texts reads a list of literal texts; nil if it is anything else.
 func texts(v []token) []string {
 	if len(v) < 3 || !v[0].is("[") && !v[0].is("(") && !v[0].is("{") || closing(v, 0) != len(v)-1 {
 		return nil
@@ -392,7 +392,7 @@ func texts(v []token) []string {
 	return list
 }
 
-// keyword is the name in "name=value"; empty: it is no such argument.
+// keyword returns the name in "name=value"; "" if the argument has none.
 func keyword(a []token) string {
 	if len(a) > 2 && a[0].kind == pyName && a[1].is("=") {
 		return a[0].text

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/program"
 )
 
-// Answer is what a parser says of one option of a command.
+// Answer says whether a parser knows an option.
 type Answer int
 
 const (
@@ -20,7 +20,7 @@ const (
 	Ambiguous
 )
 
-// Match finds the options that an option of a command means: itself, its negation, an abbreviation, or part of it.
+// Match returns the options of the parser that an option of a command matches: by name, negation, abbreviation or part.
 func (a *Parser) Match(name string) ([]*Option, Answer) {
 	spell := func(s string) string { return s }
 	if a.Flexible {
@@ -67,8 +67,7 @@ func (o *Option) bare() bool {
 		"BooleanOptionalAction"}, o.action)
 }
 
-// wantsValue reports whether an option takes at least one value, and the name that is given does not hold it, as -n5
-// does.
+// wantsValue reports whether an option needs a value that the given name does not contain, as -n5 does.
 func (o *Option) wantsValue(given string) bool {
 	if o.splat || o.dynamic || !slices.Contains([]string{"", "store", "append"}, o.action) ||
 		!slices.Contains([]string{"", "+", "1"}, o.nargs) {
@@ -77,7 +76,7 @@ func (o *Option) wantsValue(given string) bool {
 	return strings.HasPrefix(given, "--") || slices.Contains(o.Names, given)
 }
 
-// isOption reports whether it is no positional argument.
+// isOption reports whether o is an option, and no positional argument.
 func (o *Option) isOption() bool { return len(o.Names) == 0 || strings.HasPrefix(o.Names[0], "-") }
 
 // Missing returns the required options that are not given.
@@ -94,7 +93,7 @@ func (a *Parser) Missing(given []program.Flag) (names []string) {
 	return names
 }
 
-// Near returns the option with a name that is much like another one; empty: there is none.
+// Near returns the option with the most similar name; "" if none is similar.
 func (a *Parser) Near(name string) string {
 	best, like := "", 0.75
 	for _, o := range a.Options {
@@ -108,7 +107,7 @@ func (a *Parser) Near(name string) string {
 	return best
 }
 
-// Refuses says why an option that the parser knows is refused as it is given; empty: it is not.
+// Refuses returns why the parser refuses a known option as it is given; "" if it accepts the option.
 func (a *Parser) Refuses(f *program.Flag) (mistake, remedy string) {
 	options, k := a.Match(f.Name)
 	all := func(is func(*Option) bool) bool {

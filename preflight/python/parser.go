@@ -8,13 +8,13 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 )
 
-// Parser is what is known of the options of a program.
+// Parser has the known options of a program.
 type Parser struct {
 	Options   []Option
 	Flexible  bool   // hyphens and underscores are the same
 	Tolerates bool   // unknown arguments are no error
-	Unread    string // why it may know more than the options; empty: it was read as a whole
-	single    bool   // one parser is made, so that what is required is required
+	Unread    string // why it may know more than Options; empty: it was read as a whole
+	single    bool   // the program makes one parser, so a required option is required
 	Program   *Module
 }
 
@@ -24,7 +24,7 @@ type File struct {
 	Path string
 }
 
-// Reader reads the Python files of revisions, each once.
+// Reader reads and scans the Python files of revisions, each once.
 type Reader struct {
 	files   *revision.Files
 	modules map[string]*Module // by ID of the file
@@ -32,7 +32,7 @@ type Reader struct {
 
 func NewReader(f *revision.Files) *Reader { return &Reader{f, map[string]*Module{}} }
 
-// Module is a Python file, scanned; nil when there is none or it is not known.
+// Module returns a scanned Python file; nil if there is none, or it is not known.
 func (f *Reader) Module(t revision.Tree, name string) *Module {
 	content, id, ok := f.files.Read(t, name)
 	if !ok {
@@ -46,10 +46,10 @@ func (f *Reader) Module(t revision.Tree, name string) *Module {
 	return m
 }
 
-// resolver gathers the options of a program from its file and from all that its parser is handed to.
+// resolver collects the options of a program from its file, and from all functions that get its parser.
 type resolver struct {
 	f      *Reader
-	engine revision.Tree // where packages are installed from
+	engine revision.Tree // the tree of installed packages
 	script File
 	out    *Parser
 	seen   map[string]bool
@@ -57,7 +57,7 @@ type resolver struct {
 
 const mostHandovers = 200
 
-// Parser reads the parser of a program that begins in a file.
+// Parser reads the parser of a program that starts in a file.
 func (f *Reader) Parser(at File, engine revision.Tree) *Parser {
 	r := &resolver{f: f, engine: engine, script: at, out: &Parser{}, seen: map[string]bool{}}
 	m := f.Module(at.Tree, at.Path)
@@ -70,7 +70,7 @@ func (f *Reader) Parser(at File, engine revision.Tree) *Parser {
 	return r.out
 }
 
-// take takes over what a function, a class or (with the empty name) a whole file does with its parser.
+// take adds the options that a function, a class or (with the empty name) a whole file defines.
 func (r *resolver) take(m *Module, at File, name string) {
 	id := at.Tree.Rev + ":" + at.Path + ":" + name
 	if r.seen[id] {
@@ -121,7 +121,7 @@ func (r *resolver) miss(why string) {
 	}
 }
 
-// fields adds the annotated names of the class around a method: options are often made from them.
+// fields adds the annotated names of a method's class, since options are often made from them.
 func (r *resolver) fields(m *Module, method string) {
 	class, _, _ := strings.Cut(method, ".")
 	for _, name := range m.fields[class] {
@@ -130,7 +130,7 @@ func (r *resolver) fields(m *Module, method string) {
 	}
 }
 
-// handOver follows a parser into the function that it is given to.
+// handOver follows a parser into a function that gets it.
 func (r *resolver) handOver(m *Module, at File, from string, callee []string) {
 	switch first := callee[0]; {
 	case len(callee) == 1 && m.has(first):
@@ -156,7 +156,7 @@ func (m *Module) has(name string) bool {
 	return slices.ContainsFunc(m.regions[1:], func(r region) bool { return r.name == name })
 }
 
-// method takes a method of a class, or of one that it extends.
+// method takes a method of a class or of its base classes.
 func (r *resolver) method(m *Module, at File, class, method string, depth int) bool {
 	if m.has(class + "." + method) {
 		r.take(m, at, class+"."+method)
@@ -179,7 +179,7 @@ func (r *resolver) method(m *Module, at File, class, method string, depth int) b
 	return false
 }
 
-// follow applies the effect that an imported name has on a parser.
+// follow takes an imported function or method that gets a parser.
 func (r *resolver) follow(m *Module, at File, name, method string) {
 	all := m.imports[name]
 	if len(all) == 0 {
@@ -209,8 +209,8 @@ func (r *resolver) follow(m *Module, at File, name, method string) {
 	}
 }
 
-// object resolves a method of an object that a package exports under a name, such as the current platform: the method
-// of its interface, and the method for the planned devices.
+// object takes a method of an object that a package exports under a name, such as the current platform: the method of
+// its interface, and the one for CUDA devices.
 func (r *resolver) object(all []imported, at File, method string) bool {
 	found := false
 	for _, i := range all {
@@ -235,7 +235,7 @@ func (r *resolver) object(all []imported, at File, method string) bool {
 	return found
 }
 
-// find finds the file in which an imported name is defined, and the name there; the empty name is the file itself.
+// find returns the file that defines an imported name, and the name there; "" if the file itself is meant.
 func (r *resolver) find(i imported, at File, depth int) (*Module, File, string, bool) {
 	if depth > 8 {
 		return nil, File{}, "", false
@@ -267,10 +267,10 @@ func (r *resolver) find(i imported, at File, depth int) (*Module, File, string, 
 	return nil, File{}, "", false
 }
 
-// Roots are where packages lie in a tree.
+// Roots are the directories of packages in a tree.
 var Roots = []string{"", "python", "src"}
 
-// locate finds the file of a module, as Python would: beside the script, then among what is installed.
+// locate finds the file of a module, as Python would: beside the script, then among installed packages.
 func (r *resolver) locate(dotted string, at File) (File, *Module, bool) {
 	if strings.HasPrefix(dotted, ".") {
 		dir := path.Dir(at.Path)
@@ -294,7 +294,7 @@ func (r *resolver) locate(dotted string, at File) (File, *Module, bool) {
 	return File{}, nil, false
 }
 
-// installed finds a module below the places where a tree keeps its packages.
+// installed finds a module below the Roots of a tree.
 func (f *Reader) installed(t revision.Tree, name string) (File, *Module, bool) {
 	if t.IsZero() {
 		return File{}, nil, false
@@ -307,7 +307,7 @@ func (f *Reader) installed(t revision.Tree, name string) (File, *Module, bool) {
 	return File{}, nil, false
 }
 
-// python finds the file of a module: NAME.py, or that of a package. The module is nil where the file cannot be read.
+// python finds the file of a module: NAME.py, or that of a package. The module is nil if the file cannot be read.
 func (f *Reader) python(t revision.Tree, name string) (File, *Module, bool) {
 	for _, file := range []string{name + ".py", path.Join(name, "__init__.py")} {
 		switch s, _ := f.files.Stat(t, file); s {

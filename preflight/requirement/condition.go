@@ -1,4 +1,4 @@
-// Package requirement holds what images and models require, against what devices have: drivers, and memory for weights.
+// Package requirement compares requirements of images and models with devices: drivers, and memory for weights.
 package requirement
 
 import (
@@ -13,17 +13,17 @@ import (
 
 var majorMinor = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?`)
 
-// Disable is the variable of an image, or of a container, by which NVIDIA's container toolkit compares nothing.
+// Disable names the variable of an image or a container that switches off the requirements of the image.
 const Disable = "NVIDIA_DISABLE_REQUIRE"
 
-// Disabled reports whether a value of that variable means so.
+// Disabled reports whether a value of that variable switches them off.
 func Disabled(value string) bool {
 	off, err := strconv.ParseBool(value)
 	return err == nil && off
 }
 
-// ConditionsOf returns the conditions that variables of an image make, all of which must hold. NVIDIA's container
-// toolkit reads the variables in the same way: CUDA_VERSION alone is that of old images, and is a condition, too.
+// ConditionsOf returns the conditions in the variables of an image. All of them must hold. It reads the variables as
+// NVIDIA's container toolkit does: CUDA_VERSION alone, as old images have it, is a condition, too.
 func ConditionsOf(env map[string]string) (all []string) {
 	if Disabled(env[Disable]) {
 		return nil
@@ -40,18 +40,18 @@ func ConditionsOf(env map[string]string) (all []string) {
 	return all
 }
 
-// truth is whether a condition holds. The truth of "a and b" is the smaller one, that of "a or b" the greater one.
+// truth says whether a condition holds. "a and b" has the smaller truth of both, "a or b" the greater one.
 type truth int
 
 const (
 	Fails truth = iota
-	open        // it hangs on something that is not known
+	open        // it depends on something unknown
 	Holds
 )
 
-// Meets evaluates a condition: alternatives with blanks between them, each a list of terms with commas between them.
+// Meets evaluates a condition: alternatives separated by blanks, each a list of terms separated by commas.
 func (d *Device) Meets(condition string) (truth, error) {
-	is, empty := Fails, true
+	holds, empty := Fails, true
 	for alternative := range strings.FieldsSeq(condition) {
 		all := Holds
 		for term := range strings.SplitSeq(alternative, ",") {
@@ -64,12 +64,12 @@ func (d *Device) Meets(condition string) (truth, error) {
 			}
 			all, empty = min(all, one), false
 		}
-		is = max(is, all)
+		holds = max(holds, all)
 	}
 	if empty {
 		return Holds, nil
 	}
-	return is, nil
+	return holds, nil
 }
 
 var term = regexp.MustCompile(`^([a-zA-Z]+)(=|!=|<|<=|>|>=)([^<>=!]+)$`)
@@ -132,7 +132,7 @@ func parseVersion(text string) (numbers []int, err error) {
 	return numbers, nil
 }
 
-// NewestCUDA returns the newest CUDA that the driver serves; empty: not known.
+// NewestCUDA returns the newest CUDA that the driver serves; "" if it is not known.
 func (d *Device) NewestCUDA() (version string) {
 	if d.CUDA != "" {
 		return d.CUDA

@@ -7,11 +7,11 @@ type Device struct {
 	Name   string
 	Memory int64  // bytes
 	Driver string // version; empty: not known
-	CUDA   string // the newest that the driver serves; empty: not known
-	Brand  string // as requirements of images name it; empty: not known
+	CUDA   string // newest version that the driver serves; empty: not known
+	Brand  string // in the words of image requirements; empty: not known
 }
 
-// published are the sizes of devices as they are sold, in GiB: the usual one, and the largest one of the name.
+// published are the memory sizes of devices as they are sold, in GiB: the usual size, and the largest of the name.
 var published = []struct {
 	name        string
 	usual, most float64
@@ -25,7 +25,7 @@ var published = []struct {
 	{"T4", 16, 16}, {"RTX 5090", 32, 32}, {"RTX 4090", 24, 48}, {"RTX 3090", 24, 24},
 }
 
-// Serving returns the devices of a machine whose name matches a pattern, with the memory that is asked for.
+// Serving returns the devices of a machine with a matching name and enough memory.
 func Serving(machine []Device, pattern string, memory int64) (able []Device) {
 	like, err := regexp.Compile(pattern)
 	for _, d := range machine {
@@ -36,8 +36,8 @@ func Serving(machine []Device, pattern string, memory int64) (able []Device) {
 	return able
 }
 
-// DeviceMemory returns the usual and the greatest memory of a device whose name matches a pattern, in bytes, and the
-// name of the device: on a machine or, if no device of the machine is known, as sold. 0: unknown.
+// DeviceMemory returns the usual and the greatest memory of a device with a matching name, in bytes, and its name: on a
+// machine or, if no device of the machine is known, as sold. 0: unknown.
 func DeviceMemory(machine []Device, pattern string, memory int64) (usual, most float64, name string) {
 	if len(machine) > 0 {
 		for _, d := range Serving(machine, pattern, memory) {
@@ -60,7 +60,7 @@ func DeviceMemory(machine []Device, pattern string, memory int64) (usual, most f
 		}
 	}
 	if float64(memory) >= 0.9*usual {
-		most = usual // the file describes the usual one
+		most = usual // the file means the usual size
 	}
 	return usual, most, name
 }

@@ -6,21 +6,21 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/program"
 )
 
-// Model is what is known of a model as its author publishes it.
+// Model has the published properties of a model.
 type Model struct {
 	Name         string // org/name
-	Missing      bool   // there is no model of this name
+	Missing      bool   // no model has this name
 	Parameters   float64
-	Bytes        float64 // of the weights as published
+	Bytes        float64 // of the published weights
 	Architecture string
 	Gated        bool
 	MaxLen       int
-	TokenBytes   float64 // of the key-value cache for one token, at 16 bits; 0: not known
+	TokenBytes   float64 // bytes of the key-value cache for a token, at 16 bits; 0: not known
 	Rope         string  // kind of position scaling that an engine must know; empty: none
-	Weights      string  // kind: "fp8", "int4"; empty: 16 bits
+	Weights      string  // kind of quantization: "fp8", "int4"; empty: 16 bits
 }
 
-// LoadedBy returns the bytes of a model as a program loads it, and how they came about.
+// LoadedBy returns the size of a model's weights as a program loads them, in bytes, and the reason for that size.
 func (m *Model) LoadedBy(p *program.Program) (float64, string) {
 	quantization, _ := p.Value("--quantization", "-q")
 	dtype, _ := p.Value("--dtype")

@@ -1,5 +1,5 @@
-// Package revision reads files of revisions in rounds: a question that cannot be answered yet gets the answer Unknown,
-// and all that a round missed is read at once for the next one.
+// Package revision reads files of revisions in rounds. Within a round, a file that was not read yet is Unknown; between
+// two rounds, all such files are read at once.
 package revision
 
 import (
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Tree is a revision, perhaps with a patch on top. The zero Tree is none.
+// Tree is a revision, perhaps with a patch on top. The zero Tree means that there is none.
 type Tree struct {
 	Repo    string
 	Rev     string // 40 digits
@@ -21,11 +21,11 @@ type Tree struct {
 // IsZero reports whether there is no tree.
 func (t Tree) IsZero() bool { return t.Rev == "" }
 
-// Reader reads files of revisions. It is asked for everything of one round at once.
+// Reader reads files of revisions. It gets all questions of one round at once.
 type Reader interface {
-	// Dirs lists directories; one that does not exist is missing from the result.
+	// Dirs lists directories. A directory that does not exist is missing from the result.
 	Dirs(ctx context.Context, at []Place) (map[Place][]Entry, error)
-	// Files returns contents by ID; nil for what is too large.
+	// Files returns contents by ID; nil for a file that is too large.
 	Files(ctx context.Context, repo string, ids []string) (map[string][]byte, error)
 }
 
@@ -39,16 +39,16 @@ type Entry struct {
 	ID        string
 }
 
-// Files caches the files of revisions. A missing one is noted and read for the next round, with all others that this
-// round missed.
+// Files caches the files of revisions. A file that is not in the cache is noted, and read for the next round together
+// with all others that this round asked for.
 type Files struct {
 	r         Reader
 	dirs      map[Place]map[string]Entry // nil: there is no such directory
 	blobs     map[string][]byte          // by ID
 	wantDirs  map[Place]bool
 	wantBlobs map[string]map[string]bool // IDs by repo
-	lost      func(rev string) string    // why nothing of a revision can be read; empty: it can
-	broken    string                     // why nothing more can be read; empty: it can
+	lost      func(rev string) string    // why a revision cannot be read; empty: it can
+	broken    string                     // the error after which nothing more is read; empty: none
 }
 
 func New(r Reader, lost func(rev string) string) *Files {
@@ -56,7 +56,7 @@ func New(r Reader, lost func(rev string) string) *Files {
 		wantDirs: map[Place]bool{}, wantBlobs: map[string]map[string]bool{}}
 }
 
-// State is what is known of a path.
+// State is the known state of a path.
 type State int
 
 const (
@@ -66,10 +66,10 @@ const (
 	IsDir
 )
 
-// Unreadable says why a tree cannot be read; empty: it can.
+// Unreadable returns why a tree cannot be read; "" if it can.
 func (f *Files) Unreadable(t Tree) string { return cmp.Or(f.lost(t.Rev), f.broken) }
 
-// Stat finds out what is at a path of a tree. The ID is that of a file.
+// Stat returns the state of a path in a tree, and the ID of a file.
 func (f *Files) Stat(t Tree, name string) (State, string) {
 	if t.IsZero() {
 		return Unknown, ""
@@ -126,7 +126,7 @@ func (t Tree) Touches(name string) bool {
 	return false
 }
 
-// List is what a directory of a tree holds, without the patch; false when it is not known.
+// List returns the entries of a directory of a tree, without the patch; false if they are not known.
 func (f *Files) List(t Tree, dir string) (map[string]Entry, bool) {
 	if f.lost(t.Rev) != "" {
 		return nil, false
@@ -139,7 +139,7 @@ func (f *Files) List(t Tree, dir string) (map[string]Entry, bool) {
 	return entries, known
 }
 
-// Read is the content of a file; false when it is not known.
+// Read returns the content of a file; false if it is not known.
 func (f *Files) Read(t Tree, name string) (content []byte, id string, ok bool) {
 	s, id := f.Stat(t, name)
 	if s != IsFile {
@@ -156,8 +156,8 @@ func (f *Files) Read(t Tree, name string) (content []byte, id string, ok bool) {
 	return content, id, content != nil
 }
 
-// Load reads all that the last round missed. It returns whether there was anything. After an error nothing more is
-// read.
+// Load reads everything that the last round asked for in vain, and reports whether there was anything. After an error,
+// nothing more is read.
 func (f *Files) Load(ctx context.Context) (more bool, err error) {
 	if f.broken != "" || len(f.wantDirs) == 0 && len(f.wantBlobs) == 0 {
 		return false, nil

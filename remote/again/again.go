@@ -1,5 +1,5 @@
-// Package again keeps which results of nodes jobs are to make again. The shared store changes no entry, so that such a
-// job leaves its result under another name, from which the apply takes it.
+// Package again keeps marks of results that jobs make again. The shared store changes no entry, so such a job leaves
+// its result under another name, from which the apply takes it.
 package again
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Mark says that the result of a key is to be made again. The mark is there before the job is submitted, so that an
-// apply after one that was killed follows that job, and takes no other result for that of the job.
+// Mark says that the result of a key must be made again. The mark is written before the job is submitted: if the apply
+// is killed, the next one follows that job, and takes no other result for that of the job.
 type Mark struct {
 	Key      cache.Key `json:"key"`
-	Round    string    `json:"round"`    // part of the names of the job and its result: no other round has the same
-	Replaces string    `json:"replaces"` // the attempt that made the result which is there
+	Round    string    `json:"round"`    // unique part of the names of the job and its result
+	Replaces string    `json:"replaces"` // ID of the attempt that made the present result
 }
 
-// Due reports whether the result of the mark is still to be made, or to be taken: the one that is there is the old one.
+// Due reports whether there, the present result, is still the old one: the new result must still be made or taken.
 func (m Mark) Due(there cache.Meta) bool { return m.Key == there.Key && m.Replaces == there.Log }
 
-// Marks are those of a project. Who holds the lock of applies changes them.
+// Marks are the marks of a project. Only the holder of the lock of applies changes them.
 type Marks struct {
-	Dir string // holds a file for each
+	Dir string // has a file for each mark
 }
 
 func (m Marks) file(key cache.Key) string { return filepath.Join(m.Dir, key.String()) }
@@ -46,7 +46,7 @@ func (m Marks) Of(key cache.Key) (mark Mark, ok bool) {
 // All returns all marks, by key.
 func (m Marks) All() map[cache.Key]Mark {
 	all := map[cache.Key]Mark{}
-	names, _ := os.ReadDir(m.Dir) // usually there is none
+	names, _ := os.ReadDir(m.Dir) // usually missing
 	for _, name := range names {
 		if key, err := cache.ParseKey(name.Name()); err == nil {
 			if mark, ok := m.Of(key); ok {
@@ -57,7 +57,7 @@ func (m Marks) All() map[cache.Key]Mark {
 	return all
 }
 
-// Begin marks that a result is to be made again. A mark that is due stays.
+// Begin marks a result to be made again. If a due mark exists, Begin returns that one.
 func (m Marks) Begin(key cache.Key, old cache.Meta) (Mark, error) {
 	if mark, ok := m.Of(key); ok && mark.Replaces == old.Log {
 		return mark, nil
@@ -83,13 +83,13 @@ func (m Marks) End(key cache.Key) error {
 	return nil
 }
 
-// Sweep removes the marks that are not due, and returns the others. A mark whose node is not planned now stays for a
-// while.
-func (m Marks) Sweep(due func(Mark) (due, known bool), within time.Duration) (map[cache.Key]Mark, error) {
+// Sweep removes the marks that are not due, and returns the others. A mark whose node is not in the plan stays for the
+// time within.
+func (m Marks) Sweep(state func(Mark) (due, known bool), within time.Duration) (map[cache.Key]Mark, error) {
 	all := m.All()
 	var errs []error
 	for key, mark := range all {
-		due, known := due(mark)
+		due, known := state(mark)
 		info, err := os.Lstat(m.file(key))
 		if due || !known && err == nil && time.Since(info.ModTime()) < within {
 			continue

@@ -13,24 +13,24 @@ import (
 
 // Site is a project with a benchmark "speed" of a commit "c" and two candidates, in two blocks that run as jobs.
 type Site struct {
-	// a benchgraph in the directory of the project, which was not started yet
+	// makes a command of benchgraph in the directory of the project, not yet started
 	Command func(args ...string) *exec.Cmd
 	Running func()        // waits until a job runs
 	Over    func()        // waits until no job is queued or runs
-	Jobs    func() int    // how many there were
-	Left    func() string // of jobs that are over; "": nothing
+	Jobs    func() int    // number of jobs so far
+	Left    func() string // what finished jobs have left; "": nothing
 	State   string        // directory of the project's state
 	Files
 }
 
 // Files are absolute paths that Lines name.
 type Files struct {
-	Hold string // while it is there, what is measured does not end
-	Bad  string // while it is there, what is measured fails
+	Hold string // while it exists, measured commands do not end
+	Bad  string // while it exists, measured commands fail
 	Ran  string // gets a line for each run of a member
 }
 
-// Lines are those with which the command of the benchmark begins.
+// Lines returns the first lines of the benchmark's command.
 func (f Files) Lines() string {
 	return "echo ran >>" + f.Ran + "; [ ! -e " + f.Bad + " ] || { echo no such kernel; exit 3; }; " +
 		"while [ -e " + f.Hold + " ]; do sleep 0.05; done"
@@ -67,7 +67,8 @@ var steps = []struct {
 	{why: "what jobs have left is removed", args: "apply", says: "Apply: 0 done", jobs: 6},
 }
 
-// Test measures the second block again and again. The project keeps the last result, and the shared store the first.
+// Test measures the second block several times. At the end, the project has the last result, and the shared store the
+// first.
 func (s *Site) Test(t testing.TB) {
 	t.Helper()
 	var first, last string
@@ -129,7 +130,7 @@ func set(t testing.TB, file string, there bool) {
 	}
 }
 
-// run runs a benchgraph, which has to end with the exit code, and returns all that it writes.
+// run runs benchgraph, which must end with the exit code, and returns all output.
 func (s *Site) run(t testing.TB, code int, args ...string) string {
 	t.Helper()
 	cmd := s.Command(args...)
@@ -142,7 +143,7 @@ func (s *Site) run(t testing.TB, code int, args ...string) string {
 	return out.String()
 }
 
-// digest is that of the block's result.
+// digest returns the digest of the block's result.
 func (s *Site) digest(t testing.TB) string {
 	t.Helper()
 	cmd := s.Command("show", "-json", block)

@@ -9,7 +9,7 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Reader reads the value of an attribute, and returns why it cannot be read; "" if it can.
+// Reader reads the value of an attribute. It returns why the value is wrong; "" if it is right.
 type Reader func(json.RawMessage) string
 
 // Text reads any text.
@@ -26,7 +26,7 @@ func isWord(text string) bool {
 	return text != "" && !strings.HasPrefix(text, "-") && !strings.ContainsAny(text, " \t\n")
 }
 
-// Word reads a text without spaces. Whose says for whom it is: "as sbatch takes it".
+// Word reads a text without spaces. whose names the program that gets it: "as sbatch takes it".
 func Word(to *string, whose string) Reader {
 	return func(raw json.RawMessage) string {
 		if why := Text(to)(raw); why != "" {

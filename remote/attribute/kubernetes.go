@@ -19,7 +19,8 @@ func Kubernetes(k *kubernetes.Asks) map[string]Reader {
 	}
 }
 
-// KubernetesLacks says what such an executor lacks. Store is that of the file; nil if there is none.
+// KubernetesLacks returns what an executor for Kubernetes lacks, a sentence each. store is that of the file; nil if
+// there is none.
 func KubernetesLacks(k *kubernetes.Asks, store *hclspec.Store) (all []string) {
 	if k.Image == "" {
 		all = append(all, "An executor for Kubernetes needs an image, by its digest, with benchgraph in it: "+

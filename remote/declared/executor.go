@@ -1,4 +1,4 @@
-// Package declared reads executor blocks: which scheduler they name, and how it is asked for jobs.
+// Package declared reads executor blocks: which scheduler they name, and with which settings.
 package declared
 
 import (
@@ -26,16 +26,16 @@ import (
 // Executor is an executor block.
 type Executor struct {
 	*Kind
-	Name    string        // of the block
-	Block   string        // likewise, as the spec has it: with its type
+	Name    string        // name of the block
+	Block   string        // name of the block in the spec, with its type
 	Machine string        // name of the machine block that describes the nodes of its jobs
 	Setup   string        // lines of sh that a job runs before the worker
 	WorkDir string        // absolute, seen by all nodes: where jobs keep their files; "": in the project's state
-	Program string        // absolute path of benchgraph on the nodes; "": as here
-	CPUs    int           // of each job; 0: as many as the node of the graph asks for
-	Memory  int64         // of each job in bytes; 0: likewise
-	Time    time.Duration // limit of each job; 0: the scheduler's
-	MaxJobs int           // that are queued or running at once
+	Program string        // absolute path of benchgraph on the nodes; "": the same path as here
+	CPUs    int           // of each job; 0: as many as the graph's node asks for
+	Memory  int64         // of each job, in bytes; 0: as much as the graph's node asks for
+	Time    time.Duration // limit of each job; 0: that of the scheduler
+	MaxJobs int           // number of jobs that are queued or running at once
 	Slurm   slurm.Asks    // of an executor for Slurm
 	Modal   modal.Asks    // of an executor for Modal
 
@@ -44,19 +44,19 @@ type Executor struct {
 
 // Kind is a kind of executor block.
 type Kind struct {
-	Scheduler string // by its name
-	Program   string // absolute path of benchgraph where jobs run, unless the block says another; "": as here
+	Scheduler string // name
+	Program   string // absolute path of benchgraph on the nodes by default; "": the same path as here
 	Alike     bool   // jobs run on machines like this one, with its users, variables and directories
-	Streams   bool   // the scheduler passes on what a job prints while the job runs
-	Cancel    string // how a job is cancelled by hand, without the name of the job
-	Record    string // where it is told what became of a job, likewise
-	describe  string // how a machine file is made of a job
-	// the attributes that only this kind has, and how each is read
+	Streams   bool   // the scheduler passes on the output of a job while it runs
+	Cancel    string // how to cancel a job by hand; the name of the job follows
+	Record    string // where to find the record of a job; the name of the job follows
+	describe  string // how to make a machine file by a job
+	// readers of the attributes that only this kind has
 	attributes func(*Executor) map[string]attribute.Reader
-	check      func(*Executor, *hclspec.Spec) []mistake // what is wrong with the attributes together; may be nil
+	check      func(*Executor, *hclspec.Spec) []mistake // returns mistakes of the attributes together; may be nil
 }
 
-// kinds are all kinds, by the label of their blocks.
+// kinds has all kinds, by the label of their blocks.
 var kinds = map[string]*Kind{
 	"slurm": {Scheduler: "Slurm", Alike: true, Cancel: "scancel ", Record: "sacct -j ",
 		describe: "srun --gpus=8 benchgraph devices -json >FILE", attributes: (*Executor).forSlurm},
@@ -72,7 +72,7 @@ var kinds = map[string]*Kind{
 		check:      (*Executor).checkKubernetes},
 }
 
-// checkKubernetes returns what is wrong with the attributes of an executor for Kubernetes together.
+// checkKubernetes returns mistakes of the attributes of an executor for Kubernetes together.
 func (s *Executor) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 	for _, text := range attribute.KubernetesLacks(&s.Kubernetes, spec.Store) {
 		all = append(all, mistake{"", text})
@@ -80,8 +80,8 @@ func (s *Executor) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 	return all
 }
 
-// Dial opens the scheduler. Self is the path of benchgraph, environ is its environment as NAME=value, and told takes
-// what the user is to be told; it may be nil.
+// Dial opens the scheduler. self is the path of benchgraph, and environ its environment as NAME=value. told gets
+// messages for the user; it may be nil.
 func (s *Executor) Dial(self string, environ []string, told func(string)) (job.Scheduler, error) {
 	switch s.Kind {
 	case kinds["modal"]:
@@ -105,8 +105,8 @@ func (s *Executor) HasVolume(path string) bool {
 	return false
 }
 
-// TakesImages reports whether nothing but jobs uses the images of a spec. Here says which benchmarks are measured on
-// this machine.
+// TakesImages reports whether only jobs use the images of a spec. here reports whether a benchmark is measured on this
+// machine.
 func TakesImages(spec *hclspec.Spec, here func(*hclspec.Benchmark) bool) bool {
 	used, none := map[hclspec.Address]bool{}, hclspec.Address{}
 	for i := range spec.Benchmarks {
@@ -131,7 +131,7 @@ func TakesImages(spec *hclspec.Spec, here func(*hclspec.Benchmark) bool) bool {
 		!slices.ContainsFunc(spec.Wheels, func(w hclspec.Wheel) bool { return w.Build != nil && w.Build.Image != none })
 }
 
-// standardJobs is the number of jobs at once where the file says nothing.
+// standardJobs is the default of max_jobs.
 const standardJobs = 16
 
 // Read reads the executor blocks of a file, and returns those that can run nodes.
@@ -139,15 +139,15 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 	for i := range spec.Executors {
 		x := &spec.Executors[i]
 		unused := func(why string) {
-			told := &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: &x.Range, Summary: "Executor not used",
+			unusable := &hcl.Diagnostic{Severity: hcl.DiagWarning, Subject: &x.Range, Summary: "Executor not used",
 				Detail: why}
 			if slices.ContainsFunc(spec.Benchmarks, func(b hclspec.Benchmark) bool {
 				return b.Executor == x.Address.Name
 			}) {
-				told.Severity, told.Summary = hcl.DiagError, "Executor without jobs"
-				told.Detail += " Benchmarks name it."
+				unusable.Severity, unusable.Summary = hcl.DiagError, "Executor without jobs"
+				unusable.Detail += " Benchmarks name it."
 			}
-			diags = append(diags, told)
+			diags = append(diags, unusable)
 		}
 		kind, name, _ := strings.Cut(x.Address.Name, "-")
 		if kinds[kind] == nil {
@@ -178,7 +178,7 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 		}
 		switch {
 		case len(mistakes) > 0:
-		case s.Machine == "" && named: // the reference is a mistake, which is told
+		case s.Machine == "" && named: // the reference is a mistake, which is reported elsewhere
 		case s.Machine == "":
 			unused("It names no machine, so that nobody knows what its nodes have. Describe one of them by a job, " +
 				s.describe + "; declare the file in a machine block; " +
@@ -190,7 +190,7 @@ func Read(spec *hclspec.Spec) (usable []Executor, diags hcl.Diagnostics) {
 	return usable, append(diags, checkPlaces(spec)...)
 }
 
-// checkPlaces returns what is wrong with the executors that benchmarks name.
+// checkPlaces returns mistakes of the executors that benchmarks name.
 func checkPlaces(spec *hclspec.Spec) (diags hcl.Diagnostics) {
 	first := map[[2]string]*hclspec.Benchmark{} // by name and commit
 	for i := range spec.Benchmarks {
@@ -209,13 +209,13 @@ func checkPlaces(spec *hclspec.Spec) (diags hcl.Diagnostics) {
 	return diags
 }
 
-// mistake is an attribute that an executor block cannot have, or not so.
+// mistake is a mistake of an executor block.
 type mistake struct {
-	attribute string // "": the block as a whole
+	attribute string // "": of the block as a whole
 	text      string
 }
 
-// readers are the attributes of the block and how each is read.
+// readers returns the readers of the block's attributes.
 func (s *Executor) readers() map[string]attribute.Reader {
 	all := map[string]attribute.Reader{
 		"setup": attribute.Text(&s.Setup), "program": attribute.Absolute(&s.Program), "cpus": attribute.Number(&s.CPUs),
@@ -274,7 +274,7 @@ func parse(kind *Kind, name string, x *hclspec.Executor) (Executor, []mistake) {
 	}) {
 		read, ok := known[name]
 		switch {
-		case !ok && given[name][0] == '{' && strings.HasSuffix(x.Range.Filename, ".json"): // one label in another
+		case !ok && given[name][0] == '{' && strings.HasSuffix(x.Range.Filename, ".json"): // nested labels
 			label, _, _ := strings.Cut(x.Address.Name, "-")
 			mistakes = append(mistakes, mistake{name, fmt.Sprintf("An executor for %s has no %q. In JSON, type and "+
 				"name are one: \"executor\": {\"%s-%s\": {…}}.", s.Scheduler, name, label, name)})

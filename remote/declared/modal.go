@@ -6,7 +6,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/attribute"
 )
 
-// forModal are the attributes of an executor for Modal.
+// forModal returns the readers of the attributes of an executor for Modal.
 func (s *Executor) forModal() map[string]attribute.Reader {
 	const whose = "as Modal takes it"
 	m := &s.Modal
@@ -20,7 +20,7 @@ func (s *Executor) forModal() map[string]attribute.Reader {
 	}
 }
 
-// checkModal returns what is wrong with the attributes of an executor for Modal together.
+// checkModal returns mistakes of the attributes of an executor for Modal together.
 func (s *Executor) checkModal(spec *hclspec.Spec) (all []mistake) {
 	if s.Modal.Image == "" {
 		all = append(all, mistake{"", "An executor for Modal needs an image, by its digest, with benchgraph in it: " +

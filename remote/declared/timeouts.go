@@ -7,20 +7,20 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Timeouts returns the timeouts of all commands that a node of a benchmark runs; 0 if not all have one.
+// Timeouts returns the sum of the timeouts of all commands of a benchmark's node; 0 if a command has none.
 func Timeouts(spec *hclspec.Spec, address string) (all time.Duration) {
 	at, err := hclspec.ParseAddress(address)
 	if err != nil || spec == nil {
 		return 0
 	}
-	of := at.Key // commit, or candidate
+	owner := at.Key // commit or candidate
 	if at.Kind == "trial" {
-		of, _ = at.Trial()
+		owner, _ = at.Trial()
 	}
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]
 		commit, _, _ := strings.Cut(b.Candidate, "/")
-		if b.Address.Name != at.Name || b.Out != nil || of != commit && of != b.Address.Key {
+		if b.Address.Name != at.Name || b.Out != nil || owner != commit && owner != b.Address.Key {
 			continue
 		}
 		if b.Timeout == 0 {

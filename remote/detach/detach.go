@@ -10,10 +10,10 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// Submitted names the datum of the Note by which a job is known to be in the queue.
+// Submitted is the name of a datum: a Note with it tells that a job is in the queue.
 const Submitted = "submitted"
 
-// Detached is the cause with which an apply ends whose jobs go on.
+// Detached is the error of an apply that ends while its jobs go on.
 type Detached struct{ Jobs int }
 
 func (d *Detached) Error() string {
@@ -24,8 +24,8 @@ func (d *Detached) Error() string {
 	return fmt.Sprintf("%s without this apply; benchgraph apply follows %s, and runs what comes after", jobs, them)
 }
 
-// Detacher passes the events of an apply on, and calls Detach once when nothing but submitted jobs has run for a while.
-// From then on, it does not pass on that their nodes are interrupted.
+// Detacher passes on the events of an apply, and calls Detach once when only submitted jobs have run for a while. From
+// then on, it does not pass on that the nodes of these jobs are interrupted.
 type Detacher struct {
 	Next interface {
 		Event(engine.Event)
@@ -34,22 +34,22 @@ type Detacher struct {
 	Detach func(*Detached)
 
 	mu       sync.Mutex
-	running  map[string]bool // by address: whether it is a submitted job; also of a node that is tried again
+	running  map[string]bool // by address: whether it is a submitted job; also between two tries
 	timer    *time.Timer
 	detached bool
 }
 
-// settled is how long nothing else may have begun. A node that has become ready begins at once.
+// settled is how long only jobs must have run. A node that becomes ready starts at once.
 const settled = 2 * time.Second
 
-// Event takes in one event.
+// Event handles one event.
 func (d *Detacher) Event(e engine.Event) {
 	if d.take(e) {
 		d.Next.Event(e)
 	}
 }
 
-// take notes an event, and reports whether it is to be passed on.
+// take notes an event, and reports whether it is passed on.
 func (d *Detacher) take(e engine.Event) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +77,7 @@ func (d *Detacher) take(e engine.Event) bool {
 	return !d.detached || e.Reason != failure.Interrupted
 }
 
-// onlyJobs reports whether there are jobs, and nothing else runs.
+// onlyJobs reports whether jobs run, and nothing else.
 func (d *Detacher) onlyJobs() bool {
 	for _, job := range d.running {
 		if !job {

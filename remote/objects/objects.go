@@ -1,8 +1,9 @@
-// Package objects names what jobs leave in the bucket of a shared store, and finds out from a name whose it is.
+// Package objects names the objects that jobs leave in the bucket of a shared store, and finds the job of an object by
+// its name.
 //
-// jobs/OWNER/KEY.json is the outcome of a job. Of a job that makes a result again it is jobs/OWNER/KEY.ROUND.json, and
-// jobs/OWNER/KEY.ROUND.entry is the result. An input of which the shared store has another result under its key is
-// jobs/OWNER/KEY.DIGEST.input.
+// jobs/OWNER/KEY.json is the outcome of a job. For a job that makes a result again it is jobs/OWNER/KEY.ROUND.json, and
+// the result is jobs/OWNER/KEY.ROUND.entry. If the shared store has another result under the key of an input, the input
+// is jobs/OWNER/KEY.DIGEST.input.
 package objects
 
 import (
@@ -11,18 +12,18 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Dir begins the names.
+// Dir is the beginning of all names.
 const Dir = "jobs/"
 
-// Ends of the names.
+// The ends of names.
 const (
 	Outcome = ".json"
 	Result  = ".entry"
 	Input   = ".input"
 )
 
-// JobKey is the key by which the scheduler knows the job of a node. A job that makes a result again has the round in
-// it, so that it is never taken for another job of the node. round is empty for any other job.
+// JobKey returns the key by which the scheduler knows the job of a node. For a job that makes a result again, the key
+// has the round, so that no other job of the node has the same key; for other jobs, round is empty.
 func JobKey(key cache.Key, owner, round string) string {
 	name := key.String() + ":" + owner
 	if round != "" {
@@ -31,14 +32,14 @@ func JobKey(key cache.Key, owner, round string) string {
 	return name
 }
 
-// Round is the round in the key of a job; empty: there is none.
+// Round returns the round in the key of a job; "" if there is none.
 func Round(jobKey string) string {
 	_, rest, _ := strings.Cut(jobKey, ":")
 	_, round, _ := strings.Cut(rest, ":")
 	return round
 }
 
-// Name is the name of what a job leaves; end is one of the ends.
+// Name returns the name of an object that a job leaves; end is one of the ends.
 func Name(jobKey, end string) string {
 	key, rest, _ := strings.Cut(jobKey, ":")
 	owner, round, again := strings.Cut(rest, ":")
@@ -48,13 +49,13 @@ func Name(jobKey, end string) string {
 	return Dir + owner + "/" + key + end
 }
 
-// NameOfInput is the name of an input of jobs of a project.
+// NameOfInput returns the name of an input of jobs of a project.
 func NameOfInput(owner string, e cache.Entry) string {
 	return Name(JobKey(e.Key, owner, e.Digest), Input)
 }
 
-// By returns the owner and the key of the job that has left an object, and the end of its name. The key is empty if no
-// job leaves objects of such a name.
+// By returns the owner and the key of the job that has left an object, and the end of the object's name. jobKey is
+// empty if no job leaves objects with such a name.
 func By(object string) (owner, jobKey, end string) {
 	owner, name, _ := strings.Cut(strings.TrimPrefix(object, Dir), "/")
 	for _, end := range []string{Outcome, Result, Input} {

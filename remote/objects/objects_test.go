@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// The names of what jobs leave tell the jobs, and no two are alike.
-func TestNamesOfWhatJobsLeave(t *testing.T) {
+// The names of objects that jobs leave tell their jobs, and no two are alike.
+func TestNamesOfObjectsThatJobsLeave(t *testing.T) {
 	key, owner, round := cache.Key{1}, "0a0b0c0d", "0011223344556677"
 	seen := map[string]bool{}
 	for _, of := range []string{JobKey(key, owner, ""), JobKey(key, owner, round)} {

@@ -1,4 +1,4 @@
-// Package pool grants places among the jobs of an executor.
+// Package pool grants slots for the jobs of an executor.
 package pool
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Pool is the pool of this machine, which may have places of other executors already, with places for the jobs of one.
+// Pool adds slots for the jobs of one executor to another pool: that of this machine, perhaps with slots of others.
 type Pool struct {
 	device.Pool
 	machine device.Pool
@@ -19,13 +19,14 @@ type Pool struct {
 	jobs int
 }
 
-// New returns a pool with as many places as the executor of a name has jobs at once, each on a machine like one with
-// that other pool.
+// New returns a pool with slots for most jobs of the named executor, beside the pool of. Each job runs on a machine
+// with the pool machine.
 func New(of, machine device.Pool, name string, most int) *Pool {
 	return &Pool{Pool: of, machine: machine, name: name, max: most}
 }
 
-// Fits reports why a request can never be granted: what a job asks for is held against the machine that it runs on.
+// Fits returns why a request can never be granted; nil if it can. The request of a job is compared with the pool of the
+// job's machine.
 func (p *Pool) Fits(q device.Request) error {
 	if q.Queue == p.name {
 		return p.machine.Fits(q)
@@ -33,7 +34,7 @@ func (p *Pool) Fits(q device.Request) error {
 	return p.Pool.Fits(q)
 }
 
-// TryAcquire grants a place among the jobs, or what the pool of this machine grants.
+// TryAcquire grants a slot for a job, or a lease of the pool beneath.
 func (p *Pool) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
 	if q.Queue != p.name {
 		return p.Pool.TryAcquire(q)
@@ -51,7 +52,7 @@ func (p *Pool) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
 	})), nil
 }
 
-// Free returns the amounts that are free. Jobs take nothing of this machine, so that nothing is kept back for them.
+// Free returns the free amounts. Jobs take nothing of this machine, so nothing is kept back for them.
 func (p *Pool) Free(q device.Request) device.Amounts {
 	if q.Queue == p.name {
 		const plenty = 1 << 30

@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/remote"
 )
 
-// Conclude puts the result of the node into the shared store, or returns why there is none: an *engine.Failure if the
-// node itself has failed. The plan is the one that was carried out.
+// Conclude puts the result of the node into the shared store. If there is none, it returns the reason: an
+// *engine.Failure if the node itself has failed. p is the plan that was carried out.
 func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engine.Result, store remote.Sender) error {
 	if len(done.Failures) > 0 {
 		f := &done.Failures[0]
@@ -22,15 +22,15 @@ func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engi
 	}
 	e, err := store.Get(ctx, r.Key, true)
 	if st, ok := p.Step(r.Address); ok && errors.Is(err, cache.ErrMiss) {
-		if same, stored := st.Stored(); stored { // this machine has measured the same for a node with another key
+		if same, stored := st.Stored(); stored { // this machine has measured the same work under another key
 			e, err = store.Get(ctx, same.Key, true)
-			e.Key, e.Text, e.Signature = st.Key, st.Text, "" // which is another entry, made here
+			e.Key, e.Text, e.Signature = st.Key, st.Text, "" // a new entry, made here
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s was not run: %w", r.Address, err)
 	}
-	if _, err := store.Send(ctx, e, ""); err != nil { // where this machine had it, the shared store may not
+	if _, err := store.Send(ctx, e, ""); err != nil { // the shared store may lack a result that this machine had
 		return fmt.Errorf("the result could not be put into the shared store: %w", err)
 	}
 	return nil

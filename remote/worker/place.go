@@ -27,8 +27,8 @@ func WriteGiven(p *remote.Project, dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// RemoveGiven removes the files of variables, when the project has been read: they may hold secrets, and commands
-// without a sandbox could read them.
+// RemoveGiven removes the files of variables after the project was read: they may hold secrets, and commands without a
+// sandbox could read them.
 func RemoveGiven(paths []string) error {
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil {
@@ -39,7 +39,7 @@ func RemoveGiven(paths []string) error {
 }
 
 // Hides returns the directories that commands in a sandbox must not see: those of the project, and those with requests.
-// File is that of this request.
+// file is that of this request.
 func Hides(r *remote.Request, file string) []string {
 	dirs := []string{r.Dir, r.State, r.Store, filepath.Dir(file)}
 	if r.WorkDir != "" {
@@ -48,8 +48,8 @@ func Hides(r *remote.Request, file string) []string {
 	return dirs
 }
 
-// TakeRequest reads what a job is to run from a file, and removes the file, before anything else runs that could read
-// it. Key is the encryption key of the file; "": it has none.
+// TakeRequest reads a request from a file, and removes the file before anything else runs that could read it. key is
+// the encryption key of the file; "" if it is not encrypted.
 func TakeRequest(path, key string) (*remote.Request, error) {
 	r, err := readRequest(path, key)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -65,7 +65,7 @@ func TakeRequest(path, key string) (*remote.Request, error) {
 const maxRequest = 64 << 20
 
 func readRequest(path, key string) (*remote.Request, error) {
-	f, _, err := fs.OpenOwn(path) // what somebody else has put there would be run
+	f, _, err := fs.OpenOwn(path) // the content is run, so it must not be of another user
 	if err != nil {
 		return nil, err
 	}
@@ -87,17 +87,17 @@ func readRequest(path, key string) (*remote.Request, error) {
 	return r, nil
 }
 
-// StoreDirs returns the directory of the store for a request, which may be below that of the job, and the directory of
-// images of Apptainer, which serve all jobs of a node. The environment may give a directory.
+// StoreDirs returns the directory of the store for a request, which may be below the job's directory, and the directory
+// of images of Apptainer, which all jobs on a node share. given comes from the environment; it may be "".
 func StoreDirs(given, job string, r *remote.Request) (store, images string, err error) {
 	images, err = StoreDir(given)
-	if len(r.Names) > 0 { // the node may have other results under these keys
+	if len(r.Names) > 0 { // the machine's store may have other results under these keys
 		return filepath.Join(job, "store"), images, err
 	}
 	return images, images, err
 }
 
-// StoreDir returns the directory of the store of a worker, which its environment may give.
+// StoreDir returns the directory of a worker's store: given, or one in the temporary directory.
 func StoreDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/remote/worker"
 )
 
-// A request is gone when its job runs. One that waited in the directory of jobs is read with the encryption key of its
-// job alone, and only as it was written.
+// A request is gone when its job runs. A request that waited in the directory of jobs can be read only with the
+// encryption key of its job, and only unchanged.
 func TestARequestIsTaken(t *testing.T) {
 	r := remote.Request{Project: remote.Project{Dir: "/project"}, Owner: "o", Address: "trial.x", Key: cache.Key{1},
 		Snapshot: cache.Key{2}, Login: &bucket.Login{Secret: "lent"}}

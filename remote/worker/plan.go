@@ -1,4 +1,4 @@
-// Package worker is what remote has on the machine of a job: it plans the node of a request there.
+// Package worker is the part of remote on the machine of a job: it plans and concludes the node of a request there.
 package worker
 
 import (
@@ -20,14 +20,14 @@ type Store interface {
 	Puts() bool
 }
 
-// Planner plans one node and all that the node needs, as *tasks.Project does.
+// Planner plans one node and its dependencies, as *campaign.Project does.
 type Planner interface {
 	Part(ctx context.Context, choice json.RawMessage, address string, again bool) (*engine.Plan, error)
 }
 
-// Plan plans the node of the request on the machine of the worker. The shared store is asked for each result that would
-// be made anew and that the shared store takes: its index may not know of them yet. The error is an *engine.Failure if
-// the node cannot run here.
+// Plan plans the node of the request on the machine of the worker. It asks the shared store for each result that would
+// be made anew, since the index may not list it yet. wanted reports whether the store takes the result of a node. The
+// error is an *engine.Failure if the node cannot run here.
 func Plan(ctx context.Context, r *remote.Request, project Planner, store Store, wanted func(string) bool) (
 	*engine.Plan, error) {
 	asked := map[cache.Key]bool{r.Key: true}
@@ -80,7 +80,7 @@ func check(r *remote.Request, p *engine.Plan, puts bool) error {
 	return r.CheckNamed()
 }
 
-// obstacle says why a node cannot run, by the node that is in its way, with a remedy, which may be empty.
+// obstacle returns why a node cannot run, with the address of the node that blocks it, and a remedy, which may be "".
 func obstacle(p *engine.Plan, st *engine.Step) (remedy, why string) {
 	why = st.Reason
 	for _, dep := range slices.Concat(st.Node.Needs, st.Node.Order) {

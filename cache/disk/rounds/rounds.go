@@ -1,4 +1,4 @@
-// Package rounds lets those who wait for a disk share its syncs.
+// Package rounds lets callers that wait for the same disk share its syncs.
 package rounds
 
 import (
@@ -11,24 +11,24 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Gather is how long the disk is left alone after a round for others to join the next one, if any are on their way: a
-// sync costs the processors, too, and meanwhile others cannot make files.
+// Gather is how long the disk rests after a round if more callers are on their way, so that they can join the next
+// round: a sync costs the processors, too, and keeps others from making files.
 const Gather = 10 * time.Millisecond
 
-// Rounds is the group commit of a file system: while it is being synced, those who come later wait for the next round,
-// in which one sync is enough for all of them. Under load a result thus costs a part of a sync instead of several.
+// Rounds is the group commit of a file system. While a sync is running, callers that come later wait for the next
+// round, in which one sync serves all of them. So under load, a result costs a part of a sync instead of several.
 type Rounds struct {
-	dir    *os.File // any of the file system
+	dir    *os.File // any directory of the file system
 	Device uint64
 	sync   func(*os.File) error // of the whole file system
 
 	mu   sync.Mutex
-	next *round        // not begun yet; nil: nobody waits for it
-	busy bool          // a goroutine is at it
-	more bool          // others are on their way
+	next *round        // has not begun yet; nil: nobody waits for it
+	busy bool          // the goroutine run is running
+	more bool          // more callers are on their way
 	ease chan struct{} // holds a value when more became false
 
-	rested time.Time // until when the disk is left alone if more; only run uses it
+	rested time.Time // when the disk may be synced again, if more; only run uses it
 }
 
 type round struct {
@@ -36,7 +36,7 @@ type round struct {
 	err  error
 }
 
-// Open returns the rounds of the file system that holds dir; nil where files must be synced one by one.
+// Open returns the rounds of the file system that holds dir; nil if its files must be synced one by one.
 func Open(dir *os.File) (*Rounds, error) {
 	if !syncsWhole(dir) {
 		return nil, nil
@@ -49,7 +49,7 @@ func New(dir *os.File, device uint64, sync func(*os.File) error) *Rounds {
 	return &Rounds{dir: dir, Device: device, sync: sync, ease: make(chan struct{}, 1)}
 }
 
-// Expect says whether others are on their way who will wait.
+// Expect tells the rounds whether more callers are on their way.
 func (g *Rounds) Expect(more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,7 +62,7 @@ func (g *Rounds) Expect(more bool) {
 	}
 }
 
-// Wait returns when all that was written to the file system before the call is durable.
+// Wait returns when everything that was written to the file system before the call is durable.
 func (g *Rounds) Wait() error {
 	g.mu.Lock()
 	if g.next == nil {
@@ -78,7 +78,7 @@ func (g *Rounds) Wait() error {
 	return mine.err
 }
 
-// run syncs as long as somebody waits.
+// run syncs as long as a caller waits.
 func (g *Rounds) run() {
 	for {
 		now := g.begin()
@@ -93,7 +93,7 @@ func (g *Rounds) run() {
 	}
 }
 
-// begin is the next round, which nobody joins any more; nil when nobody waits.
+// begin returns the next round and closes it to further callers; nil if nobody waits.
 func (g *Rounds) begin() *round {
 	for {
 		g.mu.Lock()
@@ -113,7 +113,7 @@ func (g *Rounds) begin() *round {
 	return now
 }
 
-// Covers says whether a sync of the file system makes f durable.
+// Covers reports whether a sync of the file system makes f durable.
 func (g *Rounds) Covers(f *os.File) bool {
 	device, err := deviceOf(f)
 	return err == nil && device == g.Device

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncsWhole says whether syncfs makes durable what lies on the file system of f. On others, such as those of FUSE, it
-// need not reach the disk, though fsync does.
+// syncsWhole reports whether syncfs makes files on the file system of f durable. On others, such as those of FUSE,
+// syncfs need not reach the disk, though fsync does.
 func syncsWhole(f *os.File) bool {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {

@@ -4,5 +4,5 @@ package rounds
 
 import "os"
 
-// syncsWhole says that files must be synced one by one: sync(2) does not wait for the disk here.
+// syncsWhole returns false: sync(2) does not wait for the disk on this system, so files must be synced one by one.
 func syncsWhole(*os.File) bool { return false }

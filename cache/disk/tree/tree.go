@@ -1,4 +1,4 @@
-// Package tree lists, reads and seals the files of an entry, and makes the output of a task fit to be one.
+// Package tree lists, reads and seals the files of an entry, and turns the output of a task into such files.
 package tree
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Tree is a directory that is, or is to become, the files of an entry. All access goes through an os.Root, so that a
+// Tree is a directory with the files of an entry, or of a future entry. All access goes through an os.Root, so that a
 // link that a task left behind cannot lead out of it.
 type Tree struct {
 	Root  *fs.Root
@@ -37,12 +37,12 @@ func Open(dir string) (*Tree, error) {
 
 func (t *Tree) Close() { t.Root.Close() }
 
-// inode names a file on this machine.
+// inode identifies a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// Walk lists the files. With admit, it makes a task's output fit for the store on the way: files become read-only,
-// sockets and pipes that a server left are dropped, and what cannot be kept (a device, a file that has another name
-// outside, a link that leads out) is an error.
+// Walk lists the files. With admit, it also prepares a task's output for the store: it makes files read-only and
+// removes sockets and pipes that a server left. Then a device, a file with another name outside, or a link that leads
+// out is an error.
 func (t *Tree) Walk(ctx context.Context, admit bool) error {
 	names := map[inode]int{}
 	links := map[inode]uint64{}
@@ -135,7 +135,8 @@ func (t *Tree) walkDir(ctx context.Context, dir string, admit bool, visit func(s
 	return nil
 }
 
-// checkLinks refuses links that lead out of the tree. Only following them tells: link/../.. depends on what link is.
+// checkLinks refuses links that lead out of the tree. Only following them shows that: link/../.. depends on the target
+// of link.
 func (t *Tree) checkLinks() error {
 	for _, file := range t.Files {
 		if file.Link == "" {
@@ -155,7 +156,7 @@ func (t *Tree) checkLinks() error {
 
 // Hash reads every file and fills in its size and SHA-256.
 func (t *Tree) Hash(ctx context.Context) error {
-	if len(t.Files) == 1 && t.Files[0].Link == "" { // mostly; then a goroutine would cost more than it reads
+	if len(t.Files) == 1 && t.Files[0].Link == "" { // as mostly; a goroutine would cost more than the reading
 		return t.hashFile(ctx, &t.Files[0])
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -194,8 +195,8 @@ func (t *Tree) hashFile(ctx context.Context, file *cache.File) error {
 	return nil
 }
 
-// syncers is how many files are synced at once: the disk, not the processors, is waited for, and a journalling file
-// system commits what is waiting together.
+// syncers is the number of files that are synced at once: a sync waits for the disk, not for processors, and a
+// journalling file system commits waiting files together.
 const syncers = 16
 
 // Freeze makes the directories read-only.

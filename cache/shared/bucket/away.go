@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// ErrAway is in the error of a request without an answer, and of one that the server cannot serve now. The same request
-// may succeed later.
+// ErrAway is wrapped by the error of a request that got no answer, or that the server cannot serve now. The same
+// request may succeed later.
 var ErrAway = errors.New("the store is away")
 
-// away is an error that wraps ErrAway, in words of its own.
+// away is an error that matches ErrAway, with words of its own.
 type away struct{ error }
 
 func (a away) Is(target error) bool { return target == ErrAway }
 
 func (a away) Unwrap() error { return a.error }
 
-// longestPause is how long Patiently waits at most between two tries.
+// longestPause bounds the pause between two tries of Patiently.
 const longestPause = 30 * time.Second
 
-// Patiently tries something again as long as a store is away: within a time, or until ctx ends if that is 0. It tells
-// of the first try that failed.
+// Patiently repeats try as long as its error is ErrAway: for the time within, or, if that is 0, until ctx ends. It
+// calls tell with the first error.
 func Patiently(ctx context.Context, within time.Duration, tell func(error), try func() error) error {
 	pause := time.Second
 	for begun := time.Now(); ; pause = min(2*pause, longestPause) {

@@ -18,7 +18,7 @@ import (
 type Object struct {
 	Name   string
 	Size   int64     // bytes
-	Stored time.Time // when it was written last
+	Stored time.Time // time of the last write
 }
 
 // Reader reads objects. An error wraps fs.ErrNotExist if there is no object of the name.
@@ -52,7 +52,7 @@ type Place struct {
 	URL      string // s3://BUCKET/PREFIX or file:///DIRECTORY
 	Endpoint string // s3: the server's http or https URL; empty: Amazon's
 	Region   string // s3; empty: as the environment or the server says
-	Login    *Login // s3; nil: that of this machine
+	Login    *Login // s3: credentials; nil: those of this machine
 }
 
 // Open returns the bucket at a place. It sends no request.

@@ -25,8 +25,8 @@ const abandoned = 24 * time.Hour
 // Directory is a bucket in a directory, as of a network file system.
 type Directory struct{ root string }
 
-// NewDirectory returns the bucket in a directory, which Create makes if only that one is missing. Where the directory
-// above it is missing, too, a file system is not mounted.
+// NewDirectory returns the bucket in a directory. Create makes the directory if its parent exists. If the parent is
+// missing, too, a file system is not mounted.
 func NewDirectory(root string) *Directory { return &Directory{root} }
 
 // there returns why the directory cannot be used; nil if it can. The error does not wrap fs.ErrNotExist, which is for
@@ -134,7 +134,7 @@ func (d *Directory) write(
 		return err
 	}
 	defer func() {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // and not the disk of this machine
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // of the store, not of this machine's disk
 			err = fmt.Errorf("%w: %v", ErrFull, err)
 		}
 	}()
@@ -189,14 +189,14 @@ func makeAll(dir string) error {
 	if err := errors.Join(unix.Stat(above, &outer), unix.Stat(dir, &inner)); err != nil {
 		return err
 	}
-	// In a sticky directory, such as /tmp, what is made belongs to its maker.
+	// In a sticky directory, such as /tmp, new directories stay with their maker.
 	if outer.Gid != inner.Gid || outer.Mode&unix.S_ISVTX != 0 || outer.Mode&^inner.Mode&unix.S_IRWXG == 0 {
 		return nil
 	}
 	return unix.Chmod(dir, uint32(inner.Mode&0o7777|outer.Mode&unix.S_IRWXG))
 }
 
-// Remove removes objects, and what dead processes left unfinished beside them. See Writer.
+// Remove removes objects, and unfinished files of dead processes beside them. See Writer.
 func (d *Directory) Remove(_ context.Context, names []string) error {
 	var errs []error
 	for _, name := range names {

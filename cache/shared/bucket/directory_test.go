@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 )
 
-// Directories below one that a group shares have the group's rights, too, whatever the umask. A directory that only its
-// owner may write to gives no rights, nor does a sticky one.
+// New directories below one that a group shares give the group the same rights, whatever the umask. A directory that
+// only its owner may write to gives no rights, nor does a sticky one.
 func TestDirectoryOfAGroup(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	for above, want := range map[fs.FileMode]fs.FileMode{

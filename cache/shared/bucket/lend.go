@@ -12,19 +12,19 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Login are credentials for an S3-compatible server that end by themselves.
+// Login has credentials for an S3-compatible server. They expire by themselves.
 type Login struct {
 	Key     string `json:"key"`
 	Secret  string `json:"secret"`
 	Session string `json:"session"`
 }
 
-// Loan says what the Login of another machine may do: read all objects of the bucket, and write some.
+// Loan says which rights the Login of another machine gets: to read all objects of the bucket, and to write some.
 type Loan struct {
 	Role   string        // ARN
 	Name   string        // of the session, for the records of the server: letters, digits and =,.@-
-	Writes []string      // objects
-	For    time.Duration // 15 minutes at least
+	Writes []string      // names of objects
+	For    time.Duration // at least 15 minutes
 }
 
 // Lender lends credentials, as *S3 does.
@@ -32,7 +32,7 @@ type Lender interface {
 	Lend(ctx context.Context, l Loan) (Login, error)
 }
 
-// Lend asks the server for credentials by STS. Those of this machine must be allowed to assume the role.
+// Lend asks the server for credentials by STS. The credentials of this machine must be allowed to assume the role.
 func (s *S3) Lend(ctx context.Context, l Loan) (Login, error) {
 	policy, err := s.policy(l)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *S3) Lend(ctx context.Context, l Loan) (Login, error) {
 	return Login{v.AccessKeyID, v.SecretAccessKey, v.SessionToken}, nil
 }
 
-// stsOf returns the server that lends: Amazon's for a region, or the one that has the bucket.
+// stsOf returns the STS server for an endpoint: Amazon's for a region, or the server of the bucket itself.
 func stsOf(endpoint, region string) string {
 	_, end, ours := strings.Cut(endpoint, ".amazonaws.com")
 	switch {
@@ -83,7 +83,7 @@ func stsOf(endpoint, region string) string {
 	return "https://sts." + region + ".amazonaws.com" + end // .cn, perhaps
 }
 
-// statement is one of a policy, as Amazon documents it.
+// statement is a statement of a policy, as Amazon documents it.
 type statement struct {
 	Effect    string
 	Action    []string
@@ -91,7 +91,7 @@ type statement struct {
 	Condition map[string]map[string]string `json:",omitempty"`
 }
 
-// policy returns what a loan allows. A server takes 2048 characters.
+// policy returns the policy of a loan. A server accepts 2048 characters.
 func (s *S3) policy(l Loan) (string, error) {
 	if strings.ContainsAny(s.bucket+s.prefix, "*?$\\\"") {
 		return "", errors.New("the prefix of the store has a sign that stands for others in a policy")
@@ -118,7 +118,7 @@ func (s *S3) policy(l Loan) (string, error) {
 	return string(text), err
 }
 
-// given are credentials that another machine has lent.
+// given returns the credentials of a login that another machine has lent.
 func (l *Login) given() *credentials.Credentials {
 	return credentials.NewStaticV4(l.Key, l.Secret, l.Session)
 }

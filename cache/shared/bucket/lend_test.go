@@ -14,8 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket/buckettest"
 )
 
-// Credentials that a server lends read everything below the place of the bucket, write what they were lent for, and do
-// nothing else.
+// Lent credentials can read everything below the prefix of the bucket and write the named objects, and nothing else.
 func TestLentCredentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.User)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", buckettest.Secret)
@@ -102,7 +101,7 @@ func list(ctx context.Context, b bucket.Bucket, prefix string) error {
 	return nil
 }
 
-// A server that does not lend says so.
+// A server that does not lend gives an error.
 func TestAServerThatLendsNothing(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-team")

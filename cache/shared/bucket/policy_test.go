@@ -6,7 +6,7 @@ import (
 )
 
 // Credentials come from Amazon's server for the region, or from the one that has the bucket.
-func TestWhoLends(t *testing.T) {
+func TestLenders(t *testing.T) {
 	for place, want := range map[[2]string]string{
 		{amazon, ""}:             "https://sts.amazonaws.com",
 		{amazon, "eu-central-1"}: "https://sts.eu-central-1.amazonaws.com",
@@ -19,8 +19,8 @@ func TestWhoLends(t *testing.T) {
 	}
 }
 
-// A policy speaks of the partition of the role, and fits into what servers take. Signs that stand for others are
-// refused.
+// A policy names the partition of the role, and is short enough for servers. Characters that are wildcards in a policy
+// are refused.
 func TestPolicy(t *testing.T) {
 	s := &S3{bucket: "team", prefix: "results/"}
 	loan := Loan{Role: "arn:aws-cn:iam::123456789012:role/jobs", Writes: []string{

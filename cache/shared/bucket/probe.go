@@ -14,8 +14,8 @@ import (
 // probeWithin bounds a probe.
 const probeWithin = 30 * time.Second
 
-// Probe returns why objects cannot be written to a bucket and read from there; nil if they can. An object of a name is
-// made for that, and removed.
+// Probe returns why objects cannot be written to a bucket and read from it; nil if they can. It tries with an object of
+// the given name, which it removes.
 func Probe(ctx context.Context, b Bucket, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
@@ -28,7 +28,7 @@ func Probe(ctx context.Context, b Bucket, name string) error {
 		_, err = io.ReadAll(body)
 		body.Close()
 	}
-	_ = b.Remove(ctx, []string{name}) // who may not remove objects may use the store all the same
+	_ = b.Remove(ctx, []string{name}) // a user without the right to remove objects can still use the store
 	return err
 }
 
@@ -45,13 +45,13 @@ func Readable(ctx context.Context, b Bucket) error {
 // ErrNoBucket is wrapped by the error of a request for a bucket that is not there.
 var ErrNoBucket = errors.New("there is no such bucket")
 
-// ErrFull is wrapped by the error of a request to write where there is no room.
+// ErrFull is wrapped by the error of a write for which the store has no room.
 var ErrFull = errors.New("the store is full")
 
 // ErrTooLarge is wrapped by the error of a request that the server, or a proxy before it, takes for too large.
 var ErrTooLarge = errors.New("the object is too large for the store")
 
-// Remedy is what the user can do about an error of a bucket.
+// Remedy returns what the user can do about an error of a bucket.
 func Remedy(err error) string {
 	return cmp.Or(Known(err),
 		"Correct url, endpoint and region of the store, or try again when it can be reached.")
@@ -78,17 +78,17 @@ func Known(err error) string {
 	return ""
 }
 
-// Later is what the user can do about results that could not be put into a bucket.
+// Later returns how results that could not be put into a bucket get there later.
 func Later(err error) string {
 	const later = " This machine keeps its results: benchgraph cache push puts them there later."
 	return strings.TrimSpace(Known(err) + later)
 }
 
-// unreached is the error of a request that reached no server, without the request: nobody needs its query.
+// unreached returns the error of a request that reached no server, without the URL's query, which nobody needs.
 func unreached(err error) error {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		if at, invalid := url.Parse(of.URL); invalid == nil {
-			return away{errors.New(at.Scheme + "://" + at.Host + " does not answer: " + of.Err.Error())}
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		if at, invalid := url.Parse(request.URL); invalid == nil {
+			return away{errors.New(at.Scheme + "://" + at.Host + " does not answer: " + request.Err.Error())}
 		}
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 )
 
-// A store that cannot be used says why, in one sentence without the request, and what helps.
+// The error for a store that cannot be used gives the reason in one sentence without the request, with a remedy.
 func TestProbe(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -21,10 +21,10 @@ import (
 // amazon is the server of an s3 URL without an endpoint.
 const amazon = "https://s3.amazonaws.com"
 
-// retries is how often the client library sends a request at most. The pause between two grows to a second.
+// retries is how often the client library sends a request at most. The pause between two tries grows to a second.
 const retries = 4
 
-// The limits of a connection. A server that sends nothing for patience is given up.
+// The limits of a connection. A connection without a byte for patience is given up.
 const (
 	dialWithin = 5 * time.Second
 	patience   = 30 * time.Second
@@ -58,7 +58,7 @@ func newS3(bucket, prefix string, p Place) (*S3, error) {
 	}
 	region := p.Region
 	if region == "" && endpoint != amazon {
-		region = "us-east-1" // which every other server takes; without a region the client would ask for one first
+		region = "us-east-1" // every other server accepts it; without a region, the client would first ask for one
 	}
 	s.region, s.creds = region, usualCredentials()
 	if p.Login != nil {
@@ -78,8 +78,8 @@ func newS3(bucket, prefix string, p Place) (*S3, error) {
 	return s, nil
 }
 
-// usualCredentials are those that other programs for S3 find, too: the environment, the files of the AWS command line,
-// the role of a container or an instance. Nothing is looked up before the first request.
+// usualCredentials returns the credentials that other programs for S3 find, too: the environment, the files of the AWS
+// command line, the role of a container or an instance. It looks nothing up before the first request.
 func usualCredentials() *credentials.Credentials {
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
@@ -112,8 +112,8 @@ func failure(name string, err error) error {
 	case response.StatusCode == http.StatusPreconditionFailed, response.StatusCode == http.StatusConflict:
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	case response.StatusCode == http.StatusForbidden, response.StatusCode == http.StatusUnauthorized,
-		response.Code == minio.AccessDenied,                              // of one of many objects
-		response.Code == "ExpiredToken", response.Code == "InvalidToken": // for which Amazon says 400
+		response.Code == minio.AccessDenied,                              // for one of several objects
+		response.Code == "ExpiredToken", response.Code == "InvalidToken": // with status 400 from Amazon
 		return fmt.Errorf("%w: %s", ErrDenied, said)
 	}
 	return err
@@ -128,15 +128,15 @@ func (s *S3) Open(ctx context.Context, name string, from int64) (io.ReadCloser, 
 	return b, nil
 }
 
-// body is the body of an object. After a broken or stalled connection it is asked for again from where it broke off.
+// body is the body of an object. After a broken or stalled connection, it asks for the rest of the object.
 type body struct {
 	s      *S3
 	ctx    context.Context
 	name   string
 	at     int64  // offset of the next byte
 	size   int64  // of the whole object
-	etag   string // of the object that was opened first
-	broken int    // connections without progress
+	etag   string // of the object at the first request
+	broken int    // connections in a row without progress
 	stream io.ReadCloser
 	cancel context.CancelFunc
 }
@@ -147,7 +147,7 @@ const breaks = 5
 func (b *body) open() error {
 	ctx, cancel := context.WithCancel(b.ctx)
 	var o minio.GetObjectOptions
-	if b.etag != "" { // bytes of two objects are not mixed
+	if b.etag != "" { // so that bytes of two objects are not mixed
 		_ = o.SetMatchETag(b.etag)
 	}
 	if b.at > 0 {

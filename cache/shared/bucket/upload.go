@@ -46,7 +46,7 @@ func (s *S3) write(ctx context.Context, name string, content io.ReaderAt, size i
 		u.part *= 2
 	}
 	err := u.send(ctx, o)
-	if gone(err) { // another process completed or ended it
+	if gone(err) { // another process completed or ended the upload
 		if u.exists(ctx) {
 			return fmt.Errorf("%s: %w", name, fs.ErrExist)
 		}
@@ -57,7 +57,7 @@ func (s *S3) write(ctx context.Context, name string, content io.ReaderAt, size i
 }
 
 // upload is an object that is written in parts. The server keeps the parts of an upload that broke off, and the next
-// one goes on with them.
+// upload of the object goes on with them.
 type upload struct {
 	s       *S3
 	name    string
@@ -104,7 +104,7 @@ func (u *upload) send(ctx context.Context, o minio.PutObjectOptions) error {
 			sent, there := have[i+1]
 			if !there || !u.same(sent, section) {
 				var err error
-				// Without TLS, the library would sign each chunk, which not every server undoes for parts.
+				// Without TLS, the library would sign each chunk, and not every server undoes that for parts.
 				plain := minio.PutObjectPartOptions{DisableContentSha256: true}
 				sent, err = s.core.PutObjectPart(within, s.bucket, key, u.id, i+1, section, section.Size(), plain)
 				if err != nil {
@@ -125,8 +125,8 @@ func (u *upload) send(ctx context.Context, o minio.PutObjectOptions) error {
 	return err
 }
 
-// begun finds an upload of the object that broke off, and its parts by number. A server that does not tell, or must
-// not, begins anew.
+// begun finds an upload of the object that broke off, and its parts by number. If the server does not or must not list
+// them, a new upload begins.
 func (u *upload) begun(ctx context.Context) (map[int]minio.ObjectPart, error) {
 	s, key := u.s, u.s.prefix+u.name
 	have := map[int]minio.ObjectPart{}
@@ -156,8 +156,8 @@ func (u *upload) begun(ctx context.Context) (map[int]minio.ObjectPart, error) {
 	return have, nil
 }
 
-// same reports whether a part that the server has is certainly that section of the object. Where a server's ETag is no
-// MD5, it is sent again.
+// same reports whether a part that the server has is certainly that section of the object. If the server's ETag is no
+// MD5, the part is sent again.
 func (u *upload) same(p minio.ObjectPart, section *io.SectionReader) bool {
 	if p.Size != section.Size() {
 		return false

@@ -1,4 +1,4 @@
-// Package index finds out what a shared store has, with few requests.
+// Package index lists the entries of a shared store, with few requests.
 //
 // The index is a set of segments. A segment is an object with the records of some entries, one a line, compressed. It
 // is never changed. A writer adds one segment for all entries that it has put. When there are many segments, the
@@ -37,25 +37,25 @@ import (
 const (
 	indexMagic     = "benchgraph shared index 1\n"
 	prefix         = "index/"
-	mostSegments   = 12        // from more on, some are merged
-	mergedSegments = 8         // how many become one
+	mostSegments   = 12        // if there are more, some are merged
+	mergedSegments = 8         // how many are merged into one
 	longestIndex   = 1 << 30   // bytes of a segment's lines
 	longestSegment = 256 << 20 // bytes of a segment
 	parallelReads  = 8
 )
 
-// Record is what the index tells of an entry: its meta without text and files. Its Signature is in base64, or
+// Record is the meta of an entry, without text and files, as the index has it. Its Signature is in base64, or
 // sshkey.NoSignature.
 type Record struct{ cache.Meta }
 
-// Statement returns the line of a record without its signature. It is what is signed: the key stands for the text, and
-// the digest for the files.
+// Statement returns the line of a record without its signature, which is the text that is signed. In it, the key stands
+// for the text of the entry, and the digest for the files.
 func Statement(m *cache.Meta) string {
 	return fmt.Sprintf("%s %s %s %d %d %d %q %q", m.Key, m.Content, m.Digest,
 		m.Bytes, m.Created.UnixNano(), int64(m.Duration), m.Address, m.Log)
 }
 
-// Line returns a record as it stands in a segment.
+// Line returns the line of a record in a segment.
 func (r *Record) Line() string { return Statement(&r.Meta) + " " + r.Signature }
 
 func parseRecord(line string) (Record, error) {
@@ -91,24 +91,24 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// Table finds records. Lines are parsed when they are asked for: a plan asks for few of many.
+// Table is an index in memory. Lines are parsed when they are asked for, since a plan asks for few of many.
 type Table struct {
-	Segments map[string]int64       // by object: its size
-	Lines    map[cache.Key][]string // by key: from one segment or several
-	Contents map[cache.Key]cache.Key
+	Segments map[string]int64        // bytes, by object
+	Lines    map[cache.Key][]string  // by key; a key may have several
+	Contents map[cache.Key]cache.Key // by content key
 }
 
-// New returns a table of nothing.
+// New returns an empty table.
 func New() *Table {
 	return &Table{Segments: map[string]int64{}, Lines: map[cache.Key][]string{}, Contents: map[cache.Key]cache.Key{}}
 }
 
-// Clone returns a table that can be changed while others read this one.
+// Clone returns a copy that can be changed while others read t.
 func (t *Table) Clone() *Table {
 	return &Table{maps.Clone(t.Segments), maps.Clone(t.Lines), maps.Clone(t.Contents)}
 }
 
-// add adds the lines of a segment. Those that are damaged are left out; the error is about the first of them.
+// add adds the lines of a segment. It leaves out damaged lines, and returns the error of the first.
 func (t *Table) add(text string) (damaged error) {
 	for _, line := range linesOf(text) {
 		first, rest, _ := strings.Cut(line, " ")
@@ -185,16 +185,17 @@ func decompress(segment []byte) (string, error) {
 	return text, err
 }
 
-// Copies are the segments that this machine has read, in a directory.
+// Copies is a directory with copies of the segments that this machine has read.
 type Copies struct{ Dir string }
 
 func (c Copies) path(segment string) string { return filepath.Join(c.Dir, path.Base(segment)) }
 
-// ErrEmptied is wrapped by the error for a bucket without an index, of which this machine has read one. An index never
-// loses its last segment: the directory of a file system that is not mounted looks like that.
+// ErrEmptied is wrapped by the error for a bucket without an index, if this machine has read one there. An index never
+// loses its last segment, so the bucket was emptied, or is in a file system that is not mounted.
 var ErrEmptied = errors.New("it is empty, and this machine has seen results there")
 
-// Load reads the index of a bucket. Only segments that this machine has not read yet are asked for.
+// Load reads the index of a bucket. It asks only for segments that this machine has not read yet, and calls tell with
+// warnings.
 func (c Copies) Load(ctx context.Context, b bucket.Bucket, tell func(string)) (*Table, error) {
 	t := New()
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
@@ -221,7 +222,7 @@ func (c Copies) Load(ctx context.Context, b bucket.Bucket, tell func(string)) (*
 				tell(err.Error() + "; benchgraph cache verify -shared makes the index anew")
 				err = nil
 			}
-			if errors.Is(err, os.ErrNotExist) { // merged meanwhile; the next look finds its records elsewhere
+			if errors.Is(err, os.ErrNotExist) { // merged meanwhile; the next look finds its records in another segment
 				err = nil
 			}
 			return err
@@ -258,7 +259,7 @@ func (c Copies) read(ctx context.Context, b bucket.Bucket, name string) (string,
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %w", name, cache.ErrDamaged, err)
 	}
-	_ = fs.Replace(c.path(name), segment) // it is read again the next time
+	_ = fs.Replace(c.path(name), segment) // else the bucket is asked again the next time
 	return text, nil
 }
 

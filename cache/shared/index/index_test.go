@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 )
 
-// Segments without a line, such as that of a store from which everything was removed, are merged with others. A damaged
-// line hides no other line.
+// Segments without a line, as in a store from which everything was removed, are merged with others. A damaged line
+// hides no other line.
 func TestSegmentsAreMerged(t *testing.T) {
 	b, err := bucket.Open(bucket.Place{URL: "file://" + t.TempDir()})
 	if err != nil {

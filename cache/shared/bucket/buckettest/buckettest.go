@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The name and the secret of whoever may do everything, and the bucket that there is.
+// The credentials with all rights, and the only bucket.
 const (
 	User   = "team"
 	Secret = "secret-of-the-team"
@@ -24,7 +24,7 @@ func Start(t testing.TB, host string) string {
 	t.Helper()
 	program := minio(t)
 	if _, err := os.Stat(program); err != nil {
-		// also in CI, which has no time for that
+		// CI has no time to build it, either
 		t.Skipf("%s is not there: make minio builds it, in minutes", program)
 	}
 	l, err := net.Listen("tcp", host+":0")
@@ -60,7 +60,7 @@ func Start(t testing.TB, host string) string {
 	}
 }
 
-// minio is where the Makefile has the server built, in the module of the test.
+// minio returns the path of the server that the Makefile builds, in the module of the test.
 func minio(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

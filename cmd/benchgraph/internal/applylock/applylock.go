@@ -1,12 +1,12 @@
 // Package applylock lets one apply at a time change a project's state.
 //
 // The lock is a file that its owner holds with flock, so a lock whose owner was killed is free at once. The file also
-// says who the owner is, for the message to whoever comes second, and carries a heartbeat: where several machines share
-// the directory, or its file system has no flock, a lock that has not been renewed for a minute, nor while it was
-// watched, counts as abandoned.
+// names the owner, for the message to a second process, and has a heartbeat. Where several machines share the
+// directory, or its file system has no flock, a lock counts as abandoned if its heartbeat is older than a minute, and
+// is not renewed while another process watches it.
 //
-// Two processes are of one machine when they saw the same boot, whatever they call their host: containers have names of
-// their own. Where a record, or the system, does not tell of the boot, the name of the host decides.
+// Two processes are of one machine if they saw the same boot, whatever their hosts are called: containers have names of
+// their own. If a record or the system does not tell the boot, the name of the host decides.
 package applylock
 
 import (
@@ -31,29 +31,29 @@ import (
 const (
 	beat      = 5 * time.Second  // between two heartbeats
 	abandoned = 60 * time.Second // age of a heartbeat at which its owner counts as dead
-	watch     = 3 * beat         // how long another host's lock that looks abandoned is watched
+	watch     = 3 * beat         // how long the lock of another host that looks abandoned is watched
 	settle    = time.Second      // without flock: how long a claim must stand before it counts
 	size      = 4096             // bytes of the record: always written whole, in one write
 )
 
-// Owner says who holds a lock.
+// Owner is the process that holds a lock.
 type Owner struct {
 	PID     int       `json:"pid"`
 	Born    uint64    `json:"born,omitempty"` // when the process started, in the kernel's own unit; 0: unknown
 	Host    string    `json:"host"`
-	Boot    string    `json:"boot,omitempty"` // names the time since the machine was last started; empty: unknown
+	Boot    string    `json:"boot,omitempty"` // identifies the boot of the machine; empty: unknown
 	User    string    `json:"user"`
 	Command string    `json:"command"`
-	Try     bool      `json:"try,omitempty"` // it is a try: another one waits for its end
+	Try     bool      `json:"try,omitempty"` // the command is a try: another try waits for its end
 	Since   time.Time `json:"since"`
 	Beat    time.Time `json:"beat"` // last heartbeat
 	Flock   bool      `json:"flock"`
 }
 
-// HeldError says that another process holds the lock.
+// HeldError reports that another process holds the lock.
 type HeldError struct {
 	Path  string
-	Owner Owner // zero when the owner has not written who it is yet
+	Owner Owner // zero if the owner has not written its record yet
 }
 
 func (e *HeldError) Error() string {
@@ -66,7 +66,7 @@ func (e *HeldError) Error() string {
 		max(0, time.Since(o.Beat)).Round(time.Second), o.Command)
 }
 
-// Remedy says what to do about it. Only of a process of this host does it say that it can be ended.
+// Remedy returns what the user can do. Only a process of this host can be ended from here.
 func (e *HeldError) Remedy() string {
 	host, _ := os.Hostname()
 	if me := (Owner{Host: host, Boot: boot()}); e.Owner.PID == 0 || e.Owner.Host == host && e.Owner.sameMachine(me) {
@@ -86,16 +86,16 @@ type Lock struct {
 	done  sync.WaitGroup
 }
 
-// Await is Acquire that waits as long as tries have the lock, if o is one, too: agents run several side by side. wait
-// is called once, before the first wait. The error is the cause of ctx when that ends first.
+// Await is Acquire, but if o is a try, it waits as long as other tries have the lock: agents run several side by side.
+// It calls wait once, before the first wait. If ctx ends first, the error is its cause.
 func Await(ctx context.Context, path string, o Owner, wait func(*HeldError)) (*Lock, error) {
-	for told := false; ; told = true {
+	for waiting := false; ; waiting = true {
 		l, err := Acquire(path, o)
 		held, isHeld := errors.AsType[*HeldError](err)
-		if !isHeld || !o.Try || !held.Owner.Try && held.Owner.PID != 0 { // one without a number is about to write it
+		if !isHeld || !o.Try || !held.Owner.Try && held.Owner.PID != 0 { // 0: about to write
 			return l, err
 		}
-		if !told {
+		if !waiting {
 			wait(held)
 		}
 		select {
@@ -106,8 +106,8 @@ func Await(ctx context.Context, path string, o Owner, wait func(*HeldError)) (*L
 	}
 }
 
-// Acquire takes the lock in the file at path for o, whose process, user, host and times are filled in. The error is a
-// *HeldError when somebody else has it.
+// Acquire takes the lock in the file at path for o, and fills in o's process, user, host and times. The error is a
+// *HeldError if another process has the lock.
 func Acquire(path string, o Owner) (*Lock, error) {
 	o.PID, o.Since = os.Getpid(), time.Now().Round(time.Second)
 	if u, err := user.Current(); err == nil {
@@ -131,7 +131,7 @@ func Acquire(path string, o Owner) (*Lock, error) {
 	}
 }
 
-// acquire tries once; again says that the file was replaced meanwhile.
+// acquire tries once. again reports that the file was replaced meanwhile.
 func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)
@@ -147,7 +147,7 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 		}
 	}()
 	err = fs.TryLock(f, fs.Exclusive)
-	// A child that the owner was just forking when it was killed holds the lock until its own exec.
+	// If an owner is killed while it forks, the child holds the lock until its own exec.
 	for end := time.Now().Add(settle); fs.Held(err) && time.Now().Before(end) && dead(read(f), o); {
 		time.Sleep(10 * time.Millisecond)
 		err = fs.TryLock(f, fs.Exclusive)
@@ -170,7 +170,7 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 		return nil, false, err
 	}
 	if !l.owner.Flock {
-		// Two may have found the lock free at the same time; the record that was written last decides.
+		// Two processes may have found the lock free at the same time; the record that was written last decides.
 		time.Sleep(settle)
 		if now := read(f); !now.same(l.owner) {
 			return nil, false, &HeldError{Path: path, Owner: now}
@@ -179,7 +179,7 @@ func acquire(path string, o Owner) (l *Lock, again bool, err error) {
 	return l, false, nil
 }
 
-// open opens a regular file. It does not wait for what was put in its place.
+// open opens a regular file. It does not block on a pipe in its place.
 func open(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o644)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
@@ -196,8 +196,8 @@ func open(path string, flags int) (*os.File, error) {
 
 var errIrregular = errors.New("it is no regular file: move it away")
 
-// sameMachine says whether both owners are, or were, processes of one machine that has not been started since. On
-// another machine of the same name, flock may know nothing of this one.
+// sameMachine reports whether both owners are processes of one machine since its last boot. On another machine with the
+// same name, flock may not see this one's locks.
 func (o Owner) sameMachine(p Owner) bool {
 	if o.Boot != "" && p.Boot != "" {
 		return o.Boot == p.Boot
@@ -205,13 +205,14 @@ func (o Owner) sameMachine(p Owner) bool {
 	return o.Host == p.Host
 }
 
-// visible says whether the other one's number means its process here, too: not so in another container.
+// visible reports whether the other owner's process number means the same process here. In another container it does
+// not.
 func visible(other, me Owner) bool { return other.Host == me.Host && other.sameMachine(me) }
 
-// dead says whether the owner was a process of this host that runs no more.
+// dead reports whether the owner was a process of this host that no longer runs.
 func dead(other, me Owner) bool { return other.PID != 0 && visible(other, me) && !alive(other) }
 
-// free says whether the lock that the record in the file speaks of is free for me.
+// free reports whether me may take the lock of another owner's record.
 func free(f *os.File, other, me Owner) bool {
 	switch {
 	case other.sameMachine(me) && other.Flock && me.Flock:
@@ -222,11 +223,11 @@ func free(f *os.File, other, me Owner) bool {
 	return !fresh(other) && !renewed(f, other)
 }
 
-// fresh says whether the last heartbeat is near. Whether one that is not is old, or the clocks of two hosts differ, the
-// record does not tell.
+// fresh reports whether the last heartbeat is near. If it is not, the owner may be gone, or the clocks of the two hosts
+// may differ; the record does not tell which.
 func fresh(o Owner) bool { return time.Since(o.Beat).Abs() <= abandoned }
 
-// renewed watches a lock for some heartbeats.
+// renewed watches a lock for some heartbeats, and reports whether its owner renews it.
 func renewed(f *os.File, other Owner) bool {
 	for end := time.Now().Add(watch); time.Now().Before(end); time.Sleep(beat / 5) {
 		if now := read(f); !now.Beat.Equal(other.Beat) || !now.same(other) {
@@ -252,7 +253,7 @@ func Holder(path string) (Owner, bool) {
 	return o, visible(o, me) || fresh(o)
 }
 
-// Release gives the lock back.
+// Release frees the lock.
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.done.Wait()
@@ -278,7 +279,7 @@ func (l *Lock) keepBeating() {
 			close(l.lost)
 			return
 		}
-		_ = l.write() // a heartbeat that cannot be written is like none: the next one may succeed
+		_ = l.write() // if one heartbeat cannot be written, the next one may succeed
 	}
 }
 
@@ -298,7 +299,7 @@ func (l *Lock) write() error {
 	return nil
 }
 
-// read is the zero Owner when the file holds no record.
+// read returns the owner in the record; the zero Owner if the file has no record.
 func read(f *os.File) Owner {
 	var o Owner
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, size))
@@ -312,8 +313,8 @@ func (o Owner) same(p Owner) bool {
 	return o.PID == p.PID && o.Born == p.Born && o.Host == p.Host && o.Since.Equal(p.Since)
 }
 
-// alive says whether the owner, a process of this host, still runs. A process that was given its number since is
-// another.
+// alive reports whether the owner, a process of this host, still runs. A process that got its number later does not
+// count.
 func alive(o Owner) bool {
 	if err := unix.Kill(o.PID, 0); err != nil && !errors.Is(err, unix.EPERM) {
 		return false

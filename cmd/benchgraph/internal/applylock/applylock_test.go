@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// TestMain is also the other process of these tests: it takes the lock, says so and waits to be ended.
+// TestMain is also the other process of these tests: it takes the lock, prints that, and waits to be ended.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("APPLYLOCK_TEST_HOLD"); path != "" {
 		if _, err := Acquire(path, Owner{User: "other", Command: "benchgraph apply"}); err != nil {

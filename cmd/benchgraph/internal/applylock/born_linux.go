@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// born is when a process started, in clock ticks since the machine did.
+// born returns when a process started, in clock ticks since the boot of the machine.
 func born(pid int) (uint64, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -22,8 +22,8 @@ func born(pid int) (uint64, bool) {
 	return ticks, err == nil
 }
 
-// boot names the time since the machine was last started.
+// boot returns the ID of the machine's boot.
 func boot() string {
-	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // else it is not known
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // empty: unknown
 	return string(bytes.TrimSpace(text))
 }

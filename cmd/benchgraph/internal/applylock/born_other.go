@@ -2,8 +2,8 @@
 
 package applylock
 
-// born is not known here: only the number of a process tells whether it lives.
+// born is unknown on this system: only its number tells whether a process lives.
 func born(int) (uint64, bool) { return 0, false }
 
-// boot is not known here.
+// boot is unknown on this system.
 func boot() string { return "" }

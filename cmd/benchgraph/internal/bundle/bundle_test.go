@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// entry is one member of an archive that somebody has made by hand.
+// entry is one member of an archive that was made by hand.
 type entry struct {
 	name, text string
 	kind       byte
@@ -51,9 +51,9 @@ func archive(t testing.TB, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-// Whatever files go into a bundle, the same bytes come out whichever order they were given in, and what is unpacked is
-// what went in.
-func TestWhatGoesInComesOut(t *testing.T) {
+// Whatever files go into a bundle, the bundle has the same bytes in whichever order they were given, and unpacking
+// returns the same files.
+func TestABundleUnpacksToItsFiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfDistinct(rapid.StringMatching(`[a-r][a-z0-9 äß"'$.]{0,20}(/[a-z0-9]{1,120}){0,3}`).Filter(Fits),
 			func(s string) string {

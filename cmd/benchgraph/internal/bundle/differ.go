@@ -7,7 +7,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 )
 
-// FirstDifference is the number of the first line in which two files differ; lines count from 1.
+// FirstDifference returns the number of the first line in which two files differ; lines count from 1.
 func FirstDifference(a, b []byte) int {
 	line := 1
 	for i := range min(len(a), len(b)) {
@@ -21,7 +21,8 @@ func FirstDifference(a, b []byte) int {
 	return line
 }
 
-// RowDifferences are the rows in which two reports differ, one a line. The name is that of the bundle's report.
+// RowDifferences returns the differences between the rows of two reports, one a line. name is that of the bundle's
+// report.
 func RowDifferences(name string, has, judged []byte) ([]string, error) {
 	type document struct {
 		Comparisons []json.RawMessage `json:"comparisons"`
@@ -44,7 +45,7 @@ func RowDifferences(name string, has, judged []byte) ([]string, error) {
 	return reasons, nil
 }
 
-// rowAt is a row of a report in a line.
+// rowAt returns a row of a report in one line.
 func rowAt(rows []json.RawMessage, i int) string {
 	if i >= len(rows) {
 		return "not there"

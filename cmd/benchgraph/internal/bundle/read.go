@@ -14,24 +14,24 @@ import (
 	"path"
 )
 
-// What is read of a bundle.
+// Bounds for reading a bundle.
 const (
 	maxFiles     = 1_000_000
 	maxNames     = 256 << 20 // bytes of all names
 	maxStatement = 256 << 20 // bytes
 )
 
-// Contents is what was unpacked of a bundle.
+// Contents is an unpacked bundle.
 type Contents struct {
 	Statement   Statement
 	Digest      string            // SHA-256 of the statement's file
 	Files       map[string]string // SHA-256 by name, without the statement
-	Differences []string          // what the statement says otherwise than the files do
+	Differences []string          // between the statement and the files
 }
 
-// Unpack writes the files of a bundle below dir, which must be empty. maxBytes bounds the sum of their sizes. The error
-// reports that the file is no bundle, or one that nobody should open; files that were written before the error stay.
-// Only regular files are written, and nothing outside dir.
+// Unpack writes the files of a bundle below dir, which must be empty. maxBytes bounds the sum of their sizes. It
+// returns an error if the file is no bundle, or is a bundle that nobody should open; files that it wrote before the
+// error stay. It writes only regular files, and nothing outside dir.
 func Unpack(r io.Reader, dir string, maxBytes int64) (*Contents, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func Unpack(r io.Reader, dir string, maxBytes int64) (*Contents, error) {
 	if err := u.all(); err != nil {
 		return nil, err
 	}
-	// The check sum stands behind the last byte.
+	// The checksum follows the last byte.
 	if n, err := io.Copy(io.Discard, io.LimitReader(z, 1<<20)); err != nil || n == 1<<20 {
 		return nil, errors.Join(errors.New("there is something behind its last file"), err)
 	}
@@ -63,7 +63,7 @@ func Unpack(r io.Reader, dir string, maxBytes int64) (*Contents, error) {
 	return &u.Contents, nil
 }
 
-// unpacking is a bundle that is being unpacked.
+// unpacking is the state of unpacking a bundle.
 type unpacking struct {
 	Contents
 	root        *os.Root
@@ -138,7 +138,7 @@ func (u *unpacking) statement(size int64) error {
 	return nil
 }
 
-// TooLargeError says that a bundle has more bytes than may be unpacked.
+// TooLargeError reports that a bundle has more bytes than may be unpacked.
 type TooLargeError struct{ Bytes int64 }
 
 func (e *TooLargeError) Error() string {

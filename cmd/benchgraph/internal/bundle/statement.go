@@ -13,10 +13,10 @@ import (
 	"slices"
 )
 
-// StatementFile is the file of a bundle that holds its statement.
+// StatementFile is the name of the statement in a bundle.
 const StatementFile = "statement.json"
 
-// What the statement of a bundle says of itself: docs/bundle.md.
+// The types of the statement of a bundle: see docs/bundle.md.
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PredicateType = "https://github.com/benchgraph/benchgraph/bundle/v1"
@@ -36,7 +36,7 @@ type Subject struct {
 	Digest map[string]string `json:"digest"` // sha256: in hexadecimal digits
 }
 
-// Predicate is what the bundle says of its files.
+// Predicate has the data of a bundle's statement, beside the digests.
 type Predicate struct {
 	Format     string `json:"format"`
 	Benchgraph string `json:"benchgraph"` // version
@@ -44,7 +44,7 @@ type Predicate struct {
 	Snapshot   string `json:"snapshot"`   // of the report
 }
 
-// encode is the file of a statement about files with these digests.
+// encode returns the file of a statement about files with these digests.
 func encode(digests map[string]string, p Predicate) ([]byte, error) {
 	s := Statement{Type: StatementType, PredicateType: PredicateType, Predicate: p, Subject: []Subject{}}
 	for _, name := range slices.Sorted(maps.Keys(digests)) {
@@ -54,7 +54,7 @@ func encode(digests map[string]string, p Predicate) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// differences are what the statement says otherwise than the files do, one a line.
+// differences returns the differences between the statement and the files, one a line.
 func (s *Statement) differences(digests map[string]string) []string {
 	var all []string
 	if s.Type != StatementType || s.PredicateType != PredicateType {

@@ -18,14 +18,14 @@ import (
 	"unicode/utf8"
 )
 
-// File is one file that goes into a bundle.
+// File is a file for a bundle.
 type File struct {
-	Name string // Fits
+	Name string // Fits must be true
 	Size int64
 	Open func() (io.ReadCloser, error)
 }
 
-// Text is a file with this content.
+// Text returns a file with this content.
 func Text(name string, content []byte) File {
 	return File{name, int64(len(content)), func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content)), nil
@@ -35,8 +35,8 @@ func Text(name string, content []byte) File {
 // longestName bounds the bytes of a file's name.
 const longestName = 4096
 
-// Fits reports whether a name can be that of a file in a bundle: slash-separated, in its shortest form, inside, and
-// printable, so that it means the same everywhere.
+// Fits reports whether a name can be that of a file in a bundle: slash-separated, in its shortest form, inside the
+// bundle, and printable, so that it means the same everywhere.
 func Fits(name string) bool {
 	return len(name) <= longestName && utf8.ValidString(name) && path.Clean(name) == name && filepath.IsLocal(name) &&
 		name != "." &&
@@ -45,8 +45,8 @@ func Fits(name string) bool {
 	})
 }
 
-// Write writes a bundle of files, in the order of their names, and of a statement about them. A name of which there are
-// two files is an error, and so is a file that has another size than it said.
+// Write writes a bundle of files in the order of their names, with a statement about them. It returns an error if two
+// files have one name, or if a file is shorter than its Size.
 func Write(w io.Writer, files []File, p Predicate) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	z := gzip.NewWriter(w)

@@ -1,7 +1,7 @@
 // Package cli reads a command line: a table of commands, from which parsing, help and completion come.
 //
-// Flags are written with one dash or two and may stand before or after other arguments; "--" ends them. Words that are
-// not known are answered with the nearest one that is.
+// Flags are written with one dash or two, before or after other arguments; "--" ends them. The error for an unknown
+// word suggests the nearest known word.
 package cli
 
 import (
@@ -19,11 +19,11 @@ import (
 // Command is one row of the table.
 type Command struct {
 	Name    string
-	Args    string // what stands after the flags, as help shows it: "ADDR", "[PLANFILE]"
-	Min     int    // positional arguments
+	Args    string // arguments after the flags, in the words of help: "ADDR", "[PLANFILE]"
+	Min     int    // least number of positional arguments
 	Max     int    // -1: any number
-	Summary string // one line, as the list of commands shows it
-	Long    string // more, as the command's own help shows it; may be empty
+	Summary string // one line, for the list of commands
+	Long    string // more, for the command's own help; may be empty
 	Flags   func(*flag.FlagSet)
 	Run     func(ctx context.Context, args []string) error
 }
@@ -31,16 +31,16 @@ type Command struct {
 // Table is a program: its commands and the flags that all of them have.
 type Table struct {
 	Program  string
-	Version  string // as the manual page shows it
+	Version  string // for the manual page
 	Summary  string
 	Global   func(*flag.FlagSet)
 	Commands []Command // in the order in which help lists them
-	Footer   string    // what help says at the end
-	// placeholders of arguments and flags, such as ADDRESS, for which completion -words lists what there is
+	Footer   string    // end of the help
+	// placeholders of arguments and flags, such as ADDRESS, for which completion -words lists values
 	Words []string
 }
 
-// UsageError says what is wrong with a command line, and what to do about it.
+// UsageError is a mistake of the command line, with its remedy.
 type UsageError struct {
 	Message string
 	Remedy  string
@@ -52,8 +52,8 @@ func usage(remedy, format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// Run runs the command that args name. Help that was asked for goes to help. The error is a *UsageError when the
-// command line is wrong, else the command's own.
+// Run runs the command that args name. Requested help is written to help. The error is a *UsageError if the command
+// line is wrong, else the command's own.
 func (t *Table) Run(ctx context.Context, args []string, help io.Writer) error {
 	if len(args) == 1 && (args[0] == "-version" || args[0] == "--version") {
 		args = []string{"version"}
@@ -117,7 +117,7 @@ func (t *Table) command(name string) (*Command, error) {
 	return nil, usage(t.try(""), "there is no command %q%s", name, Suggest(name, names))
 }
 
-// flagsOf are a command's flags and the global ones, as far as the command has no flag of that name itself.
+// flagsOf returns a command's flags, and the global ones whose names the command does not use itself.
 func (t *Table) flagsOf(c *Command, global *flag.FlagSet) *flag.FlagSet {
 	fs := flagSet(c.Flags)
 	global.VisitAll(func(f *flag.Flag) {
@@ -147,8 +147,8 @@ func (e *unknownFlag) Error() string {
 	return fmt.Sprintf("there is no flag -%s%s", e.name, Suggest("-"+e.name, e.known))
 }
 
-// parse reads flags and returns the other arguments. When everywhere is false, flags end at the first argument that is
-// none, and that and the rest are returned.
+// parse reads flags and returns the other arguments. If everywhere is false, it ends at the first argument that is no
+// flag, and returns that argument and the rest.
 func parse(fs *flag.FlagSet, args []string, everywhere bool) ([]string, error) {
 	var positional []string
 	for len(args) > 0 {
@@ -172,7 +172,7 @@ func parse(fs *flag.FlagSet, args []string, everywhere bool) ([]string, error) {
 	return positional, nil
 }
 
-// parseFlag reads the flag at the beginning of args and returns how many arguments it takes.
+// parseFlag reads the flag at the beginning of args, and returns how many arguments the flag takes.
 func parseFlag(fs *flag.FlagSet, args []string) (int, error) {
 	name, _, valued := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[0], "-"), "-"), "=")
 	f := fs.Lookup(name)
@@ -191,7 +191,7 @@ func parseFlag(fs *flag.FlagSet, args []string) (int, error) {
 	return n, plain(fs.Parse(args[:min(n, len(args))]), f)
 }
 
-// plain says what package flag says in the words of its source.
+// plain returns an error of package flag in plain words.
 func plain(err error, f *flag.Flag) error {
 	text, ok := "", false
 	if err != nil {
@@ -219,7 +219,7 @@ func (t *Table) explain(err error, command string) error {
 	return usage(t.try(command), "%s%v", prefix, err)
 }
 
-// Suggest asks whether the nearest of the known words was meant; it is empty when none is near.
+// Suggest returns a question whether the nearest of the known words was meant; "" if none is near.
 func Suggest(word string, known []string) string {
 	best, least := "", max(2, len(word)/3)+1
 	for _, k := range slices.Sorted(slices.Values(known)) {
@@ -232,7 +232,7 @@ func Suggest(word string, known []string) string {
 		return ""
 	}
 	if strings.Contains(best, `"`) {
-		return "; did you mean " + best + "?" // an address: quoted once more, it could not be copied
+		return "; did you mean " + best + "?" // an address: if it were quoted again, it could not be copied
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// recorder is a table whose commands record how they were called.
+// recorder is a table whose commands record their calls.
 type recorder struct {
 	dir, format string
 	follow      bool

@@ -12,7 +12,7 @@ import (
 
 // Complete writes a script that completes commands, flags and the words of a project in a shell (bash, zsh or fish), or
 // the manual page (man). For a placeholder of Words, such as ADDRESS, the script asks the program: PROGRAM completion
-// -words ADDRESS prints one a line.
+// -words ADDRESS prints one word a line.
 func (t *Table) Complete(w io.Writer, shell string) error {
 	switch shell {
 	case "bash":
@@ -38,7 +38,7 @@ func spellings(fs *flag.FlagSet) []string {
 	return all
 }
 
-// wanted is the placeholder of Words that stands for the arguments of a command; empty: they are files, or nothing.
+// wanted returns the placeholder of Words in the arguments of a command; "" if they are files, or if there are none.
 func (t *Table) wanted(args string) string {
 	for word := range strings.FieldsFuncSeq(args, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if slices.Contains(t.Words, word) {
@@ -48,7 +48,7 @@ func (t *Table) wanted(args string) string {
 	return ""
 }
 
-// asking are the flags of a set that take a word of the project, by its placeholder.
+// asking returns the flags of a set that take a word of the project, by placeholder.
 func (t *Table) asking(fs *flag.FlagSet) map[string][]string {
 	all := map[string][]string{}
 	fs.VisitAll(func(f *flag.Flag) {
@@ -117,7 +117,7 @@ complete -o filenames -F _%[1]s %[1]s
 func (t *Table) fish(w io.Writer) error {
 	var b strings.Builder
 	quote := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
-	ask := func(name string) string { // with the arguments that stand between the command and the cursor
+	ask := func(name string) string { // with the arguments between the command and the cursor
 		return fmt.Sprintf(` -a '(%s completion -words %s -- (commandline -opc | string match -v -- "-*")[3..-1] `+
 			`2>/dev/null)'`, t.Program, name)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Deadline is a flag: when a command is to stop. The zero deadline never comes.
+// Deadline is a flag with the time at which a command stops. The zero Deadline never comes.
 type Deadline struct{ Time time.Time }
 
 func (d *Deadline) String() string {
@@ -15,7 +15,7 @@ func (d *Deadline) String() string {
 	return d.Time.Format(time.RFC3339)
 }
 
-// Set takes a time of the day, a time or a duration from now.
+// Set accepts a time of the day, a time, or a duration from now.
 func (d *Deadline) Set(text string) error {
 	now := time.Now()
 	if after, err := time.ParseDuration(text); err == nil {

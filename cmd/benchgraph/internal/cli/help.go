@@ -49,7 +49,7 @@ func count(fs *flag.FlagSet) int {
 	return n
 }
 
-// flags lists flags in the way in which they are written.
+// flags lists flags as they are written.
 func flags(w io.Writer, fs *flag.FlagSet) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fs.VisitAll(func(f *flag.Flag) {
@@ -59,7 +59,7 @@ func flags(w io.Writer, fs *flag.FlagSet) error {
 	return table.Flush()
 }
 
-// spelled is how a flag is written, and what it does.
+// spelled returns how a flag is written, and what it does.
 func spelled(f *flag.Flag) (spelling, text string) {
 	value, text := flag.UnquoteUsage(f)
 	if spelling = "-" + f.Name; value != "" {

@@ -2,7 +2,7 @@ package cli
 
 import "fmt"
 
-// HintError is an error with what to do about it.
+// HintError is an error with a remedy for the user.
 type HintError struct {
 	Err    error
 	Remedy string
@@ -11,7 +11,7 @@ type HintError struct {
 func (e *HintError) Error() string { return e.Err.Error() }
 func (e *HintError) Unwrap() error { return e.Err }
 
-// Hint makes a HintError of a remedy and the format of the error.
+// Hint returns a HintError with a remedy; format and args give the error.
 func Hint(remedy, format string, args ...any) error {
 	return &HintError{fmt.Errorf(format, args...), remedy}
 }

@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// manual writes the manual page of the program in the macros of man(7): benchgraph.1. It says what help says of all
-// commands.
+// manual writes the manual page of the program, benchgraph.1, in the macros of man(7). It has the help of all commands.
 func (t *Table) manual(w io.Writer) error {
 	var b strings.Builder
 	name := strings.ToUpper(t.Program)
@@ -46,7 +45,7 @@ func manualFlags(w io.Writer, fs *flag.FlagSet) {
 
 func quoted(s string) string { return `"` + strings.ReplaceAll(roff(s), `"`, `\(dq`) + `"` }
 
-// roff writes text so that man shows it as it stands: hyphens can be copied, and no line is taken for a macro.
+// roff escapes text so that man shows it unchanged: hyphens can be copied, and no line is taken for a macro.
 func roff(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -56,7 +55,7 @@ func roff(s string) string {
 		case r == '-':
 			b.WriteString(`\-`)
 		case r == ',':
-			b.WriteString(`,\:`) // a long list may be broken there
+			b.WriteString(`,\:`) // man may break a long list here
 		case strings.ContainsRune("'`^~", r), r > unicode.MaxASCII:
 			fmt.Fprintf(&b, `\[u%04X]`, r)
 		default:

@@ -9,8 +9,8 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Size reads a size in bytes, such as 20GiB, that has a unit as sizes of the language have. It is of what is called
-// name: a flag, or a variable of the environment. The error is a *UsageError.
+// Size reads a size in bytes that has a unit, such as 20GiB, like sizes in the file. name is the flag or the
+// environment variable with the text. The error is a *UsageError.
 func Size(name, text string) (int64, error) {
 	n, err := units.RAMInBytes(text)
 	if _, bare := strconv.ParseFloat(text, 64); bare == nil && err == nil && n > 0 {
@@ -22,7 +22,7 @@ func Size(name, text string) (int64, error) {
 	return n, nil
 }
 
-// Age reads a duration that may be given in days, such as 30d or 12h. It is the value of the flag name. The error is a
+// Age reads a duration, which may be in days, such as 30d or 12h. name is the flag with the text. The error is a
 // *UsageError.
 func Age(name, text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {

@@ -12,14 +12,14 @@ import (
 	"github.com/benchgraph/benchgraph/executor/family"
 )
 
-// Containers runs commands in containers. Nothing is looked for before the first of them.
+// Containers runs commands in containers. It does not look for an engine before the first command.
 type Containers struct {
 	open func() (*executor.Docker, error)
 	used atomic.Bool
 }
 
-// New returns Containers of an engine. Commands without a container are host's. A file is made before the first
-// container is.
+// New returns Containers of an engine. host runs the commands that need no container. The file mark is made before the
+// first container.
 func New(e *container.Engine, host executor.Executor, mark string) *Containers {
 	return &Containers{open: sync.OnceValues(func() (*executor.Docker, error) {
 		if err := os.WriteFile(mark, nil, 0o644); err != nil {
@@ -39,7 +39,7 @@ func (c *Containers) Start(ctx context.Context, cmd executor.Command) (executor.
 	return d.Start(ctx, cmd)
 }
 
-// Own says whether a process is this one's, in a container or not.
+// Own reports whether this process started the process with the number pid, in a container or not.
 func (c *Containers) Own(pid int) bool {
 	if c.used.Load() {
 		if d, err := c.open(); err == nil {
@@ -49,7 +49,7 @@ func (c *Containers) Own(pid int) bool {
 	return family.Own(pid)
 }
 
-// Labels returns the labels of containers and images that this process makes.
+// Labels returns the labels of the containers and images that this process makes.
 func (c *Containers) Labels() map[string]string {
 	d, err := c.open()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// edges calls f for each pair of steps of which the second waits for the first.
+// edges calls f for each pair of steps where the second waits for the first.
 func edges(steps []*engine.Step, f func(from, to *engine.Node)) {
 	in := map[string]bool{}
 	for _, st := range steps {
@@ -47,7 +47,7 @@ func DOT(w io.Writer, steps []*engine.Step) error {
 	return err
 }
 
-// quote is a text as a quoted string of DOT.
+// quote returns text as a quoted string of DOT.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(view.Clean(s)) + `"`
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
-// mostCommits is how many commits of a range one file takes: each is built and measured twice.
+// mostCommits bounds the commits of a range in one file: each is built and measured twice.
 const mostCommits = 100
 
-// TakeRange takes the commits of a range, such as A..B; empty: the last one.
+// TakeRange adds the commits of a range, such as A..B; of the last commit if span is empty.
 func (p *Project) TakeRange(ctx context.Context, w *worktree.Tree, span string) error {
 	if span == "" {
 		span = "HEAD^..HEAD"

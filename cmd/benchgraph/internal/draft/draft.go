@@ -1,5 +1,4 @@
-// Package draft writes the file of a project that has none yet: a repository, commits, and a command that measures
-// them.
+// Package draft writes the first file of a project: a repository, commits, and a command that measures them.
 package draft
 
 import (
@@ -11,27 +10,27 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Commit is a commit to be measured.
+// Commit is a commit to measure.
 type Commit struct {
 	Name  string // no slash, no quote
 	Rev   string
 	Title string
 }
 
-// Bench is what is run in the tree of a candidate, and what is read from its output.
+// Bench is the command that runs in the tree of a candidate, and how its output is read.
 type Bench struct {
 	Command string   // for sh
 	Dir     string   // below the tree, slash-separated; empty: its top
-	Protect []string // patterns of files that measure
-	File    string   // of $OUT that is read instead of the standard output; empty: that
-	Metric  string   // the number that decides
-	Match   string   // regular expression with a group that reads it; empty: a format that is recognised
+	Protect []string // patterns of the files that do the measuring
+	File    string   // file below $OUT that is read; empty: the standard output
+	Metric  string   // the deciding metric
+	Match   string   // regular expression whose group reads the metric; empty: in a known format
 	Better  string   // higher or lower; without Match, Metric is a path in JSON
 	Hint    string   // comment for the user above the command; may be empty
 }
 
-// Toolchain is the benchmark command of a language, by the names of files at the top of a tree; false: none of them
-// tells.
+// Toolchain returns the benchmark command of a language, by the names of files at the top of a tree; false if no such
+// file is there.
 func Toolchain(has func(name string) bool) (Bench, bool) {
 	switch {
 	case has("go.mod"):
@@ -56,8 +55,8 @@ func Toolchain(has func(name string) bool) (Bench, bool) {
 	return Bench{}, false
 }
 
-// Known is what is known of a command that somebody wrote: the files that measure, and the metric; empty where nothing
-// is.
+// Known returns the Bench of a command that a user wrote: with the files that do the measuring, and the metric, if they
+// are known.
 func Known(command string) Bench {
 	b := Bench{Command: command}
 	for _, one := range []struct {
@@ -74,17 +73,17 @@ func Known(command string) Bench {
 	return b
 }
 
-// Project is what the file declares.
+// Project is the content of the file.
 type Project struct {
 	Head    []string // comment on top, a line each
 	Repo    string   // path or URL
 	Commits []Commit
-	Blocks  string // further commit blocks, as they are to stand there
-	After   bool   // each commit is measured against its parent; else it is the baseline itself
+	Blocks  string // further commit blocks, as text
+	After   bool   // measure each commit against its parent; else it is the baseline itself
 	Bench   Bench
 }
 
-// HCL is the text of the file.
+// HCL returns the text of the file.
 func (p *Project) HCL() []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -152,7 +151,7 @@ func (p *Project) HCL() []byte {
 	return hclwrite.Format(b.Bytes())
 }
 
-// variants writes the ways in which a commit is measured.
+// variants writes the variants.
 func (p *Project) variants(line func(string, ...any)) {
 	protect := func() {
 		if len(p.Bench.Protect) == 0 {
@@ -184,10 +183,10 @@ func (p *Project) variants(line func(string, ...any)) {
 	line("# }\n")
 }
 
-// quoted is a text as HCL writes it.
+// quoted returns text as HCL writes it.
 func quoted(text string) string { return string(hclwrite.TokensForValue(cty.StringVal(text)).Bytes()) }
 
-// shellWord is a path as a word of the shell.
+// shellWord returns a path as a word of the shell.
 func shellWord(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") == "" {

@@ -29,10 +29,10 @@ func (g *Globs) Set(pattern string) error {
 	return nil
 }
 
-// Reading holds the flags that say which number decides, and how it is read.
+// Reading has the flags that name the deciding number and say how it is read.
 type Reading struct{ Metric, Match, Better string }
 
-// Flags declares the flags, each with a text in front of its help.
+// Flags declares the flags; before is put before the help of each.
 func (r *Reading) Flags(fs *flag.FlagSet, before string) {
 	fs.StringVar(&r.Metric, "metric", "", before+"decide by the metric `NAME`; needed if the output has several")
 	fs.StringVar(&r.Match, "match", "", before+"read the metric from the first group of `REGEXP`")
@@ -40,7 +40,7 @@ func (r *Reading) Flags(fs *flag.FlagSet, before string) {
 		before+"`higher` or lower: needed with -match, and where the name of -metric says neither")
 }
 
-// Check refuses what no metric block could hold.
+// Check returns an error for flags that make no valid metric block.
 func (r *Reading) Check() error {
 	const choice = "write -better=higher or -better=lower"
 	switch r.Better {
@@ -65,7 +65,7 @@ func (r *Reading) Check() error {
 	return nil
 }
 
-// Apply makes a benchmark read its number as the flags say. A metric that is named nowhere stays empty.
+// Apply sets how a benchmark reads its number. The metric stays empty if nothing names it.
 func (r *Reading) Apply(b *Bench) {
 	b.Metric = cmp.Or(r.Metric, b.Metric)
 	if r.Match == "" && r.Better == "" {
@@ -74,13 +74,13 @@ func (r *Reading) Apply(b *Bench) {
 	b.Metric, b.Match, b.Better = cmp.Or(r.Metric, "result"), r.Match, r.Better
 }
 
-// preferred are the metrics that decide where an output has several, the first of them that is there.
+// preferred are the metrics that decide if an output has several. The first that the output has wins.
 var preferred = []string{
 	"ns/op", "time_mean", "output_token_throughput", "request_throughput", "total_token_throughput", "latency_avg",
 }
 
-// Directed refuses a metric of which nothing says whether more of it is better. One that is not among the samples is
-// left to whoever reads them.
+// Directed returns an error for a metric of the samples if nothing tells whether more of it is better. It accepts a
+// metric that is not among them: whoever reads that one reports it.
 func Directed(name string, samples []metrics.Sample) error {
 	s, found := metrics.Find(samples, name)
 	if _, known := metrics.Better(name, s.Unit); known || !found {
@@ -90,7 +90,7 @@ func Directed(name string, samples []metrics.Sample) error {
 		"-metric %s: neither its name nor its unit says whether more of it is better", name)
 }
 
-// Deciding returns the metric that decides: a preferred one, or the only one with a known direction.
+// Deciding returns the deciding metric: a preferred one, or the only one with a known direction.
 func Deciding(samples []metrics.Sample) (string, error) {
 	var names []string
 	for _, s := range samples {
@@ -108,7 +108,7 @@ func Deciding(samples []metrics.Sample) (string, error) {
 		return names[0], nil
 	case len(names) == 0:
 		return "", cli.Hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
-			"no number in the output of the command says what it is: %d were found", len(samples))
+			"no number in the output of the command has a known direction: %d were found", len(samples))
 	}
 	return "", cli.Hint("Say which one decides with -metric: "+pick.First(names, 8)+".",
 		"the output of the command has %d metrics", len(names))

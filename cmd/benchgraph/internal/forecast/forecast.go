@@ -1,4 +1,4 @@
-// Package forecast says how long a plan will take, how many GPU-hours and how much money.
+// Package forecast predicts the time, the GPU hours and the cost of a plan.
 package forecast
 
 import (
@@ -13,29 +13,29 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Forecast is what a plan will take, as far as it is known.
+// Forecast is the prediction for a plan, as far as durations are known.
 type Forecast struct {
 	Build    int           // nodes to run that make something
 	Measure  int           // nodes to run that measure: blocks
-	Read     int           // nodes to run that only read what was measured
-	Unknown  int           // nodes to run whose duration is not known, and that are counted with none
+	Read     int           // nodes to run that only read measurements
+	Unknown  int           // nodes to run of unknown duration, which count as 0
 	Wall     time.Duration // from start to end, without the time that jobs are queued
 	GPUHours float64
 	Cost     float64 // 0: no price is declared for the devices
 
-	Executors []Share // what runs as jobs of a cluster, by executor of the plan
+	Executors []Share // the jobs on clusters, by executor of the plan
 
 	Machine string            // another machine that the plan is for; empty: this one, or those of several executors
 	Waits   map[string]string // by address: why this machine cannot run a node of that plan
 
-	Beside      []string             // benchmarks of which a block may run while one of these runs, too
-	Resolutions []results.Resolution // of benchmarks of which blocks are to be run, as far as their noise is known
+	Beside      []string             // benchmarks without quiet whose blocks may run beside each other
+	Resolutions []results.Resolution // of benchmarks with blocks to run, as far as their noise is known
 }
 
 // Share is the part of a plan that runs as jobs of one executor.
 type Share struct {
 	Name     string  `json:"name"`
-	Machine  string  `json:"machine"` // of the file, which the nodes of the jobs are like
+	Machine  string  `json:"machine"` // the nodes of its jobs are like this machine of the file
 	Jobs     int     `json:"jobs"`
 	MaxJobs  int     `json:"max_jobs"` // at once
 	GPUHours float64 `json:"gpu_hours"`
@@ -45,18 +45,18 @@ type Share struct {
 	took    time.Duration // of all jobs, one after the other
 }
 
-// Prices are what an hour of a device costs, by its name.
+// Prices has the price of an hour of a device, by the device's name.
 type Prices map[string]float64
 
-// Machine is where a plan runs: here, and as jobs of a cluster.
+// Machine is where a plan runs: this machine, and the jobs on clusters.
 type Machine struct {
 	CPUs      int
 	Devices   []gpu.Device
-	Executors []Share // of which nothing is forecast yet
+	Executors []Share // without forecasts yet
 }
 
-// Predict forecasts a plan. The wall time is the longest path or, if that is more, the work of all cores, of all
-// devices or of all places for jobs, divided among them; quiet nodes run alone.
+// Predict forecasts a plan. The wall time is the longest path, or, if that is more, the work of all cores, of all
+// devices or of all slots for jobs, divided by their number; quiet nodes run alone.
 func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 	f := Forecast{Executors: slices.Clone(m.Executors)}
 	jobs := map[string]*Share{}
@@ -65,7 +65,7 @@ func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 	}
 	var alone, shared, onDevices time.Duration
 	blocks := 0
-	path := map[*engine.Node]time.Duration{} // of nodes before which something is to be run, or that are
+	path := map[*engine.Node]time.Duration{} // of nodes to run, and of nodes that wait for one
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		var longest time.Duration
@@ -119,7 +119,7 @@ func Predict(p *engine.Plan, m Machine, prices Prices) Forecast {
 	return f
 }
 
-// benchmarkOf is the benchmark whose block is at an address.
+// benchmarkOf returns the address of the benchmark of a block.
 func benchmarkOf(trial string) string {
 	block, _, _ := strings.Cut(trial, "[")
 	return "benchmark." + strings.TrimPrefix(block, "trial.")
@@ -143,8 +143,8 @@ func (f *Forecast) count(s *engine.Step) {
 // ReadsOnly reports whether nodes of a kind only read results, which takes a moment.
 func ReadsOnly(kind string) bool { return kind == "benchmark" || kind == "compare" || kind == "report" }
 
-// price returns the cost of an hour of a device that may serve the request: of one of these devices, or else of any
-// with a price. Of several prices, the highest counts.
+// price returns the price of an hour of a device that may serve the request: the highest price of these devices, or
+// else of any device.
 func price(q device.GPUs, devices []gpu.Device, prices Prices) float64 {
 	if q.Count == 0 {
 		return 0
@@ -163,8 +163,8 @@ func price(q device.GPUs, devices []gpu.Device, prices Prices) float64 {
 	return cmp.Or(here, anywhere)
 }
 
-// CriticalPath is the longest chain of steps to run, by their estimates; a step of unknown duration counts a second, as
-// the schedule counts it.
+// CriticalPath returns the longest chain of steps to run, by their estimates. A step of unknown duration counts as a
+// second, as in the schedule.
 func CriticalPath(p *engine.Plan) []*engine.Step {
 	length := map[*engine.Node]time.Duration{}
 	before := map[*engine.Node]*engine.Node{}
@@ -193,5 +193,5 @@ func CriticalPath(p *engine.Plan) []*engine.Step {
 	return path
 }
 
-// Waits are all that a node waits for.
+// Waits returns the nodes that a node waits for.
 func Waits(n *engine.Node) []*engine.Node { return slices.Concat(n.Needs, n.Order, n.After) }

@@ -1,5 +1,5 @@
-// Package gate ends a command with an error for what its rows are: outcomes and caveats that -fail-on names, and rows
-// that must not be compared.
+// Package gate decides by the rows of a command whether it ends with an error: for outcomes and caveats that -fail-on
+// names, and for rows that must not be compared.
 package gate
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Gate is the flag -fail-on: outcomes and kinds of caveats that no row may have. The zero Gate lets all through.
+// Gate is the flag -fail-on: outcomes and kinds of caveats that no row may have. The zero Gate accepts all rows.
 type Gate []string
 
 // Flag adds the flag to a command.
@@ -24,10 +24,10 @@ func (g *Gate) Flag(fs *flag.FlagSet) {
 			"loss,failed,wrong,wall_clock")
 }
 
-// String is the flag as it was given.
+// String returns the flag as it was given.
 func (g *Gate) String() string { return strings.Join(*g, ",") }
 
-// Set takes outcomes and kinds of caveats with commas between them. The flag may be given several times.
+// Set adds outcomes and kinds of caveats, separated by commas. The flag may be given several times.
 func (g *Gate) Set(text string) error {
 	known := stats.CaveatKinds()
 	for _, o := range stats.Outcomes() {
@@ -43,13 +43,13 @@ func (g *Gate) Set(text string) error {
 	return nil
 }
 
-// names says whether the gate refuses a row. Only primary metrics count: further metrics are exploratory.
+// names reports whether the gate refuses a row. Only primary metrics count: further metrics are exploratory.
 func (g Gate) names(r stats.Comparison) bool {
 	return r.Primary && (slices.Contains(g, string(r.Outcome)) ||
 		slices.ContainsFunc(r.Caveats, func(c stats.Caveat) bool { return slices.Contains(g, c.Kind) }))
 }
 
-// Error says that candidates ended as -fail-on forbids.
+// Error reports that candidates have outcomes or caveats that -fail-on names.
 type Error struct {
 	gate Gate
 	rows []stats.Comparison // not empty
@@ -80,7 +80,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// NeedsCompare refuses a plan without a compare: the gate would let all through that it was to look at.
+// NeedsCompare returns an error for a plan without a compare: such a plan has no rows for the gate.
 func (g Gate) NeedsCompare(p *engine.Plan) error {
 	if len(g) == 0 || slices.ContainsFunc(p.Steps, func(s engine.Step) bool { return s.Node.Kind == "compare" }) {
 		return nil
@@ -89,8 +89,8 @@ func (g Gate) NeedsCompare(p *engine.Plan) error {
 		Remedy: "select a compare, as with -target='compare.*', or leave out -fail-on"}
 }
 
-// Check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil. It
-// returns lacking where the gate is to look at something and the rows may lack results.
+// Check returns the error for rows that the gate refuses, or else for rows that must not be compared, or nil. If the
+// gate names anything, lacking is returned in place of nil, since the rows may lack results.
 func (g Gate) Check(rows []stats.Comparison, lacking error) error {
 	caught := slices.DeleteFunc(slices.Clone(rows), func(r stats.Comparison) bool { return !g.names(r) })
 	if len(caught) > 0 {
@@ -102,7 +102,7 @@ func (g Gate) Check(rows []stats.Comparison, lacking error) error {
 	return lacking
 }
 
-// Refusal is the error for rows that must not be compared.
+// Refusal returns the error for rows that must not be compared; nil if there are none.
 func Refusal(rows []stats.Comparison) error {
 	var reasons []string
 	for _, row := range rows {

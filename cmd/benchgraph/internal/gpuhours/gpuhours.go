@@ -9,10 +9,10 @@ type Meter struct {
 	Stop  func(used float64)
 
 	used    float64
-	devices map[string]int // by address, of the nodes that run
+	devices map[string]int // number of devices, by address of the running node
 }
 
-// Event counts the devices of an attempt for its duration, which is without the time that a job was queued.
+// Event counts the devices of an attempt for its duration. The duration excludes the time that a job was queued.
 func (m *Meter) Event(e engine.Event) {
 	if m.Limit == 0 {
 		return

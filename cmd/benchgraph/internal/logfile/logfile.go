@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// mostPiped is how much of a pipe is read: it is held in memory, since a log is read more than once.
+// mostPiped bounds the bytes that are read from a pipe: they are kept in memory, since a log is read more than once.
 const mostPiped = 1 << 30
 
-// Opener returns how a log is opened, as often as is needed: a file, or what a pipe or a device holds until its end.
-// The name - is that of standard input. When ctx is done, waiting and reading end with its cause.
+// Opener returns a function that opens a log any number of times: a file, or everything that a pipe or a device has
+// until its end. The name - stands for standard input. When ctx is done, waiting and reading end with its cause.
 func Opener(ctx context.Context, name string, stdin io.Reader) (func() (io.ReadCloser, error), error) {
 	if info, err := os.Stat(name); name != "-" && (err != nil || info.Mode().IsRegular() || info.IsDir()) {
 		return func() (io.ReadCloser, error) {
@@ -23,7 +23,7 @@ func Opener(ctx context.Context, name string, stdin io.Reader) (func() (io.ReadC
 	}
 	var text []byte
 	read := make(chan error, 1)
-	go func() { // both opening and reading wait for who writes
+	go func() { // both opening and reading wait for the writer
 		from := stdin
 		if name != "-" {
 			f, err := os.Open(name)
@@ -51,7 +51,7 @@ func Opener(ctx context.Context, name string, stdin io.Reader) (func() (io.ReadC
 	}
 }
 
-// endable is a log whose reading ends when the command is to end.
+// endable is a log whose reading ends with a context.
 type endable struct {
 	ctx context.Context
 	io.ReadCloser

@@ -16,7 +16,7 @@ import (
 
 var errStop = errors.New("a signal came")
 
-// A pipe is read once and opened twice; a file is opened where it lies.
+// A pipe is read once and can be opened twice; a file is opened in its place.
 func TestLogsAreOpenedTwice(t *testing.T) {
 	dir := t.TempDir()
 	file, fifo := filepath.Join(dir, "file"), filepath.Join(dir, "fifo")
@@ -42,7 +42,7 @@ func TestLogsAreOpenedTwice(t *testing.T) {
 	}
 }
 
-// A signal ends the wait for a pipe that nobody writes, and the reading of a file.
+// A signal ends the wait for a pipe without a writer, and the reading of a file.
 func TestReadingEnds(t *testing.T) {
 	dir := t.TempDir()
 	file, fifo := filepath.Join(dir, "file"), filepath.Join(dir, "fifo")
@@ -66,7 +66,7 @@ func TestReadingEnds(t *testing.T) {
 	if _, err := io.ReadAll(f); !errors.Is(err, errStop) {
 		t.Errorf("the reading ended with %v", err)
 	}
-	// The goroutine that waits for a writer ends with this one.
+	// When this writer comes, the goroutine that waits for it ends.
 	if w, err := os.OpenFile(fifo, os.O_WRONLY, 0); err == nil {
 		_ = w.Close()
 	}

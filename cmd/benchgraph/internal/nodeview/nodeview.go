@@ -1,4 +1,4 @@
-// Package nodeview is what show tells of a node, as JSON and as text.
+// Package nodeview shows a node, as JSON and as text.
 package nodeview
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/benchgraph/benchgraph/image"
 )
 
-// Node is all that show tells.
+// Node is the content of show.
 type Node struct {
 	Format    string               `json:"format"`
 	Address   string               `json:"address"`
 	Kind      string               `json:"kind"`
 	Action    engine.Action        `json:"action"`
-	Word      engine.Action        `json:"-"` // for it
+	Word      engine.Action        `json:"-"` // the action for people
 	Reason    string               `json:"reason"`
 	Key       string               `json:"key"`
 	Place     string               `json:"place"`
@@ -32,19 +32,19 @@ type Node struct {
 	Resources view.Resources       `json:"resources"`
 	Estimate  float64              `json:"estimate_s"`
 	Result    *Result              `json:"result"`
-	Record    json.RawMessage      `json:"record,omitempty"` // what a trial or an image says of itself
+	Record    json.RawMessage      `json:"record,omitempty"` // record of a trial or an image
 	Attempts  []Attempt            `json:"attempts"`
-	Runs      []results.Run        `json:"runs,omitempty"` // that measured the candidate of a benchmark
+	Runs      []results.Run        `json:"runs,omitempty"` // of a benchmark: the runs that measured its candidate
 	Samples   []sample.Measurement `json:"samples"`
-	Alone     bool                 `json:"alone,omitempty"` // the samples have blocks of their own, never compared
+	Alone     bool                 `json:"alone,omitempty"` // its blocks are its own, and never compared
 	Origin    *engine.Origin       `json:"origin,omitempty"`
 	About     []view.Diagnostic    `json:"diagnostics"` // warnings about the file
 }
 
-// Result is what is stored of a node.
+// Result is the stored result of a node.
 type Result struct {
 	Digest   string       `json:"digest"`
-	MadeBy   string       `json:"made_by"` // the node that made it first
+	MadeBy   string       `json:"made_by"` // address of the node that made it first
 	Created  time.Time    `json:"created"`
 	Duration float64      `json:"duration_s"`
 	Bytes    int64        `json:"bytes"`
@@ -57,7 +57,7 @@ type Attempt struct {
 	journal.Attempt
 	Duration float64 `json:"duration_s"`
 	Log      string  `json:"log"`
-	Current  bool    `json:"current"` // with the inputs that the node has now, or it made the result
+	Current  bool    `json:"current"` // has the present inputs of the node, or made the result
 }
 
 // Text writes a node for people.
@@ -98,8 +98,8 @@ func (v *Node) Text(w io.Writer, style view.Style) {
 		}
 		line(name, "%s", text)
 	}
-	for _, told := range sample.Summary(v.Record) {
-		line(told[0], "%s", told[1])
+	for _, row := range sample.Summary(v.Record) {
+		line(row[0], "%s", row[1])
 	}
 	for i, t := range v.Attempts {
 		how := "succeeded"

@@ -1,4 +1,4 @@
-// Package noise tells how small a difference a baseline shows that is measured against itself.
+// Package noise shows how small a difference can be seen, by a baseline that was measured against itself.
 package noise
 
 import (
@@ -23,8 +23,8 @@ type Document struct {
 	High      *float64        `json:"high"`
 	P         *float64        `json:"p"`
 	Deviation *float64        `json:"deviation"` // between blocks, relative
-	Margin    float64         `json:"margin"`    // below which no verdict calls a difference one
-	Sees      *float64        `json:"sees"`      // smallest effect that so many blocks show
+	Margin    float64         `json:"margin"`    // smaller differences are ties
+	Sees      *float64        `json:"sees"`      // smallest effect that Blocks blocks show
 	Table     []Row           `json:"table"`
 	Reason    string          `json:"reason,omitempty"` // why nothing is known
 	Caveats   []stats.Caveat  `json:"caveats"`
@@ -38,13 +38,13 @@ type Row struct {
 	Sees   float64 `json:"sees"`
 }
 
-// Of makes the document of a row of a baseline against itself.
+// Of returns the document for a row of a baseline against itself.
 func Of(row *stats.Comparison) Document {
 	d := Document{Benchmark: strings.TrimSuffix(row.Benchmark, " "+hclspec.Noise), Candidate: row.Against,
 		Metric: row.Metric, Blocks: row.Blocks, Margin: row.Tie,
 		Table: []Row{}, Caveats: []stats.Caveat{}, Outcome: row.Outcome, Attempts: row.Attempts}
 	for _, c := range row.Caveats {
-		if c.Kind != stats.CaveatIdentical { // that is what was asked for
+		if c.Kind != stats.CaveatIdentical { // identical sides are on purpose here
 			d.Caveats = append(d.Caveats, c)
 		}
 	}
@@ -103,7 +103,7 @@ func (d Document) Write(w io.Writer, style view.Style) {
 		view.Clean(d.Benchmark), percent(*d.Sees), view.Count(d.Blocks, "block"))))
 }
 
-// percent is a share for people, with two digits that count.
+// percent returns a share for people, with two significant digits.
 func percent(share float64) string {
 	hundredths := 100 * share
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Quoted puts the quotes around an instance key that shells like to take away.
+// Quoted adds the quotes around an instance key, which shells remove.
 func Quoted(pattern string) string {
 	name, key, ok := strings.Cut(pattern, "[")
 	if !ok || strings.HasPrefix(key, `"`) || !strings.HasSuffix(key, "]") || strings.ContainsAny(key, `"`) {
@@ -20,8 +20,9 @@ func Quoted(pattern string) string {
 	return name + `["` + strings.TrimSuffix(key, "]") + `"]`
 }
 
-// Candidate is the candidate of an address such as benchmark.NAME["COMMIT/VARIANT"], with the run that may follow it.
-// The benchmark is empty where the address is not that of one. A text that is no such address is returned as it is.
+// Candidate returns the candidate of an address such as benchmark.NAME["COMMIT/VARIANT"], with the run that may follow
+// it, and the benchmark; "" if the address is not that of a benchmark. It returns a text that is no such address
+// unchanged.
 func Candidate(text string) (candidate, benchmark string) {
 	address, run := text, ""
 	if i := strings.LastIndex(text, "]@"); i >= 0 {
@@ -42,11 +43,11 @@ var nodeKinds = []string{
 	"benchmark", "canary", "compare", "fetch", "image", "repo", "report", "source", "task", "wheel",
 }
 
-// derived holds the kinds of nodes that every block of another kind has.
+// derived has the kinds of nodes that every block of another kind has, too.
 var derived = map[string]string{"trial": "benchmark", "source": "repo"}
 
-// Declared refuses addresses of nodes, and patterns of them, if no block of the files has such a name. That takes no
-// graph, and so no question to the driver of devices, which may hang.
+// Declared returns an error for an address or pattern whose name no block of the files has. It needs no graph, and so
+// asks no device driver, which may hang.
 func Declared(spec *hclspec.Spec, texts ...string) error {
 	for _, text := range texts {
 		at, err := hclspec.ParseAddress(Quoted(text))
@@ -73,7 +74,7 @@ func Declared(spec *hclspec.Spec, texts ...string) error {
 	return nil
 }
 
-// Words are those of the files that stand for a placeholder: CANDIDATE, COMMIT, BENCHMARK, METRIC or COMPARE.
+// Words returns the words of the files for a placeholder: CANDIDATE, COMMIT, BENCHMARK, METRIC or COMPARE.
 func Words(spec *hclspec.Spec, placeholder string) (words []string) {
 	for _, c := range spec.Candidates {
 		switch placeholder {
@@ -105,17 +106,17 @@ func Words(spec *hclspec.Spec, placeholder string) (words []string) {
 	return words
 }
 
-// Malformed is the error for a text that is no address.
+// Malformed returns the error for a text that is no address.
 func Malformed(err error) error {
 	return &cli.UsageError{Message: err.Error(),
 		Remedy: `an address is kind.name or kind.name["key"]; globs are allowed`}
 }
 
-// None is the error for a pattern that is the address of none of those known. It suggests the nearest
-// address or, where the pattern stands for all instances of a name, the nearest name.
+// None returns the error for a pattern that matches none of the known addresses. It suggests the nearest address, or,
+// if the pattern stands for all instances of a name, the nearest name.
 func None(pattern string, known []string) error {
 	if slices.ContainsFunc(known, func(address string) bool {
-		ok, _ := hclspec.MatchAddress(pattern, address) // it was matched before
+		ok, _ := hclspec.MatchAddress(pattern, address) // the pattern is valid, since it was matched before
 		return ok
 	}) {
 		return cli.Hint("Leave -exclude out, or select something else.", "nothing is left of %s: it is excluded, or "+
@@ -148,14 +149,14 @@ func None(pattern string, known []string) error {
 		cli.Suggest(meant, known))
 }
 
-// tried says whether an address is one of those that only a try has: of its compare, blocks, benchmarks or candidate.
+// tried reports whether only a try has such an address: that of its compare, blocks, benchmarks or candidate.
 func tried(address string) bool {
 	at, err := hclspec.ParseAddress(Quoted(address))
 	return err == nil && (strings.HasSuffix(at.Name, " "+hclspec.Tried) ||
 		strings.HasSuffix(at.Key, "/"+hclspec.Tried) || at.Kind == "compare" && at.Name == hclspec.Tried)
 }
 
-// Nodes finds the nodes that a text stands for: an address, or a pattern of addresses. There is one at least.
+// Nodes returns the nodes that a text stands for: an address, or a pattern of addresses. There is at least one.
 func Nodes(p *engine.Plan, text string) ([]*engine.Step, error) {
 	pattern := Quoted(text)
 	if step, ok := p.Step(pattern); ok {
@@ -179,7 +180,7 @@ func Nodes(p *engine.Plan, text string) ([]*engine.Step, error) {
 	return found, nil
 }
 
-// Node finds the single node that a text stands for.
+// Node returns the single node that a text stands for.
 func Node(p *engine.Plan, text string) (*engine.Step, error) {
 	found, err := Nodes(p, text)
 	if err != nil {
@@ -188,7 +189,7 @@ func Node(p *engine.Plan, text string) (*engine.Step, error) {
 	return Single(found, text)
 }
 
-// Single returns the only one of the nodes that a text stands for. Several are an error.
+// Single returns the only one of the found nodes. Several are an error.
 func Single(found []*engine.Step, text string) (*engine.Step, error) {
 	if len(found) == 1 {
 		return found[0], nil
@@ -200,7 +201,7 @@ func Single(found []*engine.Step, text string) (*engine.Step, error) {
 	return nil, cli.Hint("Name one of them.", "%s means %d nodes: %s", text, len(found), First(names, 5))
 }
 
-// First lists as many names as most, and counts the rest.
+// First lists at most so many names, and counts the rest.
 func First(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

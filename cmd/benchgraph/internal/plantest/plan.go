@@ -1,4 +1,4 @@
-// Package plantest makes plans by hand, for tests of what is shown of them.
+// Package plantest makes plans by hand, for tests of their output.
 package plantest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Of makes a plan of steps. A node without a kind has that of its address.
+// Of makes a plan of steps. A node without a kind gets that of its address.
 func Of(t testing.TB, list ...engine.Step) *engine.Plan {
 	t.Helper()
 	var nodes []*engine.Node

@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// contained is a command in a container of its own as a line.
+// contained returns a command in a container of its own as a line.
 func (s *script) contained(i int, step *transcript.Step, place *transcript.Place) string {
 	c := place.Container
 	line := "docker run --rm --init --pids-limit 32768 --ipc private --read-only" + s.options(c)
@@ -54,7 +54,7 @@ func (s *script) contained(i int, step *transcript.Step, place *transcript.Place
 	return line + " " + s.word(c.Image) + " " + s.words(step.Argv[1:])
 }
 
-// options are those that all containers may have.
+// options returns the options that every container may have.
 func (s *script) options(c *transcript.Container) string {
 	line := " --cap-drop ALL --security-opt no-new-privileges:true"
 	for _, name := range c.Caps {
@@ -88,7 +88,7 @@ func (s *script) options(c *transcript.Container) string {
 	return line
 }
 
-// keep writes a command in a container that is to become an image.
+// keep writes a command in a container that becomes an image.
 func (s *script) keep(step *transcript.Step, place *transcript.Place) {
 	c := place.Container
 	line := "docker create" + s.options(c)
@@ -98,7 +98,7 @@ func (s *script) keep(step *transcript.Step, place *transcript.Place) {
 	if !c.Outward {
 		line += " --network none"
 	}
-	// docker commit cannot take away an entry point that the container has.
+	// docker commit cannot remove an entry point that the container has.
 	line += " --workdir " + s.word(place.Dir) + " --entrypoint '' " + s.word(c.Image)
 	s.line("c=$(%s %s)", line, s.words(step.Argv))
 	for _, f := range step.Files {

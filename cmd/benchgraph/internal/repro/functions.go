@@ -10,11 +10,12 @@ import (
 	"github.com/benchgraph/benchgraph/internal/sh"
 )
 
-// verbs are what steps may name. The other functions are the script's own, and read their arguments as code.
+// verbs are the functions that steps may name. The other functions are internal to the script: they evaluate their
+// arguments.
 var verbs = []string{"cache", "checkout", "commit", "docker", "download", "empty", "file", "input", "lay",
 	"missing", "patch", "pull", "text", "tree", "unpack"}
 
-// functions are what scripts do beside commands. A transcript names those of verbs.
+// functions are shell functions for the actions of benchgraph itself. A transcript names those in verbs.
 var functions = map[string]string{
 	"stored": `# stored DIR ADDRESS: the directory of a result.
 stored() {
@@ -89,7 +90,7 @@ inside() {
 }`,
 }
 
-// head is the beginning of the script, with the functions that it uses.
+// head returns the beginning of the script, with the functions that it uses.
 func (s *script) head() string {
 	body := s.out.String()
 	s.out.Reset()
@@ -113,7 +114,7 @@ func (s *script) head() string {
 	return head
 }
 
-// text writes a file. The name is a word.
+// text writes a file. name is a word of the shell.
 func (s *script) text(content []byte, name string) {
 	if utf8.Valid(content) && !bytes.ContainsRune(content, 0) && !bytes.ContainsRune(content, '\r') {
 		s.line("text %s %s", sh.Quote(string(content)), name)

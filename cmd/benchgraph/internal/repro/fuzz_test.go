@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// Whatever a transcript says, the script of it can be read by a shell, or there is none.
+// Whatever a transcript has, a shell can read its script, or there is no script.
 func FuzzScript(f *testing.F) {
 	f.Add(`{"work":"/w","scratch":"/s","inputs":[{"address":"a'b","dir":"/in"}],"places":[{"dir":"/w",` +
 		`"env":["A=$(x)","B"],"container":{"image":"i'","mounts":[{"Host":"/in","Inside":"/a,b"}]}}],"steps":[{"title":"a\nrm -rf /"},` +

@@ -1,7 +1,7 @@
 // Package repro prints the transcript of an attempt as a shell script that does the same by hand, without benchgraph.
 //
-// The script has directories of its own. It takes inputs from the store, and says how to get those that are gone. Every
-// text of a transcript is quoted: a script does what the attempt did and nothing else.
+// The script has directories of its own. It takes inputs from the store, and tells how to get missing ones. Every text
+// of a transcript is quoted: a script does what the attempt did and nothing else.
 package repro
 
 import (
@@ -17,34 +17,34 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// Attempt is what a script repeats.
+// Attempt is the attempt that a script repeats.
 type Attempt struct {
-	Title   string // for people: which attempt it is
+	Title   string // names the attempt for people
 	Section string // of the transcript, by the address of its node; empty: the whole transcript
 	*transcript.Transcript
-	Stored func(cache.Key) (dir string, ok bool) // where a result is
+	Stored func(cache.Key) (dir string, ok bool) // returns the directory of a result
 }
 
 // script is a script in the making.
 type script struct {
 	Attempt
 	out     strings.Builder
-	known   []known         // texts of the transcript that have another word in the script
+	known   []known         // texts of the transcript with another word in the script
 	made    map[string]bool // directories that the script has made
-	used    map[string]bool // functions
+	used    map[string]bool // functions that the script uses, by name
 	images  int             // variables that name images
-	result  int             // the one that names the image made last
+	result  int             // number of the variable with the last image
 	aside   bool            // nobody reads the output of the commands
-	dir     string          // in which the script is
-	left    string          // directory that is $OUT of the last command
-	servers map[int]bool
+	dir     string          // the script's current directory
+	left    string          // directory $OUT of the last command
+	servers map[int]bool    // started ones, by number of their step
 }
 
-// known is a text of the transcript, and the word that stands for it in the script.
+// known is a text of the transcript, with its word in the script.
 type known struct{ text, word string }
 
-// Script writes the script of an attempt. An error means that there is nothing to do by hand, or that the transcript
-// was not written by this version.
+// Script returns the script of an attempt. It returns an error if there is nothing to do by hand, or if the transcript
+// is of another version.
 func (a Attempt) Script() (string, error) {
 	s := &script{Attempt: a, made: map[string]bool{}, used: map[string]bool{}, servers: map[int]bool{}}
 	s.know(a.Work, `"$work"/work`)
@@ -68,14 +68,14 @@ func (a Attempt) Script() (string, error) {
 	return s.head() + s.out.String(), nil
 }
 
-// section lists the steps that are to be repeated.
+// section lists the steps to repeat.
 func (s *script) section() (steps []int, err error) {
-	of, commands := "", 0
+	section, commands := "", 0
 	for i := range s.Steps {
 		if step := &s.Steps[i]; step.Title != "" && step.Of != "" {
-			of = step.Of
+			section = step.Of
 		}
-		if s.Section == "" || s.Section == of {
+		if s.Section == "" || s.Section == section {
 			steps = append(steps, i)
 			if s.Steps[i].Title == "" {
 				commands++
@@ -99,7 +99,7 @@ func (s *script) comment(text string) {
 	}, text))
 }
 
-// know notes that a word stands for a text from here on.
+// know notes that a word stands for a text from now on.
 func (s *script) know(text, word string) {
 	if text == "" {
 		return
@@ -108,7 +108,7 @@ func (s *script) know(text, word string) {
 	slices.SortStableFunc(s.known, func(a, b known) int { return len(b.text) - len(a.text) })
 }
 
-// word makes one word of the shell of a text. Within it, what is known is replaced.
+// word returns text as one word of the shell. It replaces known texts within it.
 func (s *script) word(text string) string {
 	var b strings.Builder
 	for rest := text; ; {
@@ -132,7 +132,7 @@ func (s *script) word(text string) string {
 	}
 }
 
-// quote is shell.Quote that leaves alone what reads better without quotes.
+// quote is sh.Quote for texts that need quotes.
 func quote(text string) string {
 	if plain().MatchString(text) {
 		return text
@@ -150,7 +150,7 @@ func (s *script) words(texts []string) string {
 	return strings.Join(words, " ")
 }
 
-// index is strings.Index that passes over the beginning of a longer name.
+// index is strings.Index, but skips matches that are the beginning of a longer name.
 func index(text, of string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], of)
@@ -166,7 +166,7 @@ func index(text, of string) int {
 
 var inName = lazyregexp.New(`[A-Za-z0-9._-]`)
 
-// inputs names the results and images that the steps take.
+// inputs names the results and images that the steps use.
 func (s *script) inputs(steps []int) {
 	var text strings.Builder
 	images := map[string]bool{}
@@ -238,7 +238,7 @@ func (s *script) step(i int) error {
 	return nil
 }
 
-// did writes what benchgraph did itself.
+// did writes an action of benchgraph itself.
 func (s *script) did(step *transcript.Step) error {
 	verb, rest := step.Did[0], step.Did[1:]
 	if !slices.Contains(verbs, verb) {
@@ -262,7 +262,7 @@ func (s *script) did(step *transcript.Step) error {
 	return nil
 }
 
-// identifier is what a variable of the shell may be called.
+// identifier matches names of shell variables.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // command writes a command.
@@ -323,7 +323,7 @@ func (s *script) lay(place *transcript.Place) {
 	}
 }
 
-// hosted is a command on the host as a line.
+// hosted returns a command on the host as a line.
 func (s *script) hosted(step *transcript.Step, place *transcript.Place) string {
 	if place.Dir != s.dir {
 		s.dir = place.Dir
@@ -339,13 +339,13 @@ func (s *script) hosted(step *transcript.Step, place *transcript.Place) string {
 			env += " " + s.variable(v)
 		}
 	}
-	if o := place.Sandbox; o != nil { // which shows them in the place of the user's
+	if o := place.Sandbox; o != nil { // a sandbox shows them in place of the user's
 		env += " " + s.word("HOME="+o.Home) + " " + s.word("TMPDIR="+o.Tmp)
 	}
 	return "env -i" + env + " " + s.words(step.Argv)
 }
 
-// variable is a variable as a word: NAME=value. The value of a secret is that of the script's environment.
+// variable returns a variable as a word: NAME=value. The value of a secret is taken from the script's environment.
 func (s *script) variable(v string) string {
 	if !strings.Contains(v, "=") {
 		if !identifier.MatchString(v) {
@@ -356,7 +356,7 @@ func (s *script) variable(v string) string {
 	return s.word(v)
 }
 
-// confined says how a place on the host differed from that of the script; empty: in nothing.
+// confined returns how a place on the host differed from that of the script; "" if it did not.
 func confined(place *transcript.Place) (text string) {
 	if o := place.Sandbox; o != nil {
 		text = " in a sandbox without a network"
@@ -373,7 +373,7 @@ func confined(place *transcript.Place) (text string) {
 	return text
 }
 
-// serve writes how a server is started, and waited for.
+// serve writes the start of a server, and the wait until it is ready.
 func (s *script) serve(i int, step *transcript.Step, place *transcript.Place, line string) {
 	number := i + 1
 	s.servers[number] = true

@@ -34,7 +34,7 @@ func run(t *testing.T, script string, env ...string) string {
 	return string(out)
 }
 
-// attempt is one that runs commands on this machine, and notes them.
+// attempt runs commands on this machine, and notes them.
 type attempt struct {
 	t   *testing.T
 	env *engine.Env
@@ -48,7 +48,7 @@ func begin(t *testing.T, inputs ...engine.Input) attempt {
 	return attempt{t, env}
 }
 
-// run runs a command, and returns what it prints.
+// run runs a command, and returns its output.
 func (a attempt) run(cmd executor.Command) string {
 	a.t.Helper()
 	host := executor.NewHost(executor.HostOptions{})
@@ -63,7 +63,7 @@ func (a attempt) run(cmd executor.Command) string {
 	return out.String()
 }
 
-// script is the script of what was run, as the store keeps it.
+// script returns the script of the commands that ran, as the store keeps it.
 func (a attempt) script(stored func(cache.Key) (string, bool)) (string, error) {
 	a.t.Helper()
 	text, err := json.Marshal(a.env.Transcript)
@@ -86,7 +86,7 @@ func (a attempt) mustScript() string {
 	return script
 }
 
-// Whatever is in the words and variables of a command, the script prints what the command printed.
+// Whatever is in the words and variables of a command, the script prints the same as the command.
 func TestAScriptDoesWhatTheAttemptDidAndNothingElse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		hostile := rapid.StringOf(rapid.SampledFrom([]rune("a '\"\\$`(){};&|<>*?#!~\n-=OUT")))
@@ -119,7 +119,7 @@ func TestDirectoriesOfTheAttemptAreReplaced(t *testing.T) {
 	}
 }
 
-// A file that the transcript does not hold ends the script: nothing is run without it.
+// A file that the transcript lacks ends the script: nothing runs without it.
 func TestAFileThatIsNotHeldIsAskedFor(t *testing.T) {
 	a := begin(t)
 	transcript.Of(a.env).Wrote(filepath.Join(a.env.Work, "text"), []byte("it's $HOME\n"))
@@ -134,7 +134,7 @@ func TestAFileThatIsNotHeldIsAskedFor(t *testing.T) {
 	}
 }
 
-// An input is taken from the store, wherever the store has it now. One that is gone is told of.
+// An input is taken from the store, wherever it is there now. The script reports a missing one.
 func TestInputsComeFromTheStore(t *testing.T) {
 	key := cache.KeyOf("input")
 	in := engine.Input{Address: `task.data["a b"]`, Entry: cache.Entry{Meta: cache.Meta{Key: key}, Dir: t.TempDir()}}
@@ -166,7 +166,7 @@ func TestInputsComeFromTheStore(t *testing.T) {
 	}
 }
 
-// A secret is in the script by its name alone, wherever its value stood.
+// The script has only the name of a secret, wherever its value stood.
 func TestAScriptAsksForSecrets(t *testing.T) {
 	a := begin(t)
 	const value = "xyzzy-plugh"
@@ -181,7 +181,7 @@ func TestAScriptAsksForSecrets(t *testing.T) {
 	}
 }
 
-// A transcript of a newer version, or one that somebody has made up, is refused or comes to nothing.
+// A transcript that is from a newer version, or made up, is refused or harmless.
 func TestATranscriptIsNotBelieved(t *testing.T) {
 	for _, text := range []string{
 		`{"steps":[]}`, `{"steps":[{"title":"nothing"}]}`, `{"steps":[{"did":["rm","-rf","/"]}]}`,

@@ -12,20 +12,20 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// Sources are where transcripts are kept: those of results in the store, those of failures beside their logs.
+// Sources are where transcripts are kept: in the store for results, beside the logs for failures.
 type Sources struct {
 	Store   cache.Store
 	Journal *journal.Journal
 	LogOf   func(attempt string) string
 }
 
-// Missing is the error for a node of which there is no transcript.
+// Missing is the error for a node without a transcript.
 type Missing struct{ message, Remedy string }
 
 func (m *Missing) Error() string { return m.message }
 
-// Script writes the script of the last attempt at a node; of a benchmark, which runs nothing itself, its section of the
-// first block that has one.
+// Script returns the script of the last attempt at a node. A benchmark runs nothing itself: its script is its section
+// of the first block that has one.
 func (k Sources) Script(ctx context.Context, p *engine.Plan, st *engine.Step) (string, error) {
 	script, err := k.script(ctx, st, "")
 	for _, dep := range st.Node.Needs {
@@ -63,7 +63,7 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 		if last.Failure != nil {
 			text, err := os.ReadFile(engine.TranscriptOf(k.LogOf(last.ID)))
 			if errors.Is(err, os.ErrNotExist) {
-				err = &Missing{"nothing tells what the last attempt at " + at + " ran, which failed",
+				err = &Missing{"there is no transcript of the last attempt at " + at + ", which failed",
 					"benchgraph logs " + at + " tells more."}
 			}
 			return string(text), fmt.Sprintf("%s, attempt %s, which failed: %s", at, last.ID, last.Failure.Message), err
@@ -74,11 +74,11 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 	}
 	e, err := k.Store.Get(ctx, meta.Key, false)
 	if err != nil {
-		return "", "", &Missing{at + " has not been run, so that nothing tells what it runs",
+		return "", "", &Missing{at + " has not been run, so there is no transcript",
 			"benchgraph apply -target=" + at}
 	}
 	if e.Transcript == "" {
-		return "", "", &Missing{"nothing tells what " + at + " ran: it runs no command, an older version stored " +
+		return "", "", &Missing{"there is no transcript of " + at + ": it runs no command, an older version stored " +
 			"it, or it came from a shared store with trust",
 			"benchgraph apply -replace=" + at + " runs it again on this machine."}
 	}

@@ -1,5 +1,5 @@
-// Package runlog reads the file in which an apply writes its events, one JSON object a line, so that other processes
-// see the running nodes and the results.
+// Package runlog reads the file of events that an apply writes, one JSON object a line, so that other processes see the
+// running nodes and the results.
 package runlog
 
 import (
@@ -19,60 +19,60 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Bounds of the ended nodes that a Run keeps.
+// Bounds of the history that a Run keeps.
 const (
 	keptEnds    = 20  // ends of nodes
-	keptGroups  = 3   // commits in benchmarks whose samples were taken last
-	keptSamples = 600 // samples of one of them
+	keptGroups  = 3   // commits in benchmarks whose samples were last taken
+	keptSamples = 600 // samples of each
 )
 
-// Longest is the length in bytes from which a line is passed over: no event is that long.
+// Longest is the length in bytes from which a line is skipped: no event is that long.
 const Longest = 1 << 20
 
-// Node is a node that runs, or one that has ended.
+// Node is a node that runs or has ended.
 type Node struct {
 	Address  string
-	Phase    string    // of one that runs
-	Of       string    // the candidate of the phase; empty: it is of none
-	Entered  time.Time // the phase
+	Phase    string    // of a running node
+	Of       string    // candidate of the phase; empty: it is of none
+	Entered  time.Time // when the phase began
 	Attempt  int
-	Since    time.Time // when it began
+	Since    time.Time // when the attempt began
 	Log      string    // path
-	End      time.Time // zero: it runs
+	End      time.Time // zero: the node runs
 	Failed   bool
 	Retrying bool
-	Class    string // of a failure
+	Class    string // of its failure
 	Message  string
 }
 
-// Sample is one number of a block that was just measured.
+// Sample is one number of a block.
 type Sample struct {
 	Benchmark, Commit, Candidate, Metric, Unit string
 	Block                                      int
 	Value                                      float64
 }
 
-// Group is the samples of one commit in one benchmark, in the order in which they were taken.
+// Group has the samples of one commit in one benchmark, in the order in which they were taken.
 type Group struct {
 	Benchmark, Commit string
 	Samples           []Sample
 }
 
-// Run is how an apply stands after the lines that were taken in. The zero Run stands at the beginning.
+// Run is the state of an apply after the events that were taken in. The zero Run is the state before the first.
 type Run struct {
 	Running []Node // in the order of their starts
-	// resources, processes or the start of a job that nodes wait for, by address; "": of nodes that were not named
+	// what nodes wait for (resources, processes, the start of a job), by address; "": of nodes that were not named
 	Waits   map[string]string
 	Ended   []Node  // the last ones, the newest last
 	Groups  []Group // of the last samples, the newest last
 	Done    int
-	Failed  int // attempts that no other followed
+	Failed  int // failed attempts that no other one followed
 	Samples int
 	Invalid int       // samples that do not count
 	Last    time.Time // of the last event
 }
 
-// line is what is read of an event.
+// line has the fields of an event that are read.
 type line struct {
 	Type, Address, Phase, Log, Class, Message, Reason string
 	Benchmark, Candidate, Metric, Unit                string
@@ -86,7 +86,7 @@ type line struct {
 	Time                                              time.Time
 }
 
-// Take takes in one line. One that is no event is passed over.
+// Take takes in one line. It skips a line that is no event.
 func (r *Run) Take(text []byte) {
 	var e line
 	if len(text) > Longest || json.Unmarshal(text, &e) != nil {
@@ -109,7 +109,7 @@ func (r *Run) Take(text []byte) {
 		delete(r.Waits, "")
 		r.Running = append(r.Running, Node{Address: e.Address, Attempt: e.Attempt, Since: e.Time, Log: e.Log})
 	case engine.LeaseGranted:
-		delete(r.Waits, e.Address) // a job runs from here on
+		delete(r.Waits, e.Address) // the job runs from now on
 		if i >= 0 {
 			r.Running[i].Since = e.Time
 		}
@@ -143,7 +143,7 @@ func (r *Run) Take(text []byte) {
 	}
 }
 
-// Text names what runs for people, at most three nodes: each with its phase, the candidate of that, and since when.
+// Text names at most three running nodes for people: each with its phase, the phase's candidate, and for how long.
 func (r *Run) Text(now time.Time) string {
 	var list []string
 	for _, n := range r.Running {
@@ -157,7 +157,7 @@ func (r *Run) Text(now time.Time) string {
 	return pick.First(list, 3)
 }
 
-// Attempts are all attempts that the log of a run tells of, in the order of their starts. One that has no end was
+// Attempts returns all attempts in the log of a run, in the order of their starts. An attempt without an end was
 // interrupted with the run.
 func Attempts(run string, log []byte) []document.Attempt {
 	var all []document.Attempt
@@ -188,7 +188,7 @@ func Attempts(run string, log []byte) []document.Attempt {
 			delete(open, e.Address)
 			at := &all[i]
 			at.End, at.State = at.Start.Add(seconds(e.Queued+e.Took)), document.AttemptDone
-			if at.End.After(e.Time) { // the job of an earlier apply, which this one followed
+			if at.End.After(e.Time) { // the job is of an earlier apply; this apply followed it
 				at.End = e.Time
 			}
 			at.Start = at.End.Add(-seconds(e.Took))
@@ -208,7 +208,7 @@ func Attempts(run string, log []byte) []document.Attempt {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// sample puts a sample to those of its commit and benchmark, which are then the newest.
+// sample adds a sample to its group, which becomes the newest.
 func (r *Run) sample(s Sample) {
 	s.Commit, _, _ = strings.Cut(s.Candidate, "/")
 	g := Group{Benchmark: s.Benchmark, Commit: s.Commit}
@@ -221,7 +221,7 @@ func (r *Run) sample(s Sample) {
 	r.Groups = last(append(r.Groups, g), keptGroups)
 }
 
-// last is a copy of the last n elements, or the slice itself while it is not longer.
+// last returns a copy of the last n elements, or the slice itself if it has no more.
 func last[T any](s []T, n int) []T {
 	if len(s) <= n {
 		return s
@@ -229,7 +229,7 @@ func last[T any](s []T, n int) []T {
 	return slices.Clone(s[len(s)-n:])
 }
 
-// Lines calls f with each whole line of a text and returns how many bytes they have.
+// Lines calls f with each whole line of a text, and returns how many bytes these lines have.
 func Lines(text []byte, f func(line []byte)) int {
 	read := 0
 	for {
@@ -242,7 +242,7 @@ func Lines(text []byte, f func(line []byte)) int {
 	}
 }
 
-// Runs are the names of the runs whose logs are in a directory, the newest first.
+// Runs returns the names of the runs whose logs are in a directory, the newest first.
 func Runs(dir string) []string {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.jsonl")) // the pattern is well-formed
 	for i, name := range names {
@@ -253,7 +253,7 @@ func Runs(dir string) []string {
 	return names
 }
 
-// Newest returns the name of the run that began last among the logs in a directory, or "".
+// Newest returns the name of the newest run whose log is in a directory; "" if there is none.
 func Newest(dir string) string {
 	if runs := Runs(dir); len(runs) > 0 {
 		return runs[0]
@@ -261,26 +261,26 @@ func Newest(dir string) string {
 	return ""
 }
 
-// Name is that of a run of a process. Names of later runs sort later.
+// Name returns the name of a run of a process. Names of later runs sort later.
 func Name(began time.Time, pid int) string {
 	return fmt.Sprintf("%s-%d", began.UTC().Format(nameTime), pid)
 }
 
 const nameTime = "20060102T150405.000"
 
-// Began is when a run began, by its name; false: that says none.
+// Began returns when a run began, by its name; false if the name has no time.
 func Began(run string) (time.Time, bool) {
 	text, _, _ := strings.Cut(run, "-")
 	at, err := time.Parse(nameTime, text)
 	return at, err == nil
 }
 
-// Of says whether a run is of a process. The newest run is not of a process that holds the lock of applies and has not
-// begun.
+// Of reports whether a run is of a process. The process that holds the lock of applies may not have begun its run; then
+// the newest run is of another one.
 func Of(run string, pid int) bool {
 	_, text, found := strings.Cut(run, "-")
 	return found && text == strconv.Itoa(pid)
 }
 
-// Path is where the log of a run is.
+// Path returns the path of the log of a run.
 func Path(dir, run string) string { return filepath.Join(dir, run+".jsonl") }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A log tells of attempts that ended well, failed and were tried again, or were cut off with their apply; lines that
-// are no events do not hinder it.
+// A log has attempts that ended well, failed and were tried again, or were cut off with their apply. Lines that are no
+// events are skipped.
 func TestAttempts(t *testing.T) {
 	log := strings.Join([]string{
 		`{"type":"node_start","time":"2026-03-04T05:06:08Z","address":"wheel.a","attempt":1,"waited_s":0.5}`,
@@ -51,7 +51,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// A wait is known until a node starts: of a node by itself, and of all that could start.
+// A wait is known until a node starts: that of a node, and that of all ready nodes.
 func TestWaits(t *testing.T) {
 	var run Run
 	take := func(want map[string]string, lines ...string) {

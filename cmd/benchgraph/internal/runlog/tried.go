@@ -11,19 +11,19 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Tried is one attempt of which there may be a log.
+// Tried is an attempt that may have a log.
 type Tried struct {
 	Start   time.Time
 	Log     string // path
-	How     string // the attempt ended, for people
+	How     string // how the attempt ended, for people
 	Running bool
-	Key     cache.Key // of the node then; zero of one that is running, and of one that another node or machine made
+	Key     cache.Key // of the node at that time; zero for a running attempt, and for one of another node or machine
 }
 
-// Name is what the log's file is named after.
+// Name returns the attempt's name, by the file of its log.
 func (t *Tried) Name() string { return document.AttemptOf(t.Log) }
 
-// Tries lists the attempts at a node that this machine's journal has, and those that are running, the oldest first.
+// Tries lists the attempts at a node, the oldest first: those in this machine's journal, and those that are running.
 // running are the nodes that run now; logOf returns the path of the log of an attempt.
 func Tries(j *journal.Journal, address string, running []Node, logOf func(attempt string) string) []Tried {
 	var list []Tried
@@ -42,7 +42,7 @@ func Tries(j *journal.Journal, address string, running []Node, logOf func(attemp
 	return list
 }
 
-// OfStep is Tries, or else the attempt that made the node's result.
+// OfStep is Tries; if there are none, it returns the attempt that made the node's result.
 func OfStep(j *journal.Journal, st *engine.Step, running []Node, logOf func(attempt string) string) []Tried {
 	list := Tries(j, st.Node.Address, running, logOf)
 	if meta, ok := st.Stored(); ok && len(list) == 0 && meta.Log != "" {
@@ -55,9 +55,9 @@ func madeBy(meta cache.Meta, logOf func(attempt string) string) Tried {
 	return Tried{Start: meta.Created, Log: logOf(meta.Log), How: "made by " + meta.Address}
 }
 
-// Standing is the attempt by which a node stands as it does, of those that Tries lists: the one that runs, or made the
-// result or the failure, or else was the last one with the key that the node has now. Attempts at an address are not
-// all at the same work: patches are edited, and the next try has the same addresses. It is false where there is none.
+// Standing returns the attempt of list that tells the state of a node: the one that runs, or made the result or the
+// failure, or else the last one with the present key; false if there is none. Attempts at an address may be at
+// different work: patches are edited, and the next try has the same addresses.
 func Standing(list []Tried, st *engine.Step, logOf func(attempt string) string) (Tried, bool) {
 	with := func(is func(t *Tried) bool) (Tried, bool) {
 		for i := range slices.Backward(list) {
@@ -88,14 +88,14 @@ func Standing(list []Tried, st *engine.Step, logOf func(attempt string) string) 
 	return t, ok
 }
 
-// Alike says whether attempts were all at the same work, or the last one runs.
+// Alike reports whether all attempts were at the same work, or the last one runs.
 func Alike(list []Tried) bool {
 	last := &list[len(list)-1]
 	return last.Running || !slices.ContainsFunc(list, func(t Tried) bool { return t.Key != last.Key })
 }
 
-// Voided lists the attempts at the blocks of a benchmark that failed because of its candidate, the oldest first: where
-// a block was measured without the candidate afterwards, the benchmark itself has no attempt.
+// Voided lists the attempts at the blocks of a benchmark that failed because of its candidate, the oldest first. If the
+// blocks were then measured without the candidate, the benchmark itself has no attempt.
 func Voided(j *journal.Journal, st *engine.Step, candidate string, logOf func(attempt string) string) []Tried {
 	var list []Tried
 	for _, block := range st.Node.Needs {

@@ -13,10 +13,10 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Log is the file of a run as its apply writes it. An apply that has nothing to tell of leaves none.
+// Log writes the file of a run. An apply without events leaves no file.
 type Log struct {
 	path string
-	file *os.File // nil until there is an event
+	file *os.File // nil until the first event
 }
 
 // Create returns the log of a run in a directory, which it makes.
@@ -27,7 +27,7 @@ func Create(dir, run string) (*Log, error) {
 	return &Log{path: Path(dir, run)}, nil
 }
 
-// Event appends an event. Nodes that were up to date beforehand are left out: they would be most of the file.
+// Event appends an event. It leaves out nodes that were up to date beforehand, since they would be most of the file.
 func (l *Log) Event(e engine.Event) {
 	if e.Type == engine.NodeCached || e.Type == engine.NodeSkipped {
 		return
@@ -44,7 +44,7 @@ func (l *Log) Event(e engine.Event) {
 // Close closes the file.
 func (l *Log) Close() { l.file.Close() }
 
-// LastAttempts are those of the last apply that ran something, by the logs in a directory.
+// LastAttempts returns the attempts of the last apply that ran something, from the logs in a directory.
 func LastAttempts(dir string) []document.Attempt {
 	for _, run := range Runs(dir) {
 		text, err := os.ReadFile(Path(dir, run))
@@ -58,7 +58,7 @@ func LastAttempts(dir string) []document.Attempt {
 	return nil
 }
 
-// Read says how an apply stands by its log.
+// Read returns the state of an apply from its log.
 func Read(log io.Reader) (run Run) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 4<<20)
@@ -68,7 +68,7 @@ func Read(log io.Reader) (run Run) {
 	return run
 }
 
-// Next names the run of an apply of this process, whose logs are in a directory.
+// Next returns a name for the run of an apply of this process; dir has the logs of earlier ones.
 func Next(dir string, now time.Time) string {
 	if last, ok := Began(Newest(dir)); ok && !now.After(last) {
 		now = last.Add(time.Millisecond)
@@ -76,11 +76,11 @@ func Next(dir string, now time.Time) string {
 	return Name(now, os.Getpid())
 }
 
-// UnderWay says how the apply that holds a lock stands, by its log in a directory.
+// UnderWay returns the state of the apply that holds a lock, from its log in a directory.
 func UnderWay(dir, lock string) Run {
 	owner, held := applylock.Holder(lock)
 	run := Newest(dir)
-	if !held || !Of(run, owner.PID) { // else an apply is planning, and the last run may have been killed
+	if !held || !Of(run, owner.PID) { // an apply is planning, and the last run may have been killed
 		return Run{}
 	}
 	f, err := os.Open(Path(dir, run))

@@ -1,4 +1,4 @@
-// Package tried tells what a try found, as JSON and as one line.
+// Package tried shows the outcome of a try, as JSON and as one line.
 package tried
 
 import (
@@ -13,12 +13,12 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Document is what a try found, as JSON. Its own figures are those of the primary metric.
+// Document is the outcome of a try, as JSON. Its own figures are those of the primary metric.
 type Document struct {
 	Format    string         `json:"format"`
 	Benchmark string         `json:"benchmark"`
 	Against   string         `json:"against"`
-	Metric    *string        `json:"metric"` // null: no output of a baseline has told it
+	Metric    *string        `json:"metric"` // null: the output of the baseline has not told it
 	Outcome   stats.Outcome  `json:"outcome"`
 	Effect    *float64       `json:"effect"` // relative, positive is better; null: not known
 	Low       *float64       `json:"low"`
@@ -33,19 +33,19 @@ type Document struct {
 	Logs      []Log          `json:"logs"`
 
 	Comparisons []stats.Comparison  `json:"comparisons"` // the row of each metric, the primary one first
-	Failures    []document.Failed   `json:"failures"`    // of what the try ran, now or before
-	Preflight   []preflight.Finding `json:"preflight"`   // without what is as it should be
+	Failures    []document.Failed   `json:"failures"`    // of nodes that the try ran, now or before
+	Preflight   []preflight.Finding `json:"preflight"`   // without findings that are ok
 	Diagnostics []view.Diagnostic   `json:"diagnostics"` // warnings about the file
 }
 
-// Log is the complete output of the attempt by which a node of a try stands as it does.
+// Log is the log of the attempt that tells the state of a node of a try.
 type Log struct {
 	Address string `json:"address"`
 	Log     string `json:"log"`
 }
 
-// Fill gives a document that has its lists the figures of the primary metric. clear puts the words of the command line
-// for a path that the user has never seen. A try without exactly one primary row is an error.
+// Fill fills in the figures of the primary metric; the lists must be set. clear replaces a path that the user has never
+// seen by words of the command line. Fill returns an error unless there is exactly one primary row.
 func (d *Document) Fill(clear func(string) string) error {
 	primary := 0
 	for i := range d.Comparisons {
@@ -125,7 +125,7 @@ func (d *Document) Write(w io.Writer, style view.Style) {
 	fmt.Fprintln(w, strings.TrimSpace(line))
 }
 
-// percent is a relative difference for people, with its sign.
+// percent returns a relative difference for people, with its sign.
 func percent(x float64) string {
 	if x > -0.1 && x < 0.1 {
 		return fmt.Sprintf("%+.2f %%", 100*x)

@@ -1,4 +1,4 @@
-// Package watch tells of an apply while it goes on: to a person, a program that reads JSON, and one that must remember.
+// Package watch shows an apply while it runs: to a person, to a program that reads JSON, or to one with little memory.
 package watch
 
 import (
@@ -47,10 +47,10 @@ func (l *Lines) Event(e engine.Event) {
 	fmt.Fprint(l.w, text)
 }
 
-// Close does nothing: lines are not taken back.
+// Close does nothing: lines stay.
 func (l *Lines) Close() {}
 
-// eventText is an event as lines; empty for those that are not worth one.
+// eventText returns an event as lines; "" for events that are not shown.
 func eventText(s view.Style, e engine.Event, verbose bool) string {
 	address := view.Clean(e.Address)
 	line := func(color, word, rest string) string {
@@ -132,7 +132,7 @@ func failedText(s view.Style, e engine.Event) string {
 	return b.String()
 }
 
-// eventJSON is the shape of an event: what all have in common, then what failed.
+// eventJSON is the JSON form of an event: first the fields that all events have, then those of a failure.
 type eventJSON struct {
 	Type     string   `json:"type"`
 	Time     string   `json:"time"`
@@ -146,7 +146,7 @@ type eventJSON struct {
 	Waited   *float64 `json:"waited_s,omitempty"`
 	Queued   float64  `json:"queued_s,omitempty"`
 	Class    string   `json:"class,omitempty"`
-	Rule     any      `json:"rule,omitempty"` // a text; of a failure that no rule knows it is null
+	Rule     any      `json:"rule,omitempty"` // a text; null for a failure without a rule
 	Stage    string   `json:"stage,omitempty"`
 	Subject  string   `json:"subject,omitempty"`
 	Evidence string   `json:"evidence,omitempty"`
@@ -156,7 +156,7 @@ type eventJSON struct {
 	Log      string   `json:"log,omitempty"`
 }
 
-// MarshalEvent is an event as one JSON object, with the data of the task among its fields.
+// MarshalEvent returns an event as one JSON object, with the data of the task among its fields.
 func MarshalEvent(e engine.Event) ([]byte, error) {
 	shape := eventJSON{
 		Type: string(e.Type), Time: e.Time.Format(time.RFC3339Nano), Address: e.Address, Attempt: e.Attempt,
@@ -179,13 +179,13 @@ func MarshalEvent(e engine.Event) ([]byte, error) {
 		}
 		shape.Evidence, shape.Message, shape.Remedy = f.Evidence, f.Message, f.Remedy
 	}
-	if e.Type == engine.Note { // it has the fields of a mistake, which other events of its type tell
+	if e.Type == engine.Note { // with the fields of a diagnostic, which other events of this type have
 		shape.Severity, shape.Message = "note", e.Reason
 	}
 	return join(shape, e.Data)
 }
 
-// join writes the fields of an object and then those of data that it does not have.
+// join writes the fields of an object, and then those of data whose names are free.
 func join(shape any, data map[string]any) ([]byte, error) {
 	own, err := marshal(shape)
 	if err != nil || len(data) == 0 {
@@ -259,20 +259,20 @@ func (s *Stream) line(text []byte, err error) {
 	}
 }
 
-// Close does nothing: the summary is written by whoever knows it.
+// Close does nothing: the command writes the summary.
 func (s *Stream) Close() {}
 
-// Err is the first error of writing.
+// Err returns the first error of writing.
 func (s *Stream) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Watchers tells several watchers.
+// Watchers passes events to several watchers.
 type Watchers []Watcher
 
-// Event passes an event on.
+// Event passes an event on to all.
 func (ws Watchers) Event(e engine.Event) {
 	for _, w := range ws {
 		w.Event(e)

@@ -33,7 +33,7 @@ type Live struct {
 
 	mu     sync.Mutex
 	closed bool
-	drawn  []int // columns of each line of the table that is on the screen
+	drawn  []int // columns of each line of the table on the screen
 	progress
 }
 
@@ -47,7 +47,7 @@ type runningNode struct {
 	log     string
 }
 
-// NewLive returns a Live for a plan, on a terminal of the size that size tells each time it is asked.
+// NewLive returns a Live for a plan. size returns the present size of the terminal.
 func NewLive(w io.Writer, s view.Style, p *engine.Plan, size func() (columns, rows int)) *Live {
 	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), progress: newProgress(p)}
 	l.done.Go(l.animate)
@@ -69,7 +69,7 @@ func (l *Live) animate() {
 	}
 }
 
-// Close takes the table away.
+// Close removes the table.
 func (l *Live) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *Live) Close() {
 	l.drawn = nil
 }
 
-// Event takes an event into the table, and writes above it what is worth a line.
+// Event updates the table, and writes a line above it for events that have one.
 func (l *Live) Event(e engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +102,8 @@ func (l *Live) Event(e engine.Event) {
 	}
 }
 
-// back goes to where the table begins and clears it. In a window that became narrower, a line takes several rows.
+// back returns the sequence that moves to the beginning of the table and clears it. In a window that became narrower, a
+// line takes several rows.
 func (l *Live) back(columns int) string {
 	if len(l.drawn) == 0 {
 		return ""
@@ -131,7 +132,7 @@ func (l *Live) draw(text string) {
 	io.WriteString(l.w, b.String())
 }
 
-// table is at most so many lines, each of so many columns at most.
+// table returns the table, with at most so many lines of at most so many columns.
 func (l *Live) table(columns, rows int) []string {
 	nodes := slices.Collect(maps.Values(l.running))
 	slices.SortFunc(nodes, func(a, b *runningNode) int {
@@ -164,7 +165,7 @@ func (l *Live) table(columns, rows int) []string {
 	return append(lines, below...)
 }
 
-// nameOf is the address of a node, or the commit that a trial measures.
+// nameOf returns the address of a node, or the commit that a trial measures.
 func (l *Live) nameOf(n *runningNode) string {
 	g := l.group(n.address)
 	if g == nil {
@@ -199,8 +200,8 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 	return view.Fit(text, columns)
 }
 
-// bar shows how much of all nodes has ended and how, what came out, and when the rest will have ended. # is done now, =
-// was up to date, x failed.
+// bar shows how many nodes have ended and how, the verdicts, and the time left. # stands for nodes that ran, = for
+// nodes that were up to date, x for failed ones.
 func (l *Live) bar(columns int) string {
 	text := fmt.Sprintf("%s/%s", view.Number(len(l.ended)), view.Number(l.total))
 	if l.failed > 0 {
@@ -239,7 +240,7 @@ func (l *Live) bar(columns int) string {
 	return "[" + bar + "] " + text
 }
 
-// lastLine is the last line of a log that is being written.
+// lastLine returns the last line of a log that is being written.
 func lastLine(path string) string {
 	const window = 1024
 	f, err := os.Open(path)

@@ -16,34 +16,34 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// progress is how an apply stands, from its plan and its events.
+// progress is the state of an apply, from its plan and its events.
 type progress struct {
 	running map[string]*runningNode
 	ended   map[string]bool          // by address
-	planned map[string]time.Duration // estimates of what is to be run and has not ended
+	planned map[string]time.Duration // estimates of nodes to run that have not ended, by address
 	total   int
-	cached  int // of those that ended
-	failed  int // likewise
+	cached  int // nodes that ended as cached
+	failed  int // nodes that ended as failed
 	begun   time.Time
-	waits   string // what the apply last said that it waits for; empty: something has started since
+	waits   string // the last reason to wait that the apply gave; empty: a node has started since
 
-	learned  map[string]took    // how long nodes of a kin took in this apply
+	learned  map[string]took    // durations of nodes in this apply, by kin
 	groups   map[string]*blocks // by benchmark and commit
 	outcomes map[string]string  // by compare, benchmark and candidate
 }
 
-// took is how long some nodes took together.
+// took is the sum of the durations of n nodes.
 type took struct {
 	n   int
 	sum time.Duration
 }
 
-// blocks are those of one commit in one benchmark.
+// blocks has the blocks of one commit in one benchmark.
 type blocks struct {
 	benchmark, commit string
-	planned           map[string]bool // by address; whether they have a result
-	better, baseline  string          // as the samples say
-	values            map[string]map[int]float64
+	planned           map[string]bool            // by address: whether the block has a result
+	better, baseline  string                     // from the samples
+	values            map[string]map[int]float64 // by variant and block
 }
 
 func newProgress(p *engine.Plan) progress {
@@ -63,7 +63,7 @@ func newProgress(p *engine.Plan) progress {
 	return l
 }
 
-// group is that of a trial; nil for any other node.
+// group returns the group of a trial; nil for any other node.
 func (l *progress) group(address string) *blocks {
 	at, err := hclspec.ParseAddress(address)
 	if err != nil || at.Kind != "trial" {
@@ -141,8 +141,8 @@ func (l *progress) end(e engine.Event) {
 	delete(l.planned, e.Address)
 }
 
-// kin are the names of those whose durations say how long a node takes, the nearest first: the blocks of the same
-// commit, and all that come of the same block of the file.
+// kin returns the names of groups of nodes whose durations predict that of a node, the nearest first: the blocks of the
+// same commit, and all nodes of the same block of the file.
 func kin(address string) []string {
 	block, _, _ := strings.Cut(address, "[")
 	group, _, numbered := strings.Cut(address, "#")
@@ -152,7 +152,7 @@ func kin(address string) []string {
 	return []string{group, block}
 }
 
-// estimate is how long a node takes: as its kin took in this apply, else as the plan says. 0: not known.
+// estimate returns how long a node takes: by its kin in this apply, or else by the plan; 0 if unknown.
 func (l *progress) estimate(address string) time.Duration {
 	for _, kin := range kin(address) {
 		if t := l.learned[kin]; t.n > 0 {
@@ -162,8 +162,8 @@ func (l *progress) estimate(address string) time.Duration {
 	return l.planned[address]
 }
 
-// left says what the rest will take when as many nodes as now run at once: about 3 min left. What is not known of some
-// nodes makes that at least so much. It is empty where nothing is known.
+// left returns the time left if as many nodes as now run at once: about 3 min left. If the duration of some nodes is
+// unknown, it is "at least". It returns "" if nothing is known.
 func (l *progress) left() string {
 	var sum, longest time.Duration
 	word := "about "
@@ -174,7 +174,7 @@ func (l *progress) left() string {
 		}
 		switch n := l.running[address]; {
 		case n == nil:
-		case n.queued: // for how long nobody knows
+		case n.queued: // nobody knows for how long
 			word = "at least "
 		default:
 			estimate = max(0, estimate-time.Since(n.since))
@@ -198,13 +198,13 @@ func (l *progress) busy() (running, queued int) {
 	return len(l.running) - queued, queued
 }
 
-// momentary says whether a node only reads what is there.
+// momentary reports whether a node only reads results.
 func momentary(address string) bool {
 	kind, _, _ := strings.Cut(address, ".")
 	return forecast.ReadsOnly(kind)
 }
 
-// verdicts count the outcomes so far: 3 win, 1 tie.
+// verdicts counts the outcomes so far: 3 win, 1 tie.
 func (l *progress) verdicts() string {
 	counts := map[string]int{}
 	for _, outcome := range l.outcomes {
@@ -237,7 +237,7 @@ func (g *blocks) take(data map[string]any) {
 	g.values[variant][block] = value
 }
 
-// name is the commit with its blocks so far: 22d33bac 5/7 blocks.
+// name returns the commit with the number of its blocks: 22d33bac 5/7 blocks.
 func (g *blocks) name(withBenchmark bool) string {
 	done := 0
 	for _, stored := range g.planned {
@@ -252,8 +252,8 @@ func (g *blocks) name(withBenchmark bool) string {
 	return fmt.Sprintf("%s %d/%d blocks", text, done, len(g.planned))
 }
 
-// soFar is how each candidate stands against the baseline, by the blocks of this apply: human ×1.03 so far. It is empty
-// before there is one, and where nothing says which way is better.
+// soFar returns how each candidate compares with the baseline, by the blocks of this apply: human ×1.03 so far. It
+// returns "" before there is a block of both, or if nothing tells which direction is better.
 func (g *blocks) soFar() string {
 	var parts []string
 	for _, variant := range slices.Sorted(maps.Keys(g.values)) {

@@ -11,21 +11,21 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Terse prints events for a program that must remember all that it reads: one line for each failure and, now and then,
-// one for the progress. It uses no colours and prints no successes.
+// Terse prints events for a program that must remember everything it reads: a line for each failure and, now and then,
+// a line for the progress. It uses no colours and prints no successes.
 type Terse struct {
 	mu sync.Mutex
 	w  io.Writer
 	progress
-	told time.Time
+	lastProgress time.Time
 }
 
-// heartbeat is how often a Terse says how far the apply is.
+// heartbeat is the least time between two lines of progress.
 const heartbeat = time.Minute
 
 // NewTerse returns a Terse for a plan.
 func NewTerse(w io.Writer, p *engine.Plan) *Terse {
-	return &Terse{w: w, progress: newProgress(p), told: time.Now()}
+	return &Terse{w: w, progress: newProgress(p), lastProgress: time.Now()}
 }
 
 // Event writes the line of one event.
@@ -51,10 +51,10 @@ func (t *Terse) Event(e engine.Event) {
 	case engine.Note:
 		fmt.Fprintf(t.w, "note %s\n", view.Clean(e.Reason))
 	}
-	if time.Since(t.told) < heartbeat {
+	if time.Since(t.lastProgress) < heartbeat {
 		return
 	}
-	t.told = time.Now()
+	t.lastProgress = time.Now()
 	running, queued := t.busy()
 	text := fmt.Sprintf("progress %d/%d ended, %d failed, %d running", len(t.ended), t.total, t.failed, running)
 	if queued > 0 {
@@ -66,5 +66,5 @@ func (t *Terse) Event(e engine.Event) {
 	fmt.Fprintln(t.w, text)
 }
 
-// Close does nothing: lines are not taken back.
+// Close does nothing: lines stay.
 func (t *Terse) Close() {}

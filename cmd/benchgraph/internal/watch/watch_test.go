@@ -135,8 +135,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Many nodes on small terminals: the table never has more lines or columns than there are, and the last line says how
-// far the apply is.
+// Many nodes on small terminals: the table never has more lines or columns than the terminal, and the last line shows
+// the progress.
 func TestLiveFits(t *testing.T) {
 	var all []engine.Step
 	for i := range 30 {
@@ -193,8 +193,8 @@ func TestLiveInANarrowerWindow(t *testing.T) {
 	}
 }
 
-// What ran in this apply says how long the rest takes, the blocks of the same commit before those of others; and how a
-// candidate stands.
+// The durations of nodes in this apply predict the rest, first by blocks of the same commit; and the table shows how a
+// candidate compares.
 func TestProgress(t *testing.T) {
 	var all []engine.Step
 	for _, address := range []string{"wheel.w[\"a\"]", "trial.x[\"c#1\"]", "trial.x[\"c#2\"]", "trial.x[\"d#1\"]",
