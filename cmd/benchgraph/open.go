@@ -97,7 +97,9 @@ type opened struct {
 }
 
 // own reports whether the bundle is from a benchgraph that writes the same bytes as this one.
-func (o *opened) own() bool { return o.build != "" && o.build == o.doc.Revision && o.doc.Benchgraph == version }
+func (o *opened) own() bool {
+	return o.build != "" && o.build == o.doc.Revision && o.doc.Benchgraph == version
+}
 
 func (o *opened) close() { _ = os.RemoveAll(o.dir) } // it holds only files
 
