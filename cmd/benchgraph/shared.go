@@ -177,13 +177,9 @@ func (a *app) withShared(ctx context.Context, f func(*session) error) error {
 	return f(s)
 }
 
-// sharedError is an error of the shared store, with what the user can do about it.
+// sharedError returns an error of the shared store with its remedy.
 func (s *session) sharedError(err error) error {
-	err = fmt.Errorf("shared store %s: %w", s.project.Spec.Store.URL, err)
-	if remedy := bucket.Known(err); remedy != "" {
-		return hint(remedy, "%w", err)
-	}
-	return err
+	return hint(cmp.Or(bucket.Known(err), remedyOf(err)), "shared store %s: %w", s.project.Spec.Store.URL, err)
 }
 
 func noShared() error {
