@@ -52,8 +52,7 @@ type Options struct {
 	Upgrade  bool           // names of revisions stand for what they stand for now, whatever a mirror knows of them
 	MemoFile string         // where what a plan found out is kept for the next process; empty: nowhere
 	Basis    string         // what, beside files, a plan depends on: this program, its flags, variables
-	// what a remembered plan that does not hold knows of the store, for the first plan; nil: nothing
-	Known func(cache.Key) *cache.Meta
+	Known    memo.Known     // what a remembered plan that does not hold knows of the store, for the first plan
 	// what the machine of the project found out; nil: this is that machine
 	Found *snapshot.Found
 }
@@ -106,9 +105,9 @@ func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Dia
 // not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
 // there are some. Then Known of the config tells what of the remembered plan is of use to Open.
 func Recall(ctx context.Context, c *Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
-	r, stored, ok := c.memo().Recall(ctx, c.Config, lock, findings)
+	r, known, ok := c.memo().Recall(ctx, c.Config, lock, findings)
 	if !ok {
-		c.Known = stored
+		c.Known = known
 		return nil, false
 	}
 	p := newProject(c.Options, r.Facts)
@@ -129,6 +128,7 @@ func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
 	}
 	return p.memo().Remember(ctx, &memo.Planned{
 		Drawing: p.Drawing, Plan: plan, Findings: p.findings, Missed: p.missed, Recalled: p.recalled,
+		Used: p.Known.Used,
 	})
 }
 
@@ -206,7 +206,7 @@ func (p *Project) Unlike(o PlanOptions) error {
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.Maker.Made.Forget()
 	p.missed, p.next.Alone = nil, nil
-	defer func() { p.Known = nil }() // from now on, nodes run, here or elsewhere
+	defer func() { p.Known.Result = nil }() // from now on, nodes run, here or elsewhere
 	for {
 		graph, err := p.draw(ctx)
 		if err != nil {
@@ -352,7 +352,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		own = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(own),
+		Store: p.Store, Known: p.Known.Result, Journal: p.Journal, Pool: p.withJobs(own),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",

@@ -113,5 +113,8 @@ func (m *memo) add(text []byte) block {
 	return b
 }
 
+// unused says that the store is to be told again that the results are in use, for which each is looked at more closely.
+func (m *memo) unused(now time.Time) bool { return now.Sub(m.Used).Abs() > cache.UseGrain }
+
 // stands says that there is nothing to be found out of the node as long as nothing changes.
 func (n *node) stands() bool { return n.Excluded || n.Digest != "" || n.Action != "" }

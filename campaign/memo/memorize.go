@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device/machine"
@@ -25,6 +26,7 @@ type Planned struct {
 	Findings []preflight.Finding
 	Missed   []cache.Key // of blocks that were looked up before members were dropped
 	Recalled *Recalled   // the remembered plan that this one rests on; nil: none
+	Used     time.Time   // when the store was last told that results are in use; zero: now
 }
 
 // Remember keeps what a plan found out for the next process. It keeps nothing where that could not tell whether it
@@ -39,7 +41,10 @@ func (at Place) Remember(ctx context.Context, p *Planned) error {
 		}
 		return nil
 	}
-	m := &memo{For: at.Basis, Used: p.Spec.Reads.Began}
+	m := &memo{For: at.Basis, Used: p.Used}
+	if m.Used.IsZero() {
+		m.Used = p.Spec.Reads.Began
+	}
 	var ok bool
 	if m.World, ok = p.world(ctx); !ok {
 		return nil

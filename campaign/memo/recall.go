@@ -52,17 +52,17 @@ type knownBuild struct {
 
 // Recall finds out what an earlier plan left, without evaluating the project's files. It is false when the memo does
 // not hold, when something has changed that needs the whole Spec, or when the caller needs compares and reports and
-// there are some. Then stored returns what it knows of the store, as engine.PlanOptions.Known does.
+// there are some. Then known is what it knows of the store.
 func (at Place) Recall(ctx context.Context, c tasks.Config, lock *lockfile.Lock, findings bool) (r *Recalled,
-	stored func(cache.Key) *cache.Meta, ok bool) {
+	known Known, ok bool) {
 	m := read(at.File)
 	if m == nil {
-		return nil, nil, false
+		return nil, Known{}, false
 	}
 	if r, ok = at.recall(ctx, m, c, lock, findings); !ok {
-		stored = m.stored(c.Store)
+		known = m.known(c.Store)
 	}
-	return r, stored, ok
+	return r, known, ok
 }
 
 func (at Place) recall(ctx context.Context, m *memo, c tasks.Config, lock *lockfile.Lock, findings bool) (*Recalled,
