@@ -132,9 +132,10 @@ type loader struct {
 	set        *candidateSet
 	clientRevs map[Address]string // revisions of the sources made for clients
 	edges      map[Address][]edge
-	instances  int  // that for_each has made so far
-	references int  // that instances have to others
-	shadow     bool // what is decoded now is only checked
+	users      []Address // keys of edges, in the order of the files
+	instances  int       // that for_each has made so far
+	references int       // that instances have to others
+	shadow     bool      // what is decoded now is only checked
 	laid       []laid
 	rows       faults
 	spec       *Spec

@@ -111,6 +111,9 @@ func (d *Dir) look(clean string) (fs.FileInfo, error) {
 
 // Named returns the paths that a text names to be read and that were made absolute so far.
 func (d *Dir) Named(text string) []string {
+	if !d.absolute.Some() {
+		return nil
+	}
 	made, _ := d.absolute.Named(text)
 	return made
 }
