@@ -52,8 +52,7 @@ type Options struct {
 	Upgrade  bool           // look names of revisions up again, even if the mirror has them
 	MemoFile string         // keeps the memo of a plan for the next process; empty: there is no memo
 	Basis    string         // all that a plan depends on, beside files: this program, its flags, variables
-	// returns stored results that a memo lists, if the memo itself does not hold; for the first plan; nil: none
-	Known func(cache.Key) *cache.Meta
+	Known    memo.Known     // results of a memo that does not hold as a whole, for the first plan
 	// facts that the machine of the project found; nil: this is that machine
 	Found *snapshot.Found
 }
@@ -106,9 +105,9 @@ func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Dia
 // hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports. It then
 // sets c.Known to the results of the memo that Open can use.
 func Recall(ctx context.Context, c *Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
-	r, stored, ok := c.memo().Recall(ctx, c.Config, lock, findings)
+	r, known, ok := c.memo().Recall(ctx, c.Config, lock, findings)
 	if !ok {
-		c.Known = stored
+		c.Known = known
 		return nil, false
 	}
 	p := newProject(c.Options, r.Facts)
@@ -129,6 +128,7 @@ func (p *Project) Remember(ctx context.Context, plan *engine.Plan) error {
 	}
 	return p.memo().Remember(ctx, &memo.Planned{
 		Drawing: p.Drawing, Plan: plan, Findings: p.findings, Missed: p.missed, Recalled: p.recalled,
+		Used: p.Known.Used,
 	})
 }
 
@@ -206,7 +206,7 @@ func (p *Project) Unlike(o PlanOptions) error {
 func (p *Project) Plan(ctx context.Context, o PlanOptions) (*engine.Plan, error) {
 	p.Maker.Made.Forget()
 	p.missed, p.next.Alone = nil, nil
-	defer func() { p.Known = nil }() // nodes may run after this plan, so the memo's results are out of date
+	defer func() { p.Known.Result = nil }() // nodes may run after this plan, so the memo's results are out of date
 	for {
 		graph, err := p.draw(ctx)
 		if err != nil {
@@ -352,7 +352,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		machinePool = p.Elsewhere.Pool
 	}
 	return engine.PlanOptions{
-		Store: p.Store, Known: p.Known, Journal: p.Journal, Pool: p.withJobs(machinePool),
+		Store: p.Store, Known: p.Known.Result, Journal: p.Journal, Pool: p.withJobs(machinePool),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",

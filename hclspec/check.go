@@ -2,7 +2,6 @@ package hclspec
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +32,11 @@ func (l *loader) use(from, to Address, at hcl.Range) {
 			maxReferences, to.Kind, to.Name))
 		return
 	}
-	l.edges[from] = append(l.edges[from], edge{to, at})
+	edges := l.edges[from]
+	if edges == nil {
+		l.users = append(l.users, from)
+	}
+	l.edges[from] = append(edges, edge{to, at})
 }
 
 // check finds the mistakes that show only when everything is decoded.
@@ -230,9 +233,8 @@ func (l *loader) checkCycles() {
 		node Address
 		next int
 	}
-	starts := slices.SortedFunc(maps.Keys(l.edges), Address.Compare)
 	reported := map[string]bool{}
-	for _, start := range starts {
+	for _, start := range l.users {
 		if state[start] != 0 {
 			continue
 		}
@@ -268,9 +270,11 @@ func (l *loader) cycle(chain []Address, reported map[string]bool) {
 	lowest := slices.Index(chain, slices.MinFunc(chain, Address.Compare))
 	chain = slices.Concat(chain[lowest:], chain[:lowest])
 	var blocks, needs []string
+	var ats []hcl.Range
 	for i, a := range chain {
 		to := chain[(i+1)%len(chain)]
 		at := l.edges[a][slices.IndexFunc(l.edges[a], func(e edge) bool { return e.to == to })].at
+		ats = append(ats, at)
 		blocks = append(blocks, a.Kind+"."+a.Name)
 		needs = append(needs, fmt.Sprintf("%s needs %s (%s:%d)", a, to, at.Filename, at.Start.Line))
 	}
@@ -279,8 +283,5 @@ func (l *loader) cycle(chain []Address, reported map[string]bool) {
 		return
 	}
 	reported[id] = true
-	first := l.edges[chain[0]][slices.IndexFunc(l.edges[chain[0]], func(e edge) bool {
-		return e.to == chain[1%len(chain)]
-	})].at
-	l.scope.Diags.Error("", first, "Cycle", strings.Join(needs, ", ")+". Nothing in a cycle can be first.")
+	l.scope.Diags.Error("", ats[0], "Cycle", strings.Join(needs, ", ")+". Nothing in a cycle can be first.")
 }

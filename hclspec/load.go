@@ -132,9 +132,10 @@ type loader struct {
 	set        *candidateSet
 	clientRevs map[Address]string // revisions of the sources of clients
 	edges      map[Address][]edge
-	instances  int  // number of instances of for_each so far
-	references int  // number of references between instances so far
-	shadow     bool // decoded blocks are checked, and not kept
+	users      []Address // keys of edges, in the order of the files
+	instances  int       // number of instances of for_each so far
+	references int       // number of references between instances so far
+	shadow     bool      // decoded blocks are checked, and not kept
 	laid       []laid
 	rows       faults
 	spec       *Spec

@@ -224,8 +224,9 @@ func (r reader) data() []Data {
 		return nil
 	}
 	var out []Data
-	all, seen := v.AsValueMap(), map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	seen := map[string]string{}
+	for key, value := range v.Elements() { // sorted by name
+		name := key.AsString()
 		clean, err := project.Clean(name)
 		if err != nil || clean == "." {
 			r.Fail(r.At("data"), "Invalid name", "%q is not a name inside the working directory.", name)
@@ -237,7 +238,7 @@ func (r reader) data() []Data {
 			continue
 		}
 		seen[clean] = name
-		a := r.only("data", all[name], withPaths())
+		a := r.only("data", value, withPaths())
 		if a == (Address{}) {
 			continue
 		}

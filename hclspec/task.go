@@ -66,10 +66,8 @@ func (r reader) smuggled(c Command, env map[string]Text) {
 				}
 				r.Fail(at, "File of the project outside the inputs",
 					"%q belongs to the project and is named by its absolute path. It is no part of the key then, so "+
-						"nothing "+
-						"is made anew when it changes. Write inputs = [%q] and use the path relative to the project.",
-					name,
-					glob)
+						"nothing is made anew when it changes. Write inputs = [%q] and use the path relative to the "+
+						"project.", name, glob)
 				return
 			}
 		}

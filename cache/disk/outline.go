@@ -31,16 +31,18 @@ func (d *Disk) Outline(m *cache.Meta) cache.Outline {
 func mark(st *unix.Stat_t) uint64 { return st.Ino*31 + uint64(st.Mtim.Nano()) }
 
 // Intact reports whether the files of an entry still match their outline. With used, it counts as a use of the entry,
-// and also checks the meta file, as Get without verify does.
+// and also checks the meta file, as Get without verify does. Of an entry without files, it always checks the meta file.
 func (d *Disk) Intact(o *cache.Outline, used bool) bool {
 	dir := entryPath(o.Key)
 	var st unix.Stat_t
-	if used {
+	if used || len(o.Files) == 0 {
 		meta := dir + sep + cache.MetaFile
 		if d.lstat(meta, &st) != nil || st.Size != o.Meta || st.Mode&unix.S_IFMT != unix.S_IFREG {
 			return false
 		}
-		use(d.dir+sep+"entries"+sep+meta, time.Unix(st.Mtim.Unix()))
+		if used {
+			use(d.dir+sep+"entries"+sep+meta, time.Unix(st.Mtim.Unix()))
+		}
 	}
 	for i := range o.Files {
 		if d.checkSize(dir, &o.Files[i], &st) != nil || i == 0 && mark(&st) != o.First {

@@ -47,3 +47,22 @@ func TestAnOutlineIsOfOneResult(t *testing.T) {
 		}
 	}
 }
+
+// A result without files is gone with its meta file, which is all that there is of it.
+func TestAResultWithoutFilesIsIntactWhileItIsThere(t *testing.T) {
+	d := openDisk(t, storeDir(t))
+	e, err := d.Put(t.Context(), cache.Draft{Meta: cachetest.Meta("a"), Dir: cachetest.Prepare(t, d, nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := d.Outline(&e.Meta)
+	if !d.Intact(&o, false) {
+		t.Error("it is there, and is not found")
+	}
+	if err := d.Remove(e.Key); err != nil {
+		t.Fatal(err)
+	}
+	if d.Intact(&o, false) {
+		t.Error("it was removed, and is found")
+	}
+}

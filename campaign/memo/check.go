@@ -59,7 +59,7 @@ func (c *checker) world(ctx context.Context, m *memo) bool {
 // file; then the whole project must be planned.
 func (c *checker) changed(ctx context.Context, m *memo) (changed []bool, ok bool) {
 	files, entries := make([]bool, len(m.Files)), make([]bool, len(m.Nodes))
-	use := c.now.Sub(m.Used).Abs() > cache.UseGrain
+	use := m.unused(c.now)
 	var gone atomic.Bool
 	each(len(m.Files)+len(m.Nodes), func(i int) {
 		if i >= len(m.Files) {

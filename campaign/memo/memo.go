@@ -113,5 +113,8 @@ func (m *memo) add(text []byte) block {
 	return b
 }
 
+// unused reports whether it is time to tell the store again that the results are in use. Each is then checked closely.
+func (m *memo) unused(now time.Time) bool { return now.Sub(m.Used).Abs() > cache.UseGrain }
+
 // stands reports whether the node need not be planned again unless something changes.
 func (n *node) stands() bool { return n.Excluded || n.Digest != "" || n.Action != "" }

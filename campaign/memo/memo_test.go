@@ -223,6 +223,13 @@ func TestResultsAreUsed(t *testing.T) {
 			time.Since(m.Used) > time.Minute {
 			t.Errorf("%s: changed %t, renewed %t, used %v", test.name, changed[0], c.refreshed.Load(), m.Used)
 		}
+		// A memo that does not hold as a whole looks as closely.
+		m.Used, m.Nodes[0].Kind = test.used, "task"
+		known := m.known(intact{key: true})
+		if there := known.Result(key) != nil; there == test.changed || test.renewed == known.Used.Equal(test.used) ||
+			test.renewed && time.Since(known.Used) > time.Minute {
+			t.Errorf("%s: knows it %t, used %v", test.name, there, known.Used)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device/machine"
@@ -25,6 +26,7 @@ type Planned struct {
 	Findings []preflight.Finding
 	Missed   []cache.Key // keys under which blocks were looked up before members were dropped
 	Recalled *Recalled   // the memo that this plan rests on; nil: none
+	Used     time.Time   // when the store was last told that the results are in use; zero: now
 }
 
 // Remember writes the memo of a plan for the next process. It writes nothing if the next process could not check
@@ -39,7 +41,10 @@ func (at Place) Remember(ctx context.Context, p *Planned) error {
 		}
 		return nil
 	}
-	m := &memo{For: at.Basis, Used: p.Spec.Reads.Began}
+	m := &memo{For: at.Basis, Used: p.Used}
+	if m.Used.IsZero() {
+		m.Used = p.Spec.Reads.Began
+	}
 	var ok bool
 	if m.World, ok = p.world(ctx); !ok {
 		return nil

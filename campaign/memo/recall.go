@@ -52,17 +52,17 @@ type knownBuild struct {
 
 // Recall returns the plan of an earlier process, without evaluating the project's files. ok is false if the memo does
 // not hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports.
-// Then stored returns results that the memo lists and the store has, as engine.PlanOptions.Known does.
+// Then known has the results that the memo lists and the store has.
 func (at Place) Recall(ctx context.Context, c tasks.Config, lock *lockfile.Lock, findings bool) (r *Recalled,
-	stored func(cache.Key) *cache.Meta, ok bool) {
+	known Known, ok bool) {
 	m := read(at.File)
 	if m == nil {
-		return nil, nil, false
+		return nil, Known{}, false
 	}
 	if r, ok = at.recall(ctx, m, c, lock, findings); !ok {
-		stored = m.stored(c.Store)
+		known = m.known(c.Store)
 	}
-	return r, stored, ok
+	return r, known, ok
 }
 
 func (at Place) recall(ctx context.Context, m *memo, c tasks.Config, lock *lockfile.Lock, findings bool) (*Recalled,

@@ -2,21 +2,35 @@ package memo
 
 import (
 	"sync"
+	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// stored returns a function that finds results of a memo which does not hold as a whole: a result depends only on its
-// key, and comparing the names and sizes of its files costs a fraction of reading its entry. The function returns nil
-// for a key without such a result. Its first call checks all results.
+// Known has the results of a memo that does not hold as a whole. The zero Known has none.
+type Known struct {
+	// Result returns the result under a key; nil if the memo lists none or the store has lost it. Its first call checks
+	// all results. A nil Result knows none.
+	Result func(cache.Key) *cache.Meta
+	Used   time.Time // when the store was last told that the results are in use
+}
+
+// known returns the results of a memo that does not hold as a whole: a result depends only on its key, and comparing
+// the names and sizes of its files costs a fraction of reading its entry. The comparison is as close as it would be if
+// the memo held.
 //
 // Only results of tasks are found: a plan needs more than a memo keeps of others.
-func (m *memo) stored(store results) func(cache.Key) *cache.Meta {
+func (m *memo) known(store results) Known {
+	now := time.Now()
+	use := m.unused(now)
+	if use {
+		m.Used = now
+	}
 	find := sync.OnceValue(func() map[cache.Key]*cache.Meta {
 		whole := make([]bool, len(m.Nodes))
 		each(len(m.Nodes), func(i int) {
 			n := &m.Nodes[i]
-			whole[i] = n.Kind == "task" && n.Digest != "" && n.Outside == "" && store.Intact(&n.Entry, true)
+			whole[i] = n.Kind == "task" && n.Digest != "" && n.Outside == "" && store.Intact(&n.Entry, use)
 		})
 		metas, found := make([]cache.Meta, len(m.Nodes)), make(map[cache.Key]*cache.Meta, len(m.Nodes))
 		for i := range m.Nodes {
@@ -30,5 +44,5 @@ func (m *memo) stored(store results) func(cache.Key) *cache.Meta {
 		}
 		return found
 	})
-	return func(key cache.Key) *cache.Meta { return find()[key] }
+	return Known{Result: func(key cache.Key) *cache.Meta { return find()[key] }, Used: m.Used}
 }

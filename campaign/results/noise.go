@@ -60,6 +60,9 @@ func (s *Stored) Resolutions(ctx context.Context) (list []Resolution, err error)
 			compares = append(compares, step.Node.Address)
 		}
 	}
+	if len(toRun) == 0 { // reading the journal would take longer than the rest of a plan without work
+		return nil, nil
+	}
 	known := map[string][]stats.Comparison{} // rows by benchmark
 	for _, address := range compares {
 		if err := s.knownRows(ctx, address, toRun, known); err != nil {

@@ -317,13 +317,10 @@ func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 // next round blocks these tasks. It reports whether there is a new one.
 func (r *Round) findMisfits() (found bool) {
 	for i := range r.Spec.Tasks {
-		address := r.Spec.Tasks[i].Address.String()
-		if _, known := r.Next.Misfits[address]; known {
-			continue
-		}
 		if why := misfit(r.Plan, r.Spec.Tasks[i].Data); why != "" {
+			address := r.Spec.Tasks[i].Address.String()
+			found = found || r.Next.Misfits[address] == ""
 			r.Next.Misfits[address] = why
-			found = true
 		}
 	}
 	return found

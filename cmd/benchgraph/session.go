@@ -200,7 +200,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	s.past = history.Open(s.place.history())
 	options.History = s.past
-	known, recalled, err := s.recall(ctx, o, options)
+	remembered, recalled, err := s.recall(ctx, o, options)
 	if recalled || err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		load = derived(load, o.derive)
 	}
 	config := s.config(ctx, o, load)
-	config.Known = known
+	config.Known = remembered.Known
 	if err := s.setMachines(&config.Config, spec, o); err != nil {
 		return err
 	}
@@ -256,20 +256,20 @@ func (s *session) warn(diags hcl.Diagnostics) {
 	s.warnings = append(s.warnings, diags...)
 }
 
-// recall opens the project from the remembered plan, if that still holds. If not, known is campaign.Options.Known.
-func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (known func(cache.Key) *cache.Meta,
-	ok bool, err error) {
+// recall opens the project from the remembered plan, if that still holds. If not, the Known of c is for campaign.Open.
+func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (c campaign.Config, ok bool,
+	err error) {
 	if o.recall == recallNothing || !fileExists(s.memo()) {
-		return nil, false, nil
+		return c, false, nil
 	}
 	if err = s.openState(ctx, o); err != nil {
-		return nil, false, err
+		return c, false, err
 	}
-	config := s.config(ctx, o, s.loader(options, nil))
-	if s.project, ok = campaign.Recall(ctx, &config, options.Lock, o.recall == recallNodes); ok {
+	c = s.config(ctx, o, s.loader(options, nil))
+	if s.project, ok = campaign.Recall(ctx, &c, options.Lock, o.recall == recallNodes); ok {
 		err = s.share(o)
 	}
-	return config.Known, ok, err
+	return c, ok, err
 }
 
 // memorize remembers a plan of everything for the next process.

@@ -38,7 +38,7 @@ func (r Reader) ahead(attrs []*hcl.Attribute) {
 		r.Scope.evaluating(attr.Expr, r.Instance)
 		if v, diags := attr.Expr.Value(r.Ctx); len(diags) == 0 {
 			r.Scope.weigh(v)
-			*r.values = append(*r.values, evaluated{attr, v})
+			r.keep(attr, v)
 		}
 	}
 }

@@ -29,6 +29,14 @@ type Reader struct {
 type evaluated struct {
 	attr  *hcl.Attribute
 	value cty.Value
+	given bool // value is neither null nor unknown in a part
+}
+
+// keep keeps the value of an attribute.
+func (r Reader) keep(attr *hcl.Attribute, v cty.Value) evaluated {
+	e := evaluated{attr, v, v.IsWhollyKnown() && !v.IsNull()}
+	*r.values = append(*r.values, e)
+	return e
 }
 
 // Reader returns a reader of some of a block's expressions.
@@ -92,14 +100,16 @@ func (r Reader) Title() string {
 }
 
 // Evaluate returns the attribute's value: null if it is absent, unknown if it has a mistake.
-func (r Reader) Evaluate(name string) cty.Value {
+func (r Reader) Evaluate(name string) cty.Value { return r.evaluate(name).value }
+
+func (r Reader) evaluate(name string) evaluated {
 	attr := r.Block.Attrs[name]
 	if attr == nil {
-		return cty.NullVal(cty.DynamicPseudoType)
+		return evaluated{value: cty.NullVal(cty.DynamicPseudoType)}
 	}
 	for _, known := range *r.values {
 		if known.attr == attr {
-			return known.value
+			return known
 		}
 	}
 	var v cty.Value
@@ -110,14 +120,13 @@ func (r Reader) Evaluate(name string) cty.Value {
 	} else {
 		v = r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
 	}
-	*r.values = append(*r.values, evaluated{attr, v})
-	return v
+	return r.keep(attr, v)
 }
 
 // Value returns the attribute's value; false: it is absent, null, or unknown because of another mistake.
 func (r Reader) Value(name string) (cty.Value, bool) {
-	v := r.Evaluate(name)
-	return v, v.IsWhollyKnown() && !v.IsNull()
+	e := r.evaluate(name)
+	return e.value, e.given
 }
 
 // As converts the attribute's value; want describes the expected value in the diagnostic.

@@ -111,6 +111,9 @@ func (d *Dir) statNear(clean string) (fs.FileInfo, error) {
 
 // Named returns the paths in a text that a command would read, as far as they were made absolute by Absolute.
 func (d *Dir) Named(text string) []string {
+	if !d.absolute.Some() {
+		return nil
+	}
 	made, _ := d.absolute.Named(text)
 	return made
 }
