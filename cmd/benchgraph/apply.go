@@ -339,7 +339,7 @@ func (s *session) watcher(ctx context.Context, o *applyFlags, p *engine.Plan, st
 	// The table goes at once, even if running commands take long to end.
 	finished = context.AfterFunc(ctx, func() {
 		live.Close()
-		s.note("Interrupted: ending what runs. What is finished is kept.")
+		s.note("Interrupted: ending what runs.")
 	})
 	return live, finished
 }
