@@ -143,7 +143,6 @@ func TestASandboxEndsWhatKeepsForking(t *testing.T) {
 	}
 }
 
-// The bound is one of the sandbox: before Linux 6.14 it would be one of the machine, and there is none.
 // What a command leaves in memory is removed before anybody is told of its end: the next one may be measured.
 func TestASandboxEndsWithTheMemoryThatItHolds(t *testing.T) {
 	needSandbox(t)
@@ -181,6 +180,7 @@ func TestASandboxEndsWithTheMemoryThatItHolds(t *testing.T) {
 	}
 }
 
+// The bound is one of the sandbox: before Linux 6.14 it would be one of the machine, and there is none.
 func TestASandboxBoundsItsProcesses(t *testing.T) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

@@ -562,7 +562,7 @@ failure "server_slow" {
 
 # All names but those that end in DeadError: vLLM raises EngineDeadError whenever a server is stopped.
 failure "python_error" {
-  match   = "(^|\\s)(Exception|[A-Za-z_][\\w.]*Exception|([A-Za-z_][\\w.]*)?([^d\\W]|([^a\\W]|([^e\\W]|[^D\\W]e)a)d)Error): "
+  match   = "(^|\\s)(Exception|[A-Za-z_][\\w.]*Exception|([A-Za-z_][\\w.]*)?([^d\\W]|\\.|([^a\\W]|([^e\\W]|[^D\\W]e)a)d)Error): "
   class   = "permanent"
   remedy  = "an exception that no rule knows: its traceback is in the log"
   wrapper = true

@@ -344,14 +344,15 @@ func (j *Journal) Failure(key cache.Key) (Attempt, bool) {
 	return *n.Attempt, true
 }
 
-// Failures returns the IDs of the attempts whose failures are remembered.
-func (j *Journal) Failures() []string {
+// FailureLogs returns the IDs of the attempts whose logs tell of remembered failures: of those that failed, and of
+// those whose output the failures are about (empty where that is the same one).
+func (j *Journal) FailureLogs() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.asked()
 	var ids []string
 	for _, n := range j.failures {
-		ids = append(ids, n.ID)
+		ids = append(ids, n.ID, n.Attempt.Failure.Log)
 	}
 	return ids
 }

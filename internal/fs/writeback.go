@@ -1,6 +1,11 @@
 package fs
 
-import "os"
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
 
 // writtenAhead is how many bytes of a file are handed to the disk at once.
 const writtenAhead = 8 << 20
@@ -22,13 +27,14 @@ func (a *Ahead) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Settle has the kernel write to the disk now what lies below a directory, where that is more than some bytes: else it
-// would do so later, beside whatever runs then.
+// Settle has the kernel write to the disk now what lies below a directory, where that is more than some bytes, or some
+// of it cannot be read: else it would do so later, beside whatever runs then.
 func Settle(dir string, more int64) {
-	if n, err := Usage(dir); err != nil || n <= more {
+	err := filepath.WalkDir(dir, func(_ string, _ fs.DirEntry, err error) error { return err })
+	if n, _ := Usage(dir); errors.Is(err, fs.ErrNotExist) || err == nil && n <= more {
 		return
 	}
-	if f, err := os.Open(dir); err == nil {
+	if f, err := os.Open(filepath.Dir(dir)); err == nil { // it may forbid to be opened itself
 		_ = SyncAll(f) // whoever keeps the files syncs them again, and tells
 		f.Close()
 	}

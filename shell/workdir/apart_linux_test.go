@@ -1,8 +1,10 @@
 package workdir_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -12,8 +14,14 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// What one member leaves is on the disk before the next one is measured.
+// What one member leaves is on the disk before the next one is measured, also what it does not let anybody read.
 func TestWhatAMemberLeavesIsWrittenWhenItEnds(t *testing.T) {
+	for _, mode := range []os.FileMode{0o755, 0} {
+		t.Run(mode.String(), func(t *testing.T) { leaves(t, mode) })
+	}
+}
+
+func leaves(t *testing.T, mode os.FileMode) {
 	dir := t.TempDir()
 	env := &engine.Env{Out: filepath.Join(dir, "out"), Work: filepath.Join(dir, "work"),
 		Scratch: filepath.Join(dir, "scratch")}
@@ -35,10 +43,31 @@ func TestWhatAMemberLeavesIsWrittenWhenItEnds(t *testing.T) {
 	if dirty(t, f) == 0 {
 		t.Skip("the kernel has written everything already")
 	}
-	end()
+	err = errors.Join(os.Chmod(filepath.Join(env.Out, "member"), mode), os.Chmod(filepath.Dir(dir), 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, end)
 	if n := dirty(t, f); n > 0 {
 		t.Errorf("%d pages are still to be written", n)
 	}
+}
+
+// asNobody calls f without root's right to read everything.
+func asNobody(t *testing.T, f func()) {
+	if user := os.Geteuid(); user == 0 {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := unix.Setfsuid(65534); err != nil {
+			t.Skip(err)
+		}
+		defer func() {
+			if err := unix.Setfsuid(user); err != nil {
+				panic(err)
+			}
+		}()
+	}
+	f()
 }
 
 // dirty is how many pages of a file the disk does not have.

@@ -198,6 +198,12 @@ func TestAnIncompleteLocalRepositoryIsToldApart(t *testing.T) {
 	if !ok || mo.Count != 1 || !strings.Contains(err.Error(), "partial") {
 		t.Errorf("partial: %v", err)
 	}
+	treeless := filepath.Join(t.TempDir(), "t")
+	o.git("clone", "-q", "--filter=tree:0", "--no-checkout", "file://"+o.dir, treeless)
+	m, _ = open(t, treeless)
+	if _, err := m.Resolve(t.Context(), []string{second + "^"}); !errors.As(err, &mo) || mo.Object != first+"^{tree}" {
+		t.Errorf("without trees: %v", err)
+	}
 }
 
 func TestACancelledCheckoutStopsAndSaysSo(t *testing.T) {

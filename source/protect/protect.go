@@ -3,6 +3,7 @@ package protect
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -55,9 +56,19 @@ func (g *Guard) matches(name string) bool {
 }
 
 // Holds says whether the file or link of that name, or one that would be there, is protected.
-func (g *Guard) Holds(name string) bool {
-	return g.matches(name) || g.ways[name] || slices.ContainsFunc(slices.Collect(maps.Keys(g.links.Names(name))),
-		g.matches)
+func (g *Guard) Holds(name string) bool { return g.by(name) != "" }
+
+// by returns the name by which a file or link is protected: its own, or one that it has through links; "": it is not.
+func (g *Guard) by(name string) string {
+	if g.matches(name) || g.ways[name] {
+		return name
+	}
+	for _, other := range slices.Sorted(maps.Keys(g.links.Names(name))) {
+		if g.matches(other) {
+			return other
+		}
+	}
+	return ""
 }
 
 // Found are the protected files and links below a directory, by their names there.
@@ -105,7 +116,8 @@ type Change struct {
 // longestTarget is that of a link which is followed; git has no longer ones.
 const longestTarget = 4 << 10
 
-// Among returns the protected ones among the paths of each change.
+// Among returns the protected ones among the paths of each change. Behind one that no pattern matches by itself stands,
+// in brackets, its name through links.
 func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, error) {
 	found := make([][]string, len(changes))
 	asked := map[string]bool{}
@@ -128,7 +140,13 @@ func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, er
 			}
 		}
 		g := newGuard(c.Patterns, to, files)
-		found[i] = slices.DeleteFunc(slices.Clone(c.Paths), func(name string) bool { return !g.Holds(name) })
+		for _, name := range c.Paths {
+			if by := g.by(name); by == name {
+				found[i] = append(found[i], name)
+			} else if by != "" {
+				found[i] = append(found[i], fmt.Sprintf("%s (%s)", name, by))
+			}
+		}
 	}
 	return found, err
 }

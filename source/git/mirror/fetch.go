@@ -91,16 +91,7 @@ func (m *Mirror) url() string {
 // FetchObjects fetches single objects by their hashes.
 func (m *Mirror) FetchObjects(ctx context.Context, ids []string) error {
 	if !m.Lacks() {
-		remedy := "the bundle needs to hold the whole history"
-		if m.kind == repository {
-			remedy = "it is a partial or damaged clone: complete it with \"git fetch --refetch --no-filter\", or " +
-				"name the URL it came from"
-			if m.local.shallow {
-				remedy = "it is a shallow clone: complete it with \"git fetch --unshallow\", or name the URL it " +
-					"came from"
-			}
-		}
-		return &MissingObjects{Location: m.Shown, Object: ids[0], Count: len(ids), Remedy: remedy}
+		return m.incomplete(ids)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,6 +104,19 @@ func (m *Mirror) FetchObjects(ctx context.Context, ids []string) error {
 	// It leaves objects out and does not give them later. Without filter it gives all at once.
 	m.entire = true
 	return m.fetch(ctx, allRefs(nil))
+}
+
+// incomplete is the error for objects that a repository or a bundle on this machine should have.
+func (m *Mirror) incomplete(ids []string) error {
+	remedy := "the bundle needs to hold the whole history"
+	if m.kind == repository {
+		remedy = "it is a partial or damaged clone: complete it with \"git fetch --refetch --no-filter\", or name " +
+			"the URL it came from"
+		if m.local.shallow {
+			remedy = "it is a shallow clone: complete it with \"git fetch --unshallow\", or name the URL it came from"
+		}
+	}
+	return &MissingObjects{Location: m.Shown, Object: ids[0], Count: len(ids), Remedy: remedy}
 }
 
 // objectsRefused is what git says of a server that gives no single objects.

@@ -189,8 +189,16 @@ func base(rev string) string {
 
 var abbreviated = lazyregexp.New(`^[0-9a-f]{4,39}$`)
 
-// unknown says as much as can be found out about a revision that stands for no commit.
+// unknown says as much as can be found out about a revision that stands for no commit that is whole.
 func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
+	commit, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", rev + "^{commit}"},
+		OK: []int{1, 128}})
+	if err != nil {
+		return nil, err
+	}
+	if id := strings.TrimSpace(commit); IsHash(id) && m.kind != remote {
+		return nil, m.incomplete([]string{id + "^{tree}"})
+	}
 	u := &UnknownRev{Rev: rev, Location: m.Shown, Reason: "is not in", Shallow: m.local.shallow}
 	name := base(rev)
 	if abbreviated().MatchString(name) {

@@ -41,7 +41,7 @@ const longestPlace = 4 << 10
 type Links struct {
 	targets map[string]string // by path
 	ends    map[string]end
-	sorted  []string // paths of all
+	to      map[string][]string // links by the places where they lead; nil: nobody has asked yet
 }
 
 // end is where a link leads.
@@ -54,7 +54,7 @@ type end struct {
 
 // NewLinks takes the targets of links by their paths.
 func NewLinks(targets map[string]string) *Links {
-	return &Links{targets: targets, ends: map[string]end{}, sorted: slices.Sorted(maps.Keys(targets))}
+	return &Links{targets: targets, ends: map[string]end{}}
 }
 
 // StaysInside says whether a link leads to a place inside the tree. It is followed the way the system would, through
@@ -114,21 +114,35 @@ const mostNames = 100
 func (l *Links) Names(place string) map[string][]string {
 	names := map[string][]string{place: nil}
 	for list := []string{place}; len(list) > 0 && len(names) < mostNames; list = list[1:] {
-		for _, link := range l.sorted {
-			e := l.follow(link, 1)
-			rest, below := strings.CutPrefix(list[0]+"/", strings.TrimPrefix(e.place+"/", "./"))
-			if e.outside || e.nowhere || !below || slices.Contains(names[list[0]], link) {
-				continue
+		ways := names[list[0]]
+		for above, below := list[0], ""; ; above, below = path.Dir(above), path.Join(path.Base(above), below) {
+			for _, link := range l.leadingTo(above) {
+				name := path.Join(link, below)
+				if _, known := names[name]; !known && len(name) < longestPlace && !slices.Contains(ways, link) {
+					names[name] = append(slices.Clone(ways), link)
+					list = append(list, name)
+				}
 			}
-			name := path.Join(link, rest)
-			if _, known := names[name]; !known && len(name) < longestPlace {
-				names[name] = append(slices.Clone(names[list[0]]), link)
-				list = append(list, name)
+			if above == path.Dir(above) {
+				break
 			}
 		}
 	}
 	delete(names, place)
 	return names
+}
+
+// leadingTo returns the links that lead to a place. There are few, or none, of the many links and places of a tree.
+func (l *Links) leadingTo(place string) []string {
+	if l.to == nil {
+		l.to = map[string][]string{}
+		for _, link := range slices.Sorted(maps.Keys(l.targets)) {
+			if e := l.follow(link, 1); !e.outside && !e.nowhere {
+				l.to[e.place] = append(l.to[e.place], link)
+			}
+		}
+	}
+	return l.to[place]
 }
 
 // Next are the links that the target of a link leads through by itself.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
@@ -51,6 +52,25 @@ func TestTheWriterStaysInItsDirectory(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(top); len(list) != 1 {
 		t.Errorf("outside: %v", list)
+	}
+}
+
+// A guard asks for the names of each file, and trees have thousands of links that lead elsewhere.
+func TestNamesLookAtNoLinkThatLeadsElsewhere(t *testing.T) {
+	links := map[string]string{"a/b": "../c"}
+	for i := range 5000 {
+		links[fmt.Sprint("link", i)] = fmt.Sprint("a/directory/whose/name/is/long/place", i)
+	}
+	l := NewLinks(links)
+	want := map[string][]string{"a/b/.d/e": {"a/b"}}
+	if diff := cmp.Diff(want, l.Names("c/.d/e")); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	if n := testing.AllocsPerRun(1, func() { l.Names("c/.d/e") }); n > 100 {
+		t.Errorf("%v allocations", n)
+	}
+	if names := l.Names("/c"); len(names) > 0 { // a path that no tree has
+		t.Error(names)
 	}
 }
 

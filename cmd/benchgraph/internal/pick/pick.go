@@ -6,13 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Quoted adds the quotes around an instance key, which shells remove.
+// Quoted returns an address or a pattern as files name it: with the quotes around an instance key, which shells remove,
+// and with letters and their accents in one character each.
 func Quoted(pattern string) string {
+	pattern = cty.NormalizeString(pattern)
 	name, key, ok := strings.Cut(pattern, "[")
 	if !ok || strings.HasPrefix(key, `"`) || !strings.HasSuffix(key, "]") || strings.ContainsAny(key, `"`) {
 		return pattern
@@ -24,6 +28,7 @@ func Quoted(pattern string) string {
 // it, and the benchmark; "" if the address is not that of a benchmark. It returns a text that is no such address
 // unchanged.
 func Candidate(text string) (candidate, benchmark string) {
+	text = cty.NormalizeString(text)
 	address, run := text, ""
 	if i := strings.LastIndex(text, "]@"); i >= 0 {
 		address, run = text[:i+1], text[i+1:]

@@ -1,13 +1,19 @@
 package runlog
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/benchgraph/benchgraph/report/document"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/journal"
+	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/report/document"
 )
 
 // A log has attempts that ended well, failed and were tried again, or were cut off with their apply. Lines that are no
@@ -70,4 +76,28 @@ func TestWaits(t *testing.T) {
 	take(map[string]string{"wheel.a": "another apply makes it"},
 		`{"type":"node_start","address":"wheel.b","attempt":1}`)
 	take(map[string]string{}, `{"type":"node_start","address":"wheel.a","attempt":1}`)
+}
+
+// The log of a failed node stays, and that of the block in which the node found the failure.
+func TestSweepLeavesLogsOfFailures(t *testing.T) {
+	state := t.TempDir()
+	j, err := journal.Open(filepath.Join(state, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(j.Record(journal.Attempt{ID: "node", Key: cache.Describe("k").Key(), Failure: &failure.Failure{
+		Class: failure.Permanent, Log: "block"}}), j.Close(), os.Mkdir(filepath.Join(state, "logs"), 0o755))
+	old := time.Now().Add(-2 * cache.UseGrain)
+	for _, name := range []string{"node.log", "node.transcript", "block.log", "other.log", "stored.log"} {
+		path := filepath.Join(state, "logs", name)
+		err = errors.Join(err, os.WriteFile(path, []byte("text"), 0o644), os.Chtimes(path, old, old))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	swept, err := Sweep(state, map[string]bool{"stored": true}, cache.GCOptions{})
+	if _, there := os.Stat(filepath.Join(state, "logs", "other.log")); swept != (Swept{1, 4}) || err != nil ||
+		!os.IsNotExist(there) {
+		t.Errorf("%+v, %v, %v", swept, err, there)
+	}
 }

@@ -28,7 +28,7 @@ func Sweep(state string, named map[string]bool, o cache.GCOptions) (swept Swept,
 	if err != nil {
 		return swept, err
 	}
-	for _, id := range j.Failures() {
+	for _, id := range j.FailureLogs() {
 		named[id] = true
 	}
 	if err := j.Close(); err != nil { // it could not be read
