@@ -165,9 +165,8 @@ func TestBlockedAfterSomethingRun(t *testing.T) {
 	w.wantRan()
 }
 
-// TestReasonDoesNotDependOnWhatWasTried has nodes that several things keep from running, of which the first plan knows
-// only some.
-func TestReasonDoesNotDependOnWhatWasTried(t *testing.T) {
+// TestReasonDoesNotDependOnEarlierAttempts has nodes with several obstacles, of which the first plan knows only some.
+func TestReasonDoesNotDependOnEarlierAttempts(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
 		{at: "a.bad", says: "1", do: fails(failure.Permanent, "no")},

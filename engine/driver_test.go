@@ -151,7 +151,7 @@ func TestPatienceOutlastsALook(t *testing.T) {
 
 // A device that others always use is no reason to let a wide node wait for ever for two of ours: the place is kept when
 // these are enough.
-func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
+func TestReservationBesideOtherProcesses(t *testing.T) {
 	for _, leased := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)

@@ -32,7 +32,7 @@ var tooLarge = device.Request{Memory: 1 << 40}
 
 // A block whose raw output was lost, on a machine that could not make it again, did not end otherwise by that: what
 // comes after it is up to date, and nothing is blocked.
-func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
+func TestEvictedResultThatCannotBeMadeKeepsItsEnd(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	w.apply(nodes...)
@@ -77,7 +77,7 @@ func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
 }
 
 // What a comparison comes after may be lost altogether: the journal knows how it ended, and nobody needs its bytes.
-func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
+func TestEvictedResultWithoutReadersIsNotMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	w.apply(nodes...)
@@ -91,7 +91,7 @@ func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
 
 // Without its journal, too, it is known of what was lost that it ended well, as long as something is there that was
 // made from it.
-func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
+func TestResultOfAUserProvesSuccess(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	w.apply(nodes...)
@@ -108,7 +108,7 @@ func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
 }
 
 // A failure is an end as good as a result: what it came after is not made again for it.
-func TestAFailureNeedsNothingOfWhatWasLost(t *testing.T) {
+func TestFailureNeedsNoEvictedResults(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()[:4]
 	nodes[3].do = fails(failure.Permanent, "cannot")
@@ -138,7 +138,7 @@ func TestAFailureOfReadingIsReadAnew(t *testing.T) {
 	}
 }
 
-func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
+func TestReplaceOfAResultThatCannotBeMade(t *testing.T) {
 	replace := func(w *world, at string) { w.plans.Replace = func(a string) bool { return a == at } }
 	t.Run("itself", func(t *testing.T) {
 		w := newWorld(t)
@@ -228,9 +228,9 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 	})
 }
 
-// TestWhatIsStoredStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a
+// TestStoredResultStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a
 // result that is there is not taken away by what cannot be done, and a second apply finds nothing to do.
-func TestWhatIsStoredStands(t *testing.T) {
+func TestStoredResultStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
 		nodes := drawNodes(t, h, shape{failures: rapid.Bool().Draw(t, "failures"), order: true, after: true,

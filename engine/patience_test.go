@@ -75,7 +75,7 @@ func (w *world) ends(begin time.Time) map[string]string {
 	return ends
 }
 
-func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
+func TestRequestThatOthersBlockIsGivenUp(t *testing.T) {
 	const wait = 15 * time.Minute
 	hour := takes(time.Hour)
 	for _, test := range []struct {
@@ -232,7 +232,7 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 }
 
 // While something else runs for long, it is told all the same what waits for others, once, when that is not over soon.
-func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
+func TestWaitForOtherProcessesIsReported(t *testing.T) {
 	for end, want := range map[time.Duration]int{30 * time.Second: 0, 10 * time.Minute: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -270,7 +270,7 @@ func TestWithoutASlotNoTimePasses(t *testing.T) {
 }
 
 // Who uses a device of ours must not keep the others idle: nobody knows when he is done.
-func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
+func TestNoReservationForAWaitForOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		lock := w.dir + "/host.lock"
@@ -361,7 +361,7 @@ func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 }
 
 // The place of the first node whose turn can be foreseen is kept, also when one whose turn cannot be comes before it.
-func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
+func TestReservationBehindAWaitForOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}, begin: time.Now()}

@@ -176,8 +176,8 @@ func TestApplyTwice(t *testing.T) {
 	})
 }
 
-// TestChangeRunsWhatDependsOnIt: after a change of one node exactly those run whose keys depend on it.
-func TestChangeRunsWhatDependsOnIt(t *testing.T) {
+// TestChangeRunsDependentNodes: after a change of one node exactly those run whose keys depend on it.
+func TestChangeRunsDependentNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
 		nodes := drawNodes(t, h, shape{after: true})

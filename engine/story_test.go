@@ -197,7 +197,7 @@ func TestSecondChance(t *testing.T) {
 	w.wantRan()
 }
 
-func TestSecondChanceSeesWhatItComesAfter(t *testing.T) {
+func TestSecondChanceSeesItsAfterNodes(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
 		{at: "source.a", says: "a"},
