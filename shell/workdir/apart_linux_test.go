@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// What one member leaves is on the disk before the next one is measured.
-func TestWhatAMemberLeavesIsWrittenWhenItEnds(t *testing.T) {
+// A member's files are on the disk before the next member is measured.
+func TestFilesOfAMemberAreWrittenWhenItEnds(t *testing.T) {
 	dir := t.TempDir()
 	env := &engine.Env{Out: filepath.Join(dir, "out"), Work: filepath.Join(dir, "work"),
 		Scratch: filepath.Join(dir, "scratch")}
@@ -41,7 +41,7 @@ func TestWhatAMemberLeavesIsWrittenWhenItEnds(t *testing.T) {
 	}
 }
 
-// dirty is how many pages of a file the disk does not have.
+// dirty returns the number of pages of a file that are not on the disk yet.
 func dirty(t *testing.T, f *os.File) uint64 {
 	const cachestat = 451 // on all systems, since Linux 6.5
 	var all [2]uint64     // the range: from the beginning to the end
