@@ -210,7 +210,7 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 			return nil
 		}
 	}
-	remedy := "correct what it runs, or say with when where it applies"
+	remedy := "correct its commands, or declare with when where it applies"
 	if len(m.at.Volumes) > 0 {
 		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") +
 			" is thrown away, since that is a VOLUME of the image"

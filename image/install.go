@@ -84,7 +84,7 @@ func noWheel(a hclspec.Address, e cache.Entry) error {
 	for _, f := range e.Files[:min(len(e.Files), 5)] {
 		made = append(made, f.Path)
 	}
-	return buildFailure("no_wheel", fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a,
+	return buildFailure("no_wheel", fmt.Sprintf("%s is in install, but made no *.whl, only %s", a,
 		strings.Join(made, ", ")), "let it make a wheel, or leave it out of install")
 }
 
@@ -207,7 +207,8 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 }
 
 func installMismatch(w *wheel.Wheel, what string) error {
-	return buildFailure("install_mismatch", fmt.Sprintf("what is installed is not %s %s: %s", w.Name, w.Version, what),
+	message := fmt.Sprintf("the installed files are not those of %s %s: %s", w.Name, w.Version, what)
+	return buildFailure("install_mismatch", message,
 		"look into the log for what the installer did; the image may have a pip of its own that changes what it "+
 			"installs")
 }

@@ -249,7 +249,7 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 	slices.Sort(o.laid)
 	for _, name := range o.laid {
 		if o.after[name].Link != "" {
-			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay does not lay",
+			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay cannot contain",
 				"build a wheel and install it")
 		}
 		if err := m.lost(o.place(name)); err != nil {

@@ -55,7 +55,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 	box, ok := process.(executor.Contained)
 	if !ok {
 		_, _ = process.Stop()
-		return img, errors.New("what runs the step is in no container")
+		return img, errors.New("the step was started outside of a container")
 	}
 	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
 	status, err := process.Wait(ctx)
@@ -105,7 +105,7 @@ func (m *making) inert(ctx context.Context, use func(name string) error) (err er
 	config := &api.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
 	o, ok := m.t.Shells.Containers.(owner)
 	if !ok || len(o.Labels()) == 0 {
-		return errors.New("what runs containers does not say by which labels it knows them")
+		return errors.New("the executor of containers has no labels for them")
 	}
 	maps.Copy(config.Labels, o.Labels())
 	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), name)) }()

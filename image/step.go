@@ -79,7 +79,7 @@ func (m *making) pull(ctx context.Context) error {
 	if m.base.Digest == "" {
 		return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
 			Failure: failure.Failure{Class: failure.Infra, Rule: "image_unpinned", Stage: "fetch",
-				Message: "nothing says which image " + m.base.Name + " is",
+				Message: "the digest of image " + m.base.Name + " is unknown",
 				Remedy:  "plan again where the registry, or an engine that has it, can be reached"}}
 	}
 	img, err := m.fetched(ctx, m.base)

@@ -22,7 +22,7 @@ func (s *Shell) LayCache(path, from string) (root, name string, err error) {
 	case home:
 		root, err = s.ownHome()
 	case s.box == nil:
-		err = fmt.Errorf("%s is a directory of this machine, and no start has one of its own there", path)
+		err = fmt.Errorf("%s is a directory of this machine, where a start cannot have a copy of its own", path)
 	default:
 		name = "cache"
 		if root, err = os.MkdirTemp(s.env.Scratch, "cache-"); err == nil {

@@ -27,7 +27,7 @@ func (s *Shell) outOfMemory(stage string, o *output.Kept) error {
 	case s.limits.Memory == 0:
 		f.Class = failure.Infra
 		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory",
-			"declare memory, so that no more is run at a time than fits"
+			"declare memory, so that fewer nodes run at a time"
 	default:
 		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage,
 			units.BytesSize(float64(s.limits.Memory)))

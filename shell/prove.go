@@ -77,8 +77,8 @@ func (s *Shell) prove(ctx context.Context, srv *Server, command hclspec.Command)
 func mismatch(expected, found string) error {
 	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "artefact_mismatch", Stage: "start",
-		Message: "what runs is not what the image has: expected " + expected + ", found " + found,
-		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no " +
+		Message: "the running artefact is not the image's: expected " + expected + ", found " + found,
+		Remedy: "let nothing hide the installed packages: no source tree in the working directory, no " +
 			"PYTHONPATH, no installation at start",
 	}}
 }

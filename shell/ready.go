@@ -78,9 +78,9 @@ func (s *Server) ask(ctx context.Context) error {
 		case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
 			return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "not_asked",
 				Stage: "start",
-				Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell " +
-					"with what could ask (curl, wget, nc or bash for a page, grep for a port)",
-				Remedy: `say which line of its log tells: ready { log = "..." }`}}
+				Message: "the server cannot be asked whether it is ready: its image has neither python3 nor a shell " +
+					"with a program for that (curl, wget, nc or bash for a page, grep for a port)",
+				Remedy: `name the line of its log that shows it: ready { log = "..." }`}}
 		case err != nil:
 			return s.sh.notRun(err, "start")
 		case status.OK():

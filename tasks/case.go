@@ -222,7 +222,7 @@ func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	}
 	if brings := p.brings(m); len(brings) > 0 {
 		add("the patch of " + m.Candidate + " changes " + strings.Join(brings, ", ") + ", which the measured command " +
-			"names: it brings with it what measures it")
+			"names: it changes how it is measured")
 	}
 	return list
 }

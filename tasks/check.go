@@ -181,7 +181,7 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 				return err
 			case err != nil:
 				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.Candidate,
-					"the check cannot be held against anything", err.Error()
+					"the baseline's check left no file to compare", err.Error()
 				f.Remedy = "let the command write the file to $OUT, or correct the name in same"
 			case diff == "":
 				continue

@@ -138,7 +138,7 @@ func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []w
 // voided returns the failure of a block that does not count, whichever member was measured.
 func voided(rule, stage, message, evidence string) error {
 	return infra(rule, stage, message, evidence,
-		"end what else uses the devices, or let them cool down, and apply again")
+		"end other programs that use the devices, or let the devices cool down, and apply again")
 }
 
 func infra(rule, stage, message, evidence, remedy string) error {

@@ -17,7 +17,7 @@ type outTask struct{}
 func (outTask) Describe(*cache.Description) {}
 
 func (outTask) Run(context.Context, *engine.Env) error {
-	return errors.New("it is not to be made")
+	return errors.New("this instance is never made")
 }
 
 // addOut adds the node of an instance that is never made. The node needs nothing.

@@ -239,7 +239,7 @@ func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (st
 		return "", &engine.Failure{Err: err, Failure: failure.Failure{
 			Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout",
 			Message: fmt.Sprintf("%s does not apply to %s", t.patch, ShortRev(t.rev)), Evidence: refused.Error(),
-			Remedy: "make the patch anew against this revision; nothing of it was applied",
+			Remedy: "make the patch again for this revision; no part of it was applied",
 		}}
 	}
 	return id, gitFailure(err)

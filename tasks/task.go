@@ -58,7 +58,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	for _, f := range t.files {
 		root, away := t.p.rootOf(f)
 		if err := f.lay(env, root, dir); err != nil && away && ctx.Err() == nil {
-			return mountFailure("input_missing", fmt.Sprintf("input %s is not in %s, or is another one; files of "+
+			return mountFailure("input_missing", fmt.Sprintf("input %s is missing in %s or has changed; files of "+
 				"more than 64 MiB are not sent with jobs", f.Path, root), "bring the file there, or use a mount")
 		} else if err != nil {
 			return err

@@ -189,7 +189,7 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engi
 	case by.Here:
 		origin.Reason = "no prebuilt source has it"
 	case !b.ServesPatched(w, src):
-		origin.Reason = "its patch changes what a prebuilt one holds"
+		origin.Reason = "its patch changes files of a prebuilt wheel"
 	default:
 		origin.Serves = download.WithoutPassword(by.URL)
 		if by.Near.Commit != "" {

@@ -320,7 +320,7 @@ func (r *Room) neverFit(ctx context.Context, images []string) string {
 		return ""
 	}
 	text := fmt.Sprintf("needs at least %s of disk for %s, which the container engine does not have, even without "+
-		"all other images of benchgraph's: ", sizeText(needs), strings.Join(images, ", "))
+		"all other images of benchgraph: ", sizeText(needs), strings.Join(images, ", "))
 	if r.limit > 0 && can == r.limit {
 		return text + fmt.Sprintf("BENCHGRAPH_IMAGE_DISK is %s; set it to more", sizeText(r.limit))
 	}

@@ -60,6 +60,6 @@ func Unlaid(item hclspec.Data, e cache.Entry) (message, remedy string) {
 	case 1:
 		holds = "holds only a link"
 	}
-	return fmt.Sprintf("data %q is to be the one file of %s, which %s", item.Name, item.Ref, holds),
+	return fmt.Sprintf("data %q needs the only file of %s, which %s", item.Name, item.Ref, holds),
 		fmt.Sprintf("write %q, with a slash at the end, to get the directory", item.Name+"/")
 }

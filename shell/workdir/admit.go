@@ -158,7 +158,7 @@ func Unchanged(name string, sum hash.Hash) error {
 // ForeignOutput returns the failure of a run whose output file has other content than the command printed.
 func ForeignOutput() error {
 	return Unfit("foreign_output",
-		"the file that keeps the command's output was changed by something else than its output",
+		"the file with the command's output has other content than the command printed",
 		"let commands write below $OUT and nowhere else")
 }
 

@@ -65,7 +65,7 @@ func (r Room) Taken(members []string, trusted string) (who string, f *engine.Fai
 		return "", nil
 	}
 	return who, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "disk_exceeded", Stage: "run",
-		Message: "what it left takes " + text + " that its block has of the disk",
+		Message: "it takes " + text + " that its block has on the disk",
 		Remedy:  "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
 }
 

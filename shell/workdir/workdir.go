@@ -86,7 +86,7 @@ func keepOutputs(out, made string, patterns []string) error {
 		matches, err := doublestar.Glob(from.FS(), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
 			doublestar.WithFailOnIOErrors())
 		if err != nil {
-			return Unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err),
+			return Unfit("unreadable", fmt.Sprintf("$OUT cannot be searched for %q: %v", pattern, err),
 				"let it leave directories that can be read")
 		}
 		if !slices.ContainsFunc(matches, func(m string) bool { return isOutput(from, m) }) {
