@@ -287,7 +287,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		}
 		for _, m := range members {
 			n.Estimate += m.Bench.Estimate
-			b.inImage(n, m.Bench.Image)
+			b.needEngine(n, m.Bench.Image)
 			if b.keepsCores(m.Bench) {
 				n.Resources.Cores = n.Resources.CPUs > 0
 			}
@@ -296,8 +296,8 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 				b.link(n, &n.Order, probe)
 			}
 		}
-		b.lockable(n, t)
-		b.granted(n, members)
+		b.needClocks(n, t)
+		b.needGrants(n, members)
 		nodes = append(nodes, n)
 		g.Trials = append(g.Trials, group.Block{At: at, Members: names})
 		if i == 1 {

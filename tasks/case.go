@@ -59,7 +59,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 			return f.Candidate == m.Candidate && f.Commit == g.Commit
 		})
 		if f := ends[at].Failure; f != nil && !reported { // a gather node fails when a block did
-			a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
+			a.add(a.addLastAttempt(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 				candidate = m.Candidate
 			}
 		}
-		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
+		a.add(a.addLastAttempt(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
 		return nil
 	}
 	if end.Entry.Dir == "" {
@@ -106,8 +106,8 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	return nil
 }
 
-// last adds to a node's failure the ID and duration of the last failed attempt there.
-func (a *accountant) last(f findings.Failed) findings.Failed {
+// addLastAttempt adds to a node's failure the ID and duration of the last failed attempt there.
+func (a *accountant) addLastAttempt(f findings.Failed) findings.Failed {
 	for _, attempt := range slices.Backward(a.Journal.Attempts(f.Address)) {
 		if attempt.Failure != nil && !attempt.Interrupted() {
 			f.Attempt, f.Took = attempt.ID, attempt.Duration

@@ -15,17 +15,17 @@ import (
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
-// inImage makes a node wait for a container engine, if the node runs in an image.
-func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
+// needEngine makes a node wait for a container engine, if the node runs in an image.
+func (b *builder) needEngine(n *engine.Node, image hclspec.Address) {
 	if image != (hclspec.Address{}) {
 		n.Lacks = b.Lacks[n.Resources.GPUs.Count > 0]
 		n.Resources.Cores = n.Resources.Cores || n.Resources.CPUs > 0
 	}
 }
 
-// granted makes a block wait for an engine that grants the limits and devices of its servers. The engine is tried once
-// for each set of grants.
-func (b *builder) granted(n *engine.Node, members []Member) {
+// needGrants makes a block wait for an engine that grants the limits and devices of its servers. The engine is tried
+// once for each set of grants.
+func (b *builder) needGrants(n *engine.Node, members []Member) {
 	for _, m := range members {
 		s := m.Bench.Server
 		if m.Bench.Image == (hclspec.Address{}) || s == nil || len(s.Ulimits)+len(s.Devices) == 0 {

@@ -251,7 +251,7 @@ func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.W
 		order = append(order, src.Repo)
 	}
 	n := b.addAt(at, w.Block, t, t.refs, order...)
-	b.hold(n, &w.Build.Work)
+	b.setResources(n, &w.Build.Work)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}
