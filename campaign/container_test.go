@@ -306,7 +306,7 @@ func TestWhatRunsIsProven(t *testing.T) {
 			s.apply()
 			const block = `trial.speed["#1"]`
 			if tt.found != "" { // nobody was measured, so that nobody has failed
-				if said := s.log(block); !strings.Contains(said, "what runs is not what the image has") ||
+				if said := s.log(block); !strings.Contains(said, "the running artefact is not the image's") ||
 					!strings.Contains(said, tt.found) {
 					t.Errorf("%s\nwant %q", said, tt.found)
 				}

@@ -111,7 +111,7 @@ benchmark "speed" {
 `)
 	s.apply()
 	const want = "/opt/tree/src/pkg/new.py is not the file that was installed"
-	if log := s.log(`trial.speed["#1"]`); !strings.Contains(log, "what runs is not what the image has") ||
+	if log := s.log(`trial.speed["#1"]`); !strings.Contains(log, "the running artefact is not the image's") ||
 		!strings.Contains(log, want) {
 		t.Errorf("%s\nwant %q", log, want)
 	}

@@ -281,7 +281,7 @@ wheel "pkg" {
 		t.Errorf("%+v", applied.Result)
 	}
 	served := &engine.Origin{Serves: server.URL + "/pkg-1-py3-none-any.whl", Passed: []string{}}
-	patched := &engine.Origin{Reason: "its patch changes what a prebuilt one holds", Passed: []string{served.Serves}}
+	patched := &engine.Origin{Reason: "its patch changes files of a prebuilt wheel", Passed: []string{served.Serves}}
 	for key, want := range map[string]*engine.Origin{"c/base": served, "c/python": served, "c/native": patched} {
 		for _, kind := range []string{"build", "wheel"} {
 			step, ok := applied.Plan.Step(fmt.Sprintf("%s.pkg[%q]", kind, key))

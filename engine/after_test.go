@@ -47,8 +47,8 @@ func TestAfter(t *testing.T) {
 	w.wantRan("compare.c", "report.r")
 }
 
-// TestAfterAgain has everything in the key settled by the apply, not by the plan: the journal knows nothing of what was
-// lost, for it had another name.
+// TestAfterAgain has all parts of the key settled by the apply instead of the plan: the journal does not know the
+// evicted results, which had another address.
 func TestAfterAgain(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
@@ -66,8 +66,8 @@ func TestAfterAgain(t *testing.T) {
 	}
 }
 
-// TestALostMeasurement has results read from one that is not there any more. As long as they say all that is asked, it
-// is not measured again; when it must be, they are read anew, for it came out differently.
+// TestALostMeasurement has results that were read from an evicted one. While they are complete, it is not measured
+// again. Once it is measured again, they are read again, since its result differs.
 func TestALostMeasurement(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
@@ -130,8 +130,8 @@ func TestRememberedFailureIsFoundOnceTheKeyIsKnown(t *testing.T) {
 	w.wantRan("trial.renamed")
 }
 
-// TestEndsReadTheSame checks that an apply writes the ends of failures into keys as the next plan will: a message
-// longer than the journal keeps, or of odd bytes, must not make what comes after it stale.
+// TestEndsReadTheSame checks that an apply writes the ends of failures into keys as the next plan will: a message that
+// is too long for the journal, or has odd bytes, must not make the users stale.
 func TestEndsReadTheSame(t *testing.T) {
 	for name, message := range map[string]string{"long": strings.Repeat("é", 5000), "odd": "a\xffb\x00\u2028"} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestEndsReadTheSame(t *testing.T) {
 	}
 }
 
-// TestBlockedAfterSomethingRun has a node whose key depends on an end, that is blocked all the same, and one after it.
+// TestBlockedAfterSomethingRun has a blocked node whose key depends on an end, and a node after it.
 func TestBlockedAfterSomethingRun(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
@@ -165,9 +165,8 @@ func TestBlockedAfterSomethingRun(t *testing.T) {
 	w.wantRan()
 }
 
-// TestReasonDoesNotDependOnWhatWasTried has nodes that several things keep from running, of which the first plan knows
-// only some.
-func TestReasonDoesNotDependOnWhatWasTried(t *testing.T) {
+// TestReasonDoesNotDependOnEarlierAttempts has nodes with several obstacles, of which the first plan knows only some.
+func TestReasonDoesNotDependOnEarlierAttempts(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
 		{at: "a.bad", says: "1", do: fails(failure.Permanent, "no")},

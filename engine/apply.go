@@ -34,7 +34,7 @@ type Result struct {
 	Skipped  int
 	NotRun   int      // not reached: after an interrupt, or after a failure with FailFast
 	Failures []Failed // in the order of events
-	Standing *Plan    // the plan as it would be made now, if every node has a result or is skipped; else nil
+	Standing *Plan    // the plan that would be made now, if every node has a result or is skipped; else nil
 }
 
 // Failed is one node that failed for good.
@@ -85,7 +85,7 @@ func (r *run) apply() (*Result, error) {
 	return &r.result, nil
 }
 
-// standing returns the plan as it would be made now, if every node has a result or is skipped.
+// standing returns the plan that would be made now, if every node has a result or is skipped; nil otherwise.
 func (r *run) standing() *Plan {
 	for i := range r.steps {
 		if s := &r.steps[i]; s.state != excluded && (s.state != present || s.found.entry == nil) {

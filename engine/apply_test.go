@@ -187,7 +187,7 @@ func TestAnotherProcessHolds(t *testing.T) {
 		if held == nil {
 			t.Fatal(why.WaitsFor)
 		}
-		// while nobody looks: a lock that is just given back has no owner to name
+		// while nobody looks: a lock that was just released has no owner to name
 		time.AfterFunc(time.Hour+250*time.Millisecond, held.Release)
 		begin := time.Now()
 		w.apply(node{at: "bench.b", says: "1", asks: device.Request{Quiet: true}})
@@ -239,7 +239,7 @@ func TestTaskEvents(t *testing.T) {
 	}
 }
 
-// brokenStore fails in a way that is no miss.
+// brokenStore fails with an error other than a miss.
 type brokenStore struct {
 	cache.Store
 	get, find, put error
@@ -301,7 +301,7 @@ func TestBrokenStore(t *testing.T) {
 	})
 }
 
-// TestJournalThatCannotBeWritten ends the apply, without leaving anything running.
+// TestJournalThatCannotBeWritten checks that such a journal ends the apply, with no attempt left running.
 func TestJournalThatCannotBeWritten(t *testing.T) {
 	w := newWorld(t)
 	journal, err := journal.Open(filepath.Join(w.dir, "other"))

@@ -23,7 +23,7 @@ type attempt struct {
 	journal.Attempt
 	lease    *device.Lease
 	estimate time.Duration // of the duration; 0: unknown
-	ran      time.Duration // of a node that runs on another machine
+	ran      time.Duration // time on another machine
 	content  cache.Key
 	inputs   []*cache.Meta
 	ends     []End
@@ -93,8 +93,8 @@ func (r *run) launch(s *Step, lease *device.Lease, leave []func()) {
 	}
 }
 
-// hand runs one attempt after the other. A new goroutine begins with a small stack, which is copied many times before
-// it is large enough for an attempt.
+// hand runs one attempt after the other. A new goroutine begins with a small stack, which would be copied many times
+// before it is large enough for an attempt.
 func (r *run) hand(work func()) {
 	for {
 		work()
@@ -147,7 +147,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil && ran != "" { // otherwise the store keeps it
 		_ = os.WriteFile(TranscriptOf(r.logPath(a.ID)), []byte(ran+"\n"), 0o644)
 	}
-	// Some file systems wait for the disk after each file that is removed. The result is stored meanwhile.
+	// Some file systems wait for the disk after each removed file. The result is stored meanwhile.
 	var removal sync.WaitGroup
 	removal.Go(func() { remove(env.Work, relay) })
 	defer removal.Wait()
@@ -193,7 +193,7 @@ func (r *run) perform(s *Step, a *attempt, env *Env) error {
 	return nil
 }
 
-// remover is a store that can remove an entry. Any other store keeps an entry whose node runs again.
+// remover is a store that can remove an entry. Other stores keep an entry whose node runs again.
 type remover interface{ Remove(cache.Key) error }
 
 // archive is a store that can keep an entry beside its replacement.
@@ -214,7 +214,7 @@ func (r *run) makeWay(s *Step) error {
 	return nil
 }
 
-// protect runs a task. A panic fails that task alone: other attempts may have been running for hours.
+// protect runs a task. A panic fails only that task: other attempts may have been running for hours.
 func (r *run) protect(n *Node, a *attempt, env *Env) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -241,7 +241,7 @@ func (r *run) relay(s *Step, number int) func(Event) {
 	}
 }
 
-// remove removes a scratch directory. It reports files that cannot be removed, such as mount points. A later apply
+// remove removes a scratch directory. It reports files that cannot be removed, such as mount points; a later apply
 // tries again.
 func remove(dir string, tell func(Event)) {
 	if err := fs.RemoveTree(dir); err != nil {

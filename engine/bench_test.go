@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// lines is a task that describes itself as a benchmark of a server does.
+// lines is a task with a description like that of a server benchmark.
 type lines struct{ id string }
 
 func (l lines) Describe(d *cache.Description) {
@@ -27,8 +27,8 @@ func (l lines) Describe(d *cache.Description) {
 
 func (l lines) Run(context.Context, *engine.Env) error { return nil }
 
-// campaign makes the nodes of a study of many commits: of each a source, a wheel, seven blocks, a benchmark of the
-// blocks and a comparison after them.
+// campaign makes the nodes of a study of many commits: a source, a wheel, seven blocks, a benchmark and a comparison
+// for each commit.
 func campaign(count int) []*engine.Node {
 	const each, blocks = 11, 7
 	nodes := make([]*engine.Node, 0, count)
@@ -120,8 +120,8 @@ func benchmarkPlan(b *testing.B, count int, onDisk bool) {
 	}
 }
 
-// fillMemory stores made-up results until the plan finds nothing to do: what comes after something has its key only
-// when that is there.
+// fillMemory stores made-up results until the plan finds nothing to do: a node with After has its key only once the
+// earlier results are stored.
 func fillMemory(w *world, g *engine.Graph) {
 	store := newMemory(w)
 	w.store = store
@@ -160,7 +160,7 @@ func fillDisk(b *testing.B, w *world, g *engine.Graph) {
 	}
 }
 
-// BenchmarkApplyNoop10k is the loop alone: every node ends, none is run.
+// BenchmarkApplyNoop10k measures only the loop: every node ends, and none is run.
 func BenchmarkApplyNoop10k(b *testing.B) {
 	w := benchWorld(b)
 	g, err := engine.NewGraph(campaign(10_000))

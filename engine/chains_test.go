@@ -143,7 +143,7 @@ func listSchedule(all []chained, slots int, known bool) (now time.Duration) {
 	return now
 }
 
-// replayChains runs a trace in the time of a synctest bubble, through the real engine and the real pool.
+// replayChains runs a trace in a synctest bubble, with the real engine and the real pool.
 func replayChains(t *testing.T, all []chained, slots int, known bool) time.Duration {
 	const cores = 16 // of a build: more than all measurements take together
 	var nodes []node
@@ -210,9 +210,9 @@ func TestReplayOfChains(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
-// Nobody who does not know durations keeps all traces within 1.15 of the bound when four wheels are built at once.
-// Devices without number do not help, and wheels are alike to such a scheduler, so that the last one may be long in any
-// order. The second share is that of traces in which the last wheel ends too late even for the shortest chain.
+// No scheduler that does not know durations keeps all traces within 1.15 of the bound when four wheels are built at
+// once, even with unlimited devices: all wheels look alike to it, so the last one may be long in any order. The second
+// share is that of traces in which the last wheel ends too late even for the shortest chain.
 func TestOrdersThatKnowNothing(t *testing.T) {
 	const traces, slots = 5000, 4
 	var late, hopeless int
@@ -245,7 +245,7 @@ func TestOrdersThatKnowNothing(t *testing.T) {
 	}
 }
 
-// inOrder starts, whenever something ends, all ready nodes that fit, the commits that come first in an order first.
+// inOrder starts, whenever a node ends, all ready nodes that fit; earlier commits of an order come first.
 func inOrder(all []chained, slots int, order []int) (now time.Duration) {
 	type running struct {
 		end   time.Duration
@@ -295,8 +295,8 @@ func inOrder(all []chained, slots int, order []int) (now time.Duration) {
 	}
 }
 
-// knowsAll is the makespan of a schedule that a search finds who knows all durations: from an order of commits, longest
-// chains first, it keeps each change that makes nothing worse.
+// knowsAll returns the makespan of a schedule from a search with known durations: it begins with an order of commits,
+// longest chains first, and keeps each change that does not increase the makespan.
 func knowsAll(all []chained, slots int, steps int) time.Duration {
 	random := rand.New(rand.NewPCG(1, 16))
 	order := make([]int, len(all))
@@ -324,8 +324,8 @@ func knowsAll(all []chained, slots int, steps int) time.Duration {
 	return best
 }
 
-// The bound is not weak: who knows all durations comes within 4 % of it, in each trace of independent blocks with four
-// wheels at once. No tighter bound makes the ratios of a schedule that knows nothing better by more than that.
+// The bound is not weak: with known durations, a schedule comes within 4 % of it, in each trace of independent blocks
+// with four wheels at once. No tighter bound improves the ratios of a schedule without that knowledge by more.
 func TestTheBoundOfChainsIsNotWeak(t *testing.T) {
 	needtest.NoRace(t)
 	var ratios, unknown []float64

@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// sharing are worlds of their own with one store.
+// sharing returns several worlds with one store.
 func sharing(t *testing.T, n int) []*world {
 	worlds := make([]*world, n)
 	for i := range worlds {
@@ -37,7 +37,7 @@ func sharing(t *testing.T, n int) []*world {
 	return worlds
 }
 
-// Applies that use one store at the same time make each result once, whoever comes first.
+// Applies that use one store at the same time make each result once.
 func TestAppliesThatShareAStoreMakeEachKeyOnce(t *testing.T) {
 	const most = 12
 	worlds := sharing(t, 3)

@@ -20,8 +20,8 @@ import (
 
 const clusterNodes, clusterNodeGPUs = 8, 4
 
-// cluster is a scheduler of machines: first come, first served, with backfill. A job of more devices than a machine has
-// takes whole machines.
+// cluster is a scheduler of machines: first come, first served, with backfill. A job with more devices than a machine
+// has takes whole machines.
 type cluster struct {
 	mu      sync.Mutex
 	free    [clusterNodes]int // devices
@@ -38,7 +38,7 @@ type clusterJob struct {
 	begun chan struct{}
 }
 
-// run is a job from its submission to its end. The scheduler does not start it before a delay is over.
+// run is a job from its submission to its end. The scheduler starts it only after a delay.
 func (c *cluster) run(gpus int, delay, lasts time.Duration) {
 	j := &clusterJob{gpus: gpus, lasts: lasts, from: time.Now().Add(delay), begun: make(chan struct{})}
 	c.mu.Lock()
@@ -114,7 +114,7 @@ func (c *cluster) schedule() {
 	c.waiting = still
 }
 
-// earliest is when a job can begin, by the ends of those that run.
+// earliest returns when a job can begin, from the ends of the running jobs.
 func (c *cluster) earliest(j *clusterJob) time.Time {
 	free := c.free
 	slices.SortFunc(c.running, func(a, b *clusterJob) int { return a.ends.Compare(b.ends) })
@@ -129,9 +129,9 @@ func (c *cluster) earliest(j *clusterJob) time.Time {
 	return time.Now()
 }
 
-// The campaign on the 32 devices of a cluster, with wheels that this machine builds, ends within an eighth of what no
-// schedule can beat, where builds are not all at once and the executor has a job for each device. A job waits for 2
-// minutes in the median, and for an hour at most, before the cluster considers it.
+// The campaign runs on 32 devices of a cluster, with wheels that this machine builds. It ends within an eighth of a
+// bound that no schedule can beat, if builds are not all at once and the executor has a job for each device. The
+// cluster considers a job after 2 minutes in the median, and after an hour at most.
 func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 	needtest.NoRace(t)
 	jobs := campaignJobs(t)
@@ -140,7 +140,7 @@ func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 	delays := make([]time.Duration, len(jobs))
 	var work, longest time.Duration
 	for i, j := range jobs {
-		// No two builds end in one instant: whose job is submitted first would be chance.
+		// No two builds end at the same instant: the order of their jobs would be chance.
 		jobs[i].build += time.Duration(random.IntN(60_000)) * time.Millisecond
 		delays[i] = min(time.Duration(float64(2*time.Minute)*math.Exp(random.NormFloat64())), time.Hour)
 		work += j.run * time.Duration(j.gpus) / gpus
@@ -168,12 +168,12 @@ func TestReplayOfTheCampaignOnACluster(t *testing.T) {
 	t.Logf("\n%s", table.String())
 }
 
-// roomy is the pool of a machine that serves whatever a job asks for.
+// roomy is the pool of a machine that grants every request of a job.
 type roomy struct{ device.Pool }
 
 func (roomy) Fits(device.Request) error { return nil }
 
-// replayOnCluster applies the campaign on a machine of so many cores, with so many jobs at once on the cluster.
+// replayOnCluster applies the campaign on a machine with that many cores, with that many jobs at once on the cluster.
 func replayOnCluster(t *testing.T, jobs []job, delays []time.Duration, cores, most int) (took time.Duration) {
 	c := &cluster{}
 	for i := range c.free {

@@ -86,14 +86,14 @@ func (r *run) conclude(s *Step, a *attempt) {
 // maxDoublings limits the pause between attempts.
 const maxDoublings = 10
 
-// record writes an attempt to the journal. An error ends the apply: an attempt that is not recorded is GPU time lost.
+// record writes an attempt to the journal. An error ends the apply: an attempt without a record is GPU time lost.
 func (r *run) record(a *attempt) {
 	if err := r.Journal.Record(a.Attempt); err != nil && r.fatal == nil {
 		r.fatal = fmt.Errorf("journal: %w", err)
 	}
 }
 
-// kept returns the failure of an attempt as the journal has stored it, and as the next plan reads it.
+// kept returns the failure of an attempt as the journal stored it, and as the next plan reads it.
 func (r *run) kept(a *attempt) *failure.Failure {
 	if last, _ := r.Journal.Last(a.Address, a.Key); last.ID == a.ID {
 		return last.Failure
@@ -101,7 +101,7 @@ func (r *run) kept(a *attempt) *failure.Failure {
 	return a.Failure
 }
 
-// asFailure gives an error a class. An error without a class is the fault of this machine or of the program: infra.
+// asFailure gives an error a class. An error without one is a fault of this machine or of the program: infra.
 func (r *run) asFailure(err error) *Failure {
 	f, ok := errors.AsType[*Failure](err)
 	full := failure.NoRoom(err)
@@ -116,7 +116,8 @@ func (r *run) asFailure(err error) *Failure {
 	return f
 }
 
-// logOf is the path of the log that has the output of a failure, where it is on this machine.
+// logOf returns the path of the log with the output of a failure, if that log is on this machine; else the attempt's
+// log.
 func (r *run) logOf(a *journal.Attempt) string {
 	path := r.logPath(a.Failure.Log)
 	if _, err := os.Stat(path); a.Failure.Log == "" || err != nil {
@@ -130,10 +131,10 @@ func (r *run) logPath(id string) string { return filepath.Join(r.LogDir, id+".lo
 // TranscriptOf returns the path of the transcript of a failed attempt, given the path of the log.
 func TranscriptOf(log string) string { return strings.TrimSuffix(log, ".log") + ".transcript" }
 
-// longestTranscript bounds what an entry keeps of a transcript, in bytes: a plan reads the entries of all nodes.
+// longestTranscript limits the transcript in an entry, in bytes: a plan reads the entries of all nodes.
 const longestTranscript = 4 << 20
 
-// transcript returns the transcript as one line of JSON; "": nothing was run, or too much. No attempt fails for it.
+// transcript returns the transcript as one line of JSON; "" if it is empty or too long, which fails no attempt.
 func (e *Env) transcript() string {
 	text, _ := json.Marshal(e.Transcript)
 	if e.Transcript == nil || len(text) > longestTranscript {
@@ -157,7 +158,7 @@ func (r *run) openLog(id string) (*syncedLog, error) {
 	return &syncedLog{f: f}, nil
 }
 
-// syncedLog is the log of an attempt, which several streams share.
+// syncedLog is the log of an attempt, shared by several streams.
 type syncedLog struct {
 	mu sync.Mutex
 	f  *os.File

@@ -10,15 +10,15 @@ import (
 	"github.com/benchgraph/benchgraph/cache/peek"
 )
 
-// decider decides whether nodes are up to date. It is the only place where that is decided: a plan asks it for every
-// node in the order of the graph, and an apply asks it again for a node when all that the node waits for has ended.
+// decider decides whether nodes are up to date. No other code decides that: a plan asks it for every node in the order
+// of the graph, and an apply asks it again for a node whose dependencies have all ended.
 type decider struct {
 	PlanOptions
 	steps         []Step // of the plan, or of the apply
-	applying      bool   // dependencies have ended, and machine and file were asked by the plan
-	ignoreEvicted bool   // evicted dependencies count as what becomes of them now, not as done
+	applying      bool   // in an apply: dependencies have ended, and the plan has checked machine and file
+	ignoreEvicted bool   // use the present state of evicted dependencies instead of done
 	text          cache.Description
-	answers       peek.Answers // of the store, about results that are looked up next
+	answers       peek.Answers // from the store, for results that are looked up next
 }
 
 func (d *decider) step(n *Node) *Step { return &d.steps[n.id] }
@@ -80,9 +80,8 @@ func (d *decider) asksRedo(s *Step) redo {
 	return keep
 }
 
-// inputsMadeAnew reports whether something that went into the node's result is made anew although it is up to date: its
-// key stays, and its result may become another one. An evicted result becomes what it was, which matters only to a node
-// that reads what was measured.
+// inputsMadeAnew reports whether an input of an up-to-date node is made again: the node's key stays the same, but its
+// result may change. An evicted input that is made again matters only to nodes that read results.
 func (d *decider) inputsMadeAnew(s *Step) bool {
 	anew := func(dep *Node) bool {
 		of := d.step(dep)
@@ -98,8 +97,8 @@ func (d *decider) rereads(s *Step) bool {
 		(slices.ContainsFunc(s.Node.Needs, runs) || slices.ContainsFunc(s.Node.After, runs))
 }
 
-// findObstacle returns what keeps a node from running: the node itself, this machine, or a dependency. An apply asks
-// only for dependencies: the plan has asked for the others.
+// findObstacle returns the obstacle to a run of a node: the node itself, this machine, or a dependency. An apply checks
+// only dependencies, since the plan has checked the rest.
 func (d *decider) findObstacle(n *Node) obstacle {
 	if !d.applying {
 		if n.Exclude.Action == Blocked {
@@ -125,7 +124,7 @@ func (d *decider) findObstacle(n *Node) obstacle {
 }
 
 // hinderer returns the dependency that keeps a node from running; nil if there is none. Dependencies that can never run
-// come before those that failed, so that the reason does not depend on what has been tried so far.
+// come before failed ones, so that the reason does not depend on which attempts were made so far.
 func (d *decider) hinderer(n *Node) (by *Step) {
 	for dep := range n.musts {
 		if s := d.step(dep); s.state.hinders() && (by == nil || s.state > by.state.user()) {
@@ -174,7 +173,7 @@ func (d *decider) lookUp(ctx context.Context, s *Step) error {
 	return err
 }
 
-// settled reports whether it is known how all nodes end that are part of the node's key by their ends.
+// settled reports whether the ends of all nodes in After, which are part of the node's key, are known.
 func (d *decider) settled(n *Node) bool {
 	for _, dep := range n.After {
 		if s := d.step(dep); s.state == missing && s.outcome() == missing && (d.ignoreEvicted || !s.evicted()) {
@@ -199,7 +198,7 @@ func (d *decider) lookUpKey(ctx context.Context, s *Step) (found bool, err error
 		found = d.remember(s)
 		own = found
 	}
-	if own { // something was made from the results of all dependencies
+	if own { // the outcome was made with the results of all dependencies
 		for _, dep := range s.Node.Needs {
 			d.step(dep).found.succeeded = true
 		}
@@ -208,7 +207,7 @@ func (d *decider) lookUpKey(ctx context.Context, s *Step) (found bool, err error
 }
 
 // lookUpAgain finds the outcome of a node for an apply that is about to run it: the ends and the contents of its
-// dependencies are known now. Moved says that the node has another key than in the plan.
+// dependencies are known now. moved is true if the key is not that of the plan.
 func (d *decider) lookUpAgain(ctx context.Context, s *Step, moved bool) (found bool, err error) {
 	if s.redo == replace {
 		return false, nil
@@ -248,8 +247,8 @@ const (
 	madeByOther = "up to date: another apply has made it"
 )
 
-// take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It takes the
-// entry if it is whole and current, and notes what it found otherwise.
+// take asks the store for the result of a node, by content key if the reason is sameContent, else by key. It accepts
+// the entry if it is whole and current. Otherwise it notes what it found.
 func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error) {
 	if reason == upToDate && d.Known != nil {
 		if m := d.Known(s.Key); m != nil {
@@ -296,8 +295,8 @@ func (d *decider) take(ctx context.Context, s *Step, reason string) (bool, error
 	return false, nil
 }
 
-// outdated reports whether an entry of a node that only reads results was read from others than those that are stored
-// now: the last apply made these anew and ended before it read them. A dependency that failed then has its failure.
+// outdated reports whether an entry of a node that only reads results was read from results that were replaced since:
+// the last apply ended before it read them again. A dependency that failed then has its failure.
 func (d *decider) outdated(n *Node, m *cache.Meta) bool {
 	if !n.Reads || m.Content.IsZero() {
 		return false
@@ -310,8 +309,8 @@ func (d *decider) outdated(n *Node, m *cache.Meta) bool {
 	return d.allStored(n) && !slices.ContainsFunc(n.After, evicted) && d.contentKey(n) != m.Content
 }
 
-// allStored reports whether a node has inputs, and the store has all of them. Without inputs, a content key says no
-// more than the key.
+// allStored reports whether a node has inputs and the store has all of them. For a node without inputs, the content key
+// would add nothing to the key.
 func (d *decider) allStored(n *Node) bool {
 	for _, dep := range n.Needs {
 		if d.step(dep).found.entry == nil {
@@ -335,7 +334,7 @@ func (d *decider) remember(s *Step) bool {
 			"; it runs again when an input changes, or with " + d.Terms.RetryFailed
 		return true
 	}
-	if d.AsIs { // of whatever class; if the last attempt succeeded, its result was evicted
+	if d.AsIs { // of any class; if the last attempt succeeded, its result was evicted
 		if attempt, ok := d.Journal.Last(s.Node.Address, s.Key); ok && attempt.Failure != nil {
 			s.Failure = &attempt
 			s.Reason = "failed: " + attempt.Failure.Message + "; the next apply tries it again"

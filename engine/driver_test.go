@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// However long a driver takes to answer, what needs no device goes on, and each node starts when it is known to have
-// its devices. The patience for others begins when they have been seen.
+// While a driver is slow to answer, nodes without devices go on, and each other node starts once its devices are known
+// to be free. The patience for other processes begins only then.
 func TestASlowDriverStallsNothing(t *testing.T) {
 	const answer = 4 * time.Second
 	for _, test := range []struct {
@@ -52,9 +52,9 @@ func TestASlowDriverStallsNothing(t *testing.T) {
 	}
 }
 
-// A driver that hangs is told of once, as what is waited for, and its devices are waited for with patience; when it
-// comes back, they serve.
-func TestADriverThatHangsIsToldOnce(t *testing.T) {
+// A hanging driver is reported once, as the reason of the wait. Its devices are waited for with patience; when the
+// driver comes back, they are granted.
+func TestHangingDriverIsReportedOnce(t *testing.T) {
 	for end, want := range map[time.Duration]string{10 * time.Minute: "done 10m0s", time.Hour: "device_busy 15m20s"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -94,9 +94,9 @@ func TestADriverThatHangsIsToldOnce(t *testing.T) {
 	}
 }
 
-// While a device is looked at, the slot, the cores and the quiet that its node needs are not given to what comes later:
-// else it would find them taken each time that it is known to have its device.
-func TestAPlaceIsKeptDuringALook(t *testing.T) {
+// While a device is looked at, the slot, the cores and the quiet that its node needs are not granted to later nodes.
+// Otherwise the node would find them taken each time that its device is known to be free.
+func TestReservationDuringALook(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		parallelism int
@@ -130,7 +130,7 @@ func TestAPlaceIsKeptDuringALook(t *testing.T) {
 	}
 }
 
-// A look that begins anew, since nobody asked while there was no slot, does not begin the patience anew.
+// A look starts again if nobody asked while there was no slot. The patience does not start again.
 func TestPatienceOutlastsALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -149,9 +149,9 @@ func TestPatienceOutlastsALook(t *testing.T) {
 	})
 }
 
-// A device that others always use is no reason to let a wide node wait for ever for two of ours: the place is kept when
-// these are enough.
-func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
+// Another process always uses one device. A wide node that needs two of the remaining ones must not wait for ever: a
+// reservation is made if the remaining devices are enough.
+func TestReservationBesideOtherProcesses(t *testing.T) {
 	for _, leased := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -195,8 +195,8 @@ func TestAPlaceIsKeptBesideWhatOthersUse(t *testing.T) {
 	}
 }
 
-// When somebody leaves two devices together, a wide node gets them although one is seen sooner than the other.
-func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
+// Another process leaves two devices at once. A wide node gets them, although one is seen earlier than the other.
+func TestDevicesFreedTogetherAreGrantedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}}
@@ -217,8 +217,8 @@ func TestDevicesThatGetFreeTogetherAreSeenTogether(t *testing.T) {
 	})
 }
 
-// While a device is looked at that another benchgraph has given back, there is nothing to tell.
-func TestNothingIsToldOfALook(t *testing.T) {
+// Another benchgraph has given back a device, and the device is looked at: no wait is reported.
+func TestLookIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		options := device.Options{CPUs: 8, GPUs: gpu.These(gpu.Fake(1, "NVIDIA H100", 80<<30)),

@@ -7,16 +7,15 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// A gate guards something scarce beside the amounts that the pool grants (cores, memory, disk, devices, a quiet host).
-// The goroutine of the apply calls its methods. A new gate needs its place in run.gates, and nothing of the others.
+// A gate guards something scarce other than the amounts that the pool grants (cores, memory, disk, devices, a quiet
+// host). The goroutine of the apply calls its methods. A new gate needs only a place in run.gates.
 //
-// Admit returns ready for a step that may be queued, or the state in which the gate keeps the step until it calls
-// run.queue or run.enqueue. A gate for which something has to run first returns what that is to be granted; the zero
-// request is nothing.
+// Admit returns ready for a step that may be queued, or the state in which the gate keeps the step until the gate calls
+// run.queue or run.enqueue. If something must run before the step, first is the request for that; zero: nothing.
 //
-// Pass is called when a step was granted the request that it was queued by. If pass reports false, the gate has taken
-// over the step and its lease: the step waits, has ended, or runs what had to run first. Leave, which may be nil, is
-// called when the attempt is over.
+// Pass is called when the request of a queued step is granted. If ok is false, the gate has taken over the step and its
+// lease: the step waits, has ended, or runs what had to run first. leave, which may be nil, is called after the
+// attempt.
 type gate interface {
 	admit(*Step) (first device.Request, as state)
 	pass(*Step, *device.Lease) (leave func(), ok bool)
@@ -88,12 +87,12 @@ func (c *claims) pass(s *Step, lease *device.Lease) (leave func(), ok bool) {
 	return nil, false
 }
 
-// mayBeMade reports whether another apply may have made the result of a step since the store was asked for it in vain.
+// mayBeMade reports whether another apply may have made the result of a step since the store was last asked for it.
 func (c *claims) mayBeMade(s *Step) bool {
 	f := &s.found
 	return f.entry == nil && f.damage == "" && f.gone == "" && (s.redo == keep || s.redo == retry)
 }
 
-// pollEvery is how often a pool, a disk and another apply are asked again: they do not report that something was given
-// back. Patience comes to an end in such steps, too.
+// pollEvery is the pause between questions to pools, disks and other applies, which do not report that something was
+// released. Patience is also measured in such steps.
 const pollEvery = 500 * time.Millisecond

@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// seats is the gate to a licence server with a few seats, which no other part of the engine knows.
+// seats is the gate to a licence server with a few seats. No other part of the engine knows it.
 type seats struct {
 	*run
 	free int
@@ -52,7 +52,7 @@ func (g *seats) give() {
 	}
 }
 
-// licensed is a task that occupies a seat.
+// licensed is a task that takes a seat.
 type licensed struct {
 	name           string
 	occupied, most *atomic.Int64
@@ -73,8 +73,7 @@ func (l licensed) Run(_ context.Context, env *Env) error {
 	return os.WriteFile(filepath.Join(env.Out, "out"), nil, 0o644)
 }
 
-// Something scarce that is new to the engine needs a gate and nothing else: here a licence with two seats, while the
-// machine has room for all nodes.
+// A new scarce thing needs only a gate: here a licence with two seats, on a machine with room for all nodes.
 func TestSomethingScarceIsAGate(t *testing.T) {
 	dir := t.TempDir()
 	store, err := disk.Open(filepath.Join(dir, "store"))

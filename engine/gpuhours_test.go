@@ -33,7 +33,7 @@ const (
 	hourScale = 20 // times faster than in truth: the pool is asked again twice a second
 )
 
-// use says for what a device is held. It is idle in the time that is in no other use: while something is waited for
+// use is the purpose for which a device is held. Idle is the time without another use: the node waits for something
 // that needs no device.
 type use int
 
@@ -45,7 +45,7 @@ const (
 	uses
 )
 
-// lapse has time pass.
+// lapse lets time pass.
 func lapse(d time.Duration) { time.Sleep(d / hourScale) }
 
 // account is device time by use.
@@ -66,7 +66,7 @@ type way struct {
 	job func(*hours, job) // measures a commit as one function that holds its devices; nil: benchgraph does
 }
 
-// hours adds up what commits hold.
+// hours is the sum of the device time of commits.
 type hours struct {
 	way
 	mu       sync.Mutex
@@ -83,7 +83,7 @@ func (h *hours) spend(j job, on use, d time.Duration) {
 	h.accounts[j.commit][on] += d * time.Duration(j.gpus)
 }
 
-// start has one variant start, and run the command.
+// start starts one variant and runs the command.
 func (h *hours) start(j job, compile time.Duration, passes int) {
 	lapse(layoutTime)
 	if j.compiles {
@@ -101,7 +101,7 @@ func (h *hours) start(j job, compile time.Duration, passes int) {
 	}
 }
 
-// told adds up leases.
+// told returns a function that adds up the device time of leases.
 func (h *hours) told(gpus map[string]int) func(engine.Event) {
 	return func(e engine.Event) {
 		_, name, _ := strings.Cut(e.Address, ".")
@@ -117,7 +117,7 @@ func (h *hours) told(gpus map[string]int) func(engine.Event) {
 	}
 }
 
-// recorded is a commit as it was: it was prepared for as long as nothing else took its time.
+// recorded is a commit as in the campaign: it was prepared in the time that no other use took.
 func recorded(h *hours, j job) {
 	if !j.measured {
 		lapse(j.run)
@@ -130,7 +130,7 @@ func recorded(h *hours, j job) {
 	lapse(j.run - time.Since(begin)*hourScale)
 }
 
-// function is a commit as the campaign's function measures it when nothing fails.
+// function is a commit as the campaign's function measures it without failures.
 func function(h *hours, j job) {
 	lapse(pullTime)
 	for range variants {
@@ -138,7 +138,7 @@ func function(h *hours, j job) {
 	}
 }
 
-// readModel has a block read the model that it mounts, if it is the first one, while it holds its devices.
+// readModel makes the first block that mounts a model read it, while the block holds its devices.
 func (h *hours) readModel(j job) {
 	h.once.Do(func() {
 		h.lock = make(chan map[string]struct{}, 1)
@@ -156,7 +156,7 @@ func (j job) hashing() time.Duration {
 	return time.Duration(float64(j.weights) / hashRate * float64(time.Second))
 }
 
-// nodes are those of a commit.
+// nodes returns the nodes of a commit.
 func (h *hours) nodes(j job) []node {
 	measures := func(at string, needs []string, do func()) node {
 		n := node{at: at + j.commit, says: at + j.commit, needs: needs,
@@ -207,7 +207,7 @@ func (h *hours) nodes(j job) []node {
 	return all
 }
 
-// measureIn applies the campaign in one way, and returns the account of each commit.
+// measureIn applies the campaign in one way, and returns an account for each commit.
 func measureIn(t *testing.T, way way, jobs []job) (accounts []account) {
 	h := &hours{way: way, accounts: map[string]*account{}, leases: map[string]time.Time{}}
 	gpus, nodes := map[string]int{}, []node(nil)
@@ -222,8 +222,8 @@ func measureIn(t *testing.T, way way, jobs []job) (accounts []account) {
 	return accounts
 }
 
-// lines writes a line of the table for all commits of a way, and one for those that are measured for less than ten
-// minutes: of three, which are sent a request a second, are most hours of the campaign.
+// lines writes two lines of the table for a way: one for all commits, and one for commits that are measured in less
+// than ten minutes. Three commits, which get one request a second, take most hours of the campaign.
 func (w way) lines(table *[2]strings.Builder, accounts []account, jobs []job) (idle float64) {
 	for i := range table {
 		var sum account
@@ -252,8 +252,8 @@ func (w way) lines(table *[2]strings.Builder, accounts []account, jobs []job) (i
 	return idle
 }
 
-// Devices of benchgraph's nodes are idle for less than a tenth of the time for which they are held, and the fewer
-// starts there are, the less.
+// Devices of benchgraph's nodes are idle for less than a tenth of the time in which they are held; fewer starts mean
+// less idle time.
 func TestReplayOfGPUHours(t *testing.T) {
 	needtest.NoRace(t)
 	var table [2]strings.Builder

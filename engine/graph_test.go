@@ -62,7 +62,7 @@ func TestGraphMistakes(t *testing.T) {
 	}
 }
 
-// TestDeepChain has a graph as deep as it is large: nothing may recurse, or take time that grows with its square.
+// TestDeepChain has a graph that is one long chain: no code may recurse, or take quadratic time.
 func TestDeepChain(t *testing.T) {
 	const length = 100_000
 	w := newWorld(t)
@@ -95,7 +95,7 @@ func TestDeepChain(t *testing.T) {
 	}
 }
 
-// everything is a store that has a result for whatever is asked for.
+// everything is a store that has a result for every key.
 type everything struct{ cache.Store }
 
 func (everything) Get(_ context.Context, key cache.Key, _ bool) (cache.Entry, error) {

@@ -18,7 +18,7 @@ func (r *run) supply(env *Env, n *Node, a *attempt) error {
 		if err != nil {
 			return missingInput(dep.Address, err)
 		}
-		if n.Remote != nil { // another machine knows a result that came out the same by the key of the plan alone
+		if n.Remote != nil { // the other machine has only the key of the plan, not that of an equal result
 			s := &r.steps[dep.id]
 			entry.Key, entry.Text, entry.Address = s.Key, s.Text, dep.Address
 		}
@@ -73,7 +73,7 @@ func missingInput(address string, err error) error {
 		Message: "input " + address + ": " + err.Error(), Remedy: "the next plan makes the input anew"})
 }
 
-// unusable is such a failure, unless the machine could not read the input: then that may be whole.
+// unusable returns f as the failure for a bad input, unless the machine could not read it: then the input may be whole.
 func unusable(address string, err error, f failure.Failure) error {
 	if f.Class = failure.Infra; !errors.Is(err, cache.ErrMiss) {
 		f.Rule, f.Message, f.Remedy = "input_unread", "input "+address+" could not be read: "+err.Error(), ""
@@ -81,7 +81,7 @@ func unusable(address string, err error, f failure.Failure) error {
 	return &Failure{Err: err, Retry: &Retry{Attempts: 1}, Failure: f}
 }
 
-// verifiedInputs checks every byte of the entries that tasks use: once, and again when its files may have changed.
+// verifiedInputs checks every byte of the entries that tasks use: once, and again if the files may have changed.
 type verifiedInputs struct {
 	store cache.Store
 	mu    sync.Mutex
@@ -110,7 +110,7 @@ func (v *verifiedInputs) get(ctx context.Context, m *cache.Meta) (cache.Entry, e
 		v.mu.Lock()
 		v.seen[key] = check
 		v.mu.Unlock()
-		found, err = check() // at once, unless read has just called it
+		found, err = check() // returns at once if read has just called it
 	}
 	if err == nil && found.Digest != m.Digest {
 		err = fmt.Errorf("entry %s: %w: it was made anew, with other bytes", key.Short(), cache.ErrMiss)
@@ -118,7 +118,7 @@ func (v *verifiedInputs) get(ctx context.Context, m *cache.Meta) (cache.Entry, e
 	return found.Entry, err
 }
 
-// firstCheck returns the check of an entry that is the first one, which may be the given one.
+// firstCheck returns the first check of an entry; check, if there was none.
 func (v *verifiedInputs) firstCheck(key cache.Key, check func() (verified, error)) func() (verified, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -60,8 +60,8 @@ func TestInputsThatAreChangedInTheStoreAreNotUsed(t *testing.T) {
 	}
 }
 
-// A file that is added to an input is found, and so is an entry that was made anew with other bytes, under the same
-// key.
+// A file that is added to an input is detected, and so is an entry that was made again under the same key with other
+// bytes.
 func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*world, *engine.Env) error{
@@ -110,7 +110,7 @@ func TestInputsThatAreAddedToOrReplacedAreNotUsed(t *testing.T) {
 	}
 }
 
-// unreadable is a store whose files cannot be opened once it is so.
+// unreadable is a store whose files can no longer be opened once a flag is set.
 type unreadable struct {
 	*disk.Disk
 	is bool
@@ -125,7 +125,7 @@ func (u *unreadable) GetSealed(ctx context.Context, key cache.Key) (cache.Entry,
 
 func (u *unreadable) Untouched(*cache.Meta, disk.Seal) bool { return false }
 
-// An input that the machine could not read was not changed, and nobody wrote to the store.
+// An input that the machine cannot read counts as unchanged, and no writer is blamed.
 func TestAnInputThatCannotBeReadWasNotChanged(t *testing.T) {
 	w := newWorld(t)
 	store := &unreadable{Disk: w.disk}

@@ -51,11 +51,11 @@ func (d *decider) digestOf(n *Node) string {
 	return ""
 }
 
-// endUnknown stands in the keys of what comes after a node for as long as nobody knows how that node ends.
+// endUnknown stands in the keys of a node's users for as long as the end of the node is unknown.
 const endUnknown = "to be run"
 
-// endOf returns how a node ended, as the keys of what comes after it hold it: all that a task can see of the end. A
-// plan and an apply must return the same for the same end: otherwise every plan would find another key.
+// endOf returns how a node ended, as its users' keys contain it: all that a task can see of the end. A plan and an
+// apply must return the same for the same end. Otherwise every plan would find another key.
 func (d *decider) endOf(n *Node) string {
 	s := d.step(n)
 	switch {
@@ -73,7 +73,7 @@ func (d *decider) endOf(n *Node) string {
 	return endUnknown
 }
 
-// endOfHindered returns how a node ended that is skipped or blocked.
+// endOfHindered returns the end of a skipped or blocked node.
 func endOfHindered(as Action, s *Step) string {
 	return string(as) + "; " + s.Reason + "; " + strconv.FormatBool(s.Never)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// blocks are two blocks, the samples that are read from them, a comparison and its report.
+// blocks returns two blocks, their samples, a comparison and its report.
 func blocks() []node {
 	return []node{
 		{at: "trial.1", says: "1", makes: "first"},
@@ -27,12 +27,12 @@ func blocks() []node {
 	}
 }
 
-// tooLarge is what no machine of a story has.
+// tooLarge is a request that exceeds every machine of a story.
 var tooLarge = device.Request{Memory: 1 << 40}
 
-// A block whose raw output was lost, on a machine that could not make it again, did not end otherwise by that: what
-// comes after it is up to date, and nothing is blocked.
-func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
+// The raw output of a block is evicted, and the machine cannot make it again. The end of the block does not change: its
+// users are up to date, and none is blocked.
+func TestEvictedResultThatCannotBeMadeKeepsItsEnd(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	w.apply(nodes...)
@@ -46,7 +46,7 @@ func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
 	}
 	w.wantRan()
 
-	// A comparison that would have to read it has to do without it, and says so; what was read from it stands.
+	// A comparison that must read the block does without it, and says so. Earlier results that read it stand.
 	before := nodes[3].says
 	nodes[3].says = "another margin"
 	p = w.plan(nodes...)
@@ -63,11 +63,11 @@ func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
 	w.apply(nodes...)
 	w.wantRan()
 
-	// Both stand, each as it was made.
+	// Both results stand, each with its own key.
 	nodes[3].says = before
 	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=cached compare.c=cached report.r=cached")
 
-	// Where it can be made again, it is, for the comparison that was made without it.
+	// A machine that can make the block again does so for the comparison that was made without it.
 	nodes[3].says, nodes[1].asks = "another margin", device.Request{}
 	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=run benchmark.b=run compare.c=run report.r=run")
 	w.apply(nodes...)
@@ -76,8 +76,8 @@ func TestWhatWasLostAndCannotBeMadeHereEndedAsItDid(t *testing.T) {
 	}
 }
 
-// What a comparison comes after may be lost altogether: the journal knows how it ended, and nobody needs its bytes.
-func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
+// All nodes before a comparison may be evicted: the journal knows how they ended, and no node needs their bytes.
+func TestEvictedResultWithoutReadersIsNotMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	w.apply(nodes...)
@@ -89,9 +89,8 @@ func TestWhatNobodyReadsIsNotMadeAgain(t *testing.T) {
 	w.wantRan()
 }
 
-// Without its journal, too, it is known of what was lost that it ended well, as long as something is there that was
-// made from it.
-func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
+// Without the journal, an evicted node counts as successful if a result that was made from its result is stored.
+func TestResultOfAUserProvesSuccess(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	w.apply(nodes...)
@@ -107,8 +106,8 @@ func TestWhatWasMadeOfItProvesThatItEndedWell(t *testing.T) {
 	w.wantRan()
 }
 
-// A failure is an end as good as a result: what it came after is not made again for it.
-func TestAFailureNeedsNothingOfWhatWasLost(t *testing.T) {
+// A failure is an end like a result: the nodes before it are not made again for it.
+func TestFailureNeedsNoEvictedResults(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()[:4]
 	nodes[3].do = fails(failure.Permanent, "cannot")
@@ -122,8 +121,8 @@ func TestAFailureNeedsNothingOfWhatWasLost(t *testing.T) {
 	}
 }
 
-// A node that failed by what it read reads anew when that is made anew.
-func TestAFailureOfReadingIsReadAnew(t *testing.T) {
+// A node that failed while reading a result reads again when the result is made again.
+func TestFailedReaderReadsAgain(t *testing.T) {
 	w := newWorld(t)
 	nodes := blocks()
 	nodes[2].do = fails(failure.Permanent, "a sample is missing")
@@ -138,7 +137,7 @@ func TestAFailureOfReadingIsReadAnew(t *testing.T) {
 	}
 }
 
-func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
+func TestReplaceOfAResultThatCannotBeMade(t *testing.T) {
 	replace := func(w *world, at string) { w.plans.Replace = func(a string) bool { return a == at } }
 	t.Run("itself", func(t *testing.T) {
 		w := newWorld(t)
@@ -228,9 +227,9 @@ func TestReplacingWhatCannotBeMadeHere(t *testing.T) {
 	})
 }
 
-// TestWhatIsStoredStands: whatever is lost, whatever cannot be run any more and whatever is asked to be made anew, a
-// result that is there is not taken away by what cannot be done, and a second apply finds nothing to do.
-func TestWhatIsStoredStands(t *testing.T) {
+// TestStoredResultStands: results are evicted, nodes become impossible, and replacements are requested. A stored result
+// is never removed for a node that cannot run, and a second apply finds nothing to do.
+func TestStoredResultStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
 		nodes := drawNodes(t, h, shape{failures: rapid.Bool().Draw(t, "failures"), order: true, after: true,
@@ -238,7 +237,7 @@ func TestWhatIsStoredStands(t *testing.T) {
 		reading := rapid.Bool().Draw(t, "reading")
 		for i := range nodes {
 			nodes[i].reads = nodes[i].reads && reading
-			// A failure by chance is no end that is stored.
+			// A random failure is not stored as an end.
 			if retried(nodes[i].says) {
 				nodes[i].says = fmt.Sprint(i)
 				nodes[i].do = h.do(nodes[i].says)
@@ -247,7 +246,7 @@ func TestWhatIsStoredStands(t *testing.T) {
 		w.apply(nodes...)
 		first := w.plan(nodes...)
 		lost, anew := map[string]bool{}, map[string]bool{}
-		// those of which something is stored, as of all that is in their keys; why others cannot be run may change
+		// nodes with a stored outcome for their whole key; the reason why other nodes cannot run may change
 		firm := map[string]bool{}
 		replacing := rapid.Bool().Draw(t, "replacing")
 		for i := range nodes {

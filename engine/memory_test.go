@@ -13,8 +13,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// memory is a cache.Store that forgets: for what has many entries, and for the cost of the engine without a disk's.
-// Results are the one file "out".
+// memory is a cache.Store in memory that can forget entries. It serves tests with many entries, and measures the engine
+// without a disk. Results have one file, "out".
 type memory struct {
 	dir string
 

@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// patience measures for how long the pool has refused requests only because other processes use devices or the disk.
-// The time of a request begins again when the request is granted, or is refused for another reason.
+// patience measures how long the pool has refused requests only because of devices or disk space that other processes
+// use. The time of a request starts again when the request is granted, or refused for another reason.
 type patience struct {
 	limit time.Duration // 0: without end
 	waits map[device.Request]*wait
@@ -25,18 +25,18 @@ type wait struct {
 	told bool
 }
 
-// toldEvery is the shortest time between two reports that nodes wait for another thing: a device gets warmer all the
-// time. While something runs, it is also the time before a use by other processes is reported: most end sooner.
+// toldEvery is the shortest time between two reports that nodes wait for something else, such as another temperature.
+// While something runs, it is also the time before a use by other processes is reported: most are shorter.
 const toldEvery = time.Minute
 
-// hear takes in the answer to a request, and reports whether the request has waited in vain. There is no answer while
-// the pool looks at devices.
+// hear notes the answer to a request, and reports whether the request has waited too long. While the pool looks at
+// devices, there is no answer.
 func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
 	if refused != nil && refused.Looking {
 		return false
 	}
 	vain = r.patience.ends(q, refused)
-	// If nothing runs, run.wait reports it.
+	// run.wait reports it if nothing runs.
 	if w := r.patience.waits[q]; w != nil && w.long >= toldEvery && !w.told && !vain && r.busy() > 0 {
 		w.told = true
 		r.emit(Event{Type: Note, Reason: Waiting + r.patience.text(refused)})
@@ -44,8 +44,8 @@ func (r *run) hear(q device.Request, refused *device.Refusal) (vain bool) {
 	return vain
 }
 
-// ends takes in the answer to a request, and reports whether the request has waited in vain. The time in which nobody
-// asked, or there was no answer, does not count: the request waited for something else.
+// ends notes the answer to a request, and reports whether the request has waited too long. Time without a question or
+// an answer does not count: the request waited for something else.
 func (p *patience) ends(q device.Request, refused *device.Refusal) bool {
 	if refused != nil && refused.Lost {
 		return true
@@ -77,7 +77,7 @@ func (p *patience) announces(what string) bool {
 	return true
 }
 
-// text returns what a refused request waits for, and for how long it does.
+// text returns what a refused request waits for, and when it is given up.
 func (p *patience) text(refused *device.Refusal) string {
 	if !refused.Outside || refused.Lost || p.limit == 0 {
 		return refused.WaitsFor
@@ -92,7 +92,7 @@ const (
 	DiskFull   = "disk_full"   // there is no room on the disk
 )
 
-// giveUp fails all ready steps with a request that has waited in vain.
+// giveUp fails all ready steps with a request that has waited too long.
 func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	f := failure.Failure{Class: failure.Infra, Stage: "start", Evidence: why.WaitsFor}
 	waitLonger := r.Terms.DeviceWait + " waits longer"
@@ -116,7 +116,7 @@ func (r *run) giveUp(q device.Request, why *device.Refusal) {
 	}
 }
 
-// note writes the log of an attempt that was not made, and returns the reason.
+// note writes the log of an attempt that was never launched, and returns why.
 func (r *run) note(a *attempt, why error) error {
 	log, err := r.openLog(a.ID)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// outsiders use devices at times, counted from the start of the story.
+// outsiders are other processes that use devices at some times from the start of the story.
 type outsiders struct {
 	begin time.Time
 	uses  map[string]func(at time.Duration) bool // by UUID; nil: never
@@ -33,7 +33,7 @@ func (o *outsiders) ready(d gpu.Device) string {
 	return ""
 }
 
-// outside gives a world some devices and those who use them beside it.
+// outside gives a world some devices and the outsiders that use them.
 func outside(w *world, gpus int, wait time.Duration, o *outsiders) []gpu.Device {
 	w.t.Helper()
 	devices := gpu.Fake(gpus, "NVIDIA H100", 80<<30)
@@ -59,7 +59,7 @@ func until(end time.Duration) func(time.Duration) bool {
 	return func(at time.Duration) bool { return at < end }
 }
 
-// ends are the nodes of an apply by when they ended and how, in seconds from the start.
+// ends returns how and when the nodes of an apply ended, in seconds from the start.
 func (w *world) ends(begin time.Time) map[string]string {
 	ends := map[string]string{}
 	for _, e := range w.events {
@@ -75,7 +75,7 @@ func (w *world) ends(begin time.Time) map[string]string {
 	return ends
 }
 
-func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
+func TestRequestThatOthersBlockIsGivenUp(t *testing.T) {
 	const wait = 15 * time.Minute
 	hour := takes(time.Hour)
 	for _, test := range []struct {
@@ -155,8 +155,8 @@ func TestWhatWaitsForOthersAloneIsGivenUp(t *testing.T) {
 	}
 }
 
-// Who needs room on the disk waits for it without end only while own work keeps some, which comes to an end.
-func TestRoomOnTheDiskIsWaitedForWithPatience(t *testing.T) {
+// A node that needs disk space waits without limit only while nodes of its own apply hold some, since they end.
+func TestDiskSpaceIsWaitedForWithPatience(t *testing.T) {
 	const wait = 15 * time.Minute
 	room := func(n int64) device.Request { return device.Request{Disk: n} }
 	for _, test := range []struct {
@@ -203,7 +203,7 @@ func TestRoomOnTheDiskIsWaitedForWithPatience(t *testing.T) {
 	}
 }
 
-// The failure names the device, the process and its user, says what to do, and has a log like any other.
+// The failure names the device, the process and its user, has a remedy, and has a log like any other.
 func TestAGivenUpNodeSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -223,7 +223,7 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 		if note := w.event(engine.Note, ""); !strings.Contains(note.Reason, evidence+"); it is given up after 1m0s") {
 			t.Errorf("%q", note.Reason)
 		}
-		// It is nobody's fault, so that the next apply tries again.
+		// No candidate is to blame, so the next apply tries again.
 		gone.Store(true)
 		if r := w.apply(node{at: "trial.a", says: "a", asks: gpus(1)}); r.Done != 1 {
 			t.Errorf("%+v", r)
@@ -231,8 +231,8 @@ func TestAGivenUpNodeSaysWhy(t *testing.T) {
 	})
 }
 
-// While something else runs for long, it is told all the same what waits for others, once, when that is not over soon.
-func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
+// A long wait for other processes is reported once, even while another node runs.
+func TestWaitForOtherProcessesIsReported(t *testing.T) {
 	for end, want := range map[time.Duration]int{30 * time.Second: 0, 10 * time.Minute: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -254,7 +254,7 @@ func TestWhatWaitsForOthersIsToldMeanwhile(t *testing.T) {
 	}
 }
 
-// While all slots are taken, it is these that are waited for.
+// While all slots are taken, the node waits for a slot, not for other processes.
 func TestWithoutASlotNoTimePasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -269,8 +269,9 @@ func TestWithoutASlotNoTimePasses(t *testing.T) {
 	})
 }
 
-// Who uses a device of ours must not keep the others idle: nobody knows when he is done.
-func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
+// Another process uses a device. The other devices must not stay idle for a reservation, since nobody knows when it
+// ends.
+func TestNoReservationForAWaitForOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		lock := w.dir + "/host.lock"
@@ -300,9 +301,9 @@ func TestNoPlaceIsKeptForWhatWaitsForOthers(t *testing.T) {
 	})
 }
 
-// A device that is warm for a moment after our own work is none that others use: small nodes, which are content with
-// the one that has cooled down, do not go before a wide one for ever.
-func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
+// A device is warm for a moment after our own work, which is no use by others. Small nodes, for which the cooler device
+// is enough, must not start before a wide node for ever.
+func TestReservationWhileDevicesCoolDown(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		cools time.Duration
@@ -360,8 +361,8 @@ func TestAPlaceIsKeptWhileDevicesCoolDown(t *testing.T) {
 	}
 }
 
-// The place of the first node whose turn can be foreseen is kept, also when one whose turn cannot be comes before it.
-func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
+// The first node whose start can be predicted has a reservation, even behind a node whose start cannot be predicted.
+func TestReservationBehindAWaitForOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}, begin: time.Now()}
@@ -398,9 +399,8 @@ func TestAPlaceIsKeptBehindWhatWaitsForOthers(t *testing.T) {
 	})
 }
 
-// TestPatience: whatever others do on the devices, a node fails exactly when it has been waiting for them alone,
-// without a break, for as long as is allowed; it starts as soon as it can; and what needs none of these devices does
-// not notice.
+// TestPatience: other processes use devices at random. A node fails exactly when it has waited for them alone, without
+// a break, for the limit. It starts as soon as it can, and nodes without these devices are not affected.
 func TestPatience(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const minutes = 40
@@ -422,7 +422,7 @@ func TestPatience(t *testing.T) {
 					return m >= minutes || used[i][m]
 				}
 			}
-			// Our own node has all devices first, as far as they are free; it is longer, and asked first.
+			// Our own node gets all free devices first; it is longer, and asked first.
 			var mu sync.Mutex
 			own := 0
 			nodes := []node{

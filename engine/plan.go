@@ -11,8 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Plan says for every node of a graph what is to be done and why. It is plain data that printing, JSON, tests and Apply
-// read.
+// Plan has an action and a reason for every node of a graph. It is plain data for printing, JSON, tests and Apply.
 type Plan struct {
 	Graph *Graph
 	Steps []Step // in the order of Graph.Nodes
@@ -46,8 +45,8 @@ type PlanOptions struct {
 	Replace     func(address string) bool     // selects nodes to run although they are up to date; nil: none
 	RetryFailed bool                          // run nodes with remembered failures again
 	AsIs        bool                          // keep failures that an apply would try again: for showing only
-	GaveUp      map[cache.Key]journal.Attempt // failures that stand, and that the journal does not remember
-	Apart       bool                          // an address had other work before: no reason compares with that
+	GaveUp      map[cache.Key]journal.Attempt // failures that stand although the journal does not remember them
+	Apart       bool                          // the addresses had other work before: reasons ignore that work
 	Terms       Terms
 }
 
@@ -65,9 +64,9 @@ type Terms struct {
 type planner struct {
 	decider
 	plan  *Plan
-	idle  []bool              // by node: every node that uses it is up to date without it
+	idle  []bool              // by node: all users are up to date without the node
 	first map[cache.Key]*Node // the node that runs for a key
-	ahead int                 // all nodes before this one were described
+	ahead int                 // all nodes before this one have a description
 }
 
 // NewPlan decides for every node of the graph. It changes nothing.
@@ -105,7 +104,7 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 	return p.plan, nil
 }
 
-// allStand reports whether all nodes stand as an earlier plan found them, and makes that plan.
+// allStand reports whether all nodes have a Standing. If so, it fills in the steps.
 func (p *planner) allStand() bool {
 	nodes := p.plan.Graph.nodes
 	if slices.ContainsFunc(nodes, func(n *Node) bool { return n.Standing == nil }) {
@@ -120,17 +119,17 @@ func (p *planner) allStand() bool {
 	return true
 }
 
-// stateStanding has the states of nodes that stand without a failure.
+// stateStanding gives the states of nodes with a Standing and no failure.
 var stateStanding = map[Action]state{Cached: present, Blocked: hindered, Skip: excluded}
 
-// step returns the step of a node that stands in a plan in which all nodes do.
+// step returns the step of a node with a Standing, in a plan in which all nodes have one.
 func (t *Standing) step(n *Node) Step {
 	return Step{Node: n, Action: t.Action, Reason: t.Reason, Key: t.Key, found: found{entry: t.Result},
 		state: stateStanding[t.Action]}
 }
 
-// lookAhead describes the nodes up to the first one that waits for one of them, and asks the store for their results on
-// all cores. A node that comes after others is described alone: another lookup may find out how those ended.
+// lookAhead describes the next nodes, up to the first one that depends on one of them, and asks the store for their
+// results on all cores. A node with After is described alone: its key depends on ends that another lookup may find out.
 func (p *planner) lookAhead(ctx context.Context) {
 	from, alone := p.ahead, false
 	var keys []cache.Key
@@ -153,7 +152,7 @@ func (p *planner) lookAhead(ctx context.Context) {
 	p.answers = peek.Ahead(ctx, p.Store, keys)
 }
 
-// visit looks up the outcome of a node and decides its state. All that the node waits for was visited before.
+// visit looks up the outcome of a node and decides its state. All dependencies were visited before.
 func (p *planner) visit(ctx context.Context, s *Step) error {
 	if t := s.Node.Standing; t != nil {
 		s.Key, s.Reason, s.found.entry = t.Key, t.Reason, t.Result
@@ -166,7 +165,7 @@ func (p *planner) visit(ctx context.Context, s *Step) error {
 	return nil
 }
 
-// selectRuns finds the nodes that are run: those that are missing, and wanted or used by a node that is run.
+// selectRuns sets the action Run for missing nodes that are wanted or used by a node that is run.
 func (p *planner) selectRuns() {
 	nodes := p.plan.Graph.nodes
 	needed := make([]bool, len(nodes))
@@ -180,7 +179,7 @@ func (p *planner) selectRuns() {
 		if runs {
 			s.Action = Run
 		}
-		// A larger machine can run the node, and its user wants the node's dependencies made on this machine.
+		// A larger machine can run the node, and its user wants the dependencies made on this machine.
 		prepares := needed[i] && s.state == hindered && s.obstacle.larger
 		served := p.idle[i] || s.state == present
 		for dep := range n.musts {
@@ -190,15 +189,15 @@ func (p *planner) selectRuns() {
 		for _, dep := range n.After {
 			of := p.step(dep)
 			needed[dep.id] = needed[dep.id] || needed[i] && s.state != present && !s.state.isFailure()
-			// A blocked node is what its user reports, unless the user's result is from before the node's was evicted.
+			// A user reports its blocked dependency, unless the user's result is older than the eviction.
 			reported := of.state.isBlocked() && (s.found.ignoreEvicted || !of.evicted())
 			p.idle[dep.id] = p.idle[dep.id] && served && !reported
 		}
 	}
 }
 
-// decideReaders decides again for the nodes that only read results, of which one was evicted and is made anew, and for
-// all nodes that this changes. It reports whether there are any.
+// decideReaders decides again for nodes that only read results, if one of these results was evicted and is made again,
+// and for all nodes that this changes. It reports whether any node changed.
 func (p *planner) decideReaders() (found bool) {
 	var changed []bool
 	for i, n := range p.plan.Graph.nodes {
@@ -225,7 +224,7 @@ func (p *planner) decideReaders() (found bool) {
 // conclude gives a step its final action and reason.
 func (p *planner) conclude(ctx context.Context, s *Step) {
 	if s.state == missing && s.Action != Run {
-		s.state = s.outcome() // nothing needs another one
+		s.state = s.outcome() // no node needs another outcome
 	}
 	switch {
 	case s.state == missing && s.Action == Run:
@@ -273,7 +272,7 @@ func (p *planner) concludeRun(ctx context.Context, s *Step) {
 	s.Failure, s.Estimate = nil, p.estimate(s.Node)
 }
 
-// leaveOut leaves a node out that has no result and need not have one.
+// leaveOut leaves out a node without a result that no node needs.
 func (s *Step) leaveOut(as Action) {
 	s.state, s.Action, s.Never, s.obstacle = unneeded, as, false, obstacle{}
 	s.Reason = "not needed: no node that is to run uses it"
@@ -282,8 +281,8 @@ func (s *Step) leaveOut(as Action) {
 	}
 }
 
-// whyMissing says in one sentence why a node has no result that stands: the difference between its last description and
-// this one.
+// whyMissing returns in one sentence why a node has no result that stands, such as the difference between its last
+// description and this one.
 func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 	if s.found.damage != "" || s.found.gone != "" {
 		return s.absence()
@@ -315,7 +314,7 @@ func (p *planner) whyMissing(ctx context.Context, s *Step) string {
 	return "no result yet"
 }
 
-// estimate returns how long a node will run: as long as it did, else as the file says, else as others of its kind did.
+// estimate returns how long a node will run: its last duration, or the declared one, or the usual one of its kind.
 func (p *planner) estimate(n *Node) time.Duration {
 	measured, own := p.Journal.Estimate(n.Address)
 	if n.Estimate > 0 && !own {
@@ -324,7 +323,7 @@ func (p *planner) estimate(n *Node) time.Duration {
 	return measured
 }
 
-// End returns how a node ended by what is stored, without running anything.
+// End returns how a node ended, from what is stored. It runs nothing.
 func (p *Plan) End(ctx context.Context, store cache.Store, s *Step) (End, error) {
 	e := End{Address: s.Node.Address, Action: s.Action, Reason: s.Reason, Never: s.Never}
 	if s.Failure != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// host watches what runs at the same time.
+// host watches which nodes run at the same time.
 type host struct {
 	t tb
 
@@ -49,7 +49,7 @@ func (h *host) occupy(env *engine.Env) (leave func()) {
 	}
 }
 
-// do makes a node's script: whether and how it fails depends only on what it says, as it does with real work.
+// do makes a node's script: whether and how it fails depends only on its description, as in real work.
 func (h *host) do(says string) func(context.Context, *engine.Env) error {
 	return func(_ context.Context, env *engine.Env) error {
 		defer h.occupy(env)()
@@ -64,7 +64,7 @@ func (h *host) do(says string) func(context.Context, *engine.Env) error {
 	}
 }
 
-// shape says what a drawn graph may hold beside nodes that need each other and succeed.
+// shape lists the features of a drawn graph beside nodes that need each other and succeed.
 type shape struct{ failures, excludes, order, after, twins, sameOutput bool }
 
 // drawSays draws what determines a node's output.
@@ -100,7 +100,7 @@ func drawNodes(t *rapid.T, h *host, s shape) []node {
 			}
 		}
 		if s.sameOutput && rapid.IntRange(0, 3).Draw(t, "makes") == 0 {
-			// Twins make the same, since they are the same work.
+			// Twins have the same output, since they are the same work.
 			n.makes = "output of " + strings.TrimLeft(n.says, "0123456789-")
 			n.says += "-1"
 		}
@@ -123,13 +123,13 @@ func drawNodes(t *rapid.T, h *host, s shape) []node {
 	return nodes
 }
 
-// retried says whether what the node says makes it fail in a way that is not remembered.
+// retried reports whether the node's description makes it fail with a class that is retried.
 func retried(says string) bool {
 	_, class, _ := strings.Cut(says, "fails:")
 	return failure.Class(strings.Trim(class, "0123456789-")).Retried()
 }
 
-// dependents are the nodes whose key depends on that of a node, and the node itself.
+// dependents returns a node and the nodes whose keys depend on its key.
 func dependents(nodes []node, at string) map[string]bool {
 	all := map[string]bool{at: true}
 	for _, n := range nodes {
@@ -147,14 +147,13 @@ func watched(t *rapid.T) (*world, *host) {
 	return w, h
 }
 
-// TestApplyTwice: whatever the graph, an apply ends every node once, in order and within the limits (world.check and
-// host), and a second one finds nothing to do but what failed by chance.
+// TestApplyTwice: an apply of any graph ends every node once, in order and within the limits (world.check and host). A
+// second apply finds only the random failures to do.
 func TestApplyTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
 		s := shape{failures: true, after: true, sameOutput: true}
-		// Together they have the second apply find what the first could not know: a blocked node is up to date once its
-		// twin was run.
+		// This combination gives the second apply new facts: a blocked node is up to date once its twin was run.
 		if s.twins = rapid.Bool().Draw(t, "twins"); !s.twins {
 			s.order, s.excludes = true, true
 		}
@@ -176,8 +175,8 @@ func TestApplyTwice(t *testing.T) {
 	})
 }
 
-// TestChangeRunsWhatDependsOnIt: after a change of one node exactly those run whose keys depend on it.
-func TestChangeRunsWhatDependsOnIt(t *testing.T) {
+// TestChangeRunsDependentNodes: after a change of one node, exactly the nodes run whose keys depend on it.
+func TestChangeRunsDependentNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
 		nodes := drawNodes(t, h, shape{after: true})

@@ -6,8 +6,8 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// byTurn returns the order in which ready steps start: by turn, and then by the seconds on the longest path from the
-// node to the end. Remains is by node.
+// byTurn returns the order in which ready steps start: by turn, then by the longest remaining path in seconds, then by
+// position in the graph. remains is by node.
 func byTurn(remains []float64) func(s, t *Step) int {
 	return func(s, t *Step) int {
 		i, j := s.Node.id, t.Node.id
@@ -37,7 +37,7 @@ func remaining(p *Plan, pool device.Pool) []float64 {
 		}
 	}
 	narrower, devices := 0.0, 1
-	if len(work) > 2 { // else nobody is narrower; and the pool opens the driver
+	if len(work) > 2 { // otherwise no node is narrower; and the pool would open the driver
 		devices = max(1, pool.Free(device.Request{GPUs: device.GPUs{Count: 1}}).GPUs)
 	}
 	for wide, own := range work {

@@ -12,21 +12,21 @@ import (
 // would keep a large node waiting for ever.
 type reservation struct {
 	at    time.Time      // the expected start of the first step
-	spare device.Amounts // the amounts that are then left over beside it
+	spare device.Amounts // amounts that are then left beside the first step
 }
 
-// settles says whether a request can be foreseen to be granted although others seem to keep its devices: they only cool
-// down. Who needs one device takes the first that is ready.
+// settles reports whether a request will be granted although its devices seem busy: they only cool down. A request for
+// one device needs no reservation for that, since it takes the first device that is ready.
 func settles(q device.Request, why *device.Refusal) bool { return why.Settles && q.GPUs.Count > 1 }
 
-// reserve works out when a request that was refused can be granted. It returns nil when that cannot be told: somebody
-// else holds what is missing. For quiet, nobody has to be kept back: it comes after all others anyway. While devices
-// are looked at or settle, the pool counts them as free, and all of them may be needed.
+// reserve returns a reservation for a refused request; nil if nobody knows when the request can be granted, because
+// other processes hold the missing amounts. A quiet request needs none: it comes last anyway. While devices are being
+// looked at or settle, the pool counts them as free, and the request may need all of them.
 func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
 	now := time.Now()
 	lastSlot := r.Parallelism > 0 && r.counts[running] == r.Parallelism-1
 	if why.Looking && (q.Quiet || lastSlot) {
-		return &reservation{at: now} // else whatever starts first takes its turn, each time
+		return &reservation{at: now} // otherwise another step takes its turn, each time
 	}
 	if q.Quiet {
 		return nil
@@ -56,7 +56,7 @@ func (r *run) reserve(q device.Request, why *device.Refusal) *reservation {
 	return &reservation{at, spare}
 }
 
-// expected is when an attempt should end: any moment, when nobody knows how long it takes, or it is late.
+// expected returns when an attempt should end; now if its duration is unknown or it is late.
 func (a *attempt) expected(now time.Time) time.Time {
 	end := a.Start.Add(a.estimate)
 	if end.Before(now) {
@@ -65,9 +65,9 @@ func (a *attempt) expected(now time.Time) time.Time {
 	return end
 }
 
-// lets says whether a step may go before what the reservation is for. It may keep that waiting a little longer, by a
-// tenth: else devices would be idle for an hour because something ends a minute too late. As there is less left to wait
-// each time, the delays add up to a ninth at most.
+// lets reports whether a step may start before the first one. It may delay that start by a tenth of the remaining wait:
+// otherwise devices would be idle for an hour because a step ends a minute too late. Since the remaining wait gets
+// shorter each time, all delays together are at most a ninth.
 func (v *reservation) lets(s *Step, asks device.Request) bool {
 	if v == nil || v.spare.Covers(asks) {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine/queue"
 )
 
-// run is an apply under way. Only the goroutine that called Apply touches it; attempts and timers send it functions to
-// call.
+// run is an apply under way. Only the goroutine that called Apply uses it. Attempts and timers send functions for that
+// goroutine to call.
 //
 // A step goes down this list, and from a gate back to the queue:
 //
@@ -24,7 +24,7 @@ import (
 //	conclude     the step ends, or waits for its next attempt
 type run struct {
 	ApplyOptions
-	decider // with the steps of the plan, whose keys, states and reasons change as they turn out
+	decider // the plan's steps; their keys, states and reasons change
 	plan    *Plan
 	jobs    []job // by node
 	ctx     context.Context
@@ -39,8 +39,8 @@ type run struct {
 	checks *checks // one of the gates
 
 	patience patience
-	active   []*attempt // those that run and hold something
-	expected bool       // the store was told that more results are on their way
+	active   []*attempt // attempts that run and hold a lease
+	expected bool       // the store was told to expect more results
 	quiet    bool       // an attempt must have the host for itself
 	failed   bool       // an attempt was the last one of its step, and failed
 	fatal    error      // of the engine itself
@@ -48,21 +48,21 @@ type run struct {
 
 // job is the progress of a step.
 type job struct {
-	waits     int            // how many of the nodes that it waits for have not ended
+	waits     int            // number of dependencies that have not ended
 	tries     int            // attempts so far
-	ready     time.Time      // when it could have started; zero: it cannot yet
-	asks      device.Request // the request that the ready queue has it by
-	elsewhere bool           // another apply was found to make its result
+	ready     time.Time      // when the step could have started; zero: it cannot yet
+	asks      device.Request // the request with which the step was queued
+	elsewhere bool           // another apply makes its result
 	twins     []*Step        // steps that share its result
 }
 
-// signals are what an apply listens to.
+// signals are the channels of an apply.
 type signals struct {
-	calls       chan func()   // to be called by the goroutine of the apply
-	workers     chan func()   // to the goroutines that wait for an attempt
-	over        chan struct{} // closed at the end: nobody listens any more
+	calls       chan func()   // functions for the goroutine of the apply
+	workers     chan func()   // attempts for goroutines that wait for one
+	over        chan struct{} // closed at the end of the apply
 	interrupted <-chan struct{}
-	changed     <-chan struct{} // closed when the state of devices that a step waits for has changed
+	changed     <-chan struct{} // closed when devices that a step waits for have changed their state
 	poll        <-chan time.Time
 }
 
@@ -93,8 +93,8 @@ func (r *run) close() {
 	r.checks.stop()
 }
 
-// send has the goroutine of the apply call f, unless the apply is over: a pause, or a goroutine of a task, may outlast
-// the apply.
+// send makes the goroutine of the apply call f, unless the apply is over: a pause, or a goroutine of a task, may
+// outlast it.
 func (r *run) send(f func()) {
 	select {
 	case r.signals.calls <- f:
@@ -130,8 +130,8 @@ func (r *run) begin() {
 	r.settleAll(free)
 }
 
-// settleAll settles steps, puts those that are to run into the ready queue, and goes on with the steps that the others
-// free. It uses a list instead of recursion, since a chain may be as long as the graph.
+// settleAll settles steps, queues those that must run, and continues with the users that the ended steps free. It uses
+// a list instead of recursion, since a chain may be as long as the graph.
 func (r *run) settleAll(steps []*Step) {
 	for len(steps) > 0 {
 		s := steps[0]
@@ -144,7 +144,7 @@ func (r *run) settleAll(steps []*Step) {
 	}
 }
 
-// finish notes that a step has ended, and returns the steps of which it was the last dependency.
+// finish notes that a step has ended, and returns the steps whose last open dependency it was.
 func (r *run) finish(s *Step) []*Step {
 	id := s.Node.id
 	r.ended++
@@ -165,7 +165,7 @@ func (r *run) finish(s *Step) []*Step {
 	return free
 }
 
-// enqueue takes in a step whose dependencies have ended, or whose pause is over.
+// enqueue queues a step whose dependencies have ended, or whose pause is over.
 func (r *run) enqueue(s *Step) {
 	if j := &r.jobs[s.Node.id]; j.ready.IsZero() || !j.elsewhere {
 		j.ready = time.Now()
@@ -191,7 +191,7 @@ func (r *run) queue(s *Step) {
 	r.ready.Push(s, asks)
 }
 
-// pause has a step wait before it is queued again.
+// pause queues a step again after a while.
 func (r *run) pause(s *Step, long time.Duration) {
 	r.set(s, waiting)
 	r.wakeAfter(s, long)
@@ -201,7 +201,7 @@ func (r *run) wakeAfter(s *Step, long time.Duration) {
 	time.AfterFunc(long, func() { r.send(func() { r.enqueue(s) }) })
 }
 
-// startable returns the number of steps that wait only for something scarce.
+// startable returns the number of steps that wait only for the pool or a span.
 func (r *run) startable() int { return r.counts[ready] + r.counts[parked] }
 
 // busy returns the number of attempts and checks that run.
@@ -238,7 +238,7 @@ func (r *run) start() {
 	}
 }
 
-// pass has a step that was granted a lease pass the gates, and starts its next attempt.
+// pass leads a step with a lease through the gates, and launches its next attempt.
 func (r *run) pass(s *Step, lease *device.Lease) {
 	r.set(s, running)
 	var leave []func()
@@ -261,14 +261,14 @@ func call(functions []func()) {
 	}
 }
 
-// search is one search of the ready queue for a step that the pool grants its request.
+// search is one search of the ready queue for a step whose request the pool grants.
 type search struct {
 	*run
-	opened   bool                // a span was opened: there are more steps to search
+	opened   bool                // a span was opened, so more steps are ready
 	foreseen bool                // a refused request has a reservation
-	first    func() *reservation // of that request; computed when another step is ready
-	vain     []func()            // give up requests; to be called after the search
-	waitsFor string              // by the first refused request
+	first    func() *reservation // the reservation for that request; computed when another step is ready
+	vain     []func()            // functions that give up requests, for after the search
+	waitsFor string              // what the first refused request waits for
 }
 
 // allows reports whether a step may start before the one with the reservation.
@@ -298,7 +298,7 @@ func (f *search) grant(q device.Request) *device.Lease {
 	return nil
 }
 
-// open holds the next span, or notes what the span waits for.
+// open holds the next span, or notes why it cannot be held.
 func (f *search) open() bool {
 	opened, why := f.spans.open()
 	if why != "" {
@@ -307,7 +307,7 @@ func (f *search) open() bool {
 	return opened
 }
 
-// wait has the pool asked again soon, and reports what the nodes wait for.
+// wait sets a timer for the next question to the pool, and reports what the nodes wait for.
 func (r *run) wait(what string) {
 	if r.signals.poll == nil {
 		r.signals.poll = time.After(pollEvery)
@@ -333,7 +333,7 @@ func (r *run) expect() {
 func (r *run) listen() {
 	select {
 	case <-r.signals.interrupted:
-		r.signals.interrupted = nil // attempts see it, too; the loop waits for their ends
+		r.signals.interrupted = nil // attempts notice it, too; the loop waits for their ends
 	case <-r.signals.changed:
 		r.signals.changed = nil
 	case <-r.signals.poll:

@@ -4,7 +4,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// settle ends a step that need not run, once all that it waits for has ended. It reports false if the step is to be run
+// settle ends a step that need not run, once all its dependencies have ended. It reports false if the step must run
 // now.
 //
 // The plan could not be sure of two kinds of steps: those to be run, and those that a dependency keeps from running.
@@ -33,9 +33,9 @@ func (r *run) settle(s *Step) (ended bool) {
 	return true
 }
 
-// rekey gives a step the key that a plan made now would give it, and reports whether that is another one: the plan
-// could not know how what the step comes after, itself or through an input, would end. A step that is up to date waits
-// for nothing of that kind.
+// rekey gives a step the key that a plan made now would give it, and reports whether the key changed: the plan did not
+// know how the nodes in After, of the step or of its inputs, would end. An up-to-date step does not depend on unknown
+// ends.
 func (r *run) rekey(s *Step) (moved bool) {
 	if s.Action != Run && (s.found.entry != nil || s.Failure != nil) {
 		return false
@@ -52,9 +52,9 @@ func (r *run) rekey(s *Step) (moved bool) {
 	return s.Key != planned
 }
 
-// decideAgain looks for the outcome of a step by what is known now of its dependencies, and decides its state. An
-// outcome that was to be made anew, and cannot be, stands. A store that cannot answer ends the apply: to run everything
-// again would be no answer.
+// decideAgain looks up the outcome of a step again, now that its dependencies have ended, and decides its state. An old
+// outcome stands if it cannot be made again. If the store cannot answer, the apply ends: it must not run everything
+// again.
 func (r *run) decideAgain(s *Step, moved bool) {
 	found := false
 	if s.Action == Run {
@@ -76,7 +76,7 @@ func (r *run) abort(err error) {
 }
 
 // settleTwin gives a step the outcome of the node that did its work. If that node could not run, for a reason of its
-// own, the step is run itself.
+// own, the step runs itself.
 func (r *run) settleTwin(s *Step) {
 	twin := &r.steps[s.found.twin.id]
 	switch {
@@ -105,7 +105,7 @@ func (r *run) leftOut(s *Step) {
 	} else {
 		r.result.Cached++
 	}
-	if s.found.damage != "" { // which no other event reports
+	if s.found.damage != "" { // no other event reports damage
 		r.emit(Event{Type: Note, Address: s.Node.Address, Reason: s.Reason})
 	}
 	r.emit(Event{Type: kind, Address: s.Node.Address, Key: s.Key, Reason: s.Reason})

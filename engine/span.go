@@ -9,9 +9,9 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Span stands for something large outside of the store that nodes share, such as the images that the blocks of one
-// commit run in. A span is held from the start of its first node until its last node has ended. So the images are made
-// once, are used by all nodes, and are removed only then.
+// Span stands for something large outside of the store that nodes share, such as the images in which the blocks of one
+// commit run. A span is held from the start of its first node to the end of its last node, so that the images are made
+// once, used by all nodes, and removed only then.
 type Span struct {
 	Name string // for messages
 }
@@ -28,12 +28,12 @@ type Room interface {
 // spans is the gate to the spans of an apply. It keeps a step parked while none of the step's spans is held.
 //
 // The order of the spans is fixed, and only the first span with a parked step may be held next, so that a large span
-// gets its turn. A held span waits for another one only if the graph says so; the last one is then given up.
+// gets its turn. A held span waits for another one only if the graph demands it; then the last held one is given up.
 type spans struct {
 	room   Room
 	of     map[*Span]*spanState
-	closed spanHeap    // not held and with parked steps; others may remain in it until they come to the top
-	queue  func(*Step) // puts a step whose span is held now into the ready queue
+	closed spanHeap    // spans that are not held and have parked steps; stale ones remain until they are first
+	queue  func(*Step) // puts a step into the ready queue when its span is held
 }
 
 type spanState struct {
@@ -41,8 +41,8 @@ type spanState struct {
 	rank   int
 	left   int // nodes that have not ended
 	held   bool
-	queued bool    // in closed
-	parked []*Step // steps in another state may remain in it
+	queued bool    // in the heap closed
+	parked []*Step // may contain steps that are no longer parked
 }
 
 type spanHeap []*spanState
@@ -57,8 +57,8 @@ func (h *spanHeap) Pop() any {
 	return last
 }
 
-// spansOf returns the spans of a plan. A span that has begun is ended first: the larger the share of its nodes that
-// have a result, the earlier it is held. Otherwise spans keep the order of the graph.
+// spansOf returns the spans of a plan. Spans that were begun come first: the larger the share of nodes with a result,
+// the earlier. Otherwise spans have the order of the graph.
 func spansOf(p *Plan, room Room) *spans {
 	q := &spans{room: room}
 	if room == nil {
@@ -114,10 +114,10 @@ func (q *spans) admit(s *Step) (device.Request, state) {
 	return device.Request{}, parked
 }
 
-// pass lets every step pass: a span is held until its last node has ended.
+// pass lets every step pass: a span stays held until its last node has ended.
 func (q *spans) pass(*Step, *device.Lease) (leave func(), ok bool) { return nil, true }
 
-// first returns the span that is to be held next; nil when no step is parked.
+// first returns the next span to hold; nil if no step is parked.
 func (q *spans) first() *spanState {
 	for len(q.closed) > 0 {
 		s := q.closed[0]
@@ -133,8 +133,8 @@ func (q *spans) first() *spanState {
 	return nil
 }
 
-// open holds the next span and queues the steps that were parked for it. It reports false if there is no span to hold
-// or the room refuses.
+// open holds the next span and queues its parked steps. It reports false if there is no such span or the room refuses
+// it.
 func (q *spans) open() (opened bool, waitsFor string) {
 	s := q.first()
 	if s == nil {
@@ -155,7 +155,7 @@ func (q *spans) open() (opened bool, waitsFor string) {
 	return true, ""
 }
 
-// end notes that a node has ended, and releases spans of which it was the last node.
+// end notes that a node has ended, and releases its spans if it was their last node.
 func (q *spans) end(n *Node) {
 	if q.of == nil {
 		return

@@ -152,7 +152,7 @@ func pair(r *shelf, name string) []node {
 }
 
 // What an apply that was killed has begun is ended first by the next one.
-func TestWhatIsBegunIsEndedFirst(t *testing.T) {
+func TestBegunSpanIsEndedFirst(t *testing.T) {
 	w := newWorld(t)
 	r := &shelf{t: t, places: 1}
 	w.applies.Room = r

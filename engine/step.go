@@ -20,12 +20,12 @@ const (
 	Blocked Action = "blocked" // cannot be run: it failed before, lacks something, or needs a node that does
 )
 
-// Step is what a plan says of one node.
+// Step is the plan for one node.
 type Step struct {
 	Node     *Node
 	Action   Action
 	Reason   string
-	Key      cache.Key        // provisional while something in Node.After is still to be run
+	Key      cache.Key        // provisional while a node in Node.After is still to be run
 	Text     string           // the description that Key was made from
 	Estimate time.Duration    // of a run; 0: unknown
 	Failure  *journal.Attempt // Blocked: the remembered failure of the node itself
@@ -38,25 +38,25 @@ type Step struct {
 }
 
 // state is the state of a step. A plan gives every step one of the states missing and unneeded to excluded. In an
-// apply, a step that is missing passes through the states ready to storing, until it has ended as present, faltered or
-// failed; a step may also end in another way than planned, because its dependencies did.
+// apply, a missing step passes through the states ready to storing and ends as present, faltered or failed. A step may
+// also end in another way than planned, because of its dependencies.
 //
 // The order matters: of two dependencies that keep a node from running, the one with the greater state is named.
 type state uint8
 
 const (
 	// missing: the node has no outcome that stands, and nothing keeps it from running. The node is run if it is wanted,
-	// unless another node of the plan has the same key. In an apply, something that the node waits for has not ended.
+	// unless another node of the plan has the same key. In an apply, some dependency has not ended.
 	missing state = iota
 
-	// ready: all that the node waits for has ended, and the ready queue has the step.
+	// ready: all dependencies have ended, and the step is in the ready queue.
 	ready
 
-	// parked: all that the node waits for has ended, and none of the spans that the node runs in is held.
+	// parked: all dependencies have ended, but none of the node's spans is held.
 	parked
 
-	// waiting: the step could be ready but for a pause before its next attempt, another apply that makes its result, or
-	// a check for another step. The end of that brings the step back.
+	// waiting: the step waits for the end of a pause before its next attempt, of another apply that makes its result,
+	// or of a check that another step has begun.
 	waiting
 
 	// running: the step holds a lease, for an attempt or for checks.
@@ -65,28 +65,28 @@ const (
 	// storing: the attempt is over but for the disk, and takes no slot.
 	storing
 
-	// unneeded: as missing or blocked, and every node that uses this one is up to date or cannot run.
+	// unneeded: as missing or blocked, but every user of the node is up to date or cannot run.
 	unneeded
 
-	// present: the store has a result, which need not be replaced or cannot be.
+	// present: the store has a result, which need not or cannot be replaced.
 	present
 
 	// faltered: the last attempt failed with a class that the next apply tries again.
 	faltered
 
-	// held: something that the node needs has faltered.
+	// held: a dependency has faltered.
 	held
 
 	// failed: an attempt failed with a class that is not tried again until an input changes.
 	failed
 
-	// stuck: something that the node needs has failed.
+	// stuck: a dependency has failed.
 	stuck
 
-	// hindered: this machine or the file keeps the node, or something that it needs, from running.
+	// hindered: this machine or the file keeps the node, or a dependency, from running.
 	hindered
 
-	// excluded: the file declares that the node is skipped, or that something that it needs is.
+	// excluded: the file declares that the node, or a dependency, is skipped.
 	excluded
 )
 
@@ -117,10 +117,10 @@ func (s state) user() state {
 type redo uint8
 
 const (
-	keep    redo = iota // no reason: an outcome stands
-	follow              // a node that went into the result is made anew
-	retry               // failures are to be tried again, and the outcome is one
-	replace             // the user names the node
+	keep    redo = iota // no reason: an existing outcome stands
+	follow              // an input of the result is made again
+	retry               // the outcome is a failure, and failures are to be retried
+	replace             // the user selected the node
 )
 
 // obstacle is something that keeps a node from running. The zero obstacle is none.
@@ -132,19 +132,19 @@ type obstacle struct {
 	by     *Node // the dependency that cannot run; nil: the node itself cannot
 }
 
-// found is what the store and the journal have of a node, beside Step.Failure.
+// found is what the store and the journal have for a node, beside Step.Failure.
 type found struct {
 	entry         *cache.Meta // the result; nil: none
 	twin          *Node       // the node of the plan that makes the same result; nil: none
-	asked         *Asked      // in vain; nil: nothing
-	damage        string      // of the entry that was there; empty: none
-	gone          string      // part of the result that no longer lies outside of the store; empty: none
-	succeeded     bool        // the last attempt did, or the store has a result that was made of its result
-	outdated      bool        // the entry was read from other results than those that are stored now
-	ignoreEvicted bool        // Key takes evicted dependencies for what becomes of them now
+	asked         *Asked      // keys without a whole entry; nil: none
+	damage        string      // of an entry that was damaged; empty: none
+	gone          string      // part outside of the store that is gone; empty: none
+	succeeded     bool        // the last attempt succeeded, or the store has a result made from this node's result
+	outdated      bool        // the entry was read from results that were replaced since
+	ignoreEvicted bool        // Key was made with the present state of evicted dependencies
 }
 
-// outcome returns the state of a node with what was found of it, whatever else the plan says.
+// outcome returns the state that a node has by its result or failure alone.
 func (s *Step) outcome() state {
 	switch {
 	case s.found.entry != nil:
@@ -163,7 +163,7 @@ func (s *Step) refused() bool {
 	return s.redo >= retry && s.obstacle.state != missing && s.state == s.outcome()
 }
 
-// absence says why a node that ran before has no result.
+// absence returns why a node that ran before has no result.
 func (s *Step) absence() string {
 	switch {
 	case s.found.damage != "":
@@ -174,8 +174,8 @@ func (s *Step) absence() string {
 	return "not in the store"
 }
 
-// Stored returns the result that stands. It reports false when there is none: the result is to be made, is not needed,
-// or is made by another node with the same key.
+// Stored returns the result that stands. It reports false if there is none: the result will be made, is not needed, or
+// is made by another node with the same key.
 func (s *Step) Stored() (cache.Meta, bool) {
 	if s.found.entry == nil || s.Action == Run {
 		return cache.Meta{}, false
@@ -185,12 +185,12 @@ func (s *Step) Stored() (cache.Meta, bool) {
 
 // Asked lists the questions to the store that found no whole entry.
 type Asked struct {
-	Keys, Contents []cache.Key  // under which there is nothing
-	Gone           []cache.Meta // entries of which a part outside of the store is gone
+	Keys, Contents []cache.Key  // without an entry
+	Gone           []cache.Meta // entries with a missing part outside of the store
 	Damaged        bool         // an entry was damaged; the store has removed it
 }
 
-// Asked returns the questions to the store that found no whole entry, up to the one that did.
+// Asked returns the questions to the store that found no whole entry, before the one that did.
 func (s *Step) Asked() Asked {
 	if s.found.asked == nil {
 		return Asked{}

@@ -90,7 +90,7 @@ func TestEvictedIntermediate(t *testing.T) {
 	w.wantRan("source.a", "wheel.w", "bench.serve")
 }
 
-func TestDamagedResultIsToldAndMadeAgain(t *testing.T) {
+func TestDamagedResultIsReportedAndMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.apply(chain()...)
 	s, _ := w.plan(chain()...).Step("bench.serve")
@@ -132,7 +132,7 @@ func TestEvictedAndImpossibleIsNotNeeded(t *testing.T) {
 
 // A part of a result may be kept elsewhere, as an image is by its engine. When that part is lost, so is the result: it
 // is made anew, but only for something that is to be run.
-func TestAResultWhosePartElsewhereIsGoneIsMadeAgainWhenNeeded(t *testing.T) {
+func TestResultWithMissingPartIsMadeAgainWhenNeeded(t *testing.T) {
 	w := newWorld(t)
 	gone := ""
 	story := func() []node {
@@ -197,7 +197,7 @@ func TestSecondChance(t *testing.T) {
 	w.wantRan()
 }
 
-func TestSecondChanceSeesWhatItComesAfter(t *testing.T) {
+func TestSecondChanceSeesItsAfterNodes(t *testing.T) {
 	w := newWorld(t)
 	nodes := []node{
 		{at: "source.a", says: "a"},

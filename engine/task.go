@@ -29,8 +29,8 @@ type Task interface {
 
 // Keeper is a Task that keeps a part of its result outside of the store.
 //
-// Kept returns what is gone of the part outside of the store; "" if nothing is. A result with a missing part does not
-// count: it is made again when a node needs it.
+// Kept returns which part outside of the store is gone; "" if none is. An entry with a missing part does not count: the
+// result is made again when a node needs it.
 type Keeper interface {
 	Kept(ctx context.Context, e cache.Entry) (gone string, err error)
 }
@@ -70,14 +70,14 @@ type Env struct {
 	Inputs     []Input       // the results of Node.Needs, in that order
 	Ends       []End         // how the nodes of Node.After ended, in that order
 	Log        io.Writer     // the complete log of this attempt; safe for concurrent use
-	Lease      *device.Lease // what was granted of Node.Resources
+	Lease      *device.Lease // the grant for Node.Resources
 	Emit       func(Event)   // reports an event of the attempt; the engine fills in time, address and attempt
 	Run        string        // the ID of the apply
 	Key        cache.Key     // of the result
 	Transcript any           // what the task has run so far, kept as JSON with log and result; nil: nothing
 	Estimate   time.Duration // of the duration; 0: unknown
-	Devices    []string      // of Remote: what the node was given elsewhere
-	Replaces   *cache.Meta   // the result that this one is to replace; nil: none
+	Devices    []string      // of Remote: devices that the node had on the other machine
+	Replaces   *cache.Meta   // the result that the new one replaces; nil: none
 }
 
 // Failure is an error with a class.
@@ -91,7 +91,7 @@ func (f *Failure) Error() string { return f.Text() }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Retry says how often and how soon a failed step is tried again.
+// Retry says how often and how soon a failed step is retried.
 type Retry struct {
 	Attempts int           // in all; at least 1
 	Backoff  time.Duration // before the second attempt; doubled before each further one, up to ten times
@@ -117,17 +117,17 @@ type Node struct {
 	// runs the task on another machine, and returns how long it ran there, without the time in a queue; nil: the task
 	// runs here
 	Remote   func(context.Context, *Env) (time.Duration, error)
-	Hardware string    // that it runs on, for its attempts in the journal
-	Standing *Standing // what an earlier plan found out; nil: nothing
+	Hardware string    // hardware that the node runs on, for the journal
+	Standing *Standing // outcome from an earlier plan; nil: none
 	History  bool      // a result that is replaced is kept beside the new one
 	Reads    bool      // the result only says what its inputs say, and is read again when one is made again
 
 	id int // index in the order of the graph
 }
 
-// Standing is what an earlier plan found out about a node that has not changed since. The node is not looked up again,
-// and needs no Task. All its dependencies have a Standing, too. If a node has neither a result nor an Exclude, all
-// nodes of the graph have a Standing.
+// Standing is the outcome of a node in an earlier plan, for a node that has not changed since. The node is not looked
+// up again, and needs no Task. All its dependencies have a Standing, too. If a node has neither a result nor an
+// Exclude, all nodes of the graph have a Standing.
 type Standing struct {
 	Key    cache.Key
 	Action Action

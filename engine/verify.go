@@ -13,26 +13,26 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Check reads something that a task uses, and compares it with its digest. The task does so again, which is quick by
-// then, and reports a difference.
+// Check reads a file or directory that a task uses, and compares it with its digest. It only reads ahead: the task
+// checks again, which is quick by then, and reports a difference.
 type Check struct {
-	Name string // of what is checked; steps with a check of the same name wait for one
+	Name string // of the checked thing; steps with the same check wait for one run of it
 	Run  func(context.Context)
 }
 
-// checks is the gate to what is read as a whole before it is used: large inputs, and what Node.Checks names. A node is
-// granted what it asks for when its checks have ended: hashing a model of 140 GB takes minutes, in which eight devices
-// would be idle. A check takes a core, as other work does.
+// checks is the gate to things that are read as a whole before use: large inputs, and Node.Checks. A node is granted
+// its request only after its checks: hashing a model of 140 GB takes minutes, in which eight devices would be idle. A
+// check takes a core, as other work does.
 type checks struct {
 	*run
 	inputs  verifiedInputs
 	checked map[string]bool    // by name: has ended
-	under   map[string][]*Step // by name: the steps that wait for a check that runs
-	ctx     context.Context    // of the checks; ends when no step is to be started any more
+	under   map[string][]*Step // by name: steps that wait for a running check
+	ctx     context.Context    // of the checks; ends when no more steps are started
 	stop    context.CancelFunc
 }
 
-// largeInput is the size in bytes from which an input is checked before.
+// largeInput is the size in bytes from which an input is checked beforehand.
 const largeInput = 64 << 20
 
 func newChecks(r *run) *checks {
@@ -42,7 +42,7 @@ func newChecks(r *run) *checks {
 	return c
 }
 
-// admit has a step with open checks ask for a core first, or wait for one of them.
+// admit makes a step with open checks request a core first, or wait for a check that runs already.
 func (c *checks) admit(s *Step) (device.Request, state) {
 	open := c.open(s)
 	for _, k := range open {
@@ -69,7 +69,7 @@ func (c *checks) open(s *Step) []Check {
 	return slices.DeleteFunc(all, func(k Check) bool { return c.checked[k.Name] })
 }
 
-// pass runs the checks of a step. The step may have been granted a core for them, or ask for no more than that.
+// pass runs the open checks of a step. A step that was granted only a core for checks is queued again afterwards.
 func (c *checks) pass(s *Step, lease *device.Lease) (leave func(), ok bool) {
 	open := c.open(s)
 	begun := func(k Check) bool { _, busy := c.under[k.Name]; return busy }
@@ -85,7 +85,7 @@ func (c *checks) pass(s *Step, lease *device.Lease) (leave func(), ok bool) {
 	return nil, false
 }
 
-// verify runs checks beside the schedule.
+// verify runs checks in a goroutine.
 func (c *checks) verify(s *Step, open []Check, lease *device.Lease) {
 	names := make([]string, len(open))
 	for i, k := range open {
@@ -98,7 +98,7 @@ func (c *checks) verify(s *Step, open []Check, lease *device.Lease) {
 		Type: Note, Address: s.Node.Address, Key: s.Key,
 		Reason: Waiting + "the check of " + strings.Join(names, ", ")})
 	go func() {
-		if fresh { // the stamps of new files prove nothing yet: all bytes would be read once more later
+		if fresh { // too new a stamp proves nothing: all bytes would be read again later
 			select {
 			case <-time.After(time.Until(settled)):
 			case <-c.ctx.Done():
@@ -111,7 +111,7 @@ func (c *checks) verify(s *Step, open []Check, lease *device.Lease) {
 	}()
 }
 
-// end queues the step and all that waited for the same checks, before any of them is granted something.
+// end queues the step and all steps that waited for the same checks, before any of them is granted a lease.
 func (c *checks) end(s *Step, open []Check, lease *device.Lease) {
 	lease.Release()
 	steps := []*Step{s}

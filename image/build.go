@@ -27,8 +27,8 @@ type Context struct {
 	Files []dockerfile.ContextFile
 }
 
-// ReadContext reads the input of a build; dir is the project's directory. The files own, which benchgraph writes into
-// the project, are left out: they change with every apply.
+// ReadContext reads the input of a build. dir is the project's directory. It leaves out the files own, which benchgraph
+// writes into the project: they change with every apply.
 func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []string, stat *cache.StatCache) (Context,
 	error) {
 	b := Context{Dir: filepath.Join(dir, filepath.FromSlash(s.Context))}
@@ -73,7 +73,7 @@ func ReadContext(ctx context.Context, dir string, s *hclspec.ImageBuild, own []s
 	return b, nil
 }
 
-// Digest is a digest of all that the build gets.
+// Digest returns a digest of the whole input of the build.
 func (b Context) Digest() string {
 	d := cache.Describe("build context")
 	b.describe(d)
@@ -86,7 +86,7 @@ func (b Context) describe(d *cache.Description) {
 	}
 }
 
-// describeBuild writes the input of a build into a description.
+// describeBuild adds the input of a build to a description.
 func (t *Task) describeBuild(d *cache.Description) {
 	b := t.Spec.Build
 	d.Add("dockerfile", b.Dockerfile, b.Target)
@@ -99,7 +99,7 @@ func (t *Task) describeBuild(d *cache.Description) {
 	}
 }
 
-// build builds what the image begins with.
+// build builds the image on which the other steps are made.
 func (m *making) build(ctx context.Context) error {
 	spec, t := m.t.Spec.Build, m.t
 	describe := func(d *cache.Description) {
@@ -112,7 +112,7 @@ func (m *making) build(ctx context.Context) error {
 	return m.step(ctx, "build", describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
 		pins := map[string]string{}
 		for _, base := range t.Bases {
-			img, err := m.fetched(ctx, base)
+			img, err := m.ensureBase(ctx, base)
 			if err != nil {
 				return container.Image{}, err
 			}

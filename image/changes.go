@@ -23,7 +23,7 @@ func (m *making) changed(ctx context.Context, box string, changes []api.Filesyst
 	var edited []string
 	for _, c := range changes {
 		switch {
-		case ofContainer(c.Path), m.lost(c.Path) != nil: // the place of a volume is made for the container
+		case ofContainer(c.Path), m.inVolume(c.Path) != nil: // mount points of volumes are made for the container
 		case c.Kind != api.ChangeModify:
 			return true, nil
 		default:
@@ -36,8 +36,9 @@ func (m *making) changed(ctx context.Context, box string, changes []api.Filesyst
 	return m.differ(ctx, box, edited)
 }
 
-// patched notes the changed files outside of installed packages. Later checks compare the packages with their RECORDs.
-func (m *making) patched(changes []api.FilesystemChange, labels map[string]string) error {
+// notePatched notes the changed files outside of installed packages. Later checks compare the packages with their
+// RECORDs.
+func (m *making) notePatched(changes []api.FilesystemChange, labels map[string]string) error {
 	packages, err := m.packages(m.at.Labels)
 	if err != nil || len(packages) == 0 {
 		return err
@@ -57,7 +58,7 @@ func (m *making) patched(changes []api.FilesystemChange, labels map[string]strin
 	return err
 }
 
-// ofContainer says whether a path is there because something ran in a container, whatever it was.
+// ofContainer reports whether a path may change in any container, whatever the command.
 func ofContainer(name string) bool {
 	switch name {
 	case "/sbin", "/sbin/docker-init", "/.dockerenv", "/etc", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf",
@@ -68,10 +69,10 @@ func ofContainer(name string) bool {
 		strings.HasPrefix(name, "/dev/") || strings.Contains(name, "/__pycache__")
 }
 
-// mostCompared is how many files that were written to are looked at: where there are more, one of them will differ.
+// mostCompared is the greatest number of modified files that are compared: of more files, one certainly differs.
 const mostCompared = 200
 
-// differ says whether any of the files has another content than in the image.
+// differ reports whether any of the files has other content than in the image.
 func (m *making) differ(ctx context.Context, box string, names []string) (bool, error) {
 	now := map[string]string{}
 	for _, name := range names {
@@ -79,7 +80,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 			in, sum := tar.NewReader(r), sha256.New()
 			h, err := in.Next()
 			if err != nil || h.Typeflag != tar.TypeReg {
-				return err // a directory is written to when something in it is
+				return err // a directory counts as modified when a file in it is
 			}
 			_, err = io.Copy(sum, in)
 			now[name] = hex.EncodeToString(sum.Sum(nil))
@@ -93,9 +94,9 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 		return false, nil
 	}
 	files := slices.Sorted(maps.Keys(now))
-	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil)
+	text, err := m.inspect(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil)
 	if err != nil {
-		return true, nil // an image that cannot tell gets the benefit of the doubt
+		return true, nil // no answer, for instance without sha256sum, counts as a change
 	}
 	before := strings.Fields(text)
 	for _, name := range files {
@@ -106,8 +107,8 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 	return false, nil
 }
 
-// lost returns the failure of a step that writes below a volume of the image: an image does not keep such files.
-func (m *making) lost(at string) error {
+// inVolume returns the failure of a step that writes below a volume of the image: an image does not keep such files.
+func (m *making) inVolume(at string) error {
 	for _, volume := range m.at.Volumes {
 		if fs.Below(at, path.Clean(volume)) {
 			return buildFailure("in_volume", fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there "+

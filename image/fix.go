@@ -31,14 +31,15 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// A command of a fix that changed nothing exits with a status that programs do not use, after a line that says so.
+// If a command of a fix changed nothing, the step exits with a status that programs do not use, after a line with this
+// prefix.
 const (
 	exitNoEffect = 97
 	noEffect     = "benchgraph: changed nothing: "
 )
 
-// watchSed stands before the commands of a fix. A sed -i whose expression matches no line leaves its files as they were
-// and calls that a success; here it ends the commands.
+// watchSed is prepended to the commands of a fix. A sed -i whose expression matches no line leaves its files unchanged
+// and succeeds. With watchSed, it ends the commands.
 const watchSed = `
 benchgraph_digests() {
 	for benchgraph_sum in sha256sum md5sum cksum; do
@@ -107,14 +108,14 @@ func (m *making) pin(ctx context.Context, f fix.Due) error {
 		m.say("resolved to %s\n", strings.Join(versions, ", "))
 	}
 	if errors.Is(err, errNoEffect) {
-		return nil // the pins are what the image had
+		return nil // the image already has these versions
 	}
 	return f.About(err)
 }
 
 var distInfo = lazyregexp.New(`/([^/]+)-([^/-]+)\.dist-info$`)
 
-// distributions are the packages that came into a container, as name==version.
+// distributions returns the packages that were added to a container, as name==version.
 func distributions(changes []api.FilesystemChange) []string {
 	var all []string
 	for _, c := range changes {
@@ -160,7 +161,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 		if err != nil {
 			return err
 		}
-		for _, file := range files { // one of the same size and time as in the image is in no list
+		for _, file := range files { // Changes omits a file with the same size and time as in the image
 			changes = append(changes, api.FilesystemChange{Kind: api.ChangeModify, Path: file.to})
 		}
 		changed, err := m.changed(ctx, box, changes)
@@ -170,7 +171,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 		if !changed && len(c.env) == 0 {
 			return errNoEffect
 		}
-		return m.patched(changes, labels)
+		return m.notePatched(changes, labels)
 	}
 	err = m.step(ctx, "fix "+f.Fix.Address.Name, describe,
 		func(ctx context.Context, labels map[string]string) (container.Image, error) {
@@ -180,7 +181,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 			return m.change(ctx, c, labels)
 		})
 	if errors.Is(err, errNoEffect) {
-		return m.without(ctx, f, err)
+		return m.withoutEffect(ctx, f, err)
 	}
 	return f.About(err)
 }
@@ -197,8 +198,8 @@ func (m *making) nextSecond(ctx context.Context) error {
 	}
 }
 
-// without decides what it means that a fix changed nothing.
-func (m *making) without(ctx context.Context, f fix.Due, why error) error {
+// withoutEffect handles a fix that changed nothing.
+func (m *making) withoutEffect(ctx context.Context, f fix.Due, why error) error {
 	if !f.When && (f.Verify.Shell != nil || f.Verify.Argv != nil) {
 		if err := m.verify(ctx, f.Verify); err == nil {
 			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n",
@@ -209,7 +210,7 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 			return nil
 		}
 	}
-	remedy := "correct what it runs, or say with when where it applies"
+	remedy := "correct its commands, or declare with when where it applies"
 	if len(m.at.Volumes) > 0 {
 		remedy += "; what it writes below " + strings.Join(m.at.Volumes, ", ") +
 			" is thrown away, since that is a VOLUME of the image"
@@ -219,7 +220,7 @@ func (m *making) without(ctx context.Context, f fix.Due, why error) error {
 		Evidence: strings.TrimPrefix(why.Error(), errNoEffect.Error()+": "), Remedy: remedy}}
 }
 
-// script is what a fix runs: each of its commands by itself.
+// script returns the script of a fix, with each command in a subshell of its own.
 func (m *making) script(ctx context.Context, f fix.Due, refer func(hclspec.Address) string) (string, error) {
 	vars := map[string]string{"SRC": "/"}
 	var body strings.Builder
@@ -237,14 +238,14 @@ func (m *making) script(ctx context.Context, f fix.Due, refer func(hclspec.Addre
 	return watchSed + exports(vars) + cmp.Or(body.String(), ":\n"), nil
 }
 
-// fixedFile is a file that a fix lays into an image.
+// fixedFile is a file that a fix adds to an image.
 type fixedFile struct {
 	to         string // absolute
 	content    []byte
 	executable bool
 }
 
-// files are the files of a fix, with their contents.
+// files returns the files of a fix with their contents.
 func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 	var all []fixedFile
 	for i, file := range f.Files {
@@ -260,7 +261,7 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE",
 				to)
 		}
-		if err := m.lost(path.Clean(to)); err != nil {
+		if err := m.inVolume(path.Clean(to)); err != nil {
 			return nil, f.About(err)
 		}
 		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}
@@ -275,7 +276,8 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 	return all, nil
 }
 
-// content reads what a fix puts in place: a file of the project, or of the result of a node. No link leads out.
+// content reads the source of a fix's file, from the project or from the result of a node. Links may not lead out of
+// these directories.
 func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, error) {
 	dir, name := m.t.Dir, fix.Source(file)
 	if first := file.From[0].Ref; first != (hclspec.Address{}) {
@@ -306,7 +308,7 @@ func (m *making) content(file hclspec.FixFile, digest string) ([]byte, bool, err
 	return content, info.Mode()&0o111 != 0, err
 }
 
-// tarOf packs files; nil: there are none.
+// tarOf packs files; it returns nil without files.
 func tarOf(files []fixedFile) io.Reader {
 	if len(files) == 0 {
 		return nil
@@ -318,7 +320,7 @@ func tarOf(files []fixedFile) io.Reader {
 		if f.executable {
 			mode = 0o755
 		}
-		// Nothing here can fail: the writer is in memory, and the sizes are right.
+		// Nothing can fail: the tar is in memory and the sizes are right.
 		_ = out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.to, "/"), Mode: mode,
 			Size: int64(len(f.content))})
 		_, _ = out.Write(f.content)

@@ -8,7 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 )
 
-// What is changed in an image gets a second of its own. Who made the image may have a clock that is ahead by any time.
+// A change of an image waits for the next second after the image was made. The image may be from the future, by another
+// clock.
 func TestAChangeOfAnImageWaitsForTheNextSecond(t *testing.T) {
 	for name, test := range map[string]struct{ age, want time.Duration }{
 		"made just now":      {300 * time.Millisecond, 700 * time.Millisecond},

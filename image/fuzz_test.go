@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// What an image did is read back from the store, where anybody may have put it.
+// The record of an image is read from the store, where it may come from anybody.
 func FuzzImageRecord(f *testing.F) {
 	f.Add([]byte(`{"id": "sha256:00", "size": -1, "steps": [{"what": "a\nb", "versions": ["\u001b[2J"]}], ` +
 		`"packages": [{"name": "a", "info": "/x/y"}]}`))
@@ -34,7 +34,7 @@ func FuzzImageRecord(f *testing.F) {
 	})
 }
 
-// again fails unless what was read is written as it would be read once more.
+// again fails unless a value survives writing and reading.
 func again(t *testing.T, read, back any) {
 	t.Helper()
 	text, err := json.Marshal(read)

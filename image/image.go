@@ -31,9 +31,9 @@ type Maker struct {
 	Room    *room.Room
 	Offline bool // reach no network
 
-	Made  inventory.List // what the engine has of ours
-	steps locks          // that are at work
-	sites sync.Map       // by image ID: where its Python finds packages
+	Made  inventory.List // images of benchgraph in the engine
+	steps locks          // one at a time for each chain key
+	sites sync.Map       // by image ID: directory of its Python packages
 }
 
 // Task makes a container image.
@@ -41,20 +41,20 @@ type Task struct {
 	*Maker
 	Refs    input.Refs
 	Spec    *hclspec.Image
-	Dir     string  // that of the project: files of fixes come from it
-	From    Base    // what Spec.From means
-	Context Context // of a build
-	Bases   []Base  // of a build: what its Dockerfile begins with
-	Rev     string  // revision that it is made for; empty: none
-	Source  string  // where that revision comes from; empty: not to be told
+	Dir     string  // the project's directory, for files of fixes
+	From    Base    // the image that Spec.From names
+	Context Context // input of a build
+	Bases   []Base  // base images in the Dockerfile of a build
+	Rev     string  // revision for which the image is made; empty: none
+	Source  string  // URL of that revision's repo; empty: none, or a local repo
 	Cures   []fix.Cure
 	Fixes   []fix.Due
 }
 
-// Base is the name of an image that others begin with, and which image it means.
+// Base is a base image: its name and the digest that the name means.
 type Base struct {
-	Name, Digest string // no Digest: it is not known
-	Size         int64  // bytes that a registry sends; 0: not known
+	Name, Digest string // empty: unknown
+	Size         int64  // bytes that the registry sends; 0: unknown
 }
 
 // Ref returns the name of the image for an engine; an image without a registry is named by its ID.
@@ -74,7 +74,7 @@ func (t *Task) Describe(d *cache.Description) {
 	case t.Spec.Base != (hclspec.Address{}):
 		d.Add("base", t.Refs.Label(t.Spec.Base))
 	case t.From.Digest != "":
-		d.Add("from", t.From.Digest) // whatever its name is
+		d.Add("from", t.From.Digest) // whatever its name
 	default:
 		d.Add("from", t.Spec.From)
 	}
@@ -90,7 +90,7 @@ func (t *Task) Describe(d *cache.Description) {
 	d.Add("network", strconv.FormatBool(t.Spec.Network))
 }
 
-// Kept says whether the engine still has the image.
+// Kept returns why the engine no longer has the image; "" if it has the image.
 func (t *Task) Kept(ctx context.Context, e cache.Entry) (string, error) {
 	rec, err := Read(e)
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *Task) Run(ctx context.Context, env *engine.Env) error {
 	for _, f := range t.Fixes {
 		steps = append(steps, func(ctx context.Context) error { return m.fix(ctx, f) })
 	}
-	for _, step := range append(steps, m.own) {
+	for _, step := range append(steps, m.addLabels) {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (t *Task) Run(ctx context.Context, env *engine.Env) error {
 	return m.write()
 }
 
-// write leaves what is known of the finished image.
+// write writes the record of the finished image.
 func (m *making) write() error {
 	steps, err := json.Marshal(m.steps)
 	if err != nil {
@@ -168,7 +168,7 @@ func (m *making) packages(labels map[string]string) (all []shell.Package, err er
 	return all, nil
 }
 
-// Has says whether the engine has an image of ours. It is asked once for a plan.
+// Has reports whether the engine has an image of benchgraph. The engine is asked once for a plan.
 func (m *Maker) Has(ctx context.Context, id string) (bool, error) {
 	err := m.Made.Ask(ctx, m.Shells.Engine)
 	return err == nil && m.Made.Has(id), err

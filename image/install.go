@@ -20,9 +20,9 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// python finds out where the image as it is so far keeps its packages.
+// python returns the places of Python packages in the image so far.
 func (m *making) python(ctx context.Context) (python.Layout, error) {
-	text, err := m.look(ctx, "build", []string{"sh", "-c", python.Find}, nil)
+	text, err := m.inspect(ctx, "build", []string{"sh", "-c", python.Find}, nil)
 	if err != nil {
 		return python.Layout{}, err
 	}
@@ -34,7 +34,7 @@ func (m *making) python(ctx context.Context) (python.Layout, error) {
 	return found, nil
 }
 
-// site is the directory in which the image's Python finds packages.
+// site returns the directory in which the image's Python finds packages.
 func (m *making) site(ctx context.Context) (string, error) {
 	if site := m.at.Labels[labelSite]; site != "" {
 		return site, nil
@@ -58,7 +58,7 @@ type wheelIn struct {
 	mount  executor.Mount
 }
 
-// wheels are the wheels among what is to be installed, in the order of the file.
+// wheels returns the wheels in the inputs of install, in the order of the file.
 func (m *making) wheels() ([]wheelIn, error) {
 	var all []wheelIn
 	for _, a := range m.t.Spec.Install {
@@ -84,11 +84,11 @@ func noWheel(a hclspec.Address, e cache.Entry) error {
 	for _, f := range e.Files[:min(len(e.Files), 5)] {
 		made = append(made, f.Path)
 	}
-	return buildFailure("no_wheel", fmt.Sprintf("%s is to be installed and made no *.whl, but %s", a,
+	return buildFailure("no_wheel", fmt.Sprintf("%s is in install, but made no *.whl, only %s", a,
 		strings.Join(made, ", ")), "let it make a wheel, or leave it out of install")
 }
 
-// install puts the wheels into the image, and proves that they are in it.
+// install installs the wheels into the image, and proves that the image has their files.
 func (m *making) install(ctx context.Context) error {
 	wheels, err := m.wheels()
 	if err != nil || len(wheels) == 0 {
@@ -136,7 +136,7 @@ func (m *making) install(ctx context.Context) error {
 	})
 }
 
-// pip is how pip is called: for the image's own Python, whose packages are meant to be changed.
+// pip calls pip for the image's own Python, whose packages may be changed.
 const pip = "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 " +
 	"exec python3 -m pip "
 
@@ -172,7 +172,7 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 		if at == "" {
 			continue
 		}
-		if err := m.lost(at); err != nil {
+		if err := m.inVolume(at); err != nil {
 			return shell.Package{}, err
 		}
 		want[at] = f
@@ -207,7 +207,8 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 }
 
 func installMismatch(w *wheel.Wheel, what string) error {
-	return buildFailure("install_mismatch", fmt.Sprintf("what is installed is not %s %s: %s", w.Name, w.Version, what),
+	message := fmt.Sprintf("the installed files are not those of %s %s: %s", w.Name, w.Version, what)
+	return buildFailure("install_mismatch", message,
 		"look into the log for what the installer did; the image may have a pip of its own that changes what it "+
 			"installs")
 }

@@ -29,18 +29,18 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// An overlay replaces files of a package that the image already has, wherever its Python finds the package: also in
-// the source tree of an editable installation. The package must be that of one tree (over) and becomes that of another
-// (source). Both are read back from outside, file by file, so that no patch is ever laid over another revision.
+// An overlay replaces files of a package in the image, wherever Python finds the package, for instance in the source
+// tree of an editable installation. The package must have been made from one tree (over) and becomes that of another
+// (source). Both are verified from outside, file by file, so that a patch is never laid over another revision.
 
 type overlay struct {
 	source        engine.Input
-	over          string                // address of the tree that the package was made from, for messages
-	before, after map[string]cache.File // by path in the tree: the files that the patterns match
-	tops          map[string]string     // name of a module at the top -> its directory or file in the image
+	over          string                // address of the tree from which the package was made, for messages
+	before, after map[string]cache.File // by path in the tree: files that match the patterns
+	tops          map[string]string     // by top-level module: its directory or file in the image
 	laid          []string              // paths in the tree, sorted
 	removed       []string              // paths in the tree, sorted
-	kept          []string              // paths in the tree of files that the image has already, sorted
+	kept          []string              // paths in the tree of unchanged files, sorted
 }
 
 // overlay lays the files of the source tree over the package that the image has.
@@ -91,7 +91,7 @@ func matched(files []cache.File, patterns []string) map[string]cache.File {
 	return found
 }
 
-// differsOutside returns a file that no pattern matches and that is not the same in both trees; empty: there is none.
+// differsOutside returns a file that differs between the trees and matches no pattern; "" if there is none.
 func differsOutside(a, b []cache.File, patterns []string) string {
 	others := map[string]cache.File{}
 	for _, f := range a {
@@ -126,8 +126,8 @@ for name in sys.argv[1:]:
         print(name + "=" + os.path.realpath(spec.origin))
 `
 
-// top returns the name of the module at the top that a file of a tree belongs to, and the file's path below the
-// directory that holds the module.
+// top returns the top-level module to which a file of a tree belongs, and the file's path below the directory with that
+// module.
 func top(name string) (module, inside string) {
 	inside = wheel.InPackage(name)
 	module, _, below := strings.Cut(inside, "/")
@@ -137,7 +137,7 @@ func top(name string) (module, inside string) {
 	return module, inside
 }
 
-// place returns the path in the image of a file of the tree; empty: no installed module has it.
+// place returns the path in the image of a file of the tree; "" if no installed module contains the file.
 func (o *overlay) place(name string) string {
 	module, inside := top(name)
 	at := o.tops[module]
@@ -150,7 +150,7 @@ func (o *overlay) place(name string) string {
 	return ""
 }
 
-// prepare finds the installed package, makes sure that it is that of over, and decides which files change.
+// prepare finds the installed package, verifies that it was made from over, and decides which files change.
 func (o *overlay) prepare(ctx context.Context, m *making) error {
 	argv := []string{"python3", "-c", findTops}
 	for _, files := range []map[string]cache.File{o.before, o.after} {
@@ -160,7 +160,7 @@ func (o *overlay) prepare(ctx context.Context, m *making) error {
 			}
 		}
 	}
-	text, err := m.look(ctx, "build", argv, nil)
+	text, err := m.inspect(ctx, "build", argv, nil)
 	if err != nil {
 		return err
 	}
@@ -203,11 +203,11 @@ func (o *overlay) digests(
 	return found, nil
 }
 
-// decide holds the installed files against those of over and decides which ones change. A file of over that the image
-// does not have was left out by whoever packaged it, and stays out.
+// decide compares the installed files with those of over and decides which ones change. If the image lacks a file of
+// over, the package was made without that file, and stays so.
 func (o *overlay) decide(m *making, found map[string]string) error {
 	var other []string
-	has := map[string]bool{} // modules of which the image has files
+	has := map[string]bool{} // modules with files in the image
 	for _, name := range slices.Sorted(maps.Keys(o.before)) {
 		at := o.place(name)
 		digest, there := found[at]
@@ -249,17 +249,17 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 	slices.Sort(o.laid)
 	for _, name := range o.laid {
 		if o.after[name].Link != "" {
-			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay does not lay",
+			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay cannot contain",
 				"build a wheel and install it")
 		}
-		if err := m.lost(o.place(name)); err != nil {
+		if err := m.inVolume(o.place(name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropStale removes files, marked with -, and what Python compiled from these and from files that were replaced.
+// dropStale removes the files marked with -, and compiled Python files of removed or replaced files.
 const dropStale = `for change do
 	file=${change#?}
 	name=${file##*/}
@@ -267,7 +267,7 @@ const dropStale = `for change do
 	rm -f -- "${file%/*}/__pycache__/${name%.py}".*.pyc
 done`
 
-// lay makes the image with the changed files, and proves that it has exactly the files of the source tree.
+// lay makes the image with the changed files, and proves that its files are those of the source tree.
 func (o *overlay) lay(ctx context.Context, m *making, labels map[string]string) (container.Image, error) {
 	files, packages, err := o.records()
 	if err != nil {
@@ -296,10 +296,10 @@ func (o *overlay) lay(ctx context.Context, m *making, labels map[string]string) 
 		if err := o.prove(ctx, m, box); err != nil {
 			return err
 		}
-		if err := m.patched(changes, labels); err != nil {
+		if err := m.notePatched(changes, labels); err != nil {
 			return err
 		}
-		return m.listed(packages, labels)
+		return m.listPackages(packages, labels)
 	}
 	if err := m.nextSecond(ctx); err != nil {
 		return container.Image{}, err
@@ -307,8 +307,8 @@ func (o *overlay) lay(ctx context.Context, m *making, labels map[string]string) 
 	return m.change(ctx, c, labels)
 }
 
-// records returns a RECORD for each module, in a directory beside the module, and the packages that they stand for.
-// With them a benchmark refuses to start where a file of the overlay is another one.
+// records returns a RECORD for each module, in a directory beside the module, and the package entries for these
+// RECORDs. With them, a benchmark does not start if a file of the overlay has changed.
 func (o *overlay) records() (files []fixedFile, packages []shell.Package, err error) {
 	for _, module := range slices.Sorted(maps.Keys(o.tops)) {
 		var text bytes.Buffer
@@ -319,7 +319,7 @@ func (o *overlay) records() (files []fixedFile, packages []shell.Package, err er
 			if in != module || err != nil || len(sum) == 0 {
 				continue
 			}
-			_ = rows.Write([]string{ // Flush reports its error
+			_ = rows.Write([]string{ // Flush returns the error
 				inside, "sha256=" + base64.RawURLEncoding.EncodeToString(sum),
 				strconv.FormatInt(o.after[name].Size, 10),
 			})
@@ -343,7 +343,7 @@ func (o *overlay) records() (files []fixedFile, packages []shell.Package, err er
 	return files, packages, nil
 }
 
-// prove reads every file of the source tree, and those that have to be gone, back from a container.
+// prove reads every file of the source tree back from a container, and verifies that removed files are gone.
 func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 	want := map[string]cache.File{}
 	for _, name := range append(slices.Clone(o.kept), o.laid...) {
@@ -369,8 +369,8 @@ func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 	return nil
 }
 
-// listed adds packages to the label that lists them, in place of those with the same directory.
-func (m *making) listed(packages []shell.Package, labels map[string]string) error {
+// listPackages adds packages to the label that lists them, and replaces entries with the same directory.
+func (m *making) listPackages(packages []shell.Package, labels map[string]string) error {
 	all, err := m.packages(labels)
 	if err != nil {
 		return err

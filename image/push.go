@@ -22,7 +22,7 @@ type Push struct {
 
 const pushFile = "push.json"
 
-// pushRecord is what a push left in a registry.
+// pushRecord describes a pushed image.
 type pushRecord struct {
 	Ref    string `json:"ref"`
 	Digest string `json:"digest"` // of the manifest

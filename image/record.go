@@ -15,16 +15,16 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// File is what an image node leaves: what the image is, since the image itself lies in the engine.
+// File is the file name of a Record in the result of an image node. The image itself is in the engine.
 const File = left.File
 
-// Record is what is known of an image that an image node made.
+// Record describes an image made by an image node.
 type Record struct {
 	ID string `json:"id"` // sha256:…, as the engine names it
-	// of the manifest of what it was pulled from; empty: it was in no registry
+	// digest of the manifest of the base image; empty: it came from no registry
 	Digest string `json:"digest,omitempty"`
-	Chain  string `json:"chain"` // SHA-256 of all that it was made from
-	// directory in which its Python finds packages; empty: it has none
+	Chain  string `json:"chain"` // SHA-256 of all inputs
+	// directory of its Python packages; empty: none
 	Site     string          `json:"site,omitempty"`
 	Env      []string        `json:"env,omitempty"` // of its configuration, as NAME=value
 	Size     int64           `json:"size"`          // bytes
@@ -32,7 +32,7 @@ type Record struct {
 	Steps    json.RawMessage `json:"steps,omitempty"` // for readers
 }
 
-// Read reads what an image node left.
+// Read reads the record of an image node's result.
 func Read(e cache.Entry) (*Record, error) {
 	text, err := os.ReadFile(filepath.Join(e.Dir, File))
 	if err != nil {
@@ -48,12 +48,12 @@ func Read(e cache.Entry) (*Record, error) {
 	return rec, nil
 }
 
-// ForShell is what commands need to know of the image that they run in.
+// ForShell returns the part of the record that commands need.
 func (r *Record) ForShell() *shell.Image {
 	return &shell.Image{ID: r.ID, Site: r.Site, Env: r.Env, Packages: r.Packages}
 }
 
-// Summary is what people want to know of an image, a line each, from the record of its node.
+// Summary returns a summary of an image for people, in lines, from the record of its node.
 func Summary(record json.RawMessage) (lines []string) {
 	var rec Record
 	var steps []stepRecord

@@ -28,24 +28,24 @@ import (
 	"github.com/benchgraph/benchgraph/shell/output"
 )
 
-// How commands run that make an image, or look into one.
+// This file runs commands that make an image, or that inspect one.
 
 // changing is a command that makes a step.
 type changing struct {
 	stage   string
 	argv    []string
-	says    string    // what of it the log shows; empty: all
-	files   io.Reader // a tar that is unpacked at / before; nil: none
+	says    string    // text of the command for the log; empty: the whole command
+	files   io.Reader // a tar that is unpacked at / before the command; nil: none
 	mounts  []executor.Mount
 	network bool
-	env     []string // that the image keeps
-	// before it becomes an image; nil: none
+	env     []string // variables that the image keeps
+	// runs before the container becomes an image; nil: none
 	proof func(ctx context.Context, name string, labels map[string]string) error
 }
 
 var errNoEffect = errors.New("it changed nothing")
 
-// change runs a command in a container of the image as it is so far, and makes an image of what it leaves.
+// change runs a command in a container of the image so far, and makes an image of the container.
 func (m *making) change(ctx context.Context, c changing, labels map[string]string) (img container.Image, err error) {
 	process, out, err := m.start(ctx, c)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 	box, ok := process.(executor.Contained)
 	if !ok {
 		_, _ = process.Stop()
-		return img, errors.New("what runs the step is in no container")
+		return img, errors.New("the step was started outside of a container")
 	}
 	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), box.Container())) }()
 	status, err := process.Wait(ctx)
@@ -78,7 +78,7 @@ func (m *making) change(ctx context.Context, c changing, labels map[string]strin
 // owner returns the labels of the containers that this process makes.
 type owner interface{ Labels() map[string]string }
 
-// blank makes an image of files, in which nothing is run.
+// blank makes an image with files added, without running a command.
 func (m *making) blank(ctx context.Context, files io.Reader,
 	proof func(ctx context.Context, name string, labels map[string]string) error,
 	labels map[string]string) (img container.Image, err error) {
@@ -99,13 +99,13 @@ func (m *making) blank(ctx context.Context, files io.Reader,
 	return img, err
 }
 
-// inert makes a container in which nothing is run, for as long as use takes.
+// inert makes a container in which no command runs, for the duration of use.
 func (m *making) inert(ctx context.Context, use func(name string) error) (err error) {
 	name := "benchgraph-" + strings.ToLower(rand.Text())
 	config := &api.Config{Image: m.at.ID, Cmd: []string{"-"}, Labels: m.nodeLabel()}
 	o, ok := m.t.Shells.Containers.(owner)
 	if !ok || len(o.Labels()) == 0 {
-		return errors.New("what runs containers does not say by which labels it knows them")
+		return errors.New("the executor of containers has no labels for them")
 	}
 	maps.Copy(config.Labels, o.Labels())
 	defer func() { err = errors.Join(err, m.engine.Remove(context.WithoutCancel(ctx), name)) }()
@@ -118,7 +118,7 @@ func (m *making) inert(ctx context.Context, use func(name string) error) (err er
 // commit makes the image of a step.
 func (m *making) commit(ctx context.Context, name string, c changing, labels map[string]string) (container.Image,
 	error) {
-	options := m.committed(c, labels)
+	options := m.configOf(c, labels)
 	id, err := m.engine.Commit(ctx, name, options)
 	if err != nil {
 		return container.Image{}, err
@@ -127,10 +127,10 @@ func (m *making) commit(ctx context.Context, name string, c changing, labels map
 	return m.engine.Image(ctx, id)
 }
 
-// committed is what the image of a step says of itself: what the image before said, and the step's labels and
-// variables. What the step's own command was is no part of it. The engine keeps volumes, ports and the stop signal by
-// itself; what a Dockerfile that builds on the image before would have to do (ONBUILD) is left out.
-func (m *making) committed(c changing, labels map[string]string) api.CommitOptions {
+// configOf returns the configuration of a step's image: that of the image before, with the step's labels and
+// variables. It omits the step's command. The engine keeps volumes, ports and the stop signal by itself; ONBUILD is
+// omitted.
+func (m *making) configOf(c changing, labels map[string]string) api.CommitOptions {
 	config := &api.Config{
 		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command,
 		Env: c.env, Labels: map[string]string{}, Shell: m.at.Shell, Healthcheck: m.at.Health,
@@ -139,7 +139,7 @@ func (m *making) committed(c changing, labels map[string]string) api.CommitOptio
 		config.Cmd = []string{"sh"}
 	}
 	maps.Copy(config.Labels, labels)
-	// The container's own labels would be taken over.
+	// Otherwise the container's own labels would be kept.
 	config.Labels[container.LabelState], config.Labels[container.LabelOwner] = "", ""
 	return api.CommitOptions{Config: config}
 }
@@ -147,7 +147,7 @@ func (m *making) committed(c changing, labels map[string]string) api.CommitOptio
 func (m *making) start(ctx context.Context, c changing) (executor.Process, *output.Kept, error) {
 	out := m.sh.Capture()
 	m.say("$ %s\n", strings.TrimSpace(cmp.Or(c.says, strings.Join(c.argv, " "))))
-	user := "" // the image's own is root, and stays what it is called
+	user := "" // an image without a USER runs as root already
 	if m.at.User != "" {
 		user = "0:0"
 	}
@@ -156,7 +156,7 @@ func (m *making) start(ctx context.Context, c changing) (executor.Process, *outp
 		Container: &executor.Container{
 			Image: m.at.ID, Labels: m.nodeLabel(), Mounts: c.mounts, Files: c.files, User: user,
 			Outward: c.network || m.t.Spec.Network, Keep: true, Grants: trial.Grants{
-				// what installers want to do: give files to somebody, and take on another user
+				// for installers that change the owners of files, or their own user
 				Caps: []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETGID", "SETUID"},
 			},
 		},
@@ -172,12 +172,12 @@ func (m *making) nodeLabel() map[string]string {
 	return map[string]string{container.LabelNode: m.t.Spec.Address.String()}
 }
 
-// look runs a command in a container that is thrown away, hardened and without a network unless the block says
-// otherwise, and returns what it prints on standard output.
-func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount) (string, error) {
+// inspect runs a command in a temporary container, hardened, without a network unless the block allows it, and returns
+// its standard output.
+func (m *making) inspect(ctx context.Context, stage string, argv []string, mounts []executor.Mount) (string, error) {
 	dir, err := os.MkdirTemp(m.env.Work, "look-")
 	if err == nil {
-		err = os.Chmod(dir, 0o777) // the image says which user it is
+		err = os.Chmod(dir, 0o777) // the user depends on the image
 	}
 	if err != nil {
 		return "", err
@@ -185,8 +185,8 @@ func (m *making) look(ctx context.Context, stage string, argv []string, mounts [
 	out := m.sh.Capture()
 	defer out.Close()
 	m.say("$ %s\n", strings.Join(argv, " "))
-	stdout := head.Buffer{Most: shell.MostSaid} // it may run what a candidate installed, which may print without end
-	// But for a verify, a command only looks, and changes nothing.
+	stdout := head.Buffer{Most: shell.MostSaid} // the command may run a candidate's code, which may print without end
+	// Only the commands of a verify are noted: all others change nothing.
 	status, err := executor.Run(ctx, m.ran.ExecutorIf(stage == "verify", m.t.Shells.Containers), executor.Command{
 		Argv: argv, Dir: shell.InsideWork, Stdout: io.MultiWriter(&stdout, out), Stderr: out,
 		Container: &executor.Container{
@@ -210,17 +210,17 @@ func (m *making) verify(ctx context.Context, c hclspec.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.look(ctx, "verify", argv, mounts)
+	_, err = m.inspect(ctx, "verify", argv, mounts)
 	if f, ok := errors.AsType[*engine.Failure](err); ok && f.Rule == "" && f.Stage == "verify" {
 		f.Rule = verifyFailed
 	}
 	return err
 }
 
-// verifyFailed is the rule of an image that does not pass what must hold in it.
+// verifyFailed is the rule of an image that does not pass a verify command.
 const verifyFailed = "verify_failed"
 
-// command makes the argv of a command of the file, and the mounts of what it refers to.
+// command returns the argv of a command of the file, and the mounts of the referenced results.
 func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []executor.Mount, error) {
 	in := input.Inputs{}
 	refer := in.Paths(m.t.Refs, m.env)
@@ -249,7 +249,7 @@ func (m *making) command(ctx context.Context, c hclspec.Command) ([]string, []ex
 	return argv, in.Mounts(), nil
 }
 
-// exports gives the commands of a shell their variables. An image would keep those of the container's configuration.
+// exports returns shell code that sets variables. An image would keep variables of the container's configuration.
 func exports(vars map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {

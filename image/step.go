@@ -22,10 +22,10 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Labels of images beside those by which the engine finds them.
+// Labels of images, beside those with which the engine finds them.
 const (
-	labelSite     = "io.benchgraph.site"     // directory in which its Python finds packages
-	labelPackages = "io.benchgraph.packages" // what was installed, as a list of shell.Package
+	labelSite     = "io.benchgraph.site"     // directory of its Python packages
+	labelPackages = "io.benchgraph.packages" // installed packages, as a list of shell.Package
 	labelOCI      = "org.opencontainers.image."
 )
 
@@ -33,24 +33,24 @@ type making struct {
 	t      *Task
 	engine *container.Engine
 	env    *engine.Env
-	sh     *shell.Shell // for what commands say
+	sh     *shell.Shell // for the output of commands
 	ran    *transcript.Transcript
 	base   Base
-	at     container.Image // what the steps so far have made
+	at     container.Image // image of the steps so far
 	chain  string          // its chain key
 	steps  []stepRecord
 }
 
-// stepRecord is one step, for readers of a result.
+// stepRecord is the record of one step, for readers of a result.
 type stepRecord struct {
 	What     string   `json:"what"`
 	Chain    string   `json:"chain"`
 	ID       string   `json:"id"`
-	Versions []string `json:"versions,omitempty"` // what pins were resolved to
+	Versions []string `json:"versions,omitempty"` // resolved versions of pins
 	Skipped  string   `json:"skipped,omitempty"`  // why nothing was done
 }
 
-// begin finds or makes what the image begins with.
+// begin makes or finds the base image.
 func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
 	m := &making{t: t, engine: t.Shells.Engine, env: env, ran: transcript.Of(env)}
 	var err error
@@ -73,16 +73,16 @@ func (t *Task) begin(ctx context.Context, env *engine.Env) (*making, error) {
 	return m, err
 }
 
-// pull takes the image of a registry, or the engine's own, that the lock file pins.
+// pull gets the image that the lock file pins, from a registry or from the engine itself.
 func (m *making) pull(ctx context.Context) error {
 	m.base = m.t.From
 	if m.base.Digest == "" {
 		return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
 			Failure: failure.Failure{Class: failure.Infra, Rule: "image_unpinned", Stage: "fetch",
-				Message: "nothing says which image " + m.base.Name + " is",
+				Message: "the digest of image " + m.base.Name + " is unknown",
 				Remedy:  "plan again where the registry, or an engine that has it, can be reached"}}
 	}
-	img, err := m.fetched(ctx, m.base)
+	img, err := m.ensureBase(ctx, m.base)
 	if err != nil {
 		return err
 	}
@@ -93,9 +93,9 @@ func (m *making) pull(ctx context.Context) error {
 	return nil
 }
 
-// fetched brings a pinned image into the engine.
-func (m *making) fetched(ctx context.Context, base Base) (container.Image, error) {
-	for _, ref := range []string{base.Ref(), base.Digest} { // what no registry knows is pinned by its ID
+// ensureBase returns a pinned image, and pulls it if the engine does not have it.
+func (m *making) ensureBase(ctx context.Context, base Base) (container.Image, error) {
+	for _, ref := range []string{base.Ref(), base.Digest} { // an image without a registry is pinned by its ID
 		if img, err := m.engine.Image(ctx, ref); err == nil {
 			return img, nil
 		}
@@ -152,13 +152,13 @@ func (m *making) load(ctx context.Context, base hclspec.Address) error {
 	})
 }
 
-// buildFailure is the failure of a step that another attempt would not mend.
+// buildFailure returns the failure of a step that no retry can mend.
 func buildFailure(rule, message, remedy string) error {
 	return &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: rule, Stage: "build",
 		Message: message, Remedy: remedy}}
 }
 
-// chainKey is the chain key of a step on top of an image with the chain key parent, for a revision.
+// chainKey returns the chain key of a step for a revision, on an image with the chain key parent.
 func chainKey(parent, rev string, describe func(*cache.Description)) cache.Key {
 	d := cache.Describe("image step")
 	d.Add("parent", parent)
@@ -178,7 +178,7 @@ func (m *making) step(ctx context.Context, what string, describe func(*cache.Des
 	}
 	defer leave()
 	if err := m.t.Made.Ask(ctx, m.engine); err != nil {
-		m.t.Made.Forget() // that was when the plan was made
+		m.t.Made.Forget() // the first answer was from the time of the plan
 		if err := m.t.Made.Ask(ctx, m.engine); err != nil {
 			return diagnosis.EngineFailure("start", err)
 		}
@@ -213,7 +213,7 @@ func (m *making) note(s stepRecord) {
 	m.steps = append(m.steps, s)
 }
 
-// labels are those of an image with this chain key.
+// labels returns the labels of an image with a chain key.
 func (m *making) labels(key string) map[string]string {
 	all := map[string]string{container.LabelKey: key, container.LabelNode: m.t.Spec.Address.String()}
 	for name, value := range map[string]string{
@@ -231,8 +231,9 @@ func (m *making) labels(key string) map[string]string {
 	return all
 }
 
-// own ensures that the finished image is one of benchgraph's: an image without changing steps gets at least the labels.
-func (m *making) own(ctx context.Context) error {
+// addLabels ensures that the finished image is one of benchgraph's: an image without changing steps gets at least the
+// labels.
+func (m *making) addLabels(ctx context.Context) error {
 	if m.at.Labels[container.LabelKey] == m.chain {
 		return nil
 	}
@@ -244,7 +245,7 @@ func (m *making) own(ctx context.Context) error {
 }
 
 // locks serialises the work at a step. The second caller finds the image of the first.
-type locks struct{ held sync.Map } // by chain key: a channel that is full while somebody works
+type locks struct{ held sync.Map } // by chain key: a channel that is full during the work
 
 func (l *locks) enter(ctx context.Context, key string) (leave func(), err error) {
 	held, _ := l.held.LoadOrStore(key, make(chan struct{}, 1))
@@ -263,7 +264,7 @@ func (m *making) progress(phase string) {
 	m.env.Emit(engine.Event{Type: engine.NodeProgress, Phase: phase})
 }
 
-// shortID is an image's ID as people write it.
+// shortID returns an image's ID in its short form.
 func shortID(id string) string {
 	hex := strings.TrimPrefix(id, "sha256:")
 	return hex[:min(len(hex), 12)]

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 )
 
-// Equal steps lead to equal chain keys; from the first step on that differs, all of them do.
+// Equal steps have equal chain keys; after a difference, all chain keys differ.
 func TestChainKeysFollowTheSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "b", "ab", "a\nb", "parent", "revision"}), 1, 3)

@@ -14,12 +14,12 @@ import (
 	"github.com/docker/go-units"
 )
 
-// errDisk is the cause with which the context of a command ends when the attempt has written more than its node may.
+// errDisk is the cause for which a command is ended that has written more than its node may.
 var errDisk = errors.New("more was written than the node may write")
 
-// The free space of the disk is read every second, which costs nothing. The files of an attempt are counted when the
-// disk has lost half of the space that the attempt may still take, and else so seldom that counting takes one part in
-// fifty of a core.
+// The free space of the disk is read every second, which costs nothing. The files of an attempt are counted only when
+// the disk has lost half of the space that the attempt may still take, or so rarely that counting takes a fiftieth of a
+// core.
 const (
 	diskPause  = time.Second
 	countShare = 50
@@ -50,7 +50,7 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		var err error
 		if used, err = s.written(); err != nil {
-			continue // directories of the attempt that are gone are noticed when the command has ended
+			continue // a directory may vanish; it is noticed when the command has ended
 		}
 		if used > s.limits.Disk {
 			cancel(errDisk)
@@ -60,14 +60,14 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// written returns how much the files of the commands take on the disk: those of the environment, which is the attempt's
-// or that of one of its members, and what lies beside $OUT, where a member's further output is.
+// written returns the disk usage of the commands' files: those of the environment, which belongs to the attempt or to
+// one member, and those beside $OUT, where a member has further output.
 func (s *Shell) written() (int64, error) {
 	return fs.Usage(s.env.Work, s.env.Scratch, filepath.Dir(s.out))
 }
 
-// overDisk reports whether a command was ended because of what the attempt has written, or should have been: a command
-// that ends soon is not seen while it writes.
+// overDisk reports whether a command was ended because of the size of its files, or should have been: a short command
+// may end before its files are counted.
 func (s *Shell) overDisk(ctx context.Context) bool {
 	if errors.Is(context.Cause(ctx), errDisk) {
 		return true
@@ -79,7 +79,7 @@ func (s *Shell) overDisk(ctx context.Context) bool {
 	return err == nil && used > s.limits.Disk
 }
 
-// outOfDisk is the failure of a command whose attempt has written more than its node may.
+// outOfDisk returns the failure of a command whose attempt has written more than its node may.
 func (s *Shell) outOfDisk(stage string, o *output.Kept) error {
 	return &engine.Failure{Failure: failure.Failure{
 		Class: failure.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),

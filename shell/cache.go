@@ -13,17 +13,16 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// LayCache gives the commands that are started from now on a private copy of the directory from at a path: an
-// absolute one of their container, or one below their home, which begins with ~/. Where from is empty or is not
-// there, the directory is empty. The copy is below the directory root of the host, under name. On the host without a
-// sandbox, the home is from now on one that nobody had before.
+// LayCache gives later commands a private copy of the directory from. path is absolute in their container, or below
+// their home if it begins with ~/. If from is empty or does not exist, the directory is empty. The copy is in root, a
+// directory of the host, under name. On the host without a sandbox, the commands get a new home for that.
 func (s *Shell) LayCache(path, from string) (root, name string, err error) {
 	name, home := strings.CutPrefix(path, "~/")
 	switch {
 	case home:
 		root, err = s.ownHome()
 	case s.box == nil:
-		err = fmt.Errorf("%s is a directory of this machine, and no start has one of its own there", path)
+		err = fmt.Errorf("%s is a directory of this machine, where a start cannot have a copy of its own", path)
 	default:
 		name = "cache"
 		if root, err = os.MkdirTemp(s.env.Scratch, "cache-"); err == nil {
@@ -47,13 +46,13 @@ func (s *Shell) LayCache(path, from string) (root, name string, err error) {
 	return root, name, nil
 }
 
-// ownHome is the directory of the host that is the home of the commands, and of no others.
+// ownHome returns the directory of the host that is the home of these commands alone.
 func (s *Shell) ownHome() (string, error) {
 	switch {
 	case s.box != nil:
 		return s.box.home, nil
 	case s.cell != nil:
-		// A sandbox shows its home in the place of the user's, where there is one.
+		// A sandbox puts its home in the place of the user's, if that exists.
 		if info, err := os.Stat(s.variables("$HOME")); err != nil || !info.IsDir() {
 			s.vars["HOME"] = s.cell.Home
 		}

@@ -25,7 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/output"
 )
 
-// errTimeout is the cause with which a phase's context ends when it took too long.
+// errTimeout is the cause for which a phase is ended that took too long.
 var errTimeout = errors.New("timeout")
 
 func (s *Shell) expand(c hclspec.Command) []string {
@@ -39,14 +39,14 @@ func (s *Shell) expand(c hclspec.Command) []string {
 	return argv
 }
 
-// variables replaces $OUT, $HOME, $PORT and the like in a word that no shell will see. Secrets are not among them:
+// variables replaces $OUT, $HOME, $PORT and the like in a word that no shell expands. It does not replace secrets:
 // every user of the machine can read the arguments of a process.
 func (s *Shell) variables(word string) string {
 	return sh.Substitute(word, func(name string) (string, bool) {
 		if value, ok := s.vars[name]; ok {
 			return value, true
 		}
-		for _, v := range s.given() {
+		for _, v := range s.baseEnviron() {
 			if have, value, _ := strings.Cut(v, "="); have == name {
 				return value, true
 			}
@@ -55,13 +55,13 @@ func (s *Shell) variables(word string) string {
 	})
 }
 
-// Words are the words of a command's text, however a shell would take them apart.
+// Words returns the words of a command's text, split at every character at which a shell might split.
 func Words(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'=", r) })
 }
 
-// given is what commands see of the environment that they did not declare.
-func (s *Shell) given() []string {
+// baseEnviron returns the part of the commands' environment that the node did not declare.
+func (s *Shell) baseEnviron() []string {
 	if s.box != nil {
 		return s.box.environ()
 	}
@@ -69,7 +69,7 @@ func (s *Shell) given() []string {
 }
 
 func (s *Shell) environ() []string {
-	environ := slices.Clone(s.given())
+	environ := slices.Clone(s.baseEnviron())
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
 		environ = append(environ, name+"="+s.vars[name])
 	}
@@ -79,13 +79,13 @@ func (s *Shell) environ() []string {
 	return environ
 }
 
-// Capture makes the place for the output of the next command.
+// Capture returns a buffer for the output of the next command.
 func (s *Shell) Capture() *output.Kept {
 	s.last = output.NewKept(s.env.Log, s.env.Scratch)
 	return s.last
 }
 
-// Last is the output of the command that was started last.
+// Last returns the output of the last command.
 func (s *Shell) Last() *output.Kept { return s.last }
 
 func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Command {
@@ -105,8 +105,8 @@ func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Comman
 	return cmd
 }
 
-// hostLimits are those of a command on the host. Cores bound it only where they are part of the node's key, and in a
-// sandbox, which is part of that, too: as many cores as there are would else be one.
+// hostLimits returns the limits of a command on the host. Cores are limited only if the limits are in the node's key,
+// and only in a sandbox, which is in that key, too: otherwise the number of cores would be an input outside of the key.
 func (s *Shell) hostLimits() *executor.Limits {
 	l := &executor.Limits{Memory: s.limits.Memory}
 	if s.cell != nil && s.keyed {
@@ -118,14 +118,14 @@ func (s *Shell) hostLimits() *executor.Limits {
 	return l
 }
 
-// Run runs a command to its end; a timeout of 0 is none. What it prints on standard output goes to stdout, too, unless
-// that is nil. A command that fails is a *engine.Failure of the class that its output tells.
+// Run runs a command to its end; a timeout of 0 means none. Standard output is also written to stdout, unless that is
+// nil. A failed command returns an *engine.Failure with the class that the output suggests.
 func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, timeout time.Duration,
 	stdout io.Writer) error {
 	argv := s.expand(command)
 	out := s.Capture()
 	defer out.Close()
-	s.Say("$ %s\n", told(argv))
+	s.Say("$ %s\n", forLog(argv))
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = standstill.Timeout(ctx, timeout, errTimeout)
@@ -156,14 +156,14 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	return nil
 }
 
-// Say writes a line of our own into the attempt's log.
+// Say writes a line of benchgraph's into the attempt's log.
 func (s *Shell) Say(format string, args ...any) {
-	// a log that cannot be written fails when it is closed
+	// a write error of the log is reported when the log is closed
 	_, _ = io.WriteString(s.env.Log, s.Secrets.Mask(fmt.Sprintf(format, args...)))
 }
 
-// Failure finds out what a failed command's output means: a cure that is known for it, else the first rule that
-// matches, else nothing that is known. A cure that is not to be learnt adds its remedy.
+// Failure classifies a failed command by its output: by a cure that matches, else by the first rule that matches. A
+// matching cure that must not be learnt adds its remedy.
 func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 	f := &engine.Failure{Err: diagnosis.ErrOwn,
 		Failure: failure.Failure{Class: failure.Permanent, Stage: stage, Message: stage + ": " + how}}
@@ -185,19 +185,19 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 	case ok:
 		f.Class, f.Rule, f.Evidence, f.Remedy = match.Class, match.Rule, match.Evidence, match.Remedy
 		if f.Retry = rules.Retry(match.Rule); match.Rule == diagnosis.PathMissing {
-			f.Err = nil // the machine was looked at
+			f.Err = nil // the machine was checked, so this is not only the command's word
 		}
 	default:
 		f.Evidence = cmp.Or(cure.Evidence, o.LastLine())
 	}
 	f.Remedy = strings.Trim(f.Remedy+"; "+cure.Remedy, "; ")
 	switch {
-	case s.box != nil && f.Rule == "read_only" && unix.Access(s.env.Scratch, unix.W_OK) == nil: // no disk has failed
+	case s.box != nil && f.Rule == "read_only" && unix.Access(s.env.Scratch, unix.W_OK) == nil: // the disk works
 		f.Class, f.Retry = failure.Permanent, nil
 		f.Remedy = "the root of a container is read-only: write below $OUT, $HOME or /tmp, " +
 			"or declare a mount at that path with read_only = false"
 	case s.cell != nil && f.Evidence != "":
-		// Rules do not know of sandboxes: by them, a name that does not resolve is worth another attempt.
+		// Rules ignore sandboxes: they would retry a name that cannot be resolved.
 		lacked, remedy := s.cell.sandbox().Explains(f.Evidence, s.dir, s.environ())
 		if lacked != "" {
 			f.Class, f.Rule, f.Remedy, f.Retry = failure.Permanent, "sandbox_"+lacked, remedy, nil
@@ -208,8 +208,8 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 	return f
 }
 
-// told is a command as the log shows it. Each of its further lines is marked, so that none is taken for output.
-func told(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
+// forLog returns a command as the log shows it. Further lines are marked, so that none is taken for output.
+func forLog(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
 
 func (s *Shell) classify(stage string, o *output.Kept, rules []classify.Rule) (classify.Match, bool, error) {
 	f, err := o.Open()

@@ -17,50 +17,50 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// The directories that commands in containers know. They are the same on every machine, and those of inputs follow from
-// the node's key, so that nothing of a host's layout gets into what commands make.
+// Directories of commands in containers. They are the same on every machine, and those of inputs follow from the node's
+// key, so that no path of a host gets into results.
 const (
 	InsideWork = "/benchgraph/work" // the working directory
 	insideOut  = "/benchgraph/out"
 	insideHome = "/benchgraph/home"
 )
 
-// usualPath is where programs are looked for in an image that does not say.
+// usualPath is the PATH of commands in an image without one.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// box is the kind of container that a shell's commands run in, each in one of its own.
+// box describes the containers of a shell's commands; each command has one of its own.
 type box struct {
-	executor.Container // what all of them have in common
+	executor.Container // the common part
 	image              *Image
 	home, tmp, out     string // directories of the host
-	dir                string // in which commands run
+	dir                string // working directory
 	inputs             input.Inputs
-	extra              []executor.Mount // that the file declares
+	extra              []executor.Mount // declared mounts
 }
 
-// Image is what commands need to know of the image that they run in.
+// Image is the part of an image's record that commands need.
 type Image struct {
 	ID       string    // sha256:…, as the engine names it
-	Site     string    // directory in which its Python finds packages; empty: it has none
+	Site     string    // directory of its Python packages; empty: none
 	Env      []string  // of its configuration, as NAME=value
-	Packages []Package // that were installed in it
+	Packages []Package // that benchgraph installed in it
 }
 
-// Package is a Python package in an image, as it was found there after it was installed.
+// Package is a Python package in an image, as it was right after its installation.
 type Package struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Info    string `json:"info"`   // its .dist-info directory, absolute
 	Record  string `json:"record"` // SHA-256 of the RECORD in it
 
-	Whole bool `json:"whole,omitempty"` // every file that RECORD lists is read before a benchmark starts
-	// files beside Info that fixes have changed since: they are not what RECORD says
+	Whole bool `json:"whole,omitempty"` // read every file that RECORD lists before a benchmark starts
+	// files beside Info that fixes have changed: RECORD is not right for them
 	Patched []string `json:"patched,omitempty"`
 }
 
-// enter lets the commands run in containers of the place's image. From now on, variables and references are paths in
-// there.
-func (s *Shell) enter(r input.Refs, at Place) error {
+// enterContainer makes the commands run in containers of the place's image. Variables and references become paths in
+// these containers.
+func (s *Shell) enterContainer(r input.Refs, at Place) error {
 	home, tmp, err := workdir.PrivateDirs(s.env.Scratch)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s *Shell) enter(r input.Refs, at Place) error {
 	return nil
 }
 
-// coreList writes numbers as container engines read them.
+// coreList formats cores as container engines read them.
 func coreList(cores []int) string {
 	text := make([]string, len(cores))
 	for i, core := range cores {
@@ -97,7 +97,7 @@ func coreList(cores []int) string {
 	return strings.Join(text, ",")
 }
 
-// mounts are what a command sees of the host: its directories, and what it was told of.
+// mounts returns the mounts of a command: its directories, its inputs and the declared mounts.
 func (b *box) mounts(work string) []executor.Mount {
 	own := []executor.Mount{
 		{Host: work, Inside: InsideWork, Writable: true}, {Host: b.out, Inside: insideOut, Writable: true},
@@ -111,8 +111,7 @@ func (b *box) mounts(work string) []executor.Mount {
 	return slices.Concat(own, b.inputs.Mounts(), b.extra)
 }
 
-// OnHost is where something lies on the host that commands know by this path, with variables and references in it. What
-// lies in the image keeps its path.
+// OnHost expands a path of the commands' and returns the place on the host. A path in the image is returned as it is.
 func (s *Shell) OnHost(text hclspec.Text) string {
 	name := s.variables(text.Expand(s.path))
 	if s.box == nil {
@@ -129,8 +128,8 @@ func (s *Shell) OnHost(text hclspec.Text) string {
 	return name
 }
 
-// environ is the environment of commands, before what the node declares: that of the image, and a home that they may
-// write to. There may be no user of their number in the image, so that they are told a name.
+// environ returns the environment of commands without the node's own variables: the image's, and a writable home. USER
+// is set, since the image may have no user with their number.
 func (b *box) environ() []string {
 	all := map[string]string{"PATH": usualPath, "LANG": "C.UTF-8", "USER": "benchgraph"}
 	for _, v := range b.image.Env {
@@ -146,7 +145,7 @@ func (b *box) environ() []string {
 	return environ
 }
 
-// runner is what runs the shell's commands.
+// runner returns the executor of the shell's commands.
 func (s *Shell) runner() executor.Executor {
 	if s.box != nil {
 		return s.config.Containers

@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/output"
 )
 
-// outOfMemory is the failure of a command that was killed because it used too much memory.
+// outOfMemory returns the failure of a command that was killed because it used too much memory.
 func (s *Shell) outOfMemory(stage string, o *output.Kept) error {
 	f := &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "oom_killed", Stage: stage,
 		Evidence: o.LastLine()}}
@@ -27,7 +27,7 @@ func (s *Shell) outOfMemory(stage string, o *output.Kept) error {
 	case s.limits.Memory == 0:
 		f.Class = failure.Infra
 		f.Message, f.Remedy = stage+": killed, because this machine ran out of memory",
-			"declare memory, so that no more is run at a time than fits"
+			"declare memory, so that fewer nodes run at a time"
 	default:
 		f.Message = fmt.Sprintf("%s: killed, because it used more than its %s of memory", stage,
 			units.BytesSize(float64(s.limits.Memory)))
@@ -39,19 +39,18 @@ func (s *Shell) outOfMemory(stage string, o *output.Kept) error {
 	return f
 }
 
-// notRun is the failure of a command that did not start. What lacks in an image, or in what was made for the command,
-// lacks for good; what lacks on this machine may be there the next time.
+// notRun returns the failure of a command that did not start. A program that is missing in an image or in an input
+// stays missing; one that is missing on this machine may be there the next time.
 func (s *Shell) notRun(err error, stage string) error {
-	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.brought(start)) {
+	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.cameWithInputs(start)) {
 		return diagnosis.NotRun(err, stage, failure.Infra)
 	}
 	return diagnosis.NotRun(err, stage, failure.Permanent)
 }
 
-// brought says whether what keeps a program from being started on the host came with the node's inputs: it is not
-// there, or cannot be executed, in the directory of the command or in an input. The interpreter of a script is the
-// machine's.
-func (s *Shell) brought(e *executor.StartError) bool {
+// cameWithInputs reports whether a program that could not start on the host came with the node's inputs: it is missing
+// or not executable in the working directory or in an input. The interpreter of a script is the machine's.
+func (s *Shell) cameWithInputs(e *executor.StartError) bool {
 	if e.Passing || !strings.ContainsRune(e.Program, filepath.Separator) {
 		return false
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
-// Bounds on a page of a server: the server may be hostile, and the page is nothing that a measurement needs.
+// Limits for a page of a server: the server may be hostile, and no measurement needs the page.
 const (
 	longestPage = 4 << 20
 	pageTimeout = 2 * time.Second
 )
 
-// pageShell writes a page to the standard output, with what the image has: argv are port and path.
+// pageShell prints a page with the programs of the image; its arguments are port and path.
 const pageShell = `unset http_proxy HTTP_PROXY https_proxy HTTPS_PROXY all_proxy ALL_PROXY
 has() { command -v "$1" >/dev/null 2>&1; }
 if has python3; then exec python3 -I -c 'import http.client, sys
@@ -29,7 +29,7 @@ has curl && curl -sf -m 2 "http://127.0.0.1:$1$2" && exit
 has wget && wget -q -T 2 -O - "http://127.0.0.1:$1$2" && exit
 has nc && has sed && printf 'GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n' "$2" | nc -w 2 127.0.0.1 "$1" | sed '1,/^.\{0,1\}$/d'`
 
-// Counted is what a server counts of itself; none: there is no server, or it counts nothing that is known.
+// Counted returns the counters of a server; nil if there is no server, or it has none that are known.
 func (s *Server) Counted(ctx context.Context) counters.Counters {
 	if s == nil {
 		return nil
@@ -37,8 +37,8 @@ func (s *Server) Counted(ctx context.Context) counters.Counters {
 	return counters.Read(s.page(ctx, "/metrics"))
 }
 
-// page returns a page of a server that is asked over HTTP whether it is ready; nil: the server does not have the page,
-// or does not give it in time, or the page is longer than 4 MiB. A redirection is not followed.
+// page returns a page of a server with an HTTP ready check; nil if the server has none or is late, or the page is
+// longer than 4 MiB. Redirections are not followed.
 func (s *Server) page(ctx context.Context, path string) []byte {
 	if s.spec.HTTP == "" {
 		return nil

@@ -21,31 +21,31 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// Before the first measured request it is proven which artefact runs. The engine, which is outside, says of which
-// image the server's container is, and its root is read-only; the Python inside, with the server's environment and
-// directory, says which files the installed packages lead to. So what is taken from elsewhere by accident, such as a
-// source tree in the working directory, is found out. A candidate that lies about itself on purpose is not.
+// Before the first measured request, it is proven which artefact runs. The engine, outside of the container, tells the
+// image of the container, whose root is read-only. The Python inside, with the server's environment and directory,
+// tells the files of the installed packages. This detects an accident, such as a source tree in the working directory,
+// but not a candidate that lies on purpose.
 
 //go:embed prove.py
 var proveScript string
 
-// Bounds on the look into a container, where what answers may be hostile.
+// Limits for commands in a container, whose answers may be hostile.
 const (
 	provePatience = 5 * time.Minute
 	MostSaid      = 16 << 20 // bytes of an answer
 )
 
-// errTalks is the cause with which a look ends that says more than MostSaid.
+// errTalks is the cause for which a command is ended that prints more than MostSaid.
 var errTalks = errors.New("too long an answer")
 
-// Proof is what a command was found to run.
+// Proof is the artefact that a command was proven to run.
 type Proof struct {
 	Image    string            // ID
-	Packages []string          // name, version and digest of the RECORD of each that was installed in it
-	Modules  map[string]string // of those packages: the files that were found
+	Packages []string          // name, version and RECORD digest of each installed package
+	Modules  map[string]string // by module of these packages: the file that Python found
 }
 
-// Prove makes sure that the server, which is up, runs what its image has.
+// Prove verifies that the running server uses the packages of its image.
 func (s *Server) Prove(ctx context.Context) (Proof, error) {
 	if err := s.sh.isOfImage(ctx, s.process); err != nil {
 		return Proof{}, err
@@ -53,7 +53,7 @@ func (s *Server) Prove(ctx context.Context) (Proof, error) {
 	return s.sh.prove(ctx, s, s.spec.Command)
 }
 
-// Prove makes sure that a command would run what the shell's image has, in its environment and directory.
+// Prove verifies that a command would use the packages of the shell's image, in its environment and directory.
 func (s *Shell) Prove(ctx context.Context, command hclspec.Command) (Proof, error) {
 	return s.prove(ctx, nil, command)
 }
@@ -72,19 +72,19 @@ func (s *Shell) prove(ctx context.Context, srv *Server, command hclspec.Command)
 	return proof, err
 }
 
-// mismatch is the failure of a run of something else than what its image has. Nothing was measured, so that nobody is
-// charged with it; and it would be the same the next time.
+// mismatch returns the failure of a run that does not use its image's packages. Nothing was measured, so no candidate
+// is charged; a retry would fail in the same way.
 func mismatch(expected, found string) error {
 	return &engine.Failure{Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "artefact_mismatch", Stage: "start",
-		Message: "what runs is not what the image has: expected " + expected + ", found " + found,
-		Remedy: "let nothing stand before the installed packages: no source tree in the working directory, no " +
+		Message: "the running artefact is not the image's: expected " + expected + ", found " + found,
+		Remedy: "let nothing hide the installed packages: no source tree in the working directory, no " +
 			"PYTHONPATH, no installation at start",
 	}}
 }
 
-// isOfImage makes sure that a container is of its image. Its root is read-only, so that the packages there are those
-// of the image.
+// isOfImage verifies that a container was made from its image. Its root is read-only, so its packages are those of the
+// image.
 func (s *Shell) isOfImage(ctx context.Context, p executor.Process) error {
 	c, ok := p.(executor.Contained)
 	if !ok {
@@ -100,8 +100,8 @@ func (s *Shell) isOfImage(ctx context.Context, p executor.Process) error {
 	return nil
 }
 
-// modules asks the Python of the image which files the installed packages lead to, by name of the module, once for each
-// directory that the command may look them up from.
+// modules asks the image's Python which files the installed packages resolve to, by module, once for each directory
+// from which the command may import.
 func (s *Shell) modules(ctx context.Context, srv *Server, from []string) (map[string]string, error) {
 	packages, err := json.Marshal(s.box.image.Packages)
 	if err != nil {
@@ -130,8 +130,7 @@ func (s *Shell) modules(ctx context.Context, srv *Server, from []string) (map[st
 	return said.Modules, nil
 }
 
-// ask runs a short command where the server runs or, without one, where the shell's commands do, and returns what it
-// prints.
+// ask runs a short command in the server's container, or in one of the shell's, and returns its standard output.
 func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, error) {
 	ctx, cancel := standstill.Timeout(ctx, provePatience, errTimeout)
 	defer cancel()
@@ -146,7 +145,7 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	}
 	status, err := executor.Run(ctx, transcript.Of(s.env).ExecutorIf(false, s.runner()), cmd)
 	switch {
-	case errors.Is(context.Cause(ctx), errTalks): // also where it has ended before it was stopped
+	case errors.Is(context.Cause(ctx), errTalks): // even if the command ended before it was stopped
 		return nil, mismatch("an answer of Python in the container",
 			fmt.Sprintf("one of more than %d MiB", MostSaid>>20))
 	case errors.Is(err, errTimeout):
@@ -165,9 +164,9 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	return stdout.Bytes(), nil
 }
 
-// lookups are the directories from which the Python programs of a command look modules up before all others: that of
-// the script, or the working directory for a module (-m) or text (-c). A program that is found in PATH looks them up
-// from where it lies, which is in the image, and that is the empty text.
+// lookups returns the directories that Python searches first for modules in a command: the directory of the script, or
+// the working directory for a module (-m) or text (-c). It returns "" for a program in PATH, whose own directory is in
+// the image.
 func (s *Shell) lookups(command hclspec.Command) []string {
 	var words []string
 	for _, word := range s.expand(command) {
@@ -203,7 +202,7 @@ func (s *Shell) lookups(command hclspec.Command) []string {
 	return slices.Compact(from)
 }
 
-// isPython says whether a program is called as Pythons are: python, python3, python3.12.
+// isPython reports whether a name is that of a Python: python, python3, python3.12.
 func isPython(name string) bool {
 	rest, ok := strings.CutPrefix(name, "python")
 	return ok && strings.Trim(rest, "0123456789.") == ""

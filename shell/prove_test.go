@@ -25,7 +25,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// install makes a directory of packages as pip leaves it, and says what was installed.
+// install makes a directory of packages as pip leaves it. It returns the directory and the list of packages as JSON.
 func install(t *testing.T, files map[string]string) (site, packages string) {
 	t.Helper()
 	site = t.TempDir()
@@ -45,7 +45,7 @@ func install(t *testing.T, files map[string]string) (site, packages string) {
 	return site, string(text)
 }
 
-func TestWhatShadowsAPackageIsFound(t *testing.T) {
+func TestShadowedPackageIsFound(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip(err)
 	}
@@ -124,7 +124,7 @@ func TestWhatShadowsAPackageIsFound(t *testing.T) {
 	}
 }
 
-func TestFromWhereAProgramLooksModulesUp(t *testing.T) {
+func TestDirectoriesThatPythonSearchesFirst(t *testing.T) {
 	text := func(s string) hclspec.Text { return hclspec.Text{{Literal: s}} }
 	sh := &Shell{vars: map[string]string{"SRC": InsideWork, "PORT": "80"}}
 	for command, want := range map[string]string{

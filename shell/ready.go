@@ -14,8 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// A server in a container has a network of its own, which this machine is no part of. So it is asked from inside, with
-// what its image has.
+// A server in a container has a network of its own, so it is queried from inside, with the programs of its image.
 
 //go:embed ready.sh
 var readyShell string
@@ -23,10 +22,10 @@ var readyShell string
 //go:embed ready.py
 var readyPython string
 
-// nothingToAskWith is the exit status of ready.sh where the image has no program that it could ask with.
+// nothingToAskWith is the exit status of ready.sh if the image has no program for the query.
 const nothingToAskWith = 64
 
-// waitInside waits until a server in a container answers, its log says so, it dies, or time is up.
+// waitInside waits until a server in a container answers, its log says that it is ready, it dies, or time is up.
 func (s *Server) waitInside(ctx context.Context) error {
 	ctx, cancel := standstill.Timeout(ctx, s.spec.Timeout, errTimeout)
 	defer cancel()
@@ -53,8 +52,8 @@ func (s *Server) waitInside(ctx context.Context) error {
 	return err
 }
 
-// dies says whether the server has died, given that something else in its container did not succeed: where that was
-// ended because the server died, its own end is told at about the same time.
+// dies reports whether the server has died, after a command in its container failed: the death may be the cause, and is
+// reported at about the same time.
 func (s *Server) dies() bool {
 	select {
 	case <-s.process.Done():
@@ -64,8 +63,8 @@ func (s *Server) dies() bool {
 	}
 }
 
-// ask asks until it is answered. What asks may be ended, as the server's memory and the number of its processes bound
-// it, too; then it is started again.
+// ask queries the server until it answers. The query may be killed, since the server's limits of memory and processes
+// include it; then it is started again.
 func (s *Server) ask(ctx context.Context) error {
 	port := s.sh.vars["PORT"]
 	argv := []string{"sh", "-c", readyShell, "ready", port, s.spec.HTTP, readyPython}
@@ -79,9 +78,9 @@ func (s *Server) ask(ctx context.Context) error {
 		case errors.As(err, &start), err == nil && status.Code == nothingToAskWith:
 			return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Permanent, Rule: "not_asked",
 				Stage: "start",
-				Message: "nobody can tell whether the server is ready: its image has neither python3 nor a shell " +
-					"with what could ask (curl, wget, nc or bash for a page, grep for a port)",
-				Remedy: `say which line of its log tells: ready { log = "..." }`}}
+				Message: "the server cannot be asked whether it is ready: its image has neither python3 nor a shell " +
+					"with a program for that (curl, wget, nc or bash for a page, grep for a port)",
+				Remedy: `name the line of its log that shows it: ready { log = "..." }`}}
 		case err != nil:
 			return s.sh.notRun(err, "start")
 		case status.OK():
@@ -102,7 +101,7 @@ func (s *Server) within(ctx context.Context, argv []string, stdout io.Writer) (e
 	return executor.Run(ctx, s.sh.runner(), cmd)
 }
 
-// late is the failure of a server that was not ready in time.
+// late returns the failure of a server that was not ready in time.
 func (s *Server) late() error {
 	fmt.Fprintf(s.output, "benchgraph: the server was not ready after %s (timeout)\n", s.spec.Timeout)
 	return s.sh.Failure("start", s.output, fmt.Sprintf("the server was not ready after %s", s.spec.Timeout))

@@ -15,17 +15,17 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// cell is the kind of sandbox that a shell's commands run in on the host, each in one of its own. Paths are those of
+// cell describes the sandboxes of a shell's commands on the host; each command has one of its own. Paths are those of
 // the host.
 type cell struct {
-	executor.Sandbox                 // what all of them have in common
+	executor.Sandbox                 // the common part
 	out              string          // directory
-	inputs           map[string]bool // directories of the inputs that commands were told of
+	inputs           map[string]bool // directories of inputs that commands refer to
 	mounts           []executor.Mount
 }
 
-// confine lets the commands run in sandboxes: they see what they are told of, and have a home and a /tmp that none has
-// had before.
+// confine makes the commands run in sandboxes: they see only their inputs and declared directories, and have a new home
+// and a new /tmp.
 func (s *Shell) confine(r input.Refs, at Place) error {
 	home, tmp, err := workdir.PrivateDirs(s.env.Scratch)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Shell) confine(r input.Refs, at Place) error {
 	c := &cell{out: at.Out, inputs: map[string]bool{}, Sandbox: executor.Sandbox{
 		Hidden: at.Hidden, Tmp: tmp, Home: home, Network: at.Network,
 	}}
-	if executor.SandboxOf() == executor.Landlock { // which moves nothing to where it is looked for
+	if executor.SandboxOf() == executor.Landlock { // Landlock cannot mount the new directories over the usual ones
 		s.vars["HOME"], s.vars["TMPDIR"] = home, tmp
 	}
 	if l := s.env.Lease; l != nil {
@@ -52,9 +52,9 @@ func (s *Shell) confine(r input.Refs, at Place) error {
 	return nil
 }
 
-// rehome gives the sandboxes of the commands that come next a home that none has had before: a server can lay code into
-// its own that the interpreter of its client would run.
-func (s *Shell) rehome() (err error) {
+// renewHome gives later commands a new home in their sandboxes: a server could put code into its home that the
+// interpreter of its client would run.
+func (s *Shell) renewHome() (err error) {
 	if s.cell != nil {
 		c, old := *s.cell, s.cell.Home
 		if c.Home, _, err = workdir.PrivateDirs(s.env.Scratch); s.vars["HOME"] == old {
@@ -65,7 +65,7 @@ func (s *Shell) rehome() (err error) {
 	return err
 }
 
-// sandbox is that of the next command.
+// sandbox returns the sandbox of the next command.
 func (c *cell) sandbox() *executor.Sandbox {
 	o := c.Sandbox
 	o.Shown = append([]executor.Mount{{Host: c.out, Writable: true}}, c.mounts...)
@@ -75,7 +75,7 @@ func (c *cell) sandbox() *executor.Sandbox {
 	return &o
 }
 
-// dialer is a process with a loopback that may be its own.
+// dialer is a process whose loopback may be its own.
 type dialer interface {
 	Dial(port int) (net.Conn, error)
 }
@@ -93,7 +93,7 @@ func (s *Server) dial(ctx context.Context, port string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
 }
 
-// client asks the server over HTTP.
+// client returns the HTTP client for the server.
 func (s *Server) client() *http.Client {
 	if _, ok := s.process.(dialer); !ok {
 		return s.sh.config.HTTP

@@ -22,7 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Server is the process that a benchmark's command talks to.
+// Server is the server process of a benchmark.
 type Server struct {
 	sh      *Shell
 	spec    *hclspec.Server
@@ -30,15 +30,15 @@ type Server struct {
 	output  *output.Kept
 	log     *os.File
 	watch   *output.Watch
-	over    func() bool // reports whether the server was ended because of what the attempt has written
+	over    func() bool // reports whether the server was ended because of the size of the attempt's files
 	release func()
 }
 
-// Serve starts a server, whose output goes to logFile, too, and waits until it is ready. It notices at once when the
-// server dies instead.
+// Serve starts a server, whose output is also written to logFile, and waits until it is ready. It returns at once if
+// the server dies.
 func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
 	sh := s.with(spec.Env)
-	if err := s.rehome(); err != nil {
+	if err := s.renewHome(); err != nil {
 		return nil, err
 	}
 	log, err := workdir.Create(logFile)
@@ -52,7 +52,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 		out = io.MultiWriter(out, srv.watch)
 	}
 	argv := sh.expand(spec.Command)
-	sh.Say("$ %s &\n", told(argv))
+	sh.Say("$ %s &\n", forLog(argv))
 	cmd := sh.command(argv, out, out)
 	if cmd.Container != nil {
 		cmd.Container.Shm, cmd.Container.Grants = spec.ShmSize, GrantsOf(spec)
@@ -75,12 +75,12 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	return srv, nil
 }
 
-// GrantsOf are what the container of a server asks for beyond what all have.
+// GrantsOf returns the grants that a server's container requests beyond the standard ones.
 func GrantsOf(spec *hclspec.Server) trial.Grants {
 	return trial.Grants{Ulimits: spec.Ulimits, Devices: spec.Devices, Caps: spec.Capabilities}
 }
 
-// LimitsOf are the limits of a server's container, a name and a number each: none of those that the file leaves to us.
+// LimitsOf returns the declared limits of a server's container, as pairs of name and number.
 func LimitsOf(spec *hclspec.Server) (limits [][]string) {
 	if spec.ShmSize > 0 {
 		limits = append(limits, []string{"shm_size", strconv.FormatInt(spec.ShmSize, 10)})
@@ -88,14 +88,14 @@ func LimitsOf(spec *hclspec.Server) (limits [][]string) {
 	return append(limits, GrantsOf(spec).List()...)
 }
 
-// waitReady polls until the server answers, its log says so, it dies, or time is up.
+// waitReady polls until the server answers, its log says that it is ready, it dies, or time is up.
 func (s *Server) waitReady(ctx context.Context) error {
 	ctx, stop := standstill.Timeout(ctx, s.spec.Timeout, errTimeout)
 	defer stop()
 	pause := 10 * time.Millisecond
 	for {
 		if s.answers(ctx) {
-			if s.dead() { // somebody else answered on its port
+			if s.dead() { // another process answered on its port
 				return s.died("start")
 			}
 			return nil
@@ -115,7 +115,7 @@ func (s *Server) waitReady(ctx context.Context) error {
 	}
 }
 
-// answers asks the server once, in the way that the file says.
+// answers queries the server once, in the declared way.
 func (s *Server) answers(ctx context.Context) bool {
 	address := net.JoinHostPort("127.0.0.1", s.sh.vars["PORT"])
 	switch {
@@ -152,8 +152,8 @@ func (s *Server) dead() bool {
 	}
 }
 
-// crashed says whether the server has ended by itself, and not well. One that was told to end by its client, and did,
-// is fine.
+// crashed reports whether the server has ended by itself with an error. A server that ended well because its client
+// told it to has not crashed.
 func (s *Server) crashed(ctx context.Context) bool {
 	if s.runs(ctx) || !s.dies() {
 		return false
@@ -162,14 +162,14 @@ func (s *Server) crashed(ctx context.Context) bool {
 	return err == nil && !status.OK()
 }
 
-// runs says whether the server still runs, where its end may not have been told yet.
+// runs reports whether the server still runs, although its end may not have been reported yet.
 func (s *Server) runs(ctx context.Context) bool {
 	if s.dead() {
 		return false
 	}
 	if c, ok := s.process.(executor.Contained); ok {
 		info, err := s.sh.config.Engine.Inspect(ctx, c.Container())
-		// an engine that does not answer is told of soon enough
+		// another call reports an engine that does not answer
 		return err != nil || info.State != nil && info.State.Running
 	}
 	select {
@@ -180,9 +180,8 @@ func (s *Server) runs(ctx context.Context) bool {
 	}
 }
 
-// Client runs the measured command, in the place of sh, which talks to the server. It ends at once when the server
-// dies. What it says of a server that crashed meanwhile is no sample, however well it ended itself: many a client
-// counts the requests that failed and goes on.
+// Client runs the measured command in the shell sh. It ends the command when the server dies. If the server crashed,
+// the run is no sample even if the client succeeded: many clients count failed requests and go on.
 func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command, timeout time.Duration,
 	stdout io.Writer) error {
 	if sh.box != nil {
@@ -209,7 +208,7 @@ func (s *Server) Client(ctx context.Context, sh *Shell, command hclspec.Command,
 
 var errServerDied = errors.New("the server died")
 
-// died is the failure of a server that ended by itself.
+// died returns the failure of a server that ended by itself.
 func (s *Server) died(stage string) error {
 	status, err := s.process.Stop()
 	if s.over() {
@@ -224,7 +223,7 @@ func (s *Server) died(stage string) error {
 	return s.sh.Failure(stage, s.output, "the server died: "+diagnosis.Ended(status))
 }
 
-// Stop ends the server and all that it started.
+// Stop ends the server and all processes that it started.
 func (s *Server) Stop() error {
 	transcript.Of(s.sh.env).Stops(s.process)
 	_, err := s.process.Stop()

@@ -1,5 +1,5 @@
-// Package shell runs the commands of one node: where they run, what they see, whether a server among them is ready, and
-// what it means when one of them fails. It knows no graph, no plan and no kind of node.
+// Package shell runs the commands of one node: it makes their place, tells when a server is ready, and classifies
+// failures. It knows no graph, no plan and no kind of node.
 package shell
 
 import (
@@ -22,62 +22,62 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Config is what the commands of all nodes have in common.
+// Config holds the settings that the commands of all nodes share.
 type Config struct {
 	Host       executor.Executor
 	Containers executor.Executor // nil: nothing can run in a container
-	Engine     *container.Engine // where those containers are
-	HTTP       *http.Client      // by which servers on the host are asked whether they are ready
+	Engine     *container.Engine // engine of these containers
+	HTTP       *http.Client      // for the ready checks of servers on the host
 	Environ    []string          // of commands on the host, as NAME=value
 	Secret     func(name string) (value string, ok bool)
-	Rules      func() (diagnosis.Rules, error) // asked for when a command has failed
+	Rules      func() (diagnosis.Rules, error) // called after a command has failed
 }
 
-// Place says where the commands of a node run, and what they see there.
+// Place describes where the commands of a node run, and what they see there.
 type Place struct {
-	Dir, Out string          // directories of the host: the working directory and $OUT; they are made
-	Tree     hclspec.Address // what is copied into Dir: the result of this input; zero: nothing
+	Dir, Out string          // directories of the host, which are made: the working directory and $OUT
+	Tree     hclspec.Address // input that is copied into Dir; zero: none
 
-	Node    hclspec.Address // whose containers they are
-	Image   *Image          // in a container of which each command runs; nil: on the host
+	Node    hclspec.Address // node of the containers, for their labels
+	Image   *Image          // each command runs in a container of this image; nil: on the host
 	Limits  hclspec.Limits  // of the commands
 	Keyed   bool            // the limits are part of the node's key
-	Network bool            // the containers, or sandboxes, may reach beyond this machine
-	Hidden  []string        // on the host, commands run in a sandbox in which these directories are empty; nil: in none
-	InOut   bool            // in a container, commands run in $OUT: Dir would be taken for what the image has
-	InTree  bool            // $SITE is Dir, whatever the image has
+	Network bool            // containers or sandboxes may reach other machines
+	Hidden  []string        // on the host: directories that the commands' sandboxes hide; nil: no sandbox
+	InOut   bool            // in a container, commands run in $OUT: packages in Dir would hide the image's
+	InTree  bool            // $SITE is Dir, even if the image has packages
 
 	Env     map[string]hclspec.Text
-	Secrets []string // names
+	Secrets []string // names of secrets
 	Mounts  []Mount
 }
 
-// Mount is a directory of the host, or a volume of the container engine, that the commands see.
+// Mount is a directory of the host, or a volume of the container engine, for commands.
 type Mount struct {
-	Variable       string // that tells commands where it is
-	executor.Mount        // without containers and sandboxes, nothing enforces that it is not writable
+	Variable       string // environment variable with the path
+	executor.Mount        // without a container or sandbox, nothing makes it read-only
 }
 
 // Shell runs the commands of one node in one place, with a clean environment.
 type Shell struct {
-	Secrets workdir.Secrets        // what the commands see, and nobody else
-	Cures   func() []classify.Rule // what is looked for in the output of a failed command before all else
+	Secrets workdir.Secrets        // values that only the commands see
+	Cures   func() []classify.Rule // rules that are tried first on the output of a failed command
 
 	config Config
 	env    *engine.Env
-	path   func(hclspec.Address) string // of what texts refer to
+	path   func(hclspec.Address) string // path of a referenced result, for commands
 	dir    string                       // working directory
 	out    string                       // $OUT, on the host
-	limits hclspec.Limits               // of the commands, and of what the attempt may write
+	limits hclspec.Limits               // of the commands, and of the files that the attempt writes
 	keyed  bool                         // the limits are part of the node's key
-	vars   map[string]string            // what the commands see beside PATH, HOME and LANG
-	last   *output.Kept                 // of the command that was started last
+	vars   map[string]string            // variables beside PATH, HOME and LANG
+	last   *output.Kept                 // output of the last command
 	box    *box                         // nil: on the host
 	cell   *cell                        // nil: in no sandbox
-	home   string                       // on the host, of the commands alone; empty: that of the user
+	home   string                       // private home on the host; empty: the user's
 }
 
-// Open makes the place of a node's commands. An error may be a *engine.Failure, as of a secret that is not set.
+// Open makes the place of a node's commands. Errors may be an *engine.Failure, for instance for a missing secret.
 func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	for _, d := range []string{at.Dir, at.Out} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -100,7 +100,7 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])
 	}
 	if at.Image != nil {
-		if err := s.enter(r, at); err != nil {
+		if err := s.enterContainer(r, at); err != nil {
 			return nil, err
 		}
 	} else if at.Hidden != nil {
@@ -121,14 +121,14 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 	return s, s.addSecrets(at.Secrets)
 }
 
-// SetEnv gives the commands variables.
+// SetEnv adds variables to the environment of later commands.
 func (s *Shell) SetEnv(env map[string]hclspec.Text) {
 	for name, value := range env {
 		s.vars[name] = value.Expand(s.path)
 	}
 }
 
-// addSecrets gives the commands the values of secrets. They are masked wherever the commands print them.
+// addSecrets adds secrets to the environment. Their values are masked wherever commands print them.
 func (s *Shell) addSecrets(names []string) error {
 	for _, name := range names {
 		value, ok := s.config.Secret(name)
@@ -143,7 +143,7 @@ func (s *Shell) addSecrets(names []string) error {
 	return nil
 }
 
-// with is a shell in the same place whose commands see further variables.
+// with returns a shell in the same place with further variables.
 func (s *Shell) with(env map[string]hclspec.Text) *Shell {
 	other := *s
 	other.vars = maps.Clone(s.vars)

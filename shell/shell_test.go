@@ -43,7 +43,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// world is a machine that plays its commands, and an attempt at a node with the result of another one as its input.
+// world returns a machine that plays its commands, and an attempt at a node with one input.
 func world(t *testing.T, fake *executortest.Fake) (c shell.Config, env *engine.Env, log *journal, at shell.Place) {
 	dir := t.TempDir()
 	input := filepath.Join(dir, "input")
@@ -81,7 +81,7 @@ func words(words ...string) hclspec.Command {
 	return c
 }
 
-// What a command sees is its place, and nothing else of the machine. In a container, nothing of the host's layout.
+// A command on the host sees only its place. In a container it sees no path of the host.
 func TestCommandsSeeTheirPlace(t *testing.T) {
 	fake := executortest.NewFake().On("run", func(executor.Command) executortest.FakeRun {
 		return executortest.FakeRun{Stdout: "with s3cr3t\n"}
@@ -148,8 +148,8 @@ func TestCommandsSeeTheirPlace(t *testing.T) {
 	}
 }
 
-// A failure is what may be cured, then what the first rule says, then what it said last.
-func TestAFailureIsWhatItsOutputSays(t *testing.T) {
+// A failure is classified by a cure first, then by the first rule that matches, then by its last line.
+func TestFailureIsClassifiedByItsOutput(t *testing.T) {
 	says := func(text string, code int) executortest.FakeRun {
 		return executortest.FakeRun{Stdout: text, Status: executor.Status{Code: code}}
 	}
@@ -161,24 +161,24 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 		evidence string
 		attempts int
 	}{
-		"what a fix cures": {says("flaky\nno header\n", 1), failure.Fixable, "fix.header",
+		"a cure matches": {says("flaky\nno header\n", 1), failure.Fixable, "fix.header",
 			"run: exit status 1", "no header", 0},
-		"what a rule knows": {says("first\nit is flaky here\nlast\n", 3), failure.Transient, "flaky",
+		"a rule matches": {says("first\nit is flaky here\nlast\n", 3), failure.Transient, "flaky",
 			"run: exit status 3", "it is flaky here", 5},
-		"what the machine lacks": {says("cannot open /nonexistent/model/a.json: ENOENT\n", 1), failure.Infra,
+		"a missing path": {says("cannot open /nonexistent/model/a.json: ENOENT\n", 1), failure.Infra,
 			"path_missing", "run: exit status 1", "cannot open /nonexistent/model/a.json: ENOENT", 1},
-		"what others lack": {says("cannot open /nonexistent/models: No such file or directory\n", 1), failure.Permanent,
+		"an undeclared path": {says("cannot open /nonexistent/models: No such file or directory\n", 1), failure.Permanent,
 			"file_missing", "run: exit status 1", "cannot open /nonexistent/models: No such file or directory", 0},
-		"what is only named": {says("+ run /nonexistent/model\nlast\n", 1), failure.Permanent, "", "run: exit status 1",
+		"a path only named": {says("+ run /nonexistent/model\nlast\n", 1), failure.Permanent, "", "run: exit status 1",
 			"last", 0},
-		"what nobody knows": {says("first\nlast\n", 1), failure.Permanent, "", "run: exit status 1", "last", 0},
-		"what takes too long": {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, failure.Permanent,
+		"no rule matches": {says("first\nlast\n", 1), failure.Permanent, "", "run: exit status 1", "last", 0},
+		"a timeout": {executortest.FakeRun{Stdout: "working\n", Takes: time.Hour}, failure.Permanent,
 			"out_of_time", "run: did not end within 1m0s", "benchgraph: ended after 1m0s (timeout)", 0},
-		"what this machine has not": {executortest.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}},
+		"a missing program": {executortest.FakeRun{Err: &executor.StartError{Err: errors.New("no such program")}},
 			failure.Infra, "not_started", "", "", 1},
-		"what a signal has ended": {executortest.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}},
+		"a signal": {executortest.FakeRun{Status: executor.Status{Code: -1, Signal: "SIGSEGV"}},
 			failure.Permanent, "", "run: ended by SIGSEGV", "", 0},
-		"what has not failed, at all": {says("no header, and flaky\n", 0), "", "", "", "", 0},
+		"a success": {says("no header, and flaky\n", 0), "", "", "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestAFailureIsWhatItsOutputSays(t *testing.T) {
 	}
 }
 
-// A server is ready when its log says so; one that says nothing, or ends, is a failure.
+// A server is ready when its log says so; a server that says nothing, or ends, has failed.
 func TestAServerIsReadyOrHasFailed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		run     executortest.FakeRun
@@ -263,7 +263,7 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 	}
 }
 
-// What proves which packages run in a container may be the candidate's own, and print without end.
+// The proof of packages may run code of the candidate's, which may print without end.
 func TestAProofIsBounded(t *testing.T) {
 	fake := executortest.NewFake().On("python3", func(executor.Command) executortest.FakeRun {
 		return executortest.FakeRun{Stdout: "{}" + strings.Repeat(" ", shell.MostSaid), Takes: time.Hour}

@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// benchmarkTask gathers the samples of one candidate from the blocks. It fails when the candidate failed in one.
+// benchmarkTask gathers the samples of one candidate from its blocks. It fails if the candidate failed in one of them.
 type benchmarkTask struct{ m Member }
 
 func (t *benchmarkTask) Describe(d *cache.Description) {
@@ -52,7 +52,7 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 			all.Blocks = append(all.Blocks, own.Spared(rec.Block))
 			continue
 		}
-		if own.Skipped != "" && t.m.Baseline { // nothing was left that is held against it
+		if own.Skipped != "" && t.m.Baseline { // no candidate was left to compare it with
 			continue
 		}
 		if own.Skipped != "" {
@@ -72,17 +72,17 @@ func (t *benchmarkTask) Run(_ context.Context, env *engine.Env) error {
 	return sample.WriteGathered(env.Out, all)
 }
 
-// Group is the candidates of one benchmark that are measured together, in the same blocks.
+// Group is the candidates of one benchmark that are measured in the same blocks.
 type Group struct {
-	Name    string // benchmark.name["commit"], for people and as the name of its count of blocks
+	Name    string // benchmark.name["commit"], for people and in Choice.Blocks
 	Commit  string
 	Design  hclspec.Design
-	Members []Member           // all that take part, by name
-	Absent  map[string]Absence // by member name: why it takes no part
+	Members []Member           // all, by name
+	Absent  map[string]Absence // by member name: why the member takes no part
 	Trials  []group.Block
 }
 
-// Member is the group's member that measures the candidate; nil when there is none.
+// Member returns the member that measures a candidate; nil if there is none.
 func (g *Group) Member(candidate string) *Member {
 	for i := range g.Members {
 		if g.Members[i].Candidate == candidate {
@@ -92,7 +92,7 @@ func (g *Group) Member(candidate string) *Member {
 	return nil
 }
 
-// Count is how many blocks each member of the group has.
+// Count returns the number of blocks of each member.
 func (g *Group) Count() int {
 	n := 0
 	for _, t := range g.Trials {
@@ -103,7 +103,7 @@ func (g *Group) Count() int {
 	return n
 }
 
-// groupBenchmarks forms the groups of a benchmark's instances: those of one commit together, each other one alone.
+// groupBenchmarks forms groups: the instances of a benchmark for one commit, or a single instance without a commit.
 func (b *builder) groupBenchmarks() {
 	byName := map[string]*Group{}
 	b.Groups = nil
@@ -137,13 +137,13 @@ func (b *builder) groupBenchmarks() {
 	}
 }
 
-// addGroup adds the blocks of a group and the benchmark nodes that gather from them. A member that cannot take part
-// leaves the blocks; without a baseline there is nothing to hold the others against, and no block is run.
+// addGroup adds the blocks of a group and its benchmark nodes. Absent members are in no block; without a baseline, no
+// block is run, since nothing could be compared with it.
 func (b *builder) addGroup(g *Group) {
 	g.chooseClient()
 	alone, apart := b.Alone[g.Name]
 	var taking []Member
-	lacks := b.withoutBaseline(g)
+	noBaseline := b.withoutBaseline(g)
 	for _, m := range g.Members {
 		if gap, out := b.absent(m); out {
 			g.Absent[m.Name] = gap
@@ -151,8 +151,8 @@ func (b *builder) addGroup(g *Group) {
 			g.Absent[m.Name] = Absence{stats.NotRun, "only other variants of its commit were asked for"}
 		} else if apart {
 			taking = append(taking, m)
-		} else if lacks != "" {
-			g.Absent[m.Name] = Absence{stats.NoBaseline, lacks}
+		} else if noBaseline != "" {
+			g.Absent[m.Name] = Absence{stats.NoBaseline, noBaseline}
 		} else {
 			taking = append(taking, m)
 		}
@@ -178,17 +178,17 @@ func (b *builder) addGroup(g *Group) {
 	slices.SortFunc(taking, func(x, y Member) int { return strings.Compare(x.Name, y.Name) })
 	trials := b.addTrials(g, taking)
 	for _, m := range g.Members {
-		var unused input.Refs // so that nothing is made for its sake
+		var unused input.Refs // no dependencies, so that nothing is made for an absent member
 		if m.Baseline && lonely {
 			addMember(&unused, m)
 		}
 		n := b.add(m.Bench.Block, &benchmarkTask{m}, unused)
 		if gap, out := g.Absent[m.Name]; out {
 			if n.Exclude = gap.exclude(); m.Baseline && lonely {
-				n.Exclude.Action = engine.Skip // it is in order
+				n.Exclude.Action = engine.Skip // there is no problem with it
 			}
 			if b.Causes[m.Bench.Address.String()].Address == m.Fill.String() {
-				b.addFills(g, []Member{m}) // the failure stays to be seen, and to be tried again
+				b.addFills(g, []Member{m}) // so that its failure is shown and can be retried
 			}
 			continue
 		}
@@ -197,8 +197,8 @@ func (b *builder) addGroup(g *Group) {
 	b.withdraw(g)
 }
 
-// lonely reports whether of all that a compare is to hold against a baseline, nothing takes part in blocks. What can
-// take part later makes another graph, or another pilot, and the baseline is measured beside it.
+// lonely reports whether a baseline has nobody to be compared with in the blocks, although a compare asks for it. A
+// member that comes later changes the graph, and the baseline is then measured beside it.
 func (p *Drawing) lonely(members, taking []Member) bool {
 	other := func(m Member) bool { return !m.Baseline }
 	return slices.ContainsFunc(members, other) && !slices.ContainsFunc(taking, other) &&
@@ -207,8 +207,8 @@ func (p *Drawing) lonely(members, taking []Member) bool {
 		})
 }
 
-// withdraw takes the verdicts from measured members for which a known issue was found since. Without its baseline no
-// other has one.
+// withdraw removes the verdicts of measured members for which a known issue was found since. Without a baseline, no
+// other member has a verdict.
 func (b *builder) withdraw(g *Group) {
 	for _, m := range g.Members {
 		gap, out := b.Issues[m.Bench.Address.String()]
@@ -224,8 +224,8 @@ func (b *builder) withdraw(g *Group) {
 	}
 }
 
-// chooseClient says in which image the commands run that talk to servers in images: the baseline's for all, so that no
-// patch is in the program that measures, and it is the same for every variant.
+// chooseClient sets the image of the clients of servers in images: the baseline's, for all members, so that the program
+// that measures has no patch and is the same for all.
 func (g *Group) chooseClient() {
 	var common hclspec.Address
 	for _, m := range g.Members {
@@ -240,8 +240,8 @@ func (g *Group) chooseClient() {
 	}
 }
 
-// addTrials adds the blocks of those that take part: one for all of them, or, in an independent design, one for each.
-// It returns, for each member, the blocks that it is in.
+// addTrials adds the blocks of the present members: shared ones, or, in an independent design, separate ones. It
+// returns the blocks of each member.
 func (b *builder) addTrials(g *Group, taking []Member) map[string][]*engine.Node {
 	own := map[string][]*engine.Node{}
 	if _, apart := b.Alone[g.Name]; apart || g.Design.Pairing == "independent" {
@@ -287,7 +287,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		}
 		for _, m := range members {
 			n.Estimate += m.Bench.Estimate
-			b.inImage(n, m.Bench.Image)
+			b.needEngine(n, m.Bench.Image)
 			if b.keepsCores(m.Bench) {
 				n.Resources.Cores = n.Resources.CPUs > 0
 			}
@@ -296,8 +296,8 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 				b.link(n, &n.Order, probe)
 			}
 		}
-		b.lockable(n, t)
-		b.granted(n, members)
+		b.needClocks(n, t)
+		b.needGrants(n, members)
 		nodes = append(nodes, n)
 		g.Trials = append(g.Trials, group.Block{At: at, Members: names})
 		if i == 1 {
@@ -307,7 +307,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 	return nodes
 }
 
-// addMember adds what one member of a block needs.
+// addMember adds the references of one member of a block.
 func addMember(r *input.Refs, m Member) {
 	b := m.Bench
 	r.Add(b.Client)
@@ -331,14 +331,14 @@ func addMember(r *input.Refs, m Member) {
 	r.Add(b.Image)
 }
 
-// needsOf are the nodes whose results one member of a block runs.
+// needsOf returns the nodes whose results one member of a block uses.
 func needsOf(m Member) input.Refs {
 	var r input.Refs
 	addMember(&r, m)
 	return r
 }
 
-// WaitsOf are the nodes that come before a block with the member, beside those that it needs for the others.
+// WaitsOf returns the nodes that must end before a block because of one member.
 func WaitsOf(m Member, probes []hclspec.Address) input.Refs {
 	r := needsOf(m)
 	r.Add(m.Fill)

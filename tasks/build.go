@@ -22,31 +22,31 @@ import (
 type builder struct {
 	*Drawing
 	nodes   map[hclspec.Address]*engine.Node
-	stands  map[string]*engine.Node // by address: nodes as an earlier plan left them
+	stands  map[string]*engine.Node // by address: nodes that an earlier plan left unchanged
 	list    []*engine.Node
 	links   []link
 	sources map[hclspec.Address]*hclspec.Source
 	images  map[hclspec.Address]*hclspec.Image
-	begun   map[hclspec.Address]bool   // images that others begin with
+	begun   map[hclspec.Address]bool   // base images of other images
 	commits map[string]*hclspec.Commit // by name
 	clocks  map[clockRequest]func() string
-	places  map[string]hclspec.Address // by candidate: the image of its benchmarks; nil: not looked up yet
+	places  map[string]hclspec.Address // by candidate: image of its benchmarks; nil: not computed yet
 }
 
-// link is an edge that waits for its target to be made.
+// link is an edge whose target may not exist yet.
 type link struct {
 	from *engine.Node
 	to   hclspec.Address
 	list *[]*engine.Node
 }
 
-// Absence is why a candidate takes no part in a measurement, and what it counts as.
+// Absence is why a candidate takes no part in a measurement, and the resulting outcome.
 type Absence struct {
 	Outcome stats.Outcome
 	Why     string
 }
 
-// exclude is what the absence means for a node.
+// exclude returns the exclusion of a node for an absence.
 func (a Absence) exclude() engine.Exclude {
 	action := engine.Blocked
 	if a.Outcome == stats.Skipped || a.Outcome == stats.NoPatch || a.Outcome == stats.Tie {
@@ -55,7 +55,7 @@ func (a Absence) exclude() engine.Exclude {
 	return engine.Exclude{Action: action, Reason: a.Why, Never: a.Outcome == stats.Infeasible}
 }
 
-// Graph makes the graph of the facts with a choice. The same facts and choice make the same graph; neither is changed.
+// Graph makes the graph of facts and a choice. The same facts and choice make the same graph; neither is changed.
 func Graph(ctx context.Context, f *Facts, c Choice) (*engine.Graph, *Drawing, error) {
 	d := &Drawing{
 		Facts: f, Choice: c.clone(),
@@ -100,7 +100,7 @@ func (b *builder) build(ctx context.Context) (*engine.Graph, error) {
 	return engine.NewGraph(b.list)
 }
 
-// index prepares what nodes look up while they are made.
+// index fills the maps that are used while nodes are made.
 func (b *builder) index() {
 	b.indexFixes()
 	b.Of = map[hclspec.Address]map[hclspec.Address]bool{}
@@ -153,7 +153,7 @@ func (b *builder) index() {
 			}
 		}
 	}
-	for i := range b.Spec.Sources { // with a prebuilt wheel, or none, nothing else may look at the candidate's own code
+	for i := range b.Spec.Sources { // a prebuilt wheel reads no code of its candidate: check the source itself
 		switch s := &b.Spec.Sources[i]; {
 		case s.Candidate == "" || s.Out != nil || !guarded(s):
 		case s.Copies:
@@ -169,7 +169,7 @@ func (b *builder) index() {
 	}
 }
 
-// keysOf are the candidates that a block speaks of: its own, or all those of its commit.
+// keysOf returns the candidates that a block applies to: its own, or those of its commit.
 func (b *builder) keysOf(block hclspec.Block) []string {
 	if block.Candidate != "" {
 		return []string{block.Candidate}
@@ -238,7 +238,7 @@ func (b *builder) add(block hclspec.Block, t engine.Task, r input.Refs, order ..
 	return b.addAt(block.Address, block, t, r, order...)
 }
 
-// addAt makes a node of a block at an address of its own. A node that belongs to an excluded candidate is excluded.
+// addAt makes a node of a block at an address. The node of an excluded candidate is excluded.
 func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, r input.Refs,
 	order ...hclspec.Address) *engine.Node {
 	n := &engine.Node{Address: at.String(), Kind: at.Kind, Task: t, Place: place(block.Range)}
@@ -260,12 +260,12 @@ func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, 
 
 func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
-// link notes an edge from n to an address, to be made in one of n's lists.
+// link notes an edge from n to an address, for one of n's lists.
 func (b *builder) link(n *engine.Node, list *[]*engine.Node, to hclspec.Address) {
 	b.links = append(b.links, link{n, to, list})
 }
 
-// recall puts the nodes that were made anew among those that stand.
+// recall merges the new nodes into those of an earlier plan.
 func (b *builder) recall() (err error) {
 	if b.list, err = b.Standing(b.list); err != nil || len(b.links) == 0 {
 		return err
@@ -307,7 +307,7 @@ func (b *builder) connect() error {
 
 func (b *builder) source(a hclspec.Address) *hclspec.Source { return b.sources[a] }
 
-// absent says whether a member takes no part in its group's blocks, and why.
+// absent reports whether a member takes no part in its group's blocks, and why.
 func (b *builder) absent(m Member) (Absence, bool) {
 	if gap, out := b.Excluded[m.Candidate]; out && m.Candidate != "" {
 		return gap, true
@@ -352,7 +352,7 @@ func blocked(format string, args ...any) engine.Exclude {
 	return engine.Exclude{Action: engine.Blocked, Reason: fmt.Sprintf(format, args...)}
 }
 
-// alsoLacks lets a node wait for one more thing, which is asked about when nothing else is lacking.
+// alsoLacks adds a condition to a node. It is asked only if the earlier ones are met.
 func alsoLacks(n *engine.Node, lacks func() string) {
 	others := n.Lacks
 	n.Lacks = func() string {
@@ -365,12 +365,12 @@ func alsoLacks(n *engine.Node, lacks func() string) {
 	}
 }
 
-// request is what a node asks of the pool.
+// request returns the request of a node for the pool.
 func request(l hclspec.Limits) device.Request {
 	return device.Request{CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk}
 }
 
-// trialRequest is what a block asks for: the most that any of its members needs, since they run one after the other.
+// trialRequest returns the request of a block: the maximum of its members' needs, since they run one after the other.
 func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.Request {
 	var q device.Request
 	for _, m := range members {
@@ -379,7 +379,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.R
 	if q.GPUs.Count > 0 {
 		devices := b.DevicesFor(members[0].Bench)
 		if group, _ := trial.Trial(); len(slices.Compact(machine.Kinds(devices))) > 1 {
-			// else the pool says that there are too few of each
+			// otherwise the pool reports that each kind has too few
 			if kind, n := kindFor(devices, CommitOf(group), q.GPUs); n >= q.GPUs.Count {
 				q.GPUs.Kind = kind
 			}
@@ -389,6 +389,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.R
 	return q
 }
 
+// CommitOf returns the commit of a candidate, "commit/variant".
 func CommitOf(candidate string) string {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return commit

@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// factsOf are the facts of a project of one file, on a machine of a class of its own.
+// factsOf returns the facts of a project with a single file, on a machine of an own class.
 func factsOf(t *testing.T, text string) *Facts {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func factsOf(t *testing.T, text string) *Facts {
 	return f
 }
 
-// drawn is a graph in a line for each node: its address, why the node is excluded, and what it comes after.
+// drawn returns a graph as text, with one line per node: address, reason of an exclusion, and dependencies.
 func drawn(t *testing.T, f *Facts, c Choice) []string {
 	t.Helper()
 	graph, _, err := Graph(t.Context(), f, c)
@@ -136,7 +136,7 @@ func TestTheSameFactsAndChoiceMakeTheSameGraph(t *testing.T) {
 	}
 }
 
-// A worker on another machine makes the graph that was drawn here.
+// A worker on another machine makes the same graph.
 func TestAnEncodedChoiceMakesTheSameGraph(t *testing.T) {
 	f, c := factsOf(t, threeVariants), NewChoice()
 	c.Alone = map[string]map[string]bool{`trial.speed["c"]`: {"one": true}}
@@ -160,8 +160,8 @@ func TestAnEncodedChoiceMakesTheSameGraph(t *testing.T) {
 	}
 }
 
-// A patch whose file goes between the evaluation of the project and its graph takes out its candidates and no other.
-func TestAPatchThatIsGoneTakesOutItsCandidate(t *testing.T) {
+// A patch file is removed after the evaluation, before the graph is made: only its candidates are left out.
+func TestRemovedPatchExcludesItsCandidate(t *testing.T) {
 	f := factsOf(t, threeVariants)
 	for i := range f.Spec.Candidates {
 		if c := &f.Spec.Candidates[i]; !c.Baseline {

@@ -24,28 +24,27 @@ import (
 )
 
 // A canary is a workload of known speed that runs on a block's devices before each member and after the last one. It
-// does not depend on what is measured, so when it gets faster or slower it is the machine that has changed. By much,
-// and the block does not count; by less, and verdicts take it into account: see docs/adr/0030.
+// does not depend on the candidates, so a change of its speed is a change of the machine. A large change voids the
+// block; verdicts take a small one into account: see docs/adr/0030.
 
-// The raw output of a canary is kept in directories whose names begin in the same way, and end with a number or with
-// these.
+// Directories for the raw output of a canary have names with this prefix and one of these endings, or a number.
 const (
 	canaryDir    = "canary."
 	canaryBefore = canaryDir + "before"
 	canaryAfter  = canaryDir + "after"
 )
 
-// canary is that of one block.
+// canary is the canary of one block.
 type canary struct {
 	spec   *hclspec.Canary
 	t      *trialTask
 	env    *engine.Env
 	place  sample.CanaryPlace
 	record sample.Canary
-	begun  bool // it ran before a member
+	begun  bool // it has run before a member
 }
 
-// canary is the block's; nil when it has none.
+// canary returns the block's canary; nil if there is none.
 func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 	spec := t.trusted().Bench.Canary
 	if spec == nil {
@@ -54,15 +53,16 @@ func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 	return &canary{spec: spec, t: t, env: env, place: sample.CanaryPlaceOf(t.group, in)}
 }
 
-// trusted is the member in whose place a canary runs: the baseline, which no patch has changed.
+// trusted returns the member whose definitions count for the block: the baseline, which no patch has changed, or the
+// first.
 func (t *trialTask) trusted() Member { return trusted(t.members) }
 
 func trusted(members []Member) Member {
 	return members[max(0, slices.IndexFunc(members, func(m Member) bool { return m.Baseline }))]
 }
 
-// before runs the canary ahead of a member. There is nothing to be measured when it is not as fast as it was before the
-// first one, and in other blocks.
+// before runs the canary ahead of a member. It fails if the number differs too much from the block's first one, or from
+// those of other blocks.
 func (c *canary) before(ctx context.Context, member string) error {
 	if c == nil {
 		return nil
@@ -84,16 +84,16 @@ func (c *canary) before(ctx context.Context, member string) error {
 	return c.compare(r, "before "+member)
 }
 
-// compare holds a run against the first one of the block, and against those of others.
+// compare compares a run with the first one of the block, and with those of other blocks.
 func (c *canary) compare(r sample.CanaryRun, when string) error {
-	if before := c.record.Before.Value; off(r.Value, before, c.spec.Tolerance) {
+	if before := c.record.Before.Value; differs(r.Value, before, c.spec.Tolerance) {
 		return c.void("%s before the block and %s %s (%s)", c.record.Figure(before), c.record.Figure(r.Value), when,
 			sample.Change(r.Value, before))
 	}
 	return c.judge(r)
 }
 
-// after runs the canary again when the last member has run, and says whether the block counts.
+// after runs the canary after the last member, and decides whether the block counts.
 func (c *canary) after(ctx context.Context) (err error) {
 	if c == nil || !c.begun {
 		return nil
@@ -115,24 +115,23 @@ func (c *canary) after(ctx context.Context) (err error) {
 	return nil
 }
 
-// judge holds a run against those of the blocks of the group that count and ran on the same devices.
+// judge compares a run with those of the group's blocks that count and ran on the same devices.
 func (c *canary) judge(r sample.CanaryRun) error {
 	usual, blocks := c.t.p.canaries.Usual(c.place, c.t.at)
-	if blocks >= fewestBlocks && off(r.Value, usual, c.spec.Tolerance) {
+	if blocks >= fewestBlocks && differs(r.Value, usual, c.spec.Tolerance) {
 		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.record.Figure(r.Value),
 			c.record.Figure(usual), blocks, sample.Change(r.Value, usual))
 	}
 	return nil
 }
 
-// fewestBlocks is how many blocks say what is usual: of fewer, one that is odd itself would decide.
+// fewestBlocks is the number of blocks that define the usual speed: among fewer, a single odd one would decide.
 const fewestBlocks = 3
 
-// off says whether two numbers differ by more than a tolerance, relative to the second.
-func off(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
+// differs reports whether two numbers differ by more than a tolerance, relative to the second.
+func differs(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
 
-// void is the failure of a block whose canary changed. When that happens again, it is on other devices, if there are
-// some.
+// void returns the failure of a block whose canary changed. Devices on which that happens repeatedly are leased last.
 func (c *canary) void(format string, args ...any) error {
 	if g := c.t.p.GPUs; g != nil {
 		for _, d := range g.Doubt(c.env.Lease.GPUs) {
@@ -141,18 +140,18 @@ func (c *canary) void(format string, args ...any) error {
 					"twice in a row", d.Index, d.UUID)})
 		}
 	}
-	return c.noCount("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%",
+	return c.uncounted("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%",
 		100*c.spec.Tolerance), fmt.Sprintf(format, args...),
 		"find out what else uses the machine or slows it down, or raise tolerance in the canary")
 }
 
-// failed is the failure of a block whose canary said nothing. It would say no more the next moment.
+// failed returns the failure of a block whose canary gave no number. A retry would not either.
 func (c *canary) failed(message, evidence, remedy string) error {
-	return c.noCount("canary_failed", &engine.Retry{Attempts: 1}, message, evidence, remedy)
+	return c.uncounted("canary_failed", &engine.Retry{Attempts: 1}, message, evidence, remedy)
 }
 
-// noCount is the failure of a block because of its canary. Nothing is known of its members by it.
-func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, remedy string) error {
+// uncounted returns the failure of a block because of its canary. It says nothing about the members.
+func (c *canary) uncounted(rule string, retry *engine.Retry, message, evidence, remedy string) error {
 	f := &engine.Failure{Retry: retry, Failure: failure.Failure{Class: failure.Infra, Rule: rule, Stage: "run",
 		Message: message, Evidence: evidence, Remedy: remedy}}
 	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
@@ -161,7 +160,7 @@ func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, re
 	return f
 }
 
-// run runs the canary once and reads its number. What keeps it from running says nothing of what is measured.
+// run runs the canary once and reads its number. A failure of the canary says nothing about the candidates.
 func (c *canary) run(ctx context.Context, name string) (sample.CanaryRun, error) {
 	r := sample.CanaryRun{Start: time.Now()}
 	fmt.Fprintf(c.env.Log, "== block %d: %s ==\n", c.t.block, name)
@@ -187,13 +186,13 @@ func (c *canary) run(ctx context.Context, name string) (sample.CanaryRun, error)
 	return r, nil
 }
 
-// live runs the command like that of a benchmark, in the place of the block's host.
+// live runs the canary's command where the block's client runs.
 func (c *canary) live(ctx context.Context, name, out string) error {
 	m := c.t.trusted()
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err
 	}
-	m.cures, m.built = nil, nil // it is no evidence of what a candidate lacks
+	m.cures, m.built = nil, nil // a canary's failure teaches no fixes
 	env, end, err := workdir.Apart(c.env, name)
 	if err != nil {
 		return err
@@ -218,8 +217,8 @@ func (c *canary) live(ctx context.Context, name, out string) error {
 	return sh.Secrets.Conceal(ran)
 }
 
-// RecallCanaries reads, before a wave, what canaries printed in the blocks that are stored. Their definition may be
-// another one by now, so the raw output is read.
+// RecallCanaries reads, before a wave, the numbers of canaries in stored blocks. It reads their raw output, since the
+// definition of the canary may have changed.
 func (p *Drawing) RecallCanaries(ctx context.Context, plan *engine.Plan) error {
 	for _, g := range p.Groups {
 		if g.Members[0].Bench.Canary == nil {
@@ -261,7 +260,7 @@ func (p *Services) recallCanary(g *Group, trial hclspec.Address, e cache.Entry) 
 		}
 		s, err := sample.CanaryValue(g.Members[0].Bench.Canary, filepath.Join(e.Dir, name))
 		if err != nil {
-			return nil // another definition finds nothing in it: then it says nothing
+			return nil // the present definition finds no number in it
 		}
 		values = append(values, s.Value)
 	}

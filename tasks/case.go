@@ -15,10 +15,10 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// accountVersion is part of a compare's key: another account is another result.
+// accountVersion is part of a compare's key: another way to account gives another result.
 const accountVersion = "6"
 
-// Account adds to findings the failures behind them and what the attempts took. ends tells how blocks ended.
+// Account adds to findings their failures and the cost of attempts. ends gives the ends of blocks, by address.
 func (p *Drawing) Account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {
 	a := accountant{Drawing: p, found: found, seen: map[string]bool{}}
 	for _, g := range p.Groups {
@@ -35,7 +35,7 @@ func (p *Drawing) Account(c *hclspec.Compare, ends map[string]engine.End, found 
 type accountant struct {
 	*Drawing
 	found *findings.Findings
-	seen  map[string]bool // IDs of attempts, and causes, that are in the account
+	seen  map[string]bool // IDs of attempts and of failures that are in the account
 }
 
 func (a *accountant) group(g *Group, ends map[string]engine.End) error {
@@ -55,17 +55,17 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 	}
 	for _, m := range g.Members {
 		at := m.Bench.Address.String()
-		told := slices.ContainsFunc(a.found.Failures, func(f findings.Failed) bool {
+		reported := slices.ContainsFunc(a.found.Failures, func(f findings.Failed) bool {
 			return f.Candidate == m.Candidate && f.Commit == g.Commit
 		})
-		if f := ends[at].Failure; f != nil && !told { // gathering fails for what failed in a block
-			a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
+		if f := ends[at].Failure; f != nil && !reported { // a gather node fails when a block did
+			a.add(a.addLastAttempt(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
 		}
 	}
 	return nil
 }
 
-// trial adds what failed in a block: the block as a whole, or members of it.
+// trial adds the failures of a block: of the block as a whole, or of its members.
 func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	at := t.At.String()
 	if f := end.Failure; f != nil {
@@ -75,7 +75,7 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 				candidate = m.Candidate
 			}
 		}
-		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
+		a.add(a.addLastAttempt(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
 		return nil
 	}
 	if end.Entry.Dir == "" {
@@ -106,8 +106,8 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	return nil
 }
 
-// last adds to a failure of a node the last attempt that failed there.
-func (a *accountant) last(f findings.Failed) findings.Failed {
+// addLastAttempt adds to a node's failure the ID and duration of the last failed attempt there.
+func (a *accountant) addLastAttempt(f findings.Failed) findings.Failed {
 	for _, attempt := range slices.Backward(a.Journal.Attempts(f.Address)) {
 		if attempt.Failure != nil && !attempt.Interrupted() {
 			f.Attempt, f.Took = attempt.ID, attempt.Duration
@@ -117,7 +117,7 @@ func (a *accountant) last(f findings.Failed) findings.Failed {
 	return f
 }
 
-// add adds a failure once, though several members may stand under one cause.
+// add adds a failure once: several members may have the same cause.
 func (a *accountant) add(f findings.Failed) {
 	id := fmt.Sprintf("%s %s %s %s", f.Address, f.Candidate, f.Attempt, f.Failure.Message)
 	if !a.seen[id] {
@@ -126,7 +126,7 @@ func (a *accountant) add(f findings.Failed) {
 	}
 }
 
-// spend adds the recorded attempts at nodes that members of a group need, or at its blocks.
+// spend adds the recorded attempts at some nodes: those that members of a group need, or its blocks.
 func (a *accountant) spend(g *Group, nodes input.Refs) {
 	for _, at := range nodes {
 		for _, attempt := range a.Journal.Attempts(at.String()) {
@@ -144,20 +144,20 @@ func (a *accountant) spend(g *Group, nodes input.Refs) {
 	}
 }
 
-// CaseOf is all that must be known to judge the candidates of a compare, beside how their blocks ended.
+// CaseOf returns all that a judge needs for the candidates of a compare, except the ends of blocks.
 func (p *Drawing) CaseOf(c *hclspec.Compare) *findings.Case {
 	k := &findings.Case{Compare: c, Of: p.Of[c.Address], Uncovered: p.uncovered(c, p.groupsOf(c)), Rank: p.rank,
 		Allow: p.Allow}
 	for _, g := range p.Groups {
 		if p.IsAbout(c, g) {
-			k.Groups = append(k.Groups, *p.Told(g))
+			k.Groups = append(k.Groups, *p.ForJudge(g))
 		}
 	}
 	return k
 }
 
-// Told is what a judge is told of a group.
-func (p *Drawing) Told(g *Group) *group.Group {
+// ForJudge returns a group as a judge sees it.
+func (p *Drawing) ForJudge(g *Group) *group.Group {
 	t := &group.Group{Commit: g.Commit, Design: g.Design, Members: make([]group.Member, len(g.Members)),
 		Blocks: g.Trials, Rule: p.rule(g)}
 	for i, m := range g.Members {
@@ -173,21 +173,21 @@ func (p *Drawing) Told(g *Group) *group.Group {
 	return t
 }
 
-// groupsOf are the groups with members among the compare's benchmarks, by name: the order of the file is in no key.
+// groupsOf returns the compare's groups, sorted by name: keys must not depend on the order of the file.
 func (p *Drawing) groupsOf(c *hclspec.Compare) []*Group {
 	groups := slices.DeleteFunc(slices.Clone(p.Groups), func(g *Group) bool { return !p.IsAbout(c, g) })
 	slices.SortFunc(groups, func(a, b *Group) int { return strings.Compare(a.Name, b.Name) })
 	return groups
 }
 
-// IsAbout says whether a compare names one of the group's benchmarks.
+// IsAbout reports whether a compare names one of the group's benchmarks.
 func (p *Drawing) IsAbout(c *hclspec.Compare, g *Group) bool {
 	of := p.Of[c.Address]
 	return slices.ContainsFunc(g.Members, func(m Member) bool { return of[m.Bench.Address] })
 }
 
-// uncovered gives the candidates that no benchmark of the compare measures their outcome: no candidate of the file is
-// ever dropped in silence.
+// uncovered returns outcomes for the candidates that no benchmark of the compare measures: no candidate of the file is
+// dropped in silence.
 func (p *Drawing) uncovered(c *hclspec.Compare, groups []*Group) []stats.Comparison {
 	covered := map[string]bool{}
 	for _, g := range groups {
@@ -212,7 +212,8 @@ func (p *Drawing) uncovered(c *hclspec.Compare, groups []*Group) []stats.Compari
 	return rows
 }
 
-// measuring says which files measure a member: the baseline's copies, or its own.
+// measuring returns caveats about the files that measure a member: the baseline's copies, or files that its patch
+// changes.
 func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	add := func(text string) { list = append(list, stats.Caveat{Kind: stats.CaveatProtected, Text: text}) }
 	if patterns := p.copies[m.Candidate]; len(patterns) > 0 {
@@ -221,24 +222,24 @@ func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	}
 	if brings := p.brings(m); len(brings) > 0 {
 		add("the patch of " + m.Candidate + " changes " + strings.Join(brings, ", ") + ", which the measured command " +
-			"names: it brings with it what measures it")
+			"names: it changes how it is measured")
 	}
 	return list
 }
 
-// brings are the files that a member's patch changes and its command names, where no protect says which files measure.
+// brings returns the files that a member's patch changes and its command names, unless protect covers the candidate.
 func (p *Drawing) brings(m Member) []string {
 	c := p.candidates[m.Candidate]
 	if c == nil || c.Patch == "" || m.Baseline || len(p.copies[c.Key]) > 0 ||
-		slices.Contains(p.Probes[c.Key], c.Source) { // both stand for protect
+		slices.Contains(p.Probes[c.Key], c.Source) { // both mean that the source has protect
 		return nil
 	}
-	text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere
+	text, _ := p.patchText(c.Patch) // another place reports the error
 	changed, _ := git.TouchedPaths(text)
 	return sample.Brings(m.Bench, changed, p.ownArtefact)
 }
 
-// fixesOf are the fixes that a member ran with, and that its artefacts were made with.
+// fixesOf returns the fixes that a member ran with, and those that its artefacts were made with.
 func (p *Drawing) fixesOf(m Member) []group.Fix {
 	var list []group.Fix
 	for _, f := range m.allFixes() {

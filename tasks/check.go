@@ -21,15 +21,14 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in others
-// that are drawn: one of 2 to 4, as no verdict rests on fewer, then one of as many as there were before (5 to 8, 9 to
-// 16 and so on), so that a candidate which counts blocks cannot tell when it is looked at for the last time. In the
-// first block it comes after the measured command, so what it does to caches changes no number. In the others, the
-// server is started once more, and the check takes the place of the command: a server that answers rightly only after
-// as many requests as are measured, or outside of the two looks at its counters, gives wrong answers there. A
-// candidate that fails a check is wrong, however fast it is.
+// A check finds out whether a candidate computes the same as the baseline. It runs in the first block and in drawn
+// ones: one of 2 to 4, since no verdict rests on fewer, then one of 5 to 8, of 9 to 16 and so on. So a candidate that
+// counts blocks never knows which check is the last. In the first block, the check runs after the measured command, so
+// that its effect on caches changes no number. In the others, the server is started once more and the check replaces
+// the command: this finds a server that answers correctly only after the measured requests, or only outside of the two
+// reads of its counters. A candidate that fails a check is wrong, however fast it is.
 
-// checks says whether a block of a group has the check. What is drawn depends on the patches: no patch foresees it.
+// checks reports whether a block has the check. The draw depends on the patches, so no patch can foresee it.
 func (p *Drawing) checks(g *Group, block int) bool {
 	spec := g.trusted().Bench
 	if spec.Check == nil || block == 1 {
@@ -42,7 +41,7 @@ func (p *Drawing) checks(g *Group, block int) bool {
 	salt := fmt.Appendln(nil, g.Name, spec.Design.Seed, from)
 	for _, m := range g.Members {
 		if c := p.candidates[m.Candidate]; c != nil && c.Patch != "" {
-			text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere
+			text, _ := p.patchText(c.Patch) // another place reports the error
 			salt = fmt.Appendf(salt, "%x\n", sha256.Sum256(text))
 		}
 	}
@@ -51,7 +50,7 @@ func (p *Drawing) checks(g *Group, block int) bool {
 	return block == from+random.IntN(to-from+1)
 }
 
-// describeCheck adds the check to the key of a block that has it.
+// describeCheck adds the check to the key of a block.
 func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
 	t.refs.DescribeCommand(d, "check", c.Command)
 	if c.Source != (hclspec.Address{}) {
@@ -62,16 +61,18 @@ func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
 	}
 }
 
-// apart says whether the check of the member has a lifecycle of its own.
-func (l *lifecycle) apart() bool { return l.t.checked && l.t.block > 1 && l.m.Bench.Server != nil }
+// hasOwnCheck reports whether the member's check has a lifecycle of its own.
+func (l *lifecycle) hasOwnCheck() bool {
+	return l.t.checked && l.t.block > 1 && l.m.Bench.Server != nil
+}
 
-// againDir is what the lifecycle of a check left, in the directory of its member.
+// againDir holds the files of a check's lifecycle, in the directory of its member.
 const againDir = "again"
 
-// checkApart runs the check in a lifecycle of its own, once the measured one is over. All paths are those of the
-// measured one, so that they do not tell a server which of both it is in.
+// checkApart runs the check in a lifecycle of its own, after the measured one. Both use the same paths, so that a
+// server cannot tell in which one it runs.
 func (l *lifecycle) checkApart(ctx context.Context) error {
-	if !l.apart() || !runs(l.m.Bench.Check) {
+	if !l.hasOwnCheck() || !hasCommand(l.m.Bench.Check) {
 		return nil
 	}
 	aside, err := os.MkdirTemp(l.env.Out, "measured-")
@@ -88,22 +89,22 @@ func (l *lifecycle) checkApart(ctx context.Context) error {
 		err = own.live(ctx, dir, own.measure)
 	}
 	left := os.Rename(filepath.Join(l.out, sample.CheckDir), filepath.Join(measured, sample.CheckDir))
-	if errors.Is(left, os.ErrNotExist) { // it did not come so far
+	if errors.Is(left, os.ErrNotExist) { // the lifecycle ended before the check
 		left = nil
 	}
 	return errors.Join(err, left, os.Rename(l.out, filepath.Join(measured, againDir)), os.Rename(measured, l.out),
 		os.Remove(aside))
 }
 
-// runs says whether there is a check with a command.
-func runs(c *hclspec.Check) bool {
+// hasCommand reports whether there is a check with a command.
+func hasCommand(c *hclspec.Check) bool {
 	return c != nil && (c.Command.Shell != nil || c.Command.Argv != nil)
 }
 
 // check runs the check's command beside the member's server, or by itself with the member's data.
 func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	c := l.m.Bench.Check
-	if !l.t.checked || !runs(c) {
+	if !l.t.checked || !hasCommand(c) {
 		return nil
 	}
 	l.progress("check")
@@ -120,14 +121,14 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 		return err
 	}
 	err = l.t.refs.LayData(l.env, filepath.Join(dir, "work"), l.m.Bench.Data)
-	if err == nil && server == nil { // it may start the program anew
+	if err == nil && server == nil { // the check may start the program again
 		err = l.layCaches(sh)
 	}
 	if err != nil {
 		return err
 	}
 	l.seed(sh)
-	return l.wrong(l.runCheck(ctx, server, sh))
+	return l.asWrong(l.runCheck(ctx, server, sh))
 }
 
 func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.Shell) error {
@@ -138,8 +139,9 @@ func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.
 	return server.Client(ctx, sh.Shell, c.Command, c.Timeout, nil)
 }
 
-// wrong makes the failure of a check that of the rule wrong. What may pass, and what the machine did, stays as it is.
-func (l *lifecycle) wrong(err error) error {
+// asWrong turns a failure of a check into one with the rule Wrong. Failures that may pass, or that a fix may mend,
+// stay.
+func (l *lifecycle) asWrong(err error) error {
 	f, ok := errors.AsType[*engine.Failure](err)
 	if !ok || f.Class.Retried() {
 		return err
@@ -155,8 +157,8 @@ func (l *lifecycle) wrong(err error) error {
 	return err
 }
 
-// agree holds the files of all candidates of a checked block against the baseline's, and notes those that are wrong.
-func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
+// compareFiles compares the files of all candidates of a checked block with the baseline's, and records failures.
+func (t *trialTask) compareFiles(env *engine.Env, rec *sample.Record) error {
 	base := t.trusted()
 	whole := func(m Member) bool {
 		own, in := rec.Members[m.Name]
@@ -182,7 +184,7 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 				return err
 			case err != nil:
 				failed, f.Rule, f.Subject, f.Message, f.Evidence = base, sample.CheckFailed, base.Candidate,
-					"the check cannot be held against anything", err.Error()
+					"the baseline's check left no file to compare", err.Error()
 				f.Remedy = "let the command write the file to $OUT, or correct the name in same"
 			case diff == "":
 				continue
@@ -191,7 +193,7 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 			own.Failure = &f.Failure
 			rec.Members[failed.Name] = own
 			fmt.Fprintf(env.Log, "%s: %s: %s\n", failed.Candidate, f.Message, f.Evidence)
-			t.tellInvalid(env, failed, f)
+			t.emitInvalid(env, failed, f)
 			break
 		}
 	}

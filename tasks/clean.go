@@ -22,25 +22,25 @@ import (
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
-// A sample from a GPU counts only when its devices were idle before, were used by nobody else and slowed down by
-// nothing while it was taken, and were left free. What is not like that voids the block, and is nobody's fault.
+// A sample from a GPU counts only if its devices were idle before, were used by nobody else and not slowed down
+// meanwhile, and were left free. Otherwise the block is void, and no member is to blame.
 
 const (
-	idlePatience = 2 * time.Minute  // for devices to get idle before a sample, such as to cool down
-	freePatience = 20 * time.Second // for their memory to be freed after it
+	idlePatience = 2 * time.Minute  // for devices to become idle before a sample, such as to cool down
+	freePatience = 20 * time.Second // for their memory to be freed after a sample
 )
 
-// errContaminated is the cause with which a lifecycle ends early: what it would measure does not count.
+// errContaminated is the cause for which a lifecycle is stopped early: its sample would not count.
 var errContaminated = errors.New("something happened on the devices")
 
-// Devices are those of this machine, or of the one that everything is planned for; nil where no benchmark that is
-// measured there needs any: then nobody asks the driver, which may hang.
+// Devices returns the devices of this machine, or of the one for which everything is planned; nil if no benchmark there
+// needs any. In that case the driver, which may hang, is not asked.
 func (p *Facts) Devices() []gpu.Device { return p.devicesAt(p.Elsewhere) }
 
-// DevicesFor are those of the machine on which a benchmark is measured.
+// DevicesFor returns the devices of the machine on which a benchmark is measured.
 func (p *Facts) DevicesFor(b *hclspec.Benchmark) []gpu.Device { return p.devicesAt(p.PlaceOf(b)) }
 
-// devicesAt are the devices of a machine, see Devices; nil: this one.
+// devicesAt returns the devices of a machine, see Devices; nil: this one.
 func (p *Facts) devicesAt(e *Elsewhere) []gpu.Device {
 	if e != nil {
 		return append([]gpu.Device{}, e.Devices...)
@@ -53,7 +53,7 @@ func (p *Facts) devicesAt(e *Elsewhere) []gpu.Device {
 	return nil
 }
 
-// AllDevices are those of this machine, or of the one that everything is planned for.
+// AllDevices returns the devices of this machine, or of the one for which everything is planned.
 func (c Config) AllDevices() []gpu.Device {
 	switch {
 	case c.Elsewhere != nil:
@@ -64,8 +64,8 @@ func (c Config) AllDevices() []gpu.Device {
 	return nil
 }
 
-// watched runs one lifecycle on the devices of a lease and tells how they were meanwhile. Without devices it only runs
-// it.
+// watched runs one lifecycle on the devices of a lease, and returns the state of the devices meanwhile. Without devices
+// it only runs the lifecycle.
 func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
 	devices := env.Lease.GPUs
@@ -84,19 +84,19 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := watch.Begin(t.p.GPUs, devices, t.p.own, func() { cancel(errContaminated) })
+	w := watch.Begin(t.p.GPUs, devices, t.p.ownsProcess, func() { cancel(errContaminated) })
 	err := live(ctx)
 	sums := w.Stop()
 	if problems := w.Problems(); len(problems) > 0 {
 		return sums, voided("contaminated", "run", "the sample does not count", strings.Join(problems, "; "))
 	}
-	left := t.leftFree(ctx, devices, sums)
+	left := t.awaitFree(ctx, devices, sums)
 	return sums, cmp.Or(err, left)
 }
 
-// moving runs one lifecycle, which does not count when benchgraph stood still meanwhile: so did what is measured, most
-// often, and its clock went on.
-func moving(ctx context.Context, live func(context.Context) error) error {
+// unlessStandstill runs one lifecycle. The sample does not count if benchgraph stood still meanwhile: the measured
+// program probably did, too, while its clock went on.
+func unlessStandstill(ctx context.Context, live func(context.Context) error) error {
 	why, err := standstill.During(ctx, errContaminated, live)
 	if why != "" {
 		return infra("stood_still", "run", "the sample does not count", why,
@@ -105,18 +105,18 @@ func moving(ctx context.Context, live func(context.Context) error) error {
 	return err
 }
 
-// own says whether a process belongs to what this project runs.
-func (p *Services) own(pid int) bool {
+// ownsProcess reports whether a process belongs to a command of this project.
+func (p *Services) ownsProcess(pid int) bool {
 	if c, ok := p.Containers.(interface{ Own(pid int) bool }); ok {
 		return c.Own(pid)
 	}
 	return family.Own(pid)
 }
 
-// leftFree waits until the devices are free again. One that is not is left out, which is told and noted: what was
-// measured was measured on free devices, and what comes next shall be, too.
-func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []watch.Summary) error {
-	// it was just used: only what is left in its memory counts
+// awaitFree waits until the devices are free again. A device that does not become free is left out from now on, with a
+// note. The sample counts, since its devices were free before; later samples need free devices, too.
+func (t *trialTask) awaitFree(ctx context.Context, devices []gpu.Device, sums []watch.Summary) error {
+	// after use, only the memory counts
 	hot := watch.Limits{Temperature: 1000, Utilization: 100}
 	err := watch.AwaitIdle(ctx, t.p.GPUs, devices, hot, freePatience)
 	if _, busy := errors.AsType[*watch.Busy](err); !busy {
@@ -135,10 +135,10 @@ func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []w
 	return nil
 }
 
-// voided is the failure of a block that does not count, whoever was measured.
+// voided returns the failure of a block that does not count, whichever member was measured.
 func voided(rule, stage, message, evidence string) error {
 	return infra(rule, stage, message, evidence,
-		"end what else uses the devices, or let them cool down, and apply again")
+		"end other programs that use the devices, or let the devices cool down, and apply again")
 }
 
 func infra(rule, stage, message, evidence, remedy string) error {
@@ -146,10 +146,9 @@ func infra(rule, stage, message, evidence, remedy string) error {
 		Evidence: evidence, Remedy: remedy}}
 }
 
-// Where the file asks for it, the SM clocks of a block's devices are locked as long as the block takes: see
-// docs/adr/0030.
+// If the file asks for it, the SM clocks of a block's devices are locked while the block runs: see docs/adr/0030.
 
-// clock is at how many MHz the SM clocks of the block's devices are to be locked; 0: they are not.
+// clock returns the frequency in MHz for the SM clocks of the block's devices; 0: not locked.
 func (t *trialTask) clock() int {
 	if g := t.trusted().Bench.GPUs; g != nil {
 		return g.SMClock
@@ -157,8 +156,8 @@ func (t *trialTask) clock() int {
 	return 0
 }
 
-// lockClocks locks the clocks of the lease's devices, where the file asks for it. It returns these devices, as what
-// they are now.
+// lockClocks locks the clocks of the lease's devices, if the file asks for it. It returns these devices with their
+// locked frequency, and a function that resets the clocks.
 func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []gpu.Device, reset func(),
 	err error) {
 	mhz := t.clock()
@@ -191,8 +190,8 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 
 const clockRemedy = "apply as root on a machine whose driver can lock clocks, or remove sm_clock from the gpus block"
 
-// clocksNotLocked is the failure of a block that was not measured since its clocks could not be locked. It would be the
-// same the next moment.
+// clocksNotLocked returns the failure of a block whose clocks could not be locked. It is not retried: nothing would
+// have changed.
 func clocksNotLocked(mhz int, err error) error {
 	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "clocks_not_locked", Stage: "start", Evidence: err.Error(),
@@ -200,10 +199,11 @@ func clocksNotLocked(mhz int, err error) error {
 	}}
 }
 
-// observed is watched, where the devices must also have kept to the clocks that they were locked at.
+// observed is watched with two further conditions: benchgraph did not stand still, and locked clocks stayed as they
+// were.
 func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
-	sums, err := t.watched(ctx, env, func(ctx context.Context) error { return moving(ctx, live) })
+	sums, err := t.watched(ctx, env, func(ctx context.Context) error { return unlessStandstill(ctx, live) })
 	if mhz := t.clock(); mhz != 0 && ctx.Err() == nil {
 		if odd := clocks.OffClock(sums, mhz); odd != "" {
 			return sums, voided("contaminated", "run", "the sample does not count", odd)
@@ -212,15 +212,15 @@ func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(con
 	return sums, err
 }
 
-// lockable lets a block wait for a machine that can lock the clocks of its devices, where it asks for that.
-func (b *builder) lockable(n *engine.Node, t *trialTask) {
+// needClocks makes a block with locked clocks wait for a machine that can lock them.
+func (b *builder) needClocks(n *engine.Node, t *trialTask) {
 	if mhz := t.clock(); mhz != 0 && b.Clocks != nil {
 		alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
 	}
 }
 
-// cannotLock says why the clocks of no device that meets the conditions can be locked. The driver is asked once for all
-// blocks.
+// cannotLock returns a function that reports why no suitable device can have its clocks locked. The driver is asked
+// once for all blocks.
 func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
 	ask := clockRequest{of, mhz}
 	if b.clocks[ask] == nil {
@@ -236,7 +236,7 @@ func (b *builder) cannotLock(of device.GPUs, mhz int) func() string {
 	return b.clocks[ask]
 }
 
-// clockRequest is a clock for devices of some kind.
+// clockRequest is a frequency for devices that meet some conditions.
 type clockRequest struct {
 	of  device.GPUs
 	mhz int

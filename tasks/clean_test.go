@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// watchedWorld is a trial on the devices of a scenario, and what plays another one.
+// watchedWorld returns a trial on the devices of a scenario, and a function that plays another scenario.
 func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env, play func(string)) {
 	t.Helper()
 	library, play := nvmltest.World(t, false)
@@ -32,9 +32,9 @@ func watchedWorld(t *testing.T, text string) (trial *trialTask, env *engine.Env,
 		Emit: func(engine.Event) {}}, play
 }
 
-// What stays in a device's memory after a sample does not make that void, but is told with it, and keeps the device
-// from being granted until it is gone.
-func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
+// Memory that stays in use after a sample does not void the sample. The sample records it, and the device is not
+// granted until the memory is free.
+func TestDeviceWithMemoryLeftInUseIsLeftOut(t *testing.T) {
 	const both = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\ngpu uuid=GPU-b name=H100 mib=81559 used=4 " +
 		"temp=83\n"
 	dirty := strings.Replace(both, "used=4", "used=60000", 1)
@@ -72,8 +72,8 @@ func TestADeviceThatIsNotLeftFreeIsLeftOut(t *testing.T) {
 	})
 }
 
-// A critical error is told once. Whether the gate reads it or the aftermath, nothing more is measured on the device,
-// and the failure does not blame others.
+// The driver reports a critical error once. Whether the check before or the one after a sample reads it, nothing more
+// is measured on the device, and the failure does not blame others.
 func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 	const idle = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\n"
 	const xid = "Xid 79 (fallen off the bus)"
@@ -111,7 +111,7 @@ func TestNothingIsMeasuredOnALostDevice(t *testing.T) {
 	})
 }
 
-// inBoxes is what runs containers, and has a process of that number in one.
+// inBoxes is an executor of containers with one process, of that number.
 type inBoxes struct {
 	executor.Executor
 	pid int
@@ -119,8 +119,8 @@ type inBoxes struct {
 
 func (b inBoxes) Own(pid int) bool { return pid == b.pid }
 
-// What runs in a container of ours is no stranger on the devices.
-func TestAContainerIsNoStranger(t *testing.T) {
+// A process in one of our containers is our own.
+func TestProcessInOwnContainerIsOurs(t *testing.T) {
 	const idle = "gpu uuid=GPU-a name=H100 mib=81559 used=4 temp=31\n"
 	trial, env, play := watchedWorld(t, idle)
 	synctest.Test(t, func(t *testing.T) {

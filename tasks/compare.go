@@ -19,9 +19,10 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
+// FindingsFile is the file name of findings in the result of a compare node, as JSON.
 const FindingsFile = "findings.json"
 
-// compareTask judges candidates once their blocks have ended, in whatever way. How they ended is in its key.
+// compareTask judges candidates once their blocks have ended, in whatever way. The ends are in its key.
 type compareTask struct {
 	p    *Drawing
 	spec *hclspec.Compare
@@ -78,7 +79,7 @@ func (t *compareTask) Run(_ context.Context, env *engine.Env) error {
 	if err := t.p.Account(t.spec, ends, &found); err != nil {
 		return err
 	}
-	open := map[findings.BlocksOf]bool{} // judged again once more blocks are measured
+	open := map[findings.BlocksOf]bool{} // will be judged again, with more blocks
 	for _, c := range found.Comparisons {
 		open[of(c)] = open[of(c)] || c.Primary && c.Outcome == stats.Inconclusive && c.More > 0
 	}
@@ -128,14 +129,14 @@ func (b *builder) addCompare(c *hclspec.Compare) {
 		}
 		for _, m := range g.Members {
 			for _, probe := range b.Probes[m.Candidate] {
-				b.link(n, &n.After, probe) // it decides an outcome also when it is declared after measuring
+				b.link(n, &n.After, probe) // a probe that was declared after the measurement also decides
 			}
 			b.link(n, &n.After, m.Bench.Address)
 		}
 	}
 }
 
-// reportTask renders what compares found.
+// reportTask renders the findings of compares.
 type reportTask struct {
 	p    *Drawing
 	spec *hclspec.Report

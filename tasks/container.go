@@ -15,17 +15,17 @@ import (
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
-// inImage lets a node run in an image, which is among what it needs: it also waits for an engine.
-func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
+// needEngine makes a node wait for a container engine, if the node runs in an image.
+func (b *builder) needEngine(n *engine.Node, image hclspec.Address) {
 	if image != (hclspec.Address{}) {
 		n.Lacks = b.Lacks[n.Resources.GPUs.Count > 0]
 		n.Resources.Cores = n.Resources.Cores || n.Resources.CPUs > 0
 	}
 }
 
-// granted lets a block wait for an engine that gives the containers of servers what they ask for. The engine is tried
-// once for all servers that ask for the same.
-func (b *builder) granted(n *engine.Node, members []Member) {
+// needGrants makes a block wait for an engine that grants the limits and devices of its servers. The engine is tried
+// once for each set of grants.
+func (b *builder) needGrants(n *engine.Node, members []Member) {
 	for _, m := range members {
 		s := m.Bench.Server
 		if m.Bench.Image == (hclspec.Address{}) || s == nil || len(s.Ulimits)+len(s.Devices) == 0 {
@@ -40,12 +40,14 @@ func (b *builder) granted(n *engine.Node, members []Member) {
 	}
 }
 
-// askEngine finds out why there is no container engine, or none that can do something; check may be nil.
+// askEngine returns a function that reports why there is no container engine, or none that passes check. check may be
+// nil.
 func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) func() string {
 	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, p.StateDir, p.StoreDir, something, check) })
 }
 
-// withImage adds to the fixes that a node may learn those of its image, and returns which of them that is made with.
+// withImage adds the fixes of an image to the fixes that a node may learn. built are the fixes that the image was made
+// with.
 func (b *builder) withImage(cures []fix.Cure, image hclspec.Address, candidate string) (all []fix.Cure,
 	built []fix.Due) {
 	if image == (hclspec.Address{}) {
@@ -55,8 +57,8 @@ func (b *builder) withImage(cures []fix.Cure, image hclspec.Address, candidate s
 	return slices.Concat(cures, own), built
 }
 
-// imageFixes are the fixes that an image, or one that it begins with, may get for a failure of a candidate, and those
-// that they are made with.
+// imageFixes returns the fixes that an image and its base images may learn from a failure of a candidate, and the fixes
+// that these images are made with.
 func (b *builder) imageFixes(image hclspec.Address, candidate string) (cures []fix.Cure, built []fix.Due) {
 	for s := b.images[image]; s != nil; s = b.images[s.Base] {
 		cures, built = slices.Concat(cures, b.cures(b.eligible(s.Fixes), s.Address, candidate)),

@@ -17,8 +17,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// ownArtefact says whether a reference leads to what is measured: the candidate's own source, wheel or image, or the
-// result of a task that is declared to be an artefact. Only that may differ between variants.
+// ownArtefact reports whether a reference leads to a measured artefact: the candidate's own source, wheel or image, or
+// the result of an artefact task. Only these may differ between variants.
 func (p *Drawing) ownArtefact(a hclspec.Address) bool {
 	if !a.Keyed || p.candidates[a.Key] == nil {
 		return false
@@ -26,8 +26,8 @@ func (p *Drawing) ownArtefact(a hclspec.Address) bool {
 	return a.Kind == "source" || a.Kind == "wheel" || a.Kind == "image" || a.Kind == "task" && p.artefacts[a]
 }
 
-// NoteWork notes the keys of tasks and downloads that each variant has for itself, where variants of one commit do not
-// share the same work.
+// NoteWork fills p.Work: the keys of tasks and downloads that each variant has for itself, where variants of one commit
+// have different ones.
 func (p *Drawing) NoteWork(plan *engine.Plan) {
 	type data struct{ kind, name, commit string }
 	keys, work := map[data]map[cache.Key]bool{}, map[string]string{}
@@ -56,11 +56,11 @@ func (p *Drawing) NoteWork(plan *engine.Plan) {
 	p.Work = work
 }
 
-// mostReasons bounds an error about a mistake that all rows of a table share.
+// mostReasons limits the error for a mistake that all rows of a table share.
 const mostReasons = 20
 
-// Differ is the error for variants that the file measures in different ways: all that such blocks cost would be spent
-// on numbers that may not be compared. It is a *stats.RefusedError, or nil. Groups are left out for which measured is
+// Differ returns the error for variants that the file measures in different ways, a *stats.RefusedError, or nil: the
+// cost of such blocks would be wasted, since their numbers must not be compared. It skips groups for which measured is
 // false.
 func (p *Drawing) Differ(measured func(*Group) bool) error {
 	refused := &stats.RefusedError{What: "not comparable"}
@@ -95,8 +95,7 @@ func (p *Drawing) Differ(measured func(*Group) bool) error {
 	return refused
 }
 
-// declared is all that the file says of how a member is measured. Fixes are left out: which ones apply may be learnt
-// later.
+// declared returns all that the file says about how a member is measured, without fixes: some are learnt later.
 func (p *Drawing) declared(m Member) []methodology.Field {
 	fields := slices.DeleteFunc(p.methodology(m).Fields, func(f methodology.Field) bool {
 		return strings.HasPrefix(f.Name, "fix ")
@@ -136,7 +135,7 @@ func (p *Drawing) isJudged(m Member) bool {
 	})
 }
 
-// placedAt names a member with the place of its variant.
+// placedAt returns the name of a member with the position of its variant in the file.
 func placedAt(s *hclspec.Spec, m Member) string {
 	for i := range s.Variants {
 		if v := &s.Variants[i]; v.Name == m.Name {
@@ -146,13 +145,13 @@ func placedAt(s *hclspec.Spec, m Member) string {
 	return m.Candidate
 }
 
-// A candidate whose artefacts are those of its baseline byte by byte, and that is measured in the same way, is a tie:
-// what a measurement would find is noise. A plan leaves out a candidate whose artefacts are made from the same inputs;
-// a block finds out that the same bytes were made from other ones. `benchgraph noise` is exempt, since its second
-// candidate has no artefact of its own.
+// A candidate whose artefacts equal the baseline's byte by byte, measured in the same way, is a tie: a measurement
+// would find only noise. A plan leaves out candidates whose artefacts are made from the same inputs; a block detects
+// equal bytes from different inputs. `benchgraph noise` is exempt, since its second candidate has no artefact of its
+// own.
 
-// Identicals are the members of a group that a plan knows to be identical to the baseline, with why, by the address of
-// their benchmark. Blocks that were measured with them stay as they are.
+// Identicals returns the members of a group that the plan knows to be identical to the baseline, by the address of
+// their benchmark. Groups with stored blocks stay as they are.
 func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 	base := g.trusted()
 	if _, out := g.Absent[base.Name]; out || !base.Baseline || g.Design.Pairing == "independent" {
@@ -169,7 +168,7 @@ func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 	for _, m := range g.Members {
 		_, out := g.Absent[m.Name]
 		if out || m.Baseline || !p.isJudged(m) || len(p.Probes[m.Candidate]) > 0 || !p.sameWay(m, base) {
-			continue // a probe decides first
+			continue // probes of known issues and sources come first
 		}
 		if own := m.artefacts(); sameInputs(plan, own, base.artefacts()) {
 			found[m.Bench.Address.String()] = Absence{stats.Tie, findings.SameInputs(sortedKeys(own))}
@@ -178,15 +177,15 @@ func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 	return found
 }
 
-// sameWay says whether two members are measured in exactly the same way, whatever may differ in the eyes of the user.
+// sameWay reports whether two members are measured in exactly the same way, allowed differences included.
 func (p *Drawing) sameWay(m, base Member) bool {
 	own, theirs := methodology.Description{Fields: p.declared(m)}, methodology.Description{Fields: p.declared(base)}
 	diff, _ := methodology.Compatible(own, theirs, nil)
 	return len(diff) == 0 && slices.Equal(p.fixesOf(m), p.fixesOf(base))
 }
 
-// sameInputs says that the artefacts of two members are made from the same inputs. Digests of results are not asked,
-// for they are known at one time and not at another, and who is in a block is in its key.
+// sameInputs reports whether the artefacts of two members are made from the same inputs. It compares keys, not digests:
+// digests become known later, and the members of a block are in its key.
 func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool {
 	if len(own) == 0 || len(own) != len(theirs) {
 		return false
@@ -201,7 +200,7 @@ func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool 
 	return true
 }
 
-// artefacts are the addresses of what a candidate brings with it, by kind and name.
+// artefacts returns the addresses of a candidate's own artefacts, by kind and name.
 func (m Member) artefacts() map[string]hclspec.Address {
 	all := map[string]hclspec.Address{}
 	for _, a := range needsOf(m) {
@@ -212,8 +211,8 @@ func (m Member) artefacts() map[string]hclspec.Address {
 	return all
 }
 
-// identical finds the members of a block that ran the bytes of the baseline before anything is run, by name with the
-// artefacts that say so. Where all members are, the baseline is among them: there is nothing to hold against it.
+// identical returns, before a block runs, the members with the same bytes as the baseline, by name, with these
+// artefacts. If all members have them, the baseline is included: nothing is left to compare it with.
 func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 	base := t.trusted()
 	if !base.Baseline {
@@ -234,7 +233,7 @@ func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 	return same
 }
 
-// digests are those of what a candidate brought with it, by kind and name.
+// digests returns the digests of a candidate's own artefacts, by kind and name.
 func (t *trialTask) digests(env *engine.Env, m Member) map[string]string {
 	all := map[string]string{}
 	for name, a := range m.artefacts() {
@@ -251,7 +250,7 @@ func artefactList(m Member, digests map[string]string) []sample.Artefact {
 	return list
 }
 
-// nothingToMeasure says of the baseline of a group why no block is run; empty: some member is to be held against it.
+// nothingToMeasure returns why no block of the group is run; "" if a member is to be compared with the baseline.
 func (g *Group) nothingToMeasure() string {
 	var same []string
 	for _, m := range g.Members {

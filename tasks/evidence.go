@@ -16,13 +16,12 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// tries are the earlier attempts at the block that env measures, as the journal remembers them. Attempts at another key
-// are attempts at other work.
+// tries returns the earlier attempts at the block, from the journal. Attempts with another key were at other work.
 func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
 	all := t.p.Journal.Attempts(t.at.String())
 	replaced := map[string]bool{} // IDs
 	for _, a := range all {
-		replaced[a.Replaces] = replaced[a.Replaces] || a.Failure == nil // one that failed took nobody's place
+		replaced[a.Replaces] = replaced[a.Replaces] || a.Failure == nil // a failed attempt has replaced nothing
 	}
 	var list []sample.Try
 	if old := env.Replaces; old != nil {
@@ -44,20 +43,20 @@ func (t *trialTask) tries(ctx context.Context, env *engine.Env) []sample.Try {
 	return list
 }
 
-// triesElsewhere are the attempts at the block that led to a result of another machine, and that result.
+// triesElsewhere returns the attempts of another machine that led to its result, and that result.
 func (t *trialTask) triesElsewhere(ctx context.Context, old *cache.Meta) []sample.Try {
 	e, err := t.p.Store.Get(ctx, old.Key, false)
 	if err != nil {
 		return nil
 	}
-	rec, _ := sample.ReadRecord(e) // one that cannot be read tells of no others
+	rec, _ := sample.ReadRecord(e) // an unreadable record has no attempts
 	last, _ := t.try(ctx, journal.Attempt{ID: old.Log, Run: rec.Run, Key: old.Key, Start: e.Created.Add(-e.Duration)})
 	return append(rec.Tries, last)
 }
 
-// try is an earlier attempt that had a result. The result is read for members that failed in it, if it is still there,
-// or was kept when a later attempt replaced it. A result that was lost was measured again for want of it, and not on
-// request.
+// try returns an earlier attempt that had a result, with the members that failed in it, if the result is in the store
+// or was kept when it was replaced. there is false for an evicted result: its block was measured again for want of it,
+// not on request.
 func (t *trialTask) try(ctx context.Context, a journal.Attempt) (try sample.Try, there bool) {
 	try = sample.Try{Run: a.Run, Start: a.Start}
 	e, err := t.p.ResultOf(ctx, a)
@@ -89,8 +88,9 @@ func voidedTry(a journal.Attempt) sample.Try {
 		Lost: []sample.Loss{{Candidate: a.Failure.Subject, Class: a.Failure.Class, Rule: a.Failure.Rule}}}
 }
 
-// triesAt are the attempts at blocks of a group that ended without a result for a member: those that it lost itself,
-// and all attempts at a block of which the last one failed. They are counted where no block tells of them.
+// triesAt returns the attempts at blocks of a group that gave a member no result: for an absent member its own
+// failures, for others all failures in blocks whose last attempt failed. Records of blocks tell of the remaining
+// attempts.
 func (p *Services) triesAt(g *Group, m Member) map[int][]sample.Try {
 	tries := map[int][]sample.Try{}
 	_, absent := g.Absent[m.Name]
@@ -108,8 +108,8 @@ func (p *Services) triesAt(g *Group, m Member) map[int][]sample.Try {
 	return tries
 }
 
-// places are the paths that only one lifecycle of a member has, by the names that all members have for them: what a
-// client prints of its settings may hold such a path.
+// places returns paths that differ between the members of a block, under names that all members share: a client may
+// print such a path among its settings.
 func (t *trialTask) places(env *engine.Env, m Member) []methodology.Field {
 	list := []methodology.Field{{Name: "$SRC", Value: filepath.Join(env.Work, m.Name)},
 		{Name: "$OUT", Value: filepath.Join(env.Out, m.Name, sample.OutDir)}}
@@ -127,7 +127,7 @@ func (t *trialTask) places(env *engine.Env, m Member) []methodology.Field {
 	return list
 }
 
-// rule says how the file judges a group now.
+// rule returns how the file judges a group now.
 func (p *Drawing) rule(g *Group) []methodology.Field {
 	var compares []*hclspec.Compare
 	for i := range p.Spec.Compares {
@@ -138,10 +138,10 @@ func (p *Drawing) rule(g *Group) []methodology.Field {
 	return rule.Of(findings.LooksOf(g.Design), g.Design, g.trusted().Bench.Metrics, compares)
 }
 
-// trusted is the member whose definitions stand for the group's: the baseline, or the first.
+// trusted returns the member whose definitions count for the group: the baseline, or the first member.
 func (g *Group) trusted() Member { return trusted(g.Members) }
 
-// ResultOf is what an attempt made, wherever it is kept by now.
+// ResultOf returns the result of an attempt, which may have been replaced since.
 func (p *Services) ResultOf(ctx context.Context, a journal.Attempt) (cache.Entry, error) {
 	e, err := p.Store.Get(ctx, a.Key, false)
 	if err != nil || e.Log != a.ID {

@@ -30,16 +30,16 @@ import (
 	"github.com/benchgraph/benchgraph/source/git"
 )
 
-// Services are what tasks use while they run. They are the same for all graphs of a process.
+// Services are used by tasks while they run. All graphs of a process share them.
 type Services struct {
 	Config
-	Asker    *download.Asker        // asks hosts for what a plan must know
-	shells   shell.Config           // by which nodes run commands
+	Asker    *download.Asker        // asks hosts for facts that a plan needs
+	shells   shell.Config           // settings of the shells in which nodes run commands
 	Room     *room.Room             // space for images on the disk of the container engine
-	Maker    *image.Maker           // of images
-	Lacks    map[bool]func() string // why there is no container engine, or (true) none that gives devices
-	grants   sync.Map               // likewise none that gives what servers ask for, by that
-	canaries sample.Canaries        // of blocks that count
+	Maker    *image.Maker           // makes images
+	Lacks    map[bool]func() string // why there is no container engine, or (true) no engine with devices
+	grants   sync.Map               // by grants of servers: why no engine has them
+	canaries sample.Canaries        // numbers of canaries from blocks that count
 	mirrors  mirrors
 }
 
@@ -60,30 +60,30 @@ func newServices(c Config) *Services {
 	return s
 }
 
-// Facts are what is found out before a graph is made. Evaluation and resolution fill them in; from then on, nothing
-// changes them but what is read for the first time and kept: a file of the project, say.
+// Facts are found out before a graph is made, by evaluation and resolution. They are immutable then, except for caches
+// of things read once, such as files of the project.
 type Facts struct {
 	*Services
 	Spec *hclspec.Spec
 	Lock *lockfile.Lock
 
 	Hardware   string                  // class of this machine, as samples record it
-	As         *Class                  // another class, as on whose machine the project is planned; nil: this machine's
-	wheels     *wheelLookup            // what is known of the wheels of the file
+	As         *Class                  // another class for which the project is planned; nil: this machine's
+	wheels     *wheelLookup            // cache of facts about the wheels
 	Trees      map[string]string       // by commit: its tree
-	Unresolved map[string]UnknownImage // by name of an image: why nobody knows which one it is
-	machines   []Elsewhere             // of the file; nil: not read yet
-	Lost       map[string]string       // by commit: why its tree cannot be had, and what helps
-	Refused    Refusals                // candidates and benchmarks that findings take out
-	// puts the nodes that are made anew among those that stand as an earlier plan left them; nil: all are made anew
+	Unresolved map[string]UnknownImage // by name of an image: why its digest is unknown
+	machines   []Elsewhere             // machine blocks of the file; nil: not read yet
+	Lost       map[string]string       // by commit: why its tree cannot be had, and the remedy
+	Refused    Refusals                // candidates and benchmarks that failed checks of the plan
+	// merges nodes that were made again into the nodes of an earlier plan; nil: all nodes are made again
 	Standing func(anew []*engine.Node) ([]*engine.Node, error)
 	Seen     Seen
 
-	places ofSpec[map[blocksAt]*Elsewhere] // nil: this machine
+	places ofSpec[map[blocksAt]*Elsewhere] // nil value: this machine
 	revs   ofSpec[map[string]string]       // by name of a commit, see revOf
 }
 
-// ofSpec is something that is made of a spec when it is asked for first.
+// ofSpec is a value that is computed from a spec on first use.
 type ofSpec[T any] struct {
 	spec *hclspec.Spec
 	made T
@@ -96,19 +96,19 @@ func (o *ofSpec[T]) get(spec *hclspec.Spec, make func() T) T {
 	return o.made
 }
 
-// Seen is what was read of the project's files, each as it was when it was read first.
+// Seen caches the files of the project, each as it was when it was first read.
 type Seen struct {
 	Known    map[string]File          // files that tasks read
-	Words    map[string]bool          // words of commands: whether the project had a file of that name
-	FixFiles map[string]bool          // names of the files that fixes put in place
+	Words    map[string]bool          // words of commands: whether the project has a file of that name
+	FixFiles map[string]bool          // names of files that fixes put in place
 	Patches  map[string]string        // by path: SHA-256
-	texts    map[string][]byte        // of patches, by path
-	Builds   map[string]image.Context // by BuildID: what an image is built from
+	texts    map[string][]byte        // patches, by path
+	Builds   map[string]image.Context // by BuildID: inputs of an image build
 	models   map[string]*regexp.Regexp
 }
 
-// NewFacts returns facts of a project of which nothing is found out but the spec and the lock. spec is nil where the
-// files are not evaluated yet.
+// NewFacts returns the facts of a project with only the spec and the lock. spec is nil if the files are not evaluated
+// yet.
 func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
@@ -124,31 +124,31 @@ func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	return f
 }
 
-// On returns the facts as on a machine of another class; nil: of this machine's.
+// On returns a copy of the facts for a machine of another class; nil: of this machine's.
 func (p *Facts) On(c *Class) *Facts {
 	other := *p
 	other.As = c
 	return &other
 }
 
-// Choice is what changes between the rounds of a plan. As JSON, it is all that a worker on another machine needs beside
-// the files.
+// Choice is the part of a graph's input that changes between the rounds of a plan. A worker on another machine needs
+// only the files and this choice, as JSON.
 type Choice struct {
-	// by group: how many blocks are asked for
+	// by group: number of blocks
 	Blocks map[string]int `json:"blocks"`
-	// by group: the members that are measured by themselves, by name; nil: none is
+	// by group: names of the only members to measure, each in blocks of its own; nil: all members, in shared blocks
 	Alone map[string]map[string]bool `json:"alone"`
-	// by benchmark: why it is no member of its group's blocks
+	// by benchmark: why it takes no part in its group's blocks
 	Dropped map[string]Absence `json:"dropped"`
 	// by benchmark: the failure for which it was dropped; in no key
 	Causes map[string]Cause `json:"-"`
-	// by benchmark: the known issue that was found after it was measured
+	// by benchmark: a known issue that was found after it was measured
 	Issues map[string]Absence `json:"issues"`
-	// by task: why what is stored cannot be laid out as the task asks for it
+	// by task: why its inputs cannot be laid out as the task asks
 	Misfits map[string]string `json:"misfits"`
 }
 
-// NewChoice returns the choice of a first round: the blocks that the file asks for, of all members.
+// NewChoice returns the choice of the first round: the declared number of blocks, with all members.
 func NewChoice() Choice {
 	return Choice{
 		Blocks: map[string]int{}, Dropped: map[string]Absence{}, Causes: map[string]Cause{},
@@ -156,7 +156,7 @@ func NewChoice() Choice {
 	}
 }
 
-// clone returns a copy that further rounds do not change.
+// clone returns a copy that is independent of later rounds.
 func (c Choice) clone() Choice {
 	return Choice{
 		maps.Clone(c.Blocks), c.Alone, maps.Clone(c.Dropped), maps.Clone(c.Causes), maps.Clone(c.Issues),
@@ -164,55 +164,55 @@ func (c Choice) clone() Choice {
 	}
 }
 
-// Remeasure asks for the first blocks of every group again, of all members: another lock, or another machine.
+// Remeasure resets the number of blocks and the dropped members, for another lock or another machine.
 func (c *Choice) Remeasure() {
 	c.Blocks, c.Dropped = map[string]int{}, map[string]Absence{}
 }
 
-// A Drawing is a graph as its nodes, the rounds and the judge read it: the facts and the choice that the graph was made
-// from, and what each part of the file became. Nodes refer to the drawing in which they were made.
+// A Drawing is a graph as nodes, rounds and the judge read it: its facts, its choice, and the product of each block of
+// the file. Nodes refer to the drawing in which they were made.
 type Drawing struct {
 	*Facts
 	Choice
 	candidates map[string]*hclspec.Candidate // by key
-	rank       map[string]int                // place of each candidate in the file
+	rank       map[string]int                // position of each candidate in the file
 	Groups     []*Group
 	Of         map[hclspec.Address]map[hclspec.Address]bool // by compare: its benchmarks
 	Excluded   map[string]Absence                           // by candidate
-	// what must hold of a candidate: known issues, its tree where files are protected
+	// by candidate: nodes that must pass first, such as probes of known issues, or a source with protected files
 	Probes map[string][]hclspec.Address
-	// by candidate: patterns of the files that the baseline's copies replace
+	// by candidate: patterns of the files that are replaced with the baseline's copies
 	copies    map[string][]string
 	artefacts map[hclspec.Address]bool // tasks whose results are measured
 	fixes     map[hclspec.Address]*hclspec.Fix
 	unlisted  []hclspec.Address // fixes that no block lists
-	// What the room for images has to expect; nil: the file has no images.
-	Parts   map[string][]room.Part    // by image: what it is made from
-	Spans   map[*engine.Span][]string // images that are used together, by address
-	Lacking map[string]func() string  // by address: what this machine lacks for a node of a plan for another one
-	Jobs    []*engine.Node            // that executors run
+	// For the room for images; nil: the file has no images.
+	Parts   map[string][]room.Part    // by image: its parts on the disk
+	Spans   map[*engine.Span][]string // addresses of images that are used together
+	Lacking map[string]func() string  // by address: what this machine lacks for a node that is planned for another one
+	Jobs    []*engine.Node            // nodes that executors run
 
-	// What the plan of the graph found out:
+	// From the plan of the graph:
 
-	// by address of a task or download of one candidate: its key, where that of another variant differs
+	// by address of a task or download of one candidate: its key, where variants of the commit have different ones
 	Work map[string]string
-	// by address: the machine of the file that can run a node for which this one is too small
+	// by address: a machine of the file that is large enough for a node for which this one is too small
 	machineOf map[string]string
 }
 
-// Cause is the failed attempt for which a member takes no part in its blocks.
+// Cause is the failed attempt for which a member was dropped from its blocks.
 type Cause struct {
 	Address string
 	Attempt journal.Attempt
 }
 
-// Refusals are what fails a check: candidates, and benchmarks of candidates of which others can be measured.
+// Refusals are the candidates that failed a check, and the benchmarks that did where their candidate has others.
 type Refusals struct {
 	Candidates map[string]Absence // by key
 	Benchmarks map[string]Absence // by address
 }
 
-// Store is what a project needs of the store.
+// Store is the part of the store that a project uses.
 type Store interface {
 	cache.Store
 	Recognizer
@@ -220,51 +220,51 @@ type Store interface {
 	Scratch() (string, error)
 }
 
-// Recognizer tells whether results are as a remembered plan saw them.
+// Recognizer reports whether results are as a remembered plan saw them.
 type Recognizer interface {
 	Outline(m *cache.Meta) cache.Outline
 	Intact(o *cache.Outline, use bool) bool
 	Absent(keys, contents []cache.Key) bool
 }
 
-// Config is what tasks work with, and what finds out facts. All of it comes from main; nothing else is read from the
-// environment.
+// Config is the environment of tasks and of the code that finds out facts. All of it comes from main; nothing else
+// reads environment variables.
 type Config struct {
-	StateDir   string   // absolute; holds mirrors and logs
-	StoreDir   string   // absolute; of the store: nothing of it is mounted
-	Hidden     []string // absolute: what else commands in a sandbox must not see
-	Named      []string // absolute: what a failure of a command is put down to where it is missing here
+	StateDir   string   // absolute path; holds mirrors and logs
+	StoreDir   string   // absolute path of the store, which must not be mounted
+	Hidden     []string // absolute paths of further directories that sandboxed commands must not see
+	Named      []string // absolute paths: a failure of a command that misses one of them is put down to that
 	Store      Store
 	Journal    *journal.Journal
 	Stat       *cache.StatCache
 	Host       executor.Executor
 	Containers executor.Executor // for commands in containers; nil: nothing can run in one
-	Engine     *container.Engine // where the images and those containers are; nil: none
-	// directory by which the applies of one user leave each other's images alone; empty: they do not
+	Engine     *container.Engine // engine with the images and these containers; nil: none
+	// directory of locks with which the applies of one user leave each other's images alone; empty: no locks
 	ImageLocks string
-	// bytes of the engine's disk that images of benchgraph's may take; 0: as many as it has
+	// bytes of the engine's disk for images of benchgraph; 0: the whole disk
 	ImageDisk int64
 	Pool      device.Pool
-	Elsewhere *Elsewhere   // the machine that everything is planned for; nil: this one, and those of Reached
-	Reached   []*Elsewhere // machines that executors of the file reach, in its order, see PlaceOf
-	// what a worker draws a graph from again
+	Elsewhere *Elsewhere   // the machine for which all nodes are planned; nil: this one and Reached
+	Reached   []*Elsewhere // machines of the file's executors, in the file's order; see PlaceOf
+	// data from which a worker makes the same graph
 	Drawn      func(context.Context, *Drawing) (remote.Drawn, error)
-	Home       string         // absolute: the directory that the project's is a copy of; empty: it is none
-	GPUs       *gpu.Driver    // by which samples are watched; nil: they are not
-	Clocks     *clocks.Locker // of its devices; nil: they are not locked
+	Home       string         // absolute path of the project of which Spec.Dir is a copy; empty: it is no copy
+	GPUs       *gpu.Driver    // watches devices while samples are taken; nil: no watch
+	Clocks     *clocks.Locker // locks the clocks of devices; nil: cannot
 	HTTP       *http.Client   // for downloads
-	Sandbox    string         // for blocks that say nothing, before what the file says; empty: that
+	Sandbox    string         // setting of the command line; empty: the file's counts
 	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
-	GitEnviron []string       // the whole environment, for git alone: it takes proxies, certificates and ssh from it
+	GitEnviron []string       // the whole environment, only for git: proxies, certificates, ssh
 	Secret     func(name string) (value string, ok bool)
 	Render     Renderer
 	Offline    bool      // reach no network
-	Allow      []string  // methodology fields that may differ; every figure that this lets through is labelled
-	Progress   io.Writer // tells of slow preparations, in plain lines
+	Allow      []string  // methodology fields that may differ; figures that rest on this are labelled
+	Progress   io.Writer // receives plain lines about slow preparations
 	LockFile   string    // absolute path
 }
 
-// Renderer renders what a report node found, as files by name.
+// Renderer renders the findings of a report node as files, by name.
 type Renderer func(found []findings.Findings, spec *hclspec.Spec, r *hclspec.Report) (map[string][]byte, error)
 
 // LostDeviceRemedy is the remedy for failures with the rule [engine.DeviceLost].

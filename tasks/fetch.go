@@ -16,13 +16,13 @@ import (
 	"github.com/benchgraph/benchgraph/source/download"
 )
 
-// downloadTask fetches one file. A declared digest is all of its identity; without one the address is.
+// downloadTask downloads one file. The key has the declared digest or, without one, the address.
 type downloadTask struct {
 	p        *Drawing
 	url      string
-	declared string // SHA-256 from the file; empty: none
-	expected string // declared or pinned by the lock; empty: not known yet
-	most     int64  // bytes
+	declared string // SHA-256 that the file declares; empty: none
+	expected string // SHA-256 that is declared or pinned in the lock; empty: unknown
+	most     int64  // greatest size, in bytes
 }
 
 func (t *downloadTask) Describe(d *cache.Description) {
@@ -39,7 +39,7 @@ func (t *downloadTask) Run(ctx context.Context, env *engine.Env) error {
 			Message: download.WithoutPassword(t.url) + " is not in the store, and -offline forbids to fetch it"}}
 	}
 	fmt.Fprintf(env.Log, "GET %s\n", download.WithoutPassword(t.url))
-	// What has come so far stays where the next attempt, or the next apply, finds it.
+	// A partial download stays, so that the next attempt or apply resumes it.
 	partial := filepath.Join(t.p.StateDir, "downloads", fmt.Sprintf("%x", sha256.Sum256([]byte(t.url)))[:16])
 	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
 		return err
@@ -85,8 +85,7 @@ func downloadFailure(err error) error {
 	return &engine.Failure{Failure: f, Err: err}
 }
 
-// Undeclared returns the URL that a node downloads where the file declares no digest of the download; empty: the node
-// downloads nothing, or something declared.
+// Undeclared returns the URL of a node's download if the file declares no digest for it; empty for all other nodes.
 func Undeclared(n *engine.Node) string {
 	var t *downloadTask
 	switch task := n.Task.(type) {

@@ -19,11 +19,11 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// A fill is a run of one candidate that is not measured: it leaves the caches of its benchmark filled with what the
-// candidate compiles. Each start that is measured gets a copy. The fill has the key of all that the candidate runs
-// with, so that only candidates with the same artefacts share one.
+// A fill is a run of one candidate that is not measured. It fills the caches of the benchmark with what the candidate
+// compiles; each measured start gets a copy. Its key has all that the candidate runs with, so only candidates with the
+// same artefacts share a fill.
 
-// fillTask fills the caches of the only member of a block that nothing is measured in.
+// fillTask is a block with a single member that fills caches instead of being measured.
 type fillTask struct{ trialTask }
 
 func (t *fillTask) Describe(d *cache.Description) {
@@ -47,7 +47,7 @@ func (t *fillTask) Run(ctx context.Context, env *engine.Env) error {
 	return err
 }
 
-// addFills adds the fills of members of a group. Their devices are of the kind on which the blocks run.
+// addFills adds the fills of members of a group. They get devices of the same kind as the blocks.
 func (b *builder) addFills(g *Group, members []Member) {
 	for _, m := range members {
 		if m.Fill == (hclspec.Address{}) {
@@ -55,10 +55,10 @@ func (b *builder) addFills(g *Group, members []Member) {
 		}
 		at, bench := m.Fill, *m.Bench
 		if bench.FillsOtherwise() {
-			bench.Estimate = 0 // it says how long a sample takes
+			bench.Estimate = 0 // the estimate is that of a sample
 		}
 		bench.Command, bench.Canary, bench.Check = bench.Fill, nil, nil
-		m.Fill, m.Bench = hclspec.Address{}, &bench // it begins with empty caches
+		m.Fill, m.Bench = hclspec.Address{}, &bench // a fill begins with empty caches
 		trial := hclspec.TrialAddress(at.Name, cmp.Or(m.Candidate, at.Key), 1)
 		t := &fillTask{trialTask{p: b.Drawing, at: trial, group: g.Name, members: []Member{m}}}
 		addMember(&t.refs, m)
@@ -67,17 +67,17 @@ func (b *builder) addFills(g *Group, members []Member) {
 		n.Resources, n.Estimate = b.trialRequest(trial, t.members), m.Bench.Estimate
 		n.Hardware = b.hardwareFor(trial, m)
 		n.Resources.Quiet = false // nothing is measured
-		b.inImage(n, m.Bench.Image)
+		b.needEngine(n, m.Bench.Image)
 		b.needMounts(n, m.Bench.Mounts, m.Bench.Image)
 		for _, probe := range b.Probes[m.Candidate] {
 			b.link(n, &n.Order, probe)
 		}
-		b.lockable(n, &t.trialTask)
-		b.granted(n, t.members)
+		b.needClocks(n, &t.trialTask)
+		b.needGrants(n, t.members)
 	}
 }
 
-// cachesAt are the caches with these addresses, in their order.
+// cachesAt returns the caches at some addresses, in that order.
 func cachesAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Cache {
 	var all []*hclspec.Cache
 	for _, a := range addresses {
@@ -87,14 +87,13 @@ func cachesAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Cache {
 	return all
 }
 
-// laidCache is a cache as the commands of a lifecycle have it, see shell.Shell.LayCache.
+// laidCache is a cache that a lifecycle has laid out, see shell.Shell.LayCache.
 type laidCache struct {
 	*hclspec.Cache
 	root, name string
 }
 
-// layCaches gives the start that comes next in a shell the caches: copies of what the fill left, and empty ones to
-// the fill itself.
+// layCaches lays out the caches for the next start in a shell: copies of the fill's, or empty ones for the fill itself.
 func (l *lifecycle) layCaches(sh *fix.Shell) error {
 	for _, c := range cachesAt(l.t.p.Spec, l.m.Bench.Caches) {
 		from := ""
@@ -110,7 +109,7 @@ func (l *lifecycle) layCaches(sh *fix.Shell) error {
 	return nil
 }
 
-// fill starts what a sample starts, runs the command of fills once, and keeps the caches.
+// fill runs the fill's command once in a lifecycle, and keeps the caches.
 func (l *lifecycle) fill(ctx context.Context) error {
 	dir, err := l.open(ctx)
 	if err != nil {
@@ -146,7 +145,7 @@ func (l *lifecycle) keepCaches(ctx context.Context) error {
 	return nil
 }
 
-// describeCaches writes into a key which directories a start finds filled.
+// describeCaches adds to a key the caches that a start finds filled.
 func (t *trialTask) describeCaches(d *cache.Description, m Member) {
 	for _, c := range cachesAt(t.p.Spec, m.Bench.Caches) {
 		d.Add("cache", c.Address.Name, c.Path)

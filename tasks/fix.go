@@ -18,8 +18,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell/input"
 )
 
-// eligible lists the fixes that may be applied to something: those it lists, or, where it lists none, those that
-// nothing in the file lists.
+// eligible returns the fixes that may be applied to a block: those that the block lists or, if it lists none, those
+// that no block lists.
 func (p *Drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 	if all := slices.Concat(listed...); len(all) > 0 {
 		return all
@@ -27,7 +27,7 @@ func (p *Drawing) eligible(listed ...[]hclspec.Address) []hclspec.Address {
 	return p.unlisted
 }
 
-// indexFixes finds the fixes by address, and those that no block lists.
+// indexFixes fills p.fixes and p.unlisted.
 func (p *Drawing) indexFixes() {
 	listed := map[hclspec.Address]bool{}
 	list := func(fixes []hclspec.Address) {
@@ -58,11 +58,11 @@ func (p *Drawing) indexFixes() {
 			p.unlisted = append(p.unlisted, f.Address)
 		}
 	}
-	// Nothing says which comes first, and the order of blocks must not.
+	// No block gives these fixes an order, and the order of their own blocks must not matter.
 	slices.SortFunc(p.unlisted, func(a, b hclspec.Address) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// onHost is eligible for what is no image: fixes for images alone are not among those that nothing in the file lists.
+// onHost is eligible for blocks that are no images. It leaves out unlisted fixes for images.
 func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 	if len(slices.Concat(listed...)) > 0 {
 		return p.eligible(listed...)
@@ -70,13 +70,14 @@ func (p *Drawing) onHost(listed ...[]hclspec.Address) []hclspec.Address {
 	return slices.DeleteFunc(slices.Clone(p.unlisted), func(a hclspec.Address) bool { return p.fixes[a].InImage })
 }
 
-// due are the eligible fixes that are to be applied to a block for a candidate: where the file says when, or where one
-// was learnt for that block from a failure of any variant of its commit. A fix comes after those that it names.
+// due returns the eligible fixes that are applied to a block for a candidate: where their condition holds, or where the
+// lock has them for the block and the candidate's commit, learnt from any variant. A fix follows the fixes in its
+// After.
 func (p *Drawing) due(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Due {
 	return p.dueFor(eligible, block, candidate, func(fix string) bool { return p.Learnt(fix, block, candidate) })
 }
 
-// dueFor is due with a say in what counts as learnt.
+// dueFor is due with another test for learnt fixes.
 func (p *Drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, candidate string,
 	learnt func(fix string) bool) []fix.Due {
 	var due []fix.Due
@@ -106,8 +107,8 @@ func (p *Drawing) dueFor(eligible []hclspec.Address, block hclspec.Address, cand
 	return due
 }
 
-// readFixFiles looks at the project's files that fixes put in place: what is in them is part of a key. One that is not
-// there is found out where it is needed.
+// readFixFiles hashes the files of the project that fixes put in place, since keys contain the hashes. A missing file
+// is reported when a node needs it.
 func (b *builder) readFixFiles(ctx context.Context) error {
 	for i := range b.Spec.Fixes {
 		for _, c := range b.Spec.Fixes[i].Cases {
@@ -138,7 +139,7 @@ func (p *Facts) Learnt(fix string, block hclspec.Address, candidate string) bool
 	})
 }
 
-// revOf is the revision that a commit stands for; empty where it has no code, and where there is no such commit.
+// revOf returns the revision of a commit; "" if the commit has no code or does not exist.
 func (p *Facts) revOf(commit string) string {
 	return p.revs.get(p.Spec, func() map[string]string {
 		all := map[string]string{}
@@ -154,7 +155,7 @@ func (p *Facts) revOf(commit string) string {
 // isAt reports whether a fix was learnt for a block.
 func isAt(l lockfile.Fix, block hclspec.Address) bool { return l.At == "" || l.At == blockOf(block) }
 
-// blockOf names the declared block of an address: the wheel of a build, the benchmark of a try.
+// blockOf returns the declared block of an address: the wheel of a build, the benchmark of a try.
 func blockOf(a hclspec.Address) string {
 	if a.Kind == "build" {
 		a.Kind = "wheel"
@@ -163,8 +164,8 @@ func blockOf(a hclspec.Address) string {
 	return a.Kind + "." + declared
 }
 
-// gatherFixes tells every member with which fixes the artefacts that it measures were made. A build that one variant's
-// fix made faster must not be held against a build without it.
+// gatherFixes gives every member the fixes with which its measured artefacts were made. A build that a fix of one
+// variant made faster must not be compared with a build without it.
 func (b *builder) gatherFixes() {
 	if len(b.fixes) == 0 {
 		return
@@ -175,11 +176,11 @@ func (b *builder) gatherFixes() {
 		if known, ok := under[n]; ok {
 			return known
 		}
-		under[n] = nil // a cycle is told when the graph is made
+		under[n] = nil // NewGraph reports cycles
 		var list []fix.Due
 		switch t := n.Task.(type) {
 		case worker:
-			list = slices.Clone(t.own().fixes)
+			list = slices.Clone(t.common().fixes)
 		case *image.Task:
 			list = slices.Clone(t.Fixes)
 		}
@@ -205,8 +206,8 @@ func (b *builder) gatherFixes() {
 	}
 }
 
-// cures are the fixes that failures of a block may teach. A failure of a patched candidate says something of its patch,
-// and not of the environment: it teaches only fixes that are declared for patches.
+// cures returns the fixes that failures of a block may teach. A failure of a patched candidate tells of its patch
+// rather than of the environment, so it teaches only fixes that are declared for patches.
 func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candidate string) []fix.Cure {
 	c := p.candidates[candidate]
 	patched := c != nil && c.Patch != ""
@@ -229,8 +230,8 @@ func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candi
 	return all
 }
 
-// SubjectOf is the candidate that a failure of a node is about: that of the block's member, or the node's key. The
-// commit may have been renamed since.
+// SubjectOf returns the candidate that a failure of a node is about: the member of a block that the failure names, in
+// its present spelling, or the node's key.
 func SubjectOf(n *engine.Node, f *failure.Failure) string {
 	if t, ok := n.Task.(*trialTask); ok {
 		for _, m := range t.members {
@@ -243,8 +244,8 @@ func SubjectOf(n *engine.Node, f *failure.Failure) string {
 	return a.Key
 }
 
-// CuresOf are the fixes that a failure of a node, or of a member of a block, may teach, and those that are applied
-// there.
+// CuresOf returns the fixes that a failure of a node, or of one member of a block, may teach, and the fixes that are
+// applied already.
 func CuresOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.Due) {
 	cures, applied = curesOf(n, candidate)
 	return slices.DeleteFunc(slices.Clone(cures), func(c fix.Cure) bool { return c.At == "" }), applied
@@ -253,7 +254,7 @@ func CuresOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.
 func curesOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.Due) {
 	switch t := n.Task.(type) {
 	case worker:
-		w := t.own()
+		w := t.common()
 		return w.cures, fix.Merge(slices.Clone(w.fixes), w.built)
 	case *image.Task:
 		return t.Cures, t.Fixes

@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/download"
 )
 
-// DigestOf is the digest that the name of an image means; empty: not known.
+// DigestOf returns the digest of an image by its name; "" if it is unknown.
 func DigestOf(l *lockfile.Lock, name string) string {
 	if ref, err := reference.ParseNormalizedNamed(name); err == nil {
 		if exact, ok := ref.(reference.Digested); ok {
@@ -27,18 +27,18 @@ func DigestOf(l *lockfile.Lock, name string) string {
 	return l.Images[name].Digest
 }
 
-// BaseOf is what the name of an image means.
+// BaseOf returns the base image with a name, as the lock resolves it.
 func BaseOf(l *lockfile.Lock, name string) image.Base {
 	return image.Base{Name: name, Digest: DigestOf(l, name), Size: l.Images[name].Size}
 }
 
-// UnknownImage says why nobody knows which image a name means.
+// UnknownImage is why the digest of a named image is unknown.
 type UnknownImage struct {
 	Why  string
-	Open bool // nobody could be asked from here: another machine may know
+	Open bool // this machine could ask no registry; another one may
 }
 
-// addImage adds the node of an image, and that of pushing it.
+// addImage adds the node of an image, and of pushing it.
 func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	if s.Out != nil {
 		b.addOut(s.Block)
@@ -78,9 +78,9 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	return nil
 }
 
-// dueIn are the fixes that an image is made with, beyond those of the image that it begins with. One that belongs to no
-// commit serves all of them, so that a fix that any of them asked for is in it; but what only others begin with is left
-// as it is, since they can have the fix themselves.
+// dueIn returns the fixes that an image is made with, without those of its base image. An image without a commit serves
+// all commits, so it gets fixes learnt for any of them, unless it is a base of other images: these can get the fix
+// themselves.
 func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	candidate := s.Candidate
 	if candidate == "" && b.commits[s.Address.Key] != nil {
@@ -97,8 +97,8 @@ func (b *builder) dueIn(s *hclspec.Image) []fix.Due {
 	return due
 }
 
-// revisionOf is the revision that an image is made for, and where it comes from; empty when it is made for none. A path
-// of this machine is told to nobody.
+// revisionOf returns the revision that an image is made for and the URL of its repo; empty if there is none. Local
+// paths are not published.
 func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 	repo := hclspec.Address{}
 	if c := b.candidates[s.Candidate]; c != nil && s.Candidate != "" {
@@ -115,12 +115,12 @@ func (b *builder) revisionOf(s *hclspec.Image) (rev, source string) {
 	return rev, source
 }
 
-// BuildID is equal for builds that get the same.
+// BuildID returns the same ID for builds with the same inputs.
 func BuildID(s *hclspec.ImageBuild) string {
 	return fmt.Sprintf("%q", []any{s.Context, s.Dockerfile, s.Args, s.Target})
 }
 
-// ReadBuild takes in what a build is made from, as it was when it was first looked at.
+// ReadBuild reads the inputs of an image build. It caches them, as they were when they were first read.
 func (p *Facts) ReadBuild(ctx context.Context, s *hclspec.ImageBuild, own []string) (image.Context, error) {
 	id := BuildID(s)
 	if known, ok := p.Seen.Builds[id]; ok {
@@ -133,7 +133,7 @@ func (p *Facts) ReadBuild(ctx context.Context, s *hclspec.ImageBuild, own []stri
 	return b, err
 }
 
-// OwnFiles are the files and directories that benchgraph writes.
+// OwnFiles returns the files and directories that benchgraph writes.
 func (p *Facts) OwnFiles() []string {
 	own := []string{filepath.Clean(p.StateDir), filepath.Clean(p.LockFile)}
 	for i := range p.Spec.Reports {
@@ -142,7 +142,7 @@ func (p *Facts) OwnFiles() []string {
 	return own
 }
 
-// readContext finds out what an image is built from, and whether one of its bases is not known.
+// readContext reads the inputs of an image build. unknown is set if the digest of a base image is unknown.
 func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown UnknownImage, err error) {
 	if t.Context, err = b.ReadBuild(ctx, t.Spec.Build, b.OwnFiles()); err != nil {
 		return unknown, err
@@ -156,8 +156,8 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 	return unknown, nil
 }
 
-// shareImages finds out which images are used together and what they are made from. What can never fit is blocked,
-// with all that uses it.
+// shareImages finds out which images are used together and what they consist of. A node whose images can never fit on
+// the disk is blocked.
 func (b *builder) shareImages(ctx context.Context) {
 	if len(b.Spec.Images) == 0 {
 		return
@@ -175,7 +175,7 @@ func (b *builder) shareImages(ctx context.Context) {
 	}
 }
 
-// partsOf is all that an image is made from.
+// partsOf returns the parts on the disk of which an image consists.
 func (b *builder) partsOf(s *hclspec.Image) []room.Part {
 	parts := []room.Part{b.Room.Own(s.Address.String())}
 	if base := b.images[s.Base]; base != nil {

@@ -25,34 +25,34 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// What a lifecycle leaves in its member's directory, beside what samples are read from.
+// Files of a lifecycle in its member's directory, beside those that samples are read from.
 const (
 	serverFile = "server.log"
-	serverDir  = "server" // what a server in a container wrote to its own
+	serverDir  = "server" // $OUT of a server in a container
 )
 
-// lifecycle is one sample: lay out, start the server, warm up, run the command as often as the design says, stop.
+// lifecycle is one sample: lay out, start the server, warm up, run the command once for each pass, stop.
 type lifecycle struct {
 	t       *trialTask
 	env     *engine.Env
 	m       Member
-	out     string // the member's directory in the result, which is the env's, too
+	out     string // the member's directory in the result
 	sh      *fix.Shell
-	printed map[string]hash.Hash // of what the measured command printed, by the file that keeps it
-	ran     []sample.Artefact    // what was proven to run
-	caches  []laidCache          // that the start was given
-	instead bool                 // the check takes the place of the measured command
+	printed map[string]hash.Hash // digests of the measured command's output, by file
+	ran     []sample.Artefact    // artefacts that were proven to run
+	caches  []laidCache          // caches that were laid out
+	instead bool                 // the check replaces the measured command
 	seeds   *sample.Seeds        // of the block
-	runs    int                  // that had one so far
+	runs    int                  // commands that have had a seed so far
 
 	took     time.Duration     // by the measured command, in all passes
-	ready    time.Duration     // after which the server was
-	counters counters.Counters // what the server counted meanwhile
+	ready    time.Duration     // time until the server was ready
+	counters counters.Counters // of the server, during the measured passes
 }
 
-// run goes through the lifecycle, looks at what it left, and reads the primary metric: a run that yields none is a
-// failure, whatever its exit status. Its output is kept all the same, since it may be the definition of the metric that
-// is wrong. What cannot be kept is removed, so that nothing of it is stored with the rest of the block.
+// run goes through the lifecycle, checks its files and reads the primary metric. A run without that metric has failed,
+// whatever its exit status; its output is kept, since the definition of the metric may be wrong. Files that cannot be
+// kept are removed, so that they are not stored with the rest of the block.
 func (l *lifecycle) run(ctx context.Context) error {
 	dir, err := l.open(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (l *lifecycle) run(ctx context.Context) error {
 	if ran == nil {
 		ran = l.checkApart(ctx)
 	}
-	if err := l.admit(ctx); err != nil && !workdir.LacksRoom(ran) { // which may have cut the output short
+	if err := l.admit(ctx); err != nil && !workdir.LacksRoom(ran) { // a full disk may have cut the output short
 		return l.sh.Secrets.Conceal(errors.Join(err, fs.RemoveTree(l.out)))
 	}
 	if ran != nil {
@@ -72,12 +72,12 @@ func (l *lifecycle) run(ctx context.Context) error {
 	if err != nil {
 		return l.sh.Excused(err)
 	}
-	l.tell(primary)
+	l.emitSample(primary)
 	l.warn(primary)
 	return nil
 }
 
-// open makes the directories of the lifecycle, and the shell in which its command runs.
+// open makes the directories of the lifecycle and opens the shell in which the command runs.
 func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
 	dir = filepath.Join(l.env.Work, l.m.Name)
 	if err := os.Mkdir(l.out, 0o755); err != nil {
@@ -88,8 +88,8 @@ func (l *lifecycle) open(ctx context.Context) (dir string, err error) {
 	return dir, err
 }
 
-// enter opens a shell for commands of the member, with a tree in its working directory and a directory of the result
-// for what they write to $OUT.
+// enter opens a shell for commands of the member. tree is laid out in the working directory; $OUT is the directory out
+// of the result.
 func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hclspec.Address) (*fix.Shell, error) {
 	of := l.m.Bench.Work
 	of.Image = image
@@ -98,7 +98,7 @@ func (l *lifecycle) enter(ctx context.Context, dir, out string, tree, image hcls
 	}, l.t.p.measuredIn(l.m.Bench), l.m.cures, l.m.built)
 }
 
-// admit looks at what the lifecycle left.
+// admit checks the files that the lifecycle left.
 func (l *lifecycle) admit(ctx context.Context) error {
 	if err := workdir.Admit(ctx, l.env, l.out, l.m.Name, l.sh.Secrets, len(l.t.members)); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (l *lifecycle) admit(ctx context.Context) error {
 	return nil
 }
 
-// live is the lifecycle itself: it starts what is measured, calls do, and ends it.
+// live lays out the data and applies fixes, starts the server if there is one, calls do, and stops the server.
 func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Context, *shell.Server) error) error {
 	if err := l.t.refs.LayData(l.env, dir, l.m.Bench.Data); err != nil {
 		return err
@@ -134,12 +134,12 @@ func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Contex
 	return do(ctx, nil)
 }
 
-// contained says whether the member runs in containers.
+// contained reports whether the member runs in containers.
 func (l *lifecycle) contained() bool { return l.m.Bench.Image != hclspec.Address{} }
 
-// serve measures what talks to a server. Both are in the same place on the host, and as far apart as can be in
-// containers: the server's has no tree of the client, which could be taken for what is installed, and not the client's
-// $OUT.
+// serve starts the server, calls do, and stops the server. On the host, client and server share a place. In containers
+// they share nothing: the server does not get the client's tree, whose packages would hide the installed ones, nor the
+// client's $OUT.
 func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.Server) error) error {
 	own := l.sh
 	if l.contained() {
@@ -174,7 +174,7 @@ func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.S
 	return errors.Join(err, server.Stop())
 }
 
-// proven notes what was found to run before the first measured request.
+// proven records the packages and modules that were proven to run before the first measured request.
 func (l *lifecycle) proven(proof shell.Proof, err error) error {
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (l *lifecycle) progress(phase string) {
 		Data: map[string]any{"candidate": l.m.Candidate, "block": l.t.block}})
 }
 
-// measure runs the command, first for warming up, then for the sample.
+// measure runs the command, first for the warm-up, then for the sample.
 func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	for i := range l.m.Bench.Design.Warmup {
 		l.progress(fmt.Sprintf("warm-up %d", i+1))
@@ -225,14 +225,14 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	if len(before) > 0 {
 		l.counters = server.Counted(ctx).Since(before)
 	}
-	if l.apart() {
+	if l.hasOwnCheck() {
 		return nil
 	}
 	return l.check(ctx, server)
 }
 
-// pass runs the command once, for the sample or a part of it. What it leaves lies where the output of a single pass
-// does, so that what is said of a failure is found there.
+// pass runs the command once, for one part of the sample. Its output is where that of a single pass would be, so that a
+// failure's rules find it.
 func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) error {
 	phase := "run"
 	if l.m.Bench.Design.Passes() > 1 {
@@ -251,7 +251,7 @@ func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) 
 	return errors.Join(err, stdout.Close())
 }
 
-// putAside makes room for the next pass: the output of this one moves to a directory of its own.
+// putAside moves the output of a pass into a directory of its own, before the next pass.
 func (l *lifecycle) putAside(number int) error {
 	dir := sample.PassDir(number)
 	if err := os.Mkdir(filepath.Join(l.out, dir), 0o755); err != nil {
@@ -280,13 +280,13 @@ func (l *lifecycle) client(ctx context.Context, server *shell.Server, stdout io.
 	return server.Client(ctx, l.sh.Shell, b.Command, b.Timeout, stdout)
 }
 
-// seed gives the next run its seed. A server that runs by now does not see it.
+// seed sets the seed variable for the next command. A server that is already running does not see it.
 func (l *lifecycle) seed(sh *fix.Shell) {
 	sh.SetEnv(map[string]hclspec.Text{sample.SeedVariable: {{Literal: l.seeds.At(l.runs)}}})
 	l.runs++
 }
 
-func (l *lifecycle) tell(s metrics.Sample) {
+func (l *lifecycle) emitSample(s metrics.Sample) {
 	data := map[string]any{
 		"benchmark": l.m.Bench.Address.Name, "candidate": l.m.Candidate, "block": l.t.block, "baseline": l.m.Baseline,
 		"metric": s.Metric, "value": s.Value, "unit": s.Unit,
@@ -297,8 +297,8 @@ func (l *lifecycle) tell(s metrics.Sample) {
 	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: data})
 }
 
-// warn says in the first block that no verdict can come of the metric: the file can be corrected meanwhile, and nothing
-// is measured again for it.
+// warn reports, in the first block, that the primary metric has no better direction and so no verdict. The file can be
+// corrected at once, without new measurements.
 func (l *lifecycle) warn(s metrics.Sample) {
 	if _, known := sample.Better(l.m.Bench.Metrics, s.Metric, s.Unit); known || l.t.block > 1 || !l.m.Baseline {
 		return
@@ -309,7 +309,7 @@ func (l *lifecycle) warn(s metrics.Sample) {
 			l.m.Bench.Address.Kind+"."+l.m.Bench.Address.Name, s.Metric)})
 }
 
-// emptyOut makes $OUT of the command empty.
+// emptyOut empties the command's $OUT.
 func (l *lifecycle) emptyOut() error {
 	dir := filepath.Join(l.out, sample.OutDir)
 	transcript.Of(l.env).Did("empty", dir)

@@ -22,20 +22,20 @@ import (
 	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
-// Elsewhere is another machine than this one, for which nodes are planned. Keys of trials have its class and keys of
-// builds its architecture; what a node needs is held against what that machine has.
+// Elsewhere is another machine for which nodes are planned. Keys of trials contain its class, keys of builds its
+// architecture, and requests are compared with its pool.
 type Elsewhere struct {
 	Name string // for people
 	*machine.Profile
-	Pool   device.Pool      // of that machine; it only says what fits
-	Remote *remote.Executor // runs nodes as jobs of By; nil: they wait
-	Here   bool             // this process runs on a machine like that one, and makes everything
-	// how the machine with the project confines what it makes; "": that is this machine
+	Pool   device.Pool      // of that machine; only tells whether requests fit
+	Remote *remote.Executor // runs nodes as jobs of By; nil: the nodes wait
+	Here   bool             // this process runs on that machine, as a worker, and makes everything
+	// how the machine with the project confines builds; "": this machine is the one
 	Builder executor.Confinement
-	By      *declared.Executor // that reaches machines like that one; nil: none does
+	By      *declared.Executor // the executor of such machines; nil: none
 }
 
-// Others are the other machines for which something is planned.
+// Others returns the other machines for which something is planned.
 func (c *Config) Others() []*Elsewhere {
 	if c.Elsewhere != nil {
 		return []*Elsewhere{c.Elsewhere}
@@ -43,7 +43,7 @@ func (c *Config) Others() []*Elsewhere {
 	return c.Reached
 }
 
-// Executors run nodes as jobs, those that a plan may use, in the order of the file.
+// Executors returns the executors that a plan may use, in the order of the file.
 func (c *Config) Executors() (all []*remote.Executor) {
 	for _, e := range c.Others() {
 		if e.Remote != nil {
@@ -53,7 +53,7 @@ func (c *Config) Executors() (all []*remote.Executor) {
 	return all
 }
 
-// platform is the platform that builds are for, as Go names it: one for all machines.
+// platform returns the platform of builds, as Go names it: one for all machines.
 func (p *Services) platform() (system, arch string) {
 	if all := p.Others(); len(all) > 0 {
 		return all[0].Host.OS, all[0].Host.Arch
@@ -61,11 +61,11 @@ func (p *Services) platform() (system, arch string) {
 	return runtime.GOOS, runtime.GOARCH
 }
 
-// settleElsewhere takes from nodes that are planned for another machine what this one lacks. What this machine lacks is
-// asked again when nodes are chosen that are made here. An executor takes the nodes that only the other one runs.
+// settleElsewhere removes this machine's conditions from nodes that are planned for another one. They are asked again
+// if such a node turns out to be made here. An executor takes the nodes that only the other machine can run.
 func (b *builder) settleElsewhere() {
 	b.Lacking = map[string]func() string{}
-	away := map[*engine.Node]bool{} // what jobs run, whether this process may submit some or not
+	away := map[*engine.Node]bool{} // nodes of jobs, whether or not this process may submit them
 	for _, n := range b.list {
 		e := b.PlaceOfNode(n)
 		if e == nil || e.Here {
@@ -83,13 +83,13 @@ func (b *builder) settleElsewhere() {
 			n.Lacks = nil
 		}
 		if away[n] {
-			n.Resources.Queue = e.By.Name // by which what it needs is held against that machine
+			n.Resources.Queue = e.By.Name // compares the node's request with that machine
 		}
 	}
 	left.Leave(b.list, away, b.Lacking, b.Lacks[false])
 }
 
-// MachinesOfFile are the machines of the file that are described, in its order.
+// MachinesOfFile returns the described machines of the file, in its order.
 func (p *Facts) MachinesOfFile() []Elsewhere {
 	if p.machines != nil {
 		return p.machines
@@ -98,7 +98,7 @@ func (p *Facts) MachinesOfFile() []Elsewhere {
 	for i := range p.Spec.Machines {
 		profile, err := machine.ParseProfile(p.Spec.Machines[i].Document)
 		if err != nil {
-			continue // a mistake of the file, and told as such
+			continue // another place reports the mistake
 		}
 		name := p.Spec.Machines[i].Address.Name
 		if pool, err := device.PoolOf(profile, "machine "+name); err == nil {
@@ -108,8 +108,7 @@ func (p *Facts) MachinesOfFile() []Elsewhere {
 	return p.machines
 }
 
-// WaitsFor is the machine of the file that can run a node for which this one is too small; empty: there is none, or
-// this machine is not too small.
+// WaitsFor returns a machine of the file that is large enough for a node for which this one is too small; "" otherwise.
 func (p *Facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 	if b := benchmarkOf(s.Node); s.Action != engine.Blocked || !s.Never || b != nil && b.Executor == hclspec.Local {
 		return ""
@@ -127,7 +126,7 @@ func (p *Facts) WaitsFor(plan *engine.Plan, s *engine.Step) string {
 	return ""
 }
 
-// NoteWaits notes what of a plan waits for which machine of the file.
+// NoteWaits notes which nodes of a plan wait for which machine of the file.
 func (p *Drawing) NoteWaits(plan *engine.Plan) {
 	p.machineOf = map[string]string{}
 	for i := range plan.Steps {
@@ -137,7 +136,7 @@ func (p *Drawing) NoteWaits(plan *engine.Plan) {
 	}
 }
 
-// WaitingEnd is the end of a node that may wait for a machine: then it is not known yet how the node ends.
+// WaitingEnd changes the end of a node that waits for a machine: how the node ends is not known yet.
 func WaitingEnd(end engine.End, machine string) engine.End {
 	if machine != "" && end.Never {
 		end.Never, end.Reason = false, fmt.Sprintf("waits for machine %s: %s", machine, end.Reason)
@@ -145,8 +144,7 @@ func WaitingEnd(end engine.End, machine string) engine.End {
 	return end
 }
 
-// Apart says why this machine can never run a node that is planned for another one; "" if it can, or if the node is not
-// planned for another one.
+// Apart returns why this machine can never run a node that is planned for another one; "" for all other nodes.
 func (p *Drawing) Apart(n *engine.Node) string {
 	if e := p.PlaceOfNode(n); e == nil || e.Here {
 		return ""
@@ -163,13 +161,13 @@ func (p *Drawing) Apart(n *engine.Node) string {
 	return ""
 }
 
-// Class is what the keys of trials say of a machine.
+// Class is the part of a machine that the keys of trials contain.
 type Class struct {
 	Hardware string
-	GPUs     map[string][]string // by gpuRequest: the kind of its devices that serves the blocks of a group
+	GPUs     map[string][]string // by gpuRequest: the kind of device that serves a group
 }
 
-// String is the class for people.
+// String returns the class for people.
 func (c *Class) String() string {
 	kinds := map[string]bool{}
 	for _, list := range c.GPUs {
@@ -180,8 +178,7 @@ func (c *Class) String() string {
 	return strings.Join(append(sortedKeys(kinds), c.Hardware), "; ")
 }
 
-// classFor is the class of the machine on which a benchmark is measured, or of another one that is looked at as if it
-// were that.
+// classFor returns the class of the machine on which a benchmark is measured, or the class of As.
 func (p *Facts) classFor(b *hclspec.Benchmark) string {
 	if p.As != nil {
 		return p.As.Hardware
@@ -189,7 +186,7 @@ func (p *Facts) classFor(b *hclspec.Benchmark) string {
 	return p.classAt(p.PlaceOf(b))
 }
 
-// classAt is the class of a machine; nil: this one.
+// classAt returns the class of a machine; nil: this one.
 func (p *Facts) classAt(e *Elsewhere) string {
 	if e != nil {
 		return e.Host.Class().String()
@@ -197,7 +194,7 @@ func (p *Facts) classAt(e *Elsewhere) string {
 	return p.Hardware
 }
 
-// hardwareFor is the hardware that a trial is planned for, as its sample will record it.
+// hardwareFor returns the hardware for which a trial is planned, as its sample will record it.
 func (p *Facts) hardwareFor(trial hclspec.Address, m Member) string {
 	class := p.classFor(m.Bench)
 	if g := m.Bench.GPUs; g != nil {
@@ -208,8 +205,7 @@ func (p *Facts) hardwareFor(trial hclspec.Address, m Member) string {
 	return class
 }
 
-// MachineFor returns the class and the devices of the machine for which a node is planned, or of another one that is
-// looked at as if it were that.
+// MachineFor returns the class and the devices of the machine for which a node is planned. As replaces the class.
 func (p *Drawing) MachineFor(n *engine.Node) (class string, devices []gpu.Device) {
 	e := p.PlaceOfNode(n)
 	if class = p.classAt(e); p.As != nil {
@@ -218,8 +214,8 @@ func (p *Drawing) MachineFor(n *engine.Node) (class string, devices []gpu.Device
 	return class, p.devicesAt(e)
 }
 
-// gpuClasses is the kind of devices that serves the blocks of a commit, in a list as keys have it: nothing where no
-// kind can. What another kind measures is another result.
+// gpuClasses returns the kind of device that serves the blocks of a commit, as a list for the key; empty if no kind
+// can. Another kind gives another result.
 func (p *Facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 	if p.As != nil {
 		return p.As.GPUs[gpuRequest(trial, g)]
@@ -233,11 +229,11 @@ func (p *Facts) gpuClasses(trial hclspec.Address, g *hclspec.GPUs) []string {
 	return []string{kind}
 }
 
-// kindFor chooses one of the kinds of devices that can serve a request, and says how many devices of it there are. All
-// blocks of a commit get the same one, in each plan and from each process: each kind draws a number for the commit, and
-// the highest counts. So a kind that comes or goes moves no commit between the others. A device that is away, such as
-// one that hangs, moves none unless too few of its kind are left; where too few are left of each kind, the draw is as
-// if they were there, so that what was measured is still found.
+// kindFor chooses one of the kinds of devices that can serve a request, and returns the number of its devices. All
+// blocks of a commit get the same kind, in each plan and process: each kind draws a number for the commit, and the
+// highest number wins. So a new or missing kind moves no commit between the other kinds. A missing device moves no
+// commit unless too few of its kind are left; if each kind has too few, those with the most devices draw, so that
+// stored results are still found.
 func kindFor(devices []gpu.Device, commit string, want device.GPUs) (chosen string, n int) {
 	count, most := map[string]int{}, 0
 	for _, d := range devices {
@@ -257,12 +253,12 @@ func kindFor(devices []gpu.Device, commit string, want device.GPUs) (chosen stri
 	return chosen, n
 }
 
-// gpuValues are a request as a key says it.
+// gpuValues returns a request as keys contain it.
 func gpuValues(g *hclspec.GPUs) []string {
 	return []string{strconv.Itoa(g.Count), strconv.FormatInt(g.Memory, 10), g.Model}
 }
 
-// gpuRequest names what a machineClass knows of: a group of a benchmark, and what its blocks ask for.
+// gpuRequest is the key of Class.GPUs: a group of a benchmark, and the request of its blocks.
 func gpuRequest(trial hclspec.Address, g *hclspec.GPUs) string {
 	return groupRequest(trial, gpuValues(g))
 }
@@ -272,7 +268,7 @@ func groupRequest(trial hclspec.Address, values []string) string {
 	return strings.Join(append([]string{trial.Name, group}, values...), "\x00")
 }
 
-// ClassIn reads the class of the machine back from the key text of a trial; nil when it is none.
+// ClassIn reads a machine's class from the key text of a trial; nil if the text has none.
 func ClassIn(trial hclspec.Address, text string) *Class {
 	lines, err := cache.ParseText(text)
 	if err != nil {
@@ -295,7 +291,7 @@ func ClassIn(trial hclspec.Address, text string) *Class {
 	return c
 }
 
-// IsOurs says whether what a trial's key says of its machine is true of the one where the trial runs.
+// IsOurs reports whether a class from a trial's key is that of the machine on which the trial would run.
 func (p *Facts) IsOurs(trial hclspec.Address, c *Class) bool {
 	if c.Hardware != p.classAt(p.placeOfTrial(trial)) {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// methodology is how a member was measured: all that must be equal before its numbers are held against another's. What
-// is measured, the candidate's own artefacts, is no part of it; on what hardware, its samples say.
+// methodology describes how a member was measured: all that must be equal before its numbers are compared with another
+// member's. It omits the measured artefacts themselves, and the hardware, which each sample records.
 func (p *Drawing) methodology(m Member) methodology.Description {
 	fields := p.procedure(m, p.tracesOf)
 	add := func(name, value string) { fields = append(fields, methodology.Field{Name: name, Value: value}) }
@@ -31,8 +31,8 @@ func (p *Drawing) methodology(m Member) methodology.Description {
 	return methodology.Description{Fields: fields}
 }
 
-// procedure is the part of a methodology that made the raw output; how that is read is the other. content identifies
-// what is behind a reference.
+// procedure returns the part of a methodology that determines the raw output; the rest says how the output is read.
+// content returns the identity of a node's result.
 func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []methodology.Field {
 	b := m.Bench
 	var fields []methodology.Field
@@ -91,7 +91,7 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 		add("canary", sample.Expand(c.Command, neutral))
 	}
 	add("warmup", strconv.Itoa(b.Design.Warmup))
-	if n := b.Design.Passes(); n > 1 { // blocks of earlier versions, which knew none, do not say so
+	if n := b.Design.Passes(); n > 1 { // blocks from before this field have none
 		add("repeat", strconv.Itoa(n))
 	}
 	add("pairing", b.Design.Pairing)
@@ -109,14 +109,14 @@ func (p *Drawing) procedure(m Member, content func(hclspec.Address) string) []me
 	return fields
 }
 
-// sameFor identifies what is behind a reference such that variants which are measured in the same way have the same: a
-// candidate's own artefact stands by its block alone, since that is measured.
+// sameFor wraps content so that variants measured in the same way get equal fields: a candidate's own artefact, which
+// is measured, is named by its block alone.
 func (p *Drawing) sameFor(content func(hclspec.Address) string) func(hclspec.Address) string {
 	return func(a hclspec.Address) string {
 		if p.ownArtefact(a) {
 			return "${" + a.Kind + "." + a.Name + "}"
 		}
-		// data that each variant has for itself: the same for all when it is the same work
+		// data that each variant has for itself: the keys tell whether variants have the same
 		if a.Keyed && p.candidates[a.Key] != nil {
 			return strings.TrimSpace("${" + a.Kind + "." + a.Name + "} " + p.Work[a.String()])
 		}
@@ -124,8 +124,8 @@ func (p *Drawing) sameFor(content func(hclspec.Address) string) func(hclspec.Add
 	}
 }
 
-// tracesOf identifies the content behind a reference: a download by its digest, a tree by its git tree, anything else
-// by its address.
+// tracesOf returns the identity of a node's result: the digest of a download, the git tree of a source, the address of
+// any other node.
 func (p *Facts) tracesOf(a hclspec.Address) string {
 	switch a.Kind {
 	case "fetch":
@@ -146,7 +146,7 @@ func (p *Facts) tracesOf(a hclspec.Address) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// model compiles a condition on device names, once for each text: requests with equal conditions must be equal.
+// model compiles a pattern for device names, once for each text: requests with equal patterns must compare as equal.
 func (s *Seen) model(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil

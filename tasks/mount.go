@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 )
 
-// MountsAt are the mounts with these addresses, in their order.
+// MountsAt returns the mounts at some addresses, in that order.
 func MountsAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Mount {
 	var all []*hclspec.Mount
 	for _, a := range addresses {
@@ -29,15 +29,15 @@ func MountsAt(s *hclspec.Spec, addresses []hclspec.Address) []*hclspec.Mount {
 	return all
 }
 
-// describeMounts writes into a key what commands find in mounts, by the identity that the file declares.
+// describeMounts adds mounts to a key, by their declared identities.
 func (p *Facts) describeMounts(d *cache.Description, addresses []hclspec.Address) {
 	for _, m := range MountsAt(p.Spec, addresses) {
 		d.Add("mount", m.Target, m.Identity, strconv.FormatBool(m.Writable))
 	}
 }
 
-// MountSource is the directory of a mount on this machine. A relative path begins where the project lies of which this
-// is a copy: what is mounted is too large to be copied.
+// MountSource returns the directory of a mount on this machine. In a copy of a project, a relative path begins at the
+// original: mounts are too large to be copied.
 func (p *Facts) MountSource(m *hclspec.Mount) string {
 	if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
 		for _, v := range p.Environ {
@@ -52,7 +52,7 @@ func (p *Facts) MountSource(m *hclspec.Mount) string {
 	return filepath.Join(p.Home, filepath.FromSlash(m.Source))
 }
 
-// LacksMount says why commands cannot have a mount on this machine; empty: they can. It looks at names and sizes alone.
+// LacksMount returns why commands cannot have a mount on this machine; "" if they can. It checks only names and sizes.
 func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 	if m.Out != nil {
 		return fmt.Sprintf("needs %s, which is out: %s", m.Address, m.Out.Reason)
@@ -89,7 +89,7 @@ func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 	return ""
 }
 
-// reaches says whether a path is a directory, or below it, links followed.
+// reaches reports whether a path is a directory or below it, with links resolved.
 func reaches(dir, path string) bool {
 	real := func(name string) string {
 		if resolved, err := filepath.EvalSymlinks(name); err == nil {
@@ -101,7 +101,7 @@ func reaches(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// needMounts lets a node wait for its mounts, and for the check of what they hold.
+// needMounts makes a node wait for its mounts and for the check of their declared files.
 func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
 	for _, m := range MountsAt(b.Spec, addresses) {
 		alsoLacks(n, func() string { return b.LacksMount(m, image != hclspec.Address{}) })
@@ -114,8 +114,8 @@ func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image 
 	}
 }
 
-// openMounts are mounts as commands get them. That they hold what is declared is verified first: a file that has not
-// changed since is not read again.
+// openMounts returns mounts for a shell. It first verifies their declared files; a file that has not changed since the
+// last time is not read again.
 func (p *Facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
 	var all []shell.Mount
 	for _, m := range MountsAt(p.Spec, addresses) {
@@ -135,7 +135,7 @@ func (p *Facts) openMounts(ctx context.Context, addresses []hclspec.Address, con
 	return all, nil
 }
 
-// verifyMount compares the files of a mount with the digests that are declared.
+// verifyMount compares the files of a mount with their declared digests.
 func (p *Facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
 	source := p.MountSource(m)
 	paths := make([]string, len(m.Digests))
@@ -160,7 +160,7 @@ func (p *Facts) verifyMount(ctx context.Context, m *hclspec.Mount) error {
 	return nil
 }
 
-// mountFailure is a failure of this machine: no other attempt helps before somebody has changed something.
+// mountFailure returns a failure of this machine, which no retry can mend: somebody must change something first.
 func mountFailure(rule, message, remedy string) error {
 	return &engine.Failure{Err: errors.New(message), Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: rule, Stage: "start", Message: message, Remedy: remedy,

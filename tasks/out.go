@@ -10,20 +10,20 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// outTask stands for an instance that is not made, since its row is skipped or has a mistake. A plan shows it with the
-// reason.
+// outTask is the task of an instance that is never made, because its row is skipped or has a mistake. The plan shows
+// the node with the reason.
 type outTask struct{}
 
 func (outTask) Describe(*cache.Description) {}
 
 func (outTask) Run(context.Context, *engine.Env) error {
-	return errors.New("it is not to be made")
+	return errors.New("this instance is never made")
 }
 
-// addOut adds the node of an instance that is not made. It needs nothing.
+// addOut adds the node of an instance that is never made. The node needs nothing.
 func (b *builder) addOut(block hclspec.Block) { b.add(block, outTask{}, nil) }
 
-// absenceOf is what it means for candidates that something is out.
+// absenceOf returns the absence of the candidates of an instance that is never made.
 func absenceOf(out *hclspec.Out) Absence {
 	if out.Skipped {
 		return Absence{stats.Skipped, out.Reason}
@@ -31,8 +31,8 @@ func absenceOf(out *hclspec.Out) Absence {
 	return Absence{stats.NotRun, out.Reason}
 }
 
-// withoutBaseline says why a group has no baseline although its commit has one that is out; "" where it is not so. The
-// group's benchmark goes over candidates, and those with a mistake are not among them.
+// withoutBaseline returns why a group has no baseline although its commit declares one; "" otherwise. A baseline with a
+// mistake is not among the instances of the group's benchmark.
 func (b *builder) withoutBaseline(g *Group) string {
 	for i := range b.Spec.Candidates {
 		if c := &b.Spec.Candidates[i]; c.Commit == g.Commit && c.Baseline && c.Out != nil && g.Commit != "" &&

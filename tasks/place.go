@@ -9,11 +9,11 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// A benchmark is measured on this machine or, as a job, on one that an executor of the file reaches. The block says
-// where, or else what it asks for: devices are asked of executors whose machines have some, and are not kept busy with
-// what needs none. All blocks of a commit are measured in one place.
+// A benchmark is measured on this machine or, as a job, on a machine of an executor. The block may name the executor.
+// Otherwise its request decides: benchmarks with devices go to machines with devices, the others do not. All blocks of
+// a commit are measured in one place.
 
-// blocksAt names the blocks of one commit; of a benchmark without candidates, those of one key.
+// blocksAt identifies the blocks of one commit or, for a benchmark without candidates, of one key.
 type blocksAt struct{ benchmark, commit string }
 
 func blocksOf(b *hclspec.Benchmark) blocksAt {
@@ -23,7 +23,7 @@ func blocksOf(b *hclspec.Benchmark) blocksAt {
 	return blocksAt{b.Address.Name, b.Address.Key}
 }
 
-// PlaceOf returns the machine on which a benchmark is measured; nil: this one.
+// PlaceOf returns the machine on which a benchmark is measured; nil for this one.
 func (p *Facts) PlaceOf(b *hclspec.Benchmark) *Elsewhere {
 	if p.Elsewhere != nil || len(p.Reached) == 0 {
 		return p.Elsewhere
@@ -31,7 +31,7 @@ func (p *Facts) PlaceOf(b *hclspec.Benchmark) *Elsewhere {
 	return p.placed()[blocksOf(b)]
 }
 
-// placeOfTrial returns the machine on which a block is measured, which may be one of an earlier plan; nil: this one.
+// placeOfTrial returns the machine on which a block is measured, also a block of an earlier plan; nil for this one.
 func (p *Facts) placeOfTrial(trial hclspec.Address) *Elsewhere {
 	if p.Elsewhere != nil || len(p.Reached) == 0 {
 		return p.Elsewhere
@@ -43,8 +43,8 @@ func (p *Facts) placeOfTrial(trial hclspec.Address) *Elsewhere {
 	return p.placed()[blocksAt{trial.Name, CommitOf(group)}]
 }
 
-// PlaceOfNode returns the machine for which a node is planned; nil: this one. What is not measured is made here, unless
-// it is too large for this machine.
+// PlaceOfNode returns the machine for which a node is planned; nil for this one. Nodes that measure nothing run on this
+// machine, unless they are too large for it.
 func (p *Drawing) PlaceOfNode(n *engine.Node) *Elsewhere {
 	if p.Elsewhere != nil || len(p.Reached) == 0 {
 		return p.Elsewhere
@@ -61,7 +61,7 @@ func (p *Drawing) PlaceOfNode(n *engine.Node) *Elsewhere {
 	return nil
 }
 
-// benchmarkOf is the benchmark for which a node measures, or fills caches; nil: for none.
+// benchmarkOf returns the benchmark of a trial or fill node; nil for other nodes.
 func benchmarkOf(n *engine.Node) *hclspec.Benchmark {
 	switch t := n.Task.(type) {
 	case *trialTask:
@@ -72,12 +72,12 @@ func benchmarkOf(n *engine.Node) *hclspec.Benchmark {
 	return nil
 }
 
-// sends reports whether a node can be a job: a build asks the mirror of its repo for the tree or the version.
+// sends reports whether a node can be a job. Builds of wheels cannot: they read the mirror of their repo.
 func (e *Elsewhere) sends(n *engine.Node) bool {
 	return e.Remote != nil && e.Remote.Wanted(n.Address) && !Builds(n)
 }
 
-// placed returns the places of all blocks.
+// placed returns the place of each group of blocks.
 func (p *Facts) placed() map[blocksAt]*Elsewhere {
 	return p.places.get(p.Spec, func() map[blocksAt]*Elsewhere {
 		asked, named := map[blocksAt]*device.Request{}, map[blocksAt]string{}
@@ -98,7 +98,7 @@ func (p *Facts) placed() map[blocksAt]*Elsewhere {
 	})
 }
 
-// widen adds to a request what a benchmark needs.
+// widen enlarges a request to cover a benchmark.
 func (p *Facts) widen(q *device.Request, b *hclspec.Benchmark) {
 	q.CPUs, q.Memory, q.Disk = max(q.CPUs, b.CPUs), max(q.Memory, b.Memory), max(q.Disk, b.Disk)
 	q.Quiet = q.Quiet || b.Quiet
@@ -108,7 +108,7 @@ func (p *Facts) widen(q *device.Request, b *hclspec.Benchmark) {
 	}
 }
 
-// choosePlace returns the machine for blocks that ask for something. Executor is the word of their benchmark.
+// choosePlace returns the machine for blocks with a request; nil for this one. executor is the name in their benchmark.
 func (p *Facts) choosePlace(executor string, q device.Request) *Elsewhere {
 	var suited []*Elsewhere
 	for _, e := range p.Reached {
@@ -130,7 +130,7 @@ func (p *Facts) choosePlace(executor string, q device.Request) *Elsewhere {
 		}
 		return n
 	}
-	return slices.MaxFunc(suited, func(a, b *Elsewhere) int { // the nearest, which says what it lacks
+	return slices.MaxFunc(suited, func(a, b *Elsewhere) int { // none fits: the closest one, whose reason the plan shows
 		return cmp.Compare(suiting(a), suiting(b))
 	})
 }

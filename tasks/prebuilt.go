@@ -19,11 +19,11 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// prebuiltTask fetches a wheel that somebody else built from a revision, and proves that they did.
+// prebuiltTask downloads a wheel that somebody else built, and proves that it was built from its revision.
 type prebuiltTask struct {
 	downloadTask
 	wheel *hclspec.Wheel
-	tree  *tree // that it was built from, without a patch; nil: the wheel names no source, and nothing can be proven
+	tree  *tree // that the wheel was built from, without a patch; nil: the wheel has no source, and no proof
 }
 
 func (t *prebuiltTask) Describe(d *cache.Description) {
@@ -69,22 +69,21 @@ func (t *prebuiltTask) Run(ctx context.Context, env *engine.Env) error {
 	return wheel.RecordNames(slices.Collect(maps.Keys(files)), t.wheel.Overlay, env.Out)
 }
 
-// prebuiltRefused is the rule of a wheel that is not what it is said to be.
+// prebuiltRefused is the rule of a wheel that was not built from its revision.
 const prebuiltRefused = "prebuilt_refused"
 
-// Refusal names in the lock that a URL does not serve a wheel.
+// Refusal is the key in the lock for a URL that does not serve a wheel.
 func Refusal(w *hclspec.Wheel, url string) string { return url + " " + w.Address.Key }
 
-// Served is what serves a wheel: the URL of a prebuilt one, and of which ancestor it is; or that it is to be built
-// here.
+// Served is the source of a wheel: a prebuilt wheel, perhaps of an ancestor, or a build on this machine.
 type Served struct {
-	URL  string // empty: not known
+	URL  string // empty: unknown, or built here
 	Near lockfile.Near
-	Here bool
+	Here bool // no prebuilt source serves it
 }
 
-// ServedBy is what the lock says of a wheel. A URL that the file no longer names says nothing: it may be that of
-// another revision. So does an ancestor whose tree is another one outside the overlay as it is now.
+// ServedBy returns the source of a wheel, by the lock. It ignores a URL that the file no longer names, which may be
+// that of another revision, and an ancestor whose tree differs outside of the present overlay.
 func (p *Facts) ServedBy(w *hclspec.Wheel) Served {
 	name, key := w.Address.Name, w.Address.Key
 	url, near := p.Lock.Wheels[name][key], p.Lock.Nearest[name][key]
@@ -107,10 +106,10 @@ func (p *Facts) ServedBy(w *hclspec.Wheel) Served {
 	return Served{}
 }
 
-// Known says whether the lock says what serves the wheel.
+// Known reports whether the lock says where the wheel comes from.
 func (s Served) Known() bool { return s.Here || s.URL != "" }
 
-// NotServed stands in the lock for: no prebuilt source serves this wheel, nor one of so many ancestors.
+// NotServed is the entry in the lock for a wheel that no prebuilt source serves, for itself or for that many ancestors.
 func NotServed(w *hclspec.Wheel) string {
 	if w.Nearest == 0 {
 		return builtHere
@@ -118,14 +117,14 @@ func NotServed(w *hclspec.Wheel) string {
 	return fmt.Sprintf("%s ~%d", builtHere, w.Nearest)
 }
 
-// wheelLookup is what is known of the wheels of a Spec.
+// wheelLookup caches the sources of a Spec.
 type wheelLookup struct {
-	evaluating sync.Mutex    // held while an expression of the file is evaluated after it was read
-	of         *hclspec.Spec // whose sources are in the map
+	evaluating sync.Mutex    // held while an expression of the file is evaluated again
+	of         *hclspec.Spec // spec of the sources
 	sources    map[hclspec.Address]*hclspec.Source
 }
 
-// SourceOf is a source of the file.
+// SourceOf returns a source of the file; nil if there is none.
 func (p *Facts) SourceOf(a hclspec.Address) *hclspec.Source {
 	l := p.wheels
 	if l.of != p.Spec {
@@ -137,7 +136,7 @@ func (p *Facts) SourceOf(a hclspec.Address) *hclspec.Source {
 	return l.sources[a]
 }
 
-// sameOutside says whether a commit has the same tree as the wheel's revision outside the overlay, as the lock has it.
+// sameOutside reports whether the lock gives a commit and the wheel's revision the same tree outside of the overlay.
 func (p *Facts) sameOutside(w *hclspec.Wheel, commit string) bool {
 	src := p.SourceOf(w.Source)
 	if src == nil {
@@ -147,7 +146,7 @@ func (p *Facts) sameOutside(w *hclspec.Wheel, commit string) bool {
 	return digests[src.Rev] != "" && digests[src.Rev] == digests[commit]
 }
 
-// PrebuiltOf are the prebuilt sources of a wheel at another revision. It is safe for concurrent use.
+// PrebuiltOf returns the prebuilt sources of a wheel at another revision. It is safe for concurrent use.
 func (p *Facts) PrebuiltOf(w *hclspec.Wheel, rev string) []string {
 	if w.PrebuiltOf == nil {
 		return nil
@@ -157,10 +156,10 @@ func (p *Facts) PrebuiltOf(w *hclspec.Wheel, rev string) []string {
 	return w.PrebuiltOf(rev)
 }
 
-// builtHere begins what stands in the lock for a wheel that no source serves.
+// builtHere is the beginning of a NotServed entry.
 const builtHere = "build"
 
-// withReason is a source as a plan shows it, with the reason for which it was refused.
+// withReason returns a URL as a plan shows it, with the reason why it was refused.
 func withReason(url, why string) string {
 	url = download.WithoutPassword(url)
 	if why != "" {
@@ -169,8 +168,8 @@ func withReason(url, why string) string {
 	return url
 }
 
-// Unserved returns the wheel that a node fetches, and the URL, if a failure of the node says that the URL does not
-// serve the wheel; nil: the failure says nothing of the kind.
+// Unserved returns the wheel that a node downloads, and the URL, if a failure says that the URL does not serve the
+// wheel; nil otherwise.
 func Unserved(n *engine.Node, f *failure.Failure) (*hclspec.Wheel, string) {
 	t, ok := n.Task.(*prebuiltTask)
 	if !ok || f.Rule != prebuiltRefused && f.Rule != "download_refused" && f.Rule != "download_too_large" {
@@ -179,4 +178,5 @@ func Unserved(n *engine.Node, f *failure.Failure) (*hclspec.Wheel, string) {
 	return t.wheel, t.url
 }
 
+// Patterns returns the patterns of an overlay as the key under which the lock has digests for them.
 func Patterns(overlay []string) string { return strings.Join(overlay, " ") }

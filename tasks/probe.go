@@ -13,19 +13,19 @@ import (
 	"github.com/benchgraph/benchgraph/shell/input"
 )
 
-// knownIssueRule is the rule of a probe that found its known issue.
+// knownIssueRule is the rule of a probe's failure when the known issue is present.
 const knownIssueRule = "known_issue"
 
-// KnownIssue says that a failure is a probe's answer: the issue is there, and the candidate is skipped for it.
+// KnownIssue reports whether a failure is a probe's finding that the issue is present. The candidate is then skipped.
 func KnownIssue(f *failure.Failure) bool { return f != nil && f.Rule == knownIssueRule }
 
-// probeTask asks, before a device is spent, whether a known issue is really there: its command fails when it is.
+// probeTask tests for a known issue before a device is used. The command of the probe fails if the issue is present.
 type probeTask struct {
 	p     *Drawing
 	refs  input.Refs
 	spec  *hclspec.KnownIssue
 	src   hclspec.Address // the candidate's tree, where the probe runs; zero: an empty directory
-	image hclspec.Address // in which it runs; zero: on the host
+	image hclspec.Address // image in which the probe runs; zero: on the host
 }
 
 func (t *probeTask) Describe(d *cache.Description) {
@@ -37,7 +37,7 @@ func (t *probeTask) Describe(d *cache.Description) {
 func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	sh, err := t.p.enter(ctx, env, t.refs, &hclspec.Work{Image: t.image, Sandbox: t.spec.Sandbox}, shell.Place{
 		Dir: filepath.Join(env.Work, "src"), Out: filepath.Join(env.Work, "out"), Tree: t.src, Node: t.spec.Address,
-		InOut: true, // which is empty: the tree would be taken for what is installed
+		InOut: true, // an empty directory: in the tree, its packages would hide the installed ones
 	}, t.p.madeIn(t.spec.Sandbox, t.image), nil, nil)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	return err
 }
 
-// measuredIn is the image in which all benchmarks of a candidate run; zero when they do not run in the same one.
-func (b *builder) measuredIn(candidate string) hclspec.Address {
+// imageOfBenchmarks returns the image in which all benchmarks of a candidate run; zero if they do not share one.
+func (b *builder) imageOfBenchmarks(candidate string) hclspec.Address {
 	if b.places == nil {
 		b.places = map[string]hclspec.Address{}
 		for i := range b.Spec.Benchmarks {
@@ -65,7 +65,7 @@ func (b *builder) measuredIn(candidate string) hclspec.Address {
 	return b.places[candidate]
 }
 
-// addKnownIssue adds the node of a probe. An issue without a probe excludes its candidate by itself.
+// addKnownIssue adds the node of a probe. An issue without a probe excludes its candidate at once.
 func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	t := &probeTask{p: b.Drawing, spec: k}
 	if c := b.candidates[k.Candidate]; c != nil {
@@ -73,11 +73,11 @@ func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	}
 	t.refs.Add(t.src)
 	t.refs.AddCommand(k.Probe)
-	if t.image = b.measuredIn(k.Candidate); t.image != (hclspec.Address{}) {
+	if t.image = b.imageOfBenchmarks(k.Candidate); t.image != (hclspec.Address{}) {
 		t.refs.Add(t.image)
 	}
 	n := b.add(k.Block, t, t.refs)
-	b.inImage(n, t.image)
+	b.needEngine(n, t.image)
 	b.needSandbox(n, k.Sandbox, t.image)
 	if k.Probe.Shell == nil && k.Probe.Argv == nil {
 		n.Exclude = engine.Exclude{Action: engine.Skip, Reason: "known issue: " + k.Reason}

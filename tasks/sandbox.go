@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// SandboxWord is the word for a block: its own, or that of the command line, the project or the system.
+// SandboxWord returns the sandbox setting of a block: its own, the command line's, the project's, or the default.
 func (p *Facts) SandboxWord(own string) string {
 	return cmp.Or(own, p.Sandbox, p.Spec.Sandbox, executor.StandardSandbox)
 }
@@ -24,7 +24,7 @@ func (p *Facts) measuredIn(b *hclspec.Benchmark) executor.Confinement {
 	return p.confinement(b.Sandbox, b.Image, makes)
 }
 
-// madeIn returns how the commands of a block that is not measured are confined, given its word and its image.
+// madeIn returns how the commands of a block that measures nothing are confined, from its setting and its image.
 func (p *Facts) madeIn(own string, image hclspec.Address) executor.Confinement {
 	makes := executor.SandboxOf
 	if e := p.Elsewhere; e != nil && e.Builder != "" {
@@ -33,8 +33,8 @@ func (p *Facts) madeIn(own string, image hclspec.Address) executor.Confinement {
 	return p.confinement(own, image, makes)
 }
 
-// confinement returns how commands are confined by the word of their block, on a machine that makes one sort of
-// sandboxes. Only namespaces are what required asks for.
+// confinement returns how commands are confined under the setting of their block. makes returns the best confinement of
+// the machine. The setting "required" always means namespaces.
 func (p *Facts) confinement(own string, image hclspec.Address,
 	makes func() executor.Confinement) executor.Confinement {
 	switch word := p.SandboxWord(own); {
@@ -46,8 +46,8 @@ func (p *Facts) confinement(own string, image hclspec.Address,
 	return makes()
 }
 
-// keepsCores reports whether the measured commands of a benchmark get no more cores than it says: in a sandbox, where
-// the machine enforces that.
+// keepsCores reports whether the machine limits the measured commands of a benchmark to the declared cores. Only
+// sandboxes do.
 func (p *Facts) keepsCores(b *hclspec.Benchmark) bool {
 	if p.measuredIn(b) == executor.Unconfined {
 		return false
@@ -59,7 +59,7 @@ func (p *Facts) keepsCores(b *hclspec.Benchmark) bool {
 	return err == nil && e.CPUs
 }
 
-// hides are the directories that commands must not see; nil: they are not confined.
+// hides returns the directories that confined commands must not see; nil for unconfined ones.
 func (p *Facts) hides(in executor.Confinement) []string {
 	if in == executor.Unconfined {
 		return nil
@@ -71,15 +71,15 @@ func (p *Facts) hides(in executor.Confinement) []string {
 	return dirs
 }
 
-// describeSandbox writes into a key that commands run in a sandbox. Those that do not have the key that they had before
-// there were sandboxes.
+// describeSandbox adds the confinement to a key. Unconfined commands add nothing, so that their keys from before
+// sandboxes stay valid.
 func describeSandbox(d *cache.Description, in executor.Confinement) {
 	if in != executor.Unconfined {
 		d.Add("sandbox", string(in))
 	}
 }
 
-// needSandbox lets a node wait for a machine that makes the sandbox that is required.
+// needSandbox makes a node with sandbox = "required" wait for a machine that has one.
 func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address) {
 	if image != (hclspec.Address{}) || b.SandboxWord(own) != "required" {
 		return
@@ -88,6 +88,6 @@ func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address)
 		if none, ok := errors.AsType[*executor.Unsupported](executor.CheckSandbox()); ok {
 			return "needs " + none.Error()
 		}
-		return "" // there is one, or what is lacking may be there when the node starts
+		return "" // a passing shortage may be over when the node starts
 	})
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// repoTask fetches what the lock pins into the repo's mirror. Its output is the list of what the mirror then holds.
+// repoTask fetches the pinned commits into the repo's mirror. Its output lists these commits with their trees.
 type repoTask struct {
 	p       *Drawing
 	repo    *hclspec.Repo
@@ -50,7 +50,7 @@ func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
 		if ctx.Err() != nil || git.DiskFull(err) {
 			return gitFailure(err)
 		}
-		fmt.Fprintf(env.Log, "what is pinned is not kept: %v\n", err) // a repository that lacks objects, say
+		fmt.Fprintf(env.Log, "pinned commits are not kept: %v\n", err) // a repository that lacks objects, say
 	}
 	var list []byte
 	for _, c := range t.commits {
@@ -59,17 +59,17 @@ func (t *repoTask) Run(ctx context.Context, env *engine.Env) error {
 	return os.WriteFile(filepath.Join(env.Out, "commits"), list, 0o644)
 }
 
-// tree is the code of a source: what identifies it, and how to lay it out.
+// tree is the code of a source: its identity, and the way to lay it out.
 type tree struct {
 	p     *Facts
 	repo  hclspec.Address
 	rev   string // 40 digits
 	patch string // path relative to the project's directory; empty: none
-	bytes []byte // of the patch
+	bytes []byte // text of the patch
 
 	protect []string // patterns of files that the candidate must not change
-	against string   // with protect: the baseline's revision, 40 digits; empty: only the patch can change anything
-	copies  bool     // the baseline's copies of protected files are laid out, instead of a refusal
+	against string   // with protect: the baseline's revision, 40 digits; empty: the same revision
+	copies  bool     // replace protected files with the baseline's copies, instead of failing
 }
 
 func (p *Facts) tree(s *hclspec.Source) (*tree, error) {
@@ -85,8 +85,8 @@ func (p *Facts) tree(s *hclspec.Source) (*tree, error) {
 	return t, err
 }
 
-// patchText is a patch as it was when it was read first: an apply measures what it planned, also where the file is
-// changed or removed meanwhile.
+// patchText returns a patch as it was first read: an apply measures the patch of its plan, even if the file has changed
+// or gone since.
 func (p *Facts) patchText(path string) ([]byte, error) {
 	if text, known := p.Seen.texts[path]; known {
 		return text, nil
@@ -98,7 +98,7 @@ func (p *Facts) patchText(path string) ([]byte, error) {
 	return text, err
 }
 
-// lacksPatch says why a candidate has no patch although its file was there when the project was read.
+// lacksPatch reports whether a candidate has no usable patch, although it declares one, and why.
 func (b *builder) lacksPatch(c *hclspec.Candidate) (Absence, bool) {
 	if c.Patch == "" || c.Out != nil {
 		return Absence{}, false
@@ -120,7 +120,7 @@ func (b *builder) lacksPatch(c *hclspec.Candidate) (Absence, bool) {
 	return Absence{stats.NotRun, fmt.Sprintf("patch %s cannot be read: %v", c.Patch, err)}, true
 }
 
-// Describe names the tree by content: where it comes from and how it is spelt do not matter.
+// Describe adds the content of the tree to a key. The origin and the spelling of the revision are no part of it.
 func (t *tree) Describe(d *cache.Description) {
 	d.Add("tree", t.p.Trees[t.rev])
 	if t.patch != "" {
@@ -137,7 +137,7 @@ func (t *tree) Describe(d *cache.Description) {
 	}
 }
 
-// trespass is the failure of a candidate whose revision or patch changes the files that measure; nil: it changes none.
+// trespass returns the failure of a candidate whose revision or patch changes protected files; nil if it changes none.
 func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	if len(t.protect) == 0 || t.copies {
 		return nil
@@ -153,8 +153,8 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	return nil
 }
 
-// Trespasses are the failures of sources of one repo whose revisions or patches change protected files; nil for one
-// that changes none. patch gives the text of a source's patch.
+// Trespasses returns the failures of sources of one repo whose revisions or patches change protected files, nil for
+// each other source. patch returns the text of a source's patch.
 func Trespasses(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, patch func(*hclspec.Source) []byte) (
 	[]*failure.Failure, error) {
 	steps := make([]git.Step, len(all))
@@ -167,7 +167,7 @@ func Trespasses(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, 
 	}
 	var changes []protect.Change
 	for i, s := range all {
-		touched, _ := git.TouchedPaths(patch(s)) // an error is told when the patch is applied
+		touched, _ := git.TouchedPaths(patch(s)) // an error is reported when the patch is applied
 		for _, paths := range [][]string{differs[i], touched} {
 			changes = append(changes, protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Paths: paths})
 		}
@@ -197,14 +197,14 @@ func trespass(paths []string, message, remedy string) *failure.Failure {
 
 const protectedRule = "protected"
 
-// ProtectedFailure says whether a failure is that of a candidate that changes what measures.
+// ProtectedFailure reports whether a failure says that a candidate changes protected files.
 func ProtectedFailure(f *failure.Failure) bool { return f != nil && f.Rule == protectedRule }
 
-// digest is the SHA-256 of the patch.
+// digest returns the SHA-256 of the patch.
 func (t *tree) digest() string { return fmt.Sprintf("%x", sha256.Sum256(t.bytes)) }
 
-// layOut checks the revision out into an empty directory, with the patch applied whole or not at all. It returns the
-// git tree of that, before the baseline's copies of protected files are put into their place.
+// layOut checks the revision out into an empty directory, and applies the patch as a whole or not at all. It returns
+// the git tree of the result, without the baseline's copies of protected files, which it lays out last.
 func (t *tree) layOut(ctx context.Context, env *engine.Env, dir string) (string, error) {
 	notes := transcript.Of(env)
 	notes.Did("checkout", filepath.Join(t.p.StateDir, "mirrors", t.repo.Name), t.rev, dir)
@@ -239,14 +239,14 @@ func (t *tree) checkOut(ctx context.Context, mirror *git.Mirror, dir string) (st
 		return "", &engine.Failure{Err: err, Failure: failure.Failure{
 			Class: failure.Permanent, Rule: "patch_refused", Stage: "checkout",
 			Message: fmt.Sprintf("%s does not apply to %s", t.patch, ShortRev(t.rev)), Evidence: refused.Error(),
-			Remedy: "make the patch anew against this revision; nothing of it was applied",
+			Remedy: "make the patch again for this revision; no part of it was applied",
 		}}
 	}
 	return id, gitFailure(err)
 }
 
-// checkPin says that the revision has the tree that the lock file gives it. The tree is what keys are made from, and a
-// lock file can be edited: without this, one revision's code would be stored and measured under another's name.
+// checkPin verifies that the revision has the tree that the lock file pins. Keys are made from that tree, and a lock
+// file can be edited: without the check, code of one revision could be stored and measured under another's name.
 func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 	found, err := mirror.Resolve(ctx, []string{t.rev})
 	if err != nil {
@@ -265,7 +265,7 @@ func (t *tree) checkPin(ctx context.Context, mirror *git.Mirror) error {
 	}}
 }
 
-// sourceTask is a source: a checked-out, patched tree.
+// sourceTask is the task of a source: a checked-out, patched tree.
 type sourceTask struct{ *tree }
 
 func (t sourceTask) Run(ctx context.Context, env *engine.Env) error {
@@ -276,7 +276,7 @@ func (t sourceTask) Run(ctx context.Context, env *engine.Env) error {
 	return err
 }
 
-// gitFailure gives git's errors their class.
+// gitFailure turns an error of git into a failure with a class.
 func gitFailure(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -287,10 +287,10 @@ func gitFailure(err error) error {
 	return &engine.Failure{Err: err, Failure: mirror.FailureOf(err)}
 }
 
-// ShortRev is a commit as it is shown.
+// ShortRev returns a revision in its short form, for people.
 func ShortRev(rev string) string { return rev[:min(len(rev), 12)] }
 
-// RepoOf is the repo block of an address; nil: there is none.
+// RepoOf returns the repo block at an address; nil if there is none.
 func RepoOf(s *hclspec.Spec, address hclspec.Address) *hclspec.Repo {
 	for i := range s.Repos {
 		if r := &s.Repos[i]; r.Address == address {
@@ -323,8 +323,8 @@ func (p *Facts) Mirror(ctx context.Context, a hclspec.Address) (*git.Mirror, err
 	return m, err
 }
 
-// restore puts the baseline's copies in the place of the protected files of a tree that was laid out, and removes
-// protected files that the baseline does not have. The tree may be hostile: nothing is written through a link in it.
+// restore replaces the protected files of a laid-out tree with the baseline's copies, and removes protected files that
+// the baseline does not have. The tree may be hostile: nothing is written through a link in it.
 func (t *tree) restore(ctx context.Context, mirror *git.Mirror, dir string) error {
 	theirs, err := os.MkdirTemp(filepath.Dir(dir), "baseline-")
 	if err != nil {
@@ -368,7 +368,7 @@ func (t *tree) exchange(ctx context.Context, mirror *git.Mirror, dir, theirs str
 	return nil
 }
 
-// realParents makes the directories above a path real ones: a link or a file in the place of one is removed.
+// realParents makes real directories above a path: a link or a file in such a place is removed.
 func realParents(dir, path string) error {
 	at := dir
 	for part := range strings.SplitSeq(filepath.Dir(path), string(filepath.Separator)) {
@@ -387,7 +387,7 @@ func realParents(dir, path string) error {
 	return nil
 }
 
-// guarded says whether a source has protected files that it may have changed.
+// guarded reports whether a source has protected files and may have changed them.
 func guarded(s *hclspec.Source) bool {
 	return len(s.Protect) > 0 && (s.Patch != "" || s.Against != "" && s.Against != s.Rev)
 }

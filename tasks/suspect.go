@@ -16,19 +16,20 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// suspect is a candidate whose sample failed in a way that passes elsewhere, such as by a signal or by a connection
-// that broke, where only the candidate tells of it. The others of its block are measured all the same.
+// suspect is a candidate whose sample failed in a way that usually passes, such as a signal or a broken connection,
+// with only the candidate's word for the cause. The other members of the block are measured all the same.
 type suspect struct {
 	member  Member
-	sample  sample.Member // that failed
+	sample  sample.Member // the failed sample
 	failure *engine.Failure
 }
 
-// suspected returns such a failure. What is seen from outside, such as a lost device, a container engine that is away
-// or a port that another process took, is none. The baseline is no suspect: without it nothing is known of the others.
+// suspected returns the failure of a suspect, or nil. A failure with a cause outside of the candidate makes no suspect:
+// a lost device, a container engine that is away, a port that another process took. The baseline is never a suspect,
+// since the other members are judged against it.
 func (t *trialTask) suspected(env *engine.Env, m Member, err error) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok && failure.NoRoom(err) { // by now it has given up its room
+	if !ok && failure.NoRoom(err) { // GiveUp has already removed its files
 		f, ok = diagnosis.NoRoom(m.Candidate, err), true
 	}
 	if ok && !m.Baseline && t.trusted().Baseline && f.Class.Retried() && diagnosis.Own(f) &&
@@ -38,8 +39,8 @@ func (t *trialTask) suspected(env *engine.Env, m Member, err error) *engine.Fail
 	return nil
 }
 
-// evict removes what a candidate left that took most of the room of the block on the disk, and charges the candidate:
-// the others do not pay for it. It reports whether there was one.
+// evict removes the files of the member that took most of the block's room on the disk, and gives that member the
+// failure, so that the others do not pay for it. It reports whether there was such a member.
 func (t *trialTask) evict(env *engine.Env, rec *sample.Record, room workdir.Room) bool {
 	name, f := room.Taken(sortedKeys(rec.Members), t.trusted().Name)
 	if f == nil || fs.RemoveTree(filepath.Join(env.Out, name)) != nil {
@@ -49,16 +50,16 @@ func (t *trialTask) evict(env *engine.Env, rec *sample.Record, room workdir.Room
 	if f.Subject = own.Candidate; own.Failure == nil {
 		own.Failure = &f.Failure
 		rec.Members[name] = own
-		t.tellInvalid(env, Member{Candidate: own.Candidate, Bench: t.members[0].Bench}, f)
+		t.emitInvalid(env, Member{Candidate: own.Candidate, Bench: t.members[0].Bench}, f)
 	}
 	return true
 }
 
-// A suspect fails three times before that is its own failure, whatever its log says. The pause between its samples is
-// at most a second when nothing but the suspect is at the other end.
+// A suspect that fails three times has a failure of its own, whatever class its log suggests. The pause between its
+// samples is at most a second, unless the suspect uses the network.
 const convictions, longestPause = 3, time.Second
 
-// retry says how soon a suspect, or the block for its sake, is tried again.
+// retry returns how soon a suspect, or its block, is tried again.
 func (s *suspect) retry() *engine.Retry {
 	retry := engine.Retry{Attempts: convictions, Backoff: longestPause}
 	if r := s.failure.Retry; r != nil && (s.member.Bench.Network || r.Backoff < longestPause) {
@@ -67,13 +68,13 @@ func (s *suspect) retry() *engine.Retry {
 	return &retry
 }
 
-// convict measures a suspect again, once the baseline of its block passed. What fails each time is the candidate's own
-// failure, and is remembered: measured anew by each apply, it would never end. Earlier attempts at the block that it
-// voided in the same way count. When the suspect passes, its failure did pass, and the block is run again in the order
-// that it has.
+// convict measures a suspect again, once the rest of its block was measured. Earlier attempts at the block that the
+// suspect voided in the same way count. A suspect that fails each time gets the failure as its own, and the record
+// keeps it: otherwise every apply would measure the block again, for ever. If the suspect passes, the block is run
+// again, in the same order.
 func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec *sample.Record) (r sample.Member,
 	err error) {
-	if why := t.leftOut(s.member, *rec, nil); why != "" {
+	if why := t.whyLeftOut(s.member, *rec, nil); why != "" {
 		return sample.Member{Candidate: s.member.Candidate, Skipped: why}, nil
 	}
 	times := 1 + rec.VoidedBy(s.member.Candidate, s.failure.Rule)

@@ -31,7 +31,7 @@ type File struct {
 	cache.Hashed
 }
 
-// commandTask is a task block: anything else one would put in a Makefile.
+// commandTask is the task of a task block, for all work that no other kind covers.
 type commandTask struct {
 	work
 	spec *hclspec.Task
@@ -47,7 +47,7 @@ func (t *commandTask) Describe(d *cache.Description) {
 
 func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	dir, made := env.Work, env.Out
-	if len(t.spec.Outputs) > 0 { // only a part of what it makes is kept
+	if len(t.spec.Outputs) > 0 { // only the declared outputs are kept
 		dir, made = filepath.Join(env.Work, "dir"), filepath.Join(env.Work, "out")
 	}
 	sh, err := t.enter(ctx, env, shell.Place{Dir: dir, Out: made, Tree: t.spec.Source, Node: t.spec.Address})
@@ -58,7 +58,7 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	for _, f := range t.files {
 		root, away := t.p.rootOf(f)
 		if err := f.lay(env, root, dir); err != nil && away && ctx.Err() == nil {
-			return mountFailure("input_missing", fmt.Sprintf("input %s is not in %s, or is another one; files of "+
+			return mountFailure("input_missing", fmt.Sprintf("input %s is missing in %s or has changed; files of "+
 				"more than 64 MiB are not sent with jobs", f.Path, root), "bring the file there, or use a mount")
 		} else if err != nil {
 			return err
@@ -76,9 +76,11 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	return workdir.Keep(ctx, env, made, t.spec.Outputs, sh.Secrets)
 }
 
-const MaxSent = 64 << 20 // bytes; workers get no copy of a larger file of the project
+// MaxSent is the size in bytes of the largest file of a project that jobs get a copy of.
+const MaxSent = 64 << 20
 
-// rootOf is the directory with an input: that of the project, or, away from this copy, that which it is a copy of.
+// rootOf returns the directory that holds an input: the project's. A worker has a copy of the project without its large
+// files, which stay in the original directory: away reports that case.
 func (p *Facts) rootOf(f File) (dir string, away bool) {
 	if p.Home != "" && f.Stamp.Size > MaxSent {
 		return p.Home, true
@@ -86,7 +88,7 @@ func (p *Facts) rootOf(f File) (dir string, away bool) {
 	return p.Spec.Dir, false
 }
 
-// lay copies one input into the working directory and makes sure that it is still what the key says.
+// lay copies one input into the working directory and fails if the input has changed since the key was made.
 func (f File) lay(env *engine.Env, root, dir string) error {
 	h, from := sha256.New(), filepath.Join(root, filepath.FromSlash(f.Path))
 	to := filepath.Join(dir, filepath.FromSlash(f.Path))
@@ -109,7 +111,7 @@ func (f File) lay(env *engine.Env, root, dir string) error {
 	return nil
 }
 
-// addTasks adds the nodes of all task blocks. Their inputs are looked for and hashed together, on all cores.
+// addTasks adds the nodes of all task blocks. Their inputs are found and hashed together, on all cores.
 func (b *builder) addTasks(ctx context.Context) error {
 	inputs := b.inputs()
 	if err := b.hashInputs(ctx, inputs); err != nil {
@@ -123,7 +125,7 @@ func (b *builder) addTasks(ctx context.Context) error {
 	return nil
 }
 
-// hashInputs takes in the files that are not known yet. What is wrong with one of them is told where it is used.
+// hashInputs hashes the files that are not in Seen yet. An unreadable file is reported where a node uses it.
 func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 	var names, paths []string
 	wanted := map[string]bool{}
@@ -147,7 +149,7 @@ func (b *builder) hashInputs(ctx context.Context, inputs [][]string) error {
 	return nil
 }
 
-// addTask adds the node of a task block with these inputs.
+// addTask adds the node of a task block, with its inputs.
 func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string) error {
 	if s.Out != nil {
 		b.addOut(s.Block)
@@ -163,7 +165,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 		return err
 	}
 	n := b.add(s.Block, t, t.refs)
-	b.hold(n, &s.Work)
+	b.setResources(n, &s.Work)
 	n.Resources.Quiet = s.Quiet
 	if why := b.Misfits[n.Address]; why != "" {
 		n.Exclude = blocked("%s", why)
@@ -171,7 +173,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 	return nil
 }
 
-// inputFiles are the inputs of a node.
+// inputFiles returns the inputs of a node.
 func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []string) ([]File, error) {
 	var files []File
 	for _, name := range names {
@@ -184,14 +186,14 @@ func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []st
 	return files, nil
 }
 
-// inputs are, by task, the files that it declares and those that its command names: a script that a command runs is an
-// input although no pattern matches it.
+// inputs returns, for each task, the files that the task declares and the files that its command names: a script in a
+// command is an input although no pattern matches it.
 func (b *builder) inputs() [][]string {
 	const stride = 128
 	all, known := make([][]string, len(b.Spec.Tasks)), b.Seen.Words
 	looked := make([]map[string]bool, len(all)/stride+1)
 	cores.Share(len(all), stride, func(from, to int) {
-		words := map[string]bool{} // that are not known yet
+		words := map[string]bool{} // new words: whether the project has a file of that name
 		for i := from; i < to; i++ {
 			all[i] = inputsOf(&b.Spec.Tasks[i], func(name string) bool {
 				is, ok := known[name]
@@ -209,12 +211,12 @@ func (b *builder) inputs() [][]string {
 		looked[from/stride] = words
 	})
 	for _, words := range looked {
-		maps.Copy(known, words) // the answers are kept: many commands share words
+		maps.Copy(known, words) // many commands share words
 	}
 	return all
 }
 
-// inputsOf are the sorted inputs of a task, for which isFile says what is a file of the project.
+// inputsOf returns the sorted inputs of a task. isFile reports whether a name is a regular file of the project.
 func inputsOf(s *hclspec.Task, isFile func(name string) bool) []string {
 	names := slices.Clone(s.Inputs)
 	texts := append(slices.Clip(s.Command.Argv), s.Command.Shell)
@@ -222,7 +224,7 @@ func inputsOf(s *hclspec.Task, isFile func(name string) bool) []string {
 		for _, part := range t {
 			for word := range shell.Words(part.Literal) {
 				if strings.Contains(word, "$") {
-					continue // what a variable leads to is not known, and is no file of the project
+					continue // the value of the variable is unknown
 				}
 				name := path.Clean(word)
 				if filepath.IsLocal(name) && !slices.Contains(s.Inputs, name) && isFile(name) {
@@ -235,8 +237,8 @@ func inputsOf(s *hclspec.Task, isFile func(name string) bool) []string {
 	return slices.Compact(names)
 }
 
-// inputFile is an input as it was when this project was first planned: a command that changes its own inputs would
-// otherwise be stale again after every wave, for ever.
+// inputFile returns an input as the process first read it. Otherwise a command that changes its own inputs would be
+// stale again after every wave, for ever.
 func (b *builder) inputFile(ctx context.Context, name string) (File, error) {
 	if f, ok := b.Seen.Known[name]; ok {
 		return f, nil
@@ -250,16 +252,16 @@ func (b *builder) inputFile(ctx context.Context, name string) (File, error) {
 	return f, nil
 }
 
-// FilesOf are the files of the project that a node reads, each as it was when the first graph was made.
+// FilesOf returns the files of the project that a node reads, each as the process first read it.
 func FilesOf(n *engine.Node) []File {
 	if t, ok := n.Task.(worker); ok {
-		return t.own().files
+		return t.common().files
 	}
 	return nil
 }
 
-// Alone returns the block of a task from which, and from the addresses in it, the node can be made anew; nil: more is
-// needed.
+// Alone returns the task block of a node that needs nothing but this block and the addresses in it to be made again;
+// nil for any other node.
 func Alone(n *engine.Node) *hclspec.Task {
 	t, ok := n.Task.(*commandTask)
 	if !ok || len(t.spec.Mounts) > 0 || t.spec.Candidate != "" || t.spec.Source != (hclspec.Address{}) ||

@@ -30,26 +30,26 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// A trial node is one block of measurement: one sample of every variant of a commit, on the same devices, in random
-// order, one after the other. Block 1 is the pilot: a member that fails there by itself is not tried again in the
-// others, which take the pilot's result as an input; nor is a baseline for which no candidate is left.
+// A trial node is one block: one sample of every variant of a commit, on the same devices, in random order, one after
+// the other. Block 1 is the pilot, whose result is an input of the other blocks: they leave out a member that failed in
+// it, and a baseline that no candidate is left to compare with.
 
 // Member is one variant in a block.
 type Member struct {
 	Name      string // of the variant; "run" where the benchmark has no candidates
-	Candidate string // commit/variant; empty likewise
+	Candidate string // commit/variant; empty where the benchmark has no candidates
 	Baseline  bool
 	Bench     *hclspec.Benchmark
 	cures     []fix.Cure
 	fixes     []fix.Due
-	built     []fix.Due       // that its image is made with; they are among those under it
-	Fill      hclspec.Address // that filled the caches; zero: starts have none, or empty ones
-	// image in which the command runs that talks to its server; zero: it runs where the server does
+	built     []fix.Due       // fixes that its image is made with; a subset of under
+	Fill      hclspec.Address // the node that fills its caches; zero: no caches, or this is a fill
+	// image in which the client runs; zero: where the benchmark runs
 	client hclspec.Address
-	under  []fix.Due // that what it measures was made with; they are in the keys of its inputs
+	under  []fix.Due // fixes that its artefacts were made with; their keys contain them
 }
 
-// allFixes are the fixes that the member's numbers rest on.
+// allFixes returns the fixes that the member's numbers depend on.
 func (m Member) allFixes() []fix.Due { return append(slices.Clip(m.fixes), m.under...) }
 
 // trialTask measures one block.
@@ -67,13 +67,13 @@ type trialTask struct {
 
 func (t *trialTask) Describe(d *cache.Description) {
 	d.Add("block", strconv.Itoa(t.block))
-	// Another class of machine is another result, also in a shared store.
+	// Another class of machine gives another result, also in a shared store.
 	d.Add("hardware", t.p.classFor(t.members[0].Bench))
 	if c := t.trusted().Bench.Canary; c != nil {
 		t.refs.DescribeCommand(d, "canary before each member", c.Command)
 	}
 	for _, m := range t.members {
-		d.Add("member", m.Name, strconv.FormatBool(m.Baseline)) // without its baseline, nothing of a block is measured
+		d.Add("member", m.Name, strconv.FormatBool(m.Baseline)) // without a baseline, no member is measured
 		t.describeMember(d, m)
 	}
 }
@@ -81,7 +81,7 @@ func (t *trialTask) Describe(d *cache.Description) {
 func (t *trialTask) describeMember(d *cache.Description, m Member) {
 	b := m.Bench
 	t.describeRun(d, m)
-	if n := b.Design.Passes(); n > 1 { // as before there were passes
+	if n := b.Design.Passes(); n > 1 { // keys from before passes stay valid
 		d.Add("repeat", strconv.Itoa(n))
 	}
 	t.describeImages(d, m)
@@ -92,7 +92,7 @@ func (t *trialTask) describeMember(d *cache.Description, m Member) {
 	}
 }
 
-// describeRun writes into a key how a member is started and what it runs.
+// describeRun adds to a key how a member is started and what it runs.
 func (t *trialTask) describeRun(d *cache.Description, m Member) {
 	b := m.Bench
 	t.refs.DescribeCommand(d, "command", b.Command)
@@ -126,7 +126,7 @@ func (t *trialTask) describeRun(d *cache.Description, m Member) {
 	}
 }
 
-// describeImages writes into a key which images a member and its client run in.
+// describeImages adds to a key the images of a member and of its client.
 func (t *trialTask) describeImages(d *cache.Description, m Member) {
 	if b := m.Bench; b.Image != (hclspec.Address{}) {
 		d.Add("image", t.refs.Label(b.Image))
@@ -169,9 +169,9 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 	return errors.Join(err, f.Close())
 }
 
-// measure takes a sample of every member that is not left out, and runs the canary before each and after the last.
+// measure takes a sample of every member that is not left out. It runs the canary before each and after the last one.
 func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
-	transcript.Of(env) // that all members share
+	transcript.Of(env) // the members share one transcript
 	c := t.canary(env, rec.Instance)
 	for name, artefacts := range t.identical(env) {
 		m := t.members[slices.IndexFunc(t.members, func(m Member) bool { return m.Name == name })]
@@ -186,7 +186,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		if rec.Members[name].Same {
 			continue
 		}
-		if why := t.leftOut(m, *rec, pilot); why != "" {
+		if why := t.whyLeftOut(m, *rec, pilot); why != "" {
 			rec.Members[name] = sample.Member{Candidate: m.Candidate, Skipped: why}
 			continue
 		}
@@ -221,12 +221,12 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	if c != nil && c.begun {
 		rec.Canary = &c.record
 	}
-	return t.agree(env, rec)
+	return t.compareFiles(env, rec)
 }
 
-// order draws the order of the members. Of as many blocks in a row as there are members, each member is at each
-// position once, so that a position which makes a run slow makes all variants slow. The seed comes from what the blocks
-// of the group have in common, so a block that is run again keeps its order, and is recorded.
+// order draws the order of the members. In as many successive blocks as there are members, each member has each
+// position once: a position that slows down runs then slows down all variants. The seed comes from the common part of
+// the group's blocks, so a block that is run again keeps its order. The seed is recorded.
 func (t *trialTask) order() (uint64, []string) {
 	common := *t
 	common.block, common.checked = 0, false
@@ -245,9 +245,9 @@ func (t *trialTask) order() (uint64, []string) {
 	return seed, append(slices.Clone(names[turn:]), names[:turn]...)
 }
 
-// leftOut says why a member is not to be run: it, or the baseline without which it says nothing, failed by itself, or
-// all did in the pilot that are held against it.
-func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) string {
+// whyLeftOut returns why a member is not to be run: the member or the baseline has failed, or the member is a baseline
+// and all others failed in the pilot; "" to run it.
+func (t *trialTask) whyLeftOut(m Member, now sample.Record, pilot *sample.Record) string {
 	for _, rec := range []*sample.Record{pilot, &now} {
 		if rec == nil {
 			continue
@@ -265,8 +265,8 @@ func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) s
 	return ""
 }
 
-// sample runs one lifecycle of a member. A failure of its own is part of the record; one that may pass, or that a
-// registered fix would cure, is returned.
+// sample runs one lifecycle of a member. The record keeps a failure of the member's own; a failure that may pass, or
+// that a registered fix would mend, is returned.
 func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds *sample.Seeds) (sample.Member,
 	error) {
 	r := sample.Member{Candidate: m.Candidate, Start: time.Now()}
@@ -279,14 +279,14 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds
 		r.Devices = append(r.Devices, d.UUID)
 	}
 	for _, a := range needsOf(m) {
-		if in := t.refs.Input(env, a); a.Kind != "image" { // of which what runs is to be proven first
+		if in := t.refs.Input(env, a); a.Kind != "image" { // images are recorded once they are proven to run
 			r.Artefacts = append(r.Artefacts, sample.Artefact{Node: in.Address, Digest: in.Digest})
 		}
 	}
 	r.Places = t.places(env, m)
 	r.Procedure = t.p.procedure(m, func(a hclspec.Address) string {
 		text := t.p.tracesOf(a)
-		if text == a.String() { // another time there may be something else behind it
+		if text == a.String() { // another result may be at this address later
 			text += " " + t.refs.Input(env, a).Digest
 		}
 		return text
@@ -305,24 +305,24 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds
 	case !errors.As(err, &f) || ctx.Err() != nil:
 		return r, err
 	}
-	t.tellInvalid(env, m, f)
+	t.emitInvalid(env, m, f)
 	if _, fixable := fix.Wanted(f.Rule); fixable || f.Class.Retried() {
-		return r, f // a rule may call a failure fixable that no fix is registered for: that one stays
+		return r, f // not for a fixable rule without a registered fix
 	}
 	if !sample.ByReading(f.Rule) || sample.Silent(l.out) {
-		// else the run was whole: whoever reads its output, perhaps by a corrected definition, finds out
+		// otherwise the run was complete: each reading of its output, perhaps with a corrected metric, decides again
 		r.Failure = &f.Failure
 	}
 	return r, nil
 }
 
-func (t *trialTask) tellInvalid(env *engine.Env, m Member, f *engine.Failure) {
+func (t *trialTask) emitInvalid(env *engine.Env, m Member, f *engine.Failure) {
 	env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": m.Bench.Address.Name, "candidate": m.Candidate, "block": t.block,
 	}})
 }
 
-// Record is what a trial or an image node says of itself beside what it made, as JSON; nil for any other node.
+// Record returns the record in the result of a trial or image node, as JSON; nil for any other node.
 func Record(e cache.Entry) (json.RawMessage, error) {
 	for _, name := range []string{sample.RecordFile, image.File} {
 		text, err := os.ReadFile(filepath.Join(e.Dir, name))

@@ -11,11 +11,11 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// pretendVersion is the variable from which setuptools-scm takes the version of a tree without .git.
+// pretendVersion is the variable from which setuptools-scm reads the version of a tree without .git.
 const pretendVersion = "SETUPTOOLS_SCM_PRETEND_VERSION"
 
-// versioned is the environment of a build with the version of its revision, unless the file declares one. It is no part
-// of the key: candidates that share a build have different versions, and the one that builds gives its own.
+// versioned returns the environment of a build with the version of its revision, unless the file sets a version. The
+// version is in no key: candidates that share a build have different versions, and the first to build sets it.
 func (t *buildTask) versioned(ctx context.Context, log io.Writer) map[string]hclspec.Text {
 	for name := range t.of.Env {
 		if strings.HasPrefix(name, pretendVersion) {

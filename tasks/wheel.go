@@ -23,22 +23,22 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// A wheel is one node, or two when it declares an overlay: what is compiled (a build node, shared by all candidates
-// whose trees differ in overlay paths alone) and the wheel, which is that with the candidate's own files laid over it.
+// A wheel is one node, or two if it declares an overlay: a build node, which candidates share whose trees differ only
+// in overlay paths, and the wheel node, which lays the candidate's own files over the compiled ones.
 
-// buildTask makes something by running a command in a source tree.
+// buildTask runs a build command in a source tree.
 type buildTask struct {
 	work
 	at      hclspec.Address
-	source  hclspec.Address // its input; zero when tree is set, or there is none
-	tree    *tree           // checked out by the task itself: the whole of it is not part of the key
-	outside string          // digest of the part of tree that is
-	overlay []string        // patterns of the part that is not
-	repo    hclspec.Address // of the source, whose tags say its version
-	rev     string          // of the source, 40 digits; empty: there is none
+	source  hclspec.Address // the source node; zero: tree is set, or there is no source
+	tree    *tree           // checked out by the task itself, since only a part of it is in the key
+	outside string          // digest of the part of tree that is in the key
+	overlay []string        // patterns of the part that is not in the key
+	repo    hclspec.Address // of the source; its tags give the version
+	rev     string          // of the source, 40 digits; empty: no source
 	outputs []string
 
-	system, arch string // that it is built for, as Go names them
+	system, arch string // target platform, as Go names it
 }
 
 func (t *buildTask) Describe(d *cache.Description) {
@@ -84,7 +84,7 @@ func (t *buildTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	return workdir.Keep(ctx, env, made, t.outputs, sh.Secrets)
 }
 
-// overlayTask lays a candidate's own files over what was compiled.
+// overlayTask lays a candidate's own files over the result of a build.
 type overlayTask struct {
 	refs     input.Refs
 	built    hclspec.Address
@@ -103,8 +103,8 @@ func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	return nil
 }
 
-// Builds says whether a node runs the build of a wheel. A wheel with a prebuilt source is downloaded, one with an
-// overlay is laid over a build that is a node of its own.
+// Builds reports whether a node runs the build of a wheel. Other nodes of wheels download, or lay an overlay over a
+// build.
 func Builds(n *engine.Node) bool {
 	_, ok := n.Task.(*buildTask)
 	return ok
@@ -172,8 +172,7 @@ func (b *builder) addPrebuilt(at hclspec.Address, w *hclspec.Wheel, src *hclspec
 	return n
 }
 
-// originOf is the prebuilt source that serves a wheel, the zero value when it is to be built, and what a plan says of
-// that.
+// originOf returns the prebuilt source of a wheel, zero if the wheel is built, and the origin that the plan shows.
 func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engine.Origin) {
 	if len(w.Prebuilt) == 0 {
 		return Served{}, nil
@@ -190,7 +189,7 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engi
 	case by.Here:
 		origin.Reason = "no prebuilt source has it"
 	case !b.ServesPatched(w, src):
-		origin.Reason = "its patch changes what a prebuilt one holds"
+		origin.Reason = "its patch changes files of a prebuilt wheel"
 	default:
 		origin.Serves = download.WithoutPassword(by.URL)
 		if by.Near.Commit != "" {
@@ -210,8 +209,8 @@ func (b *builder) originOf(w *hclspec.Wheel, src *hclspec.Source) (Served, *engi
 	return by, origin
 }
 
-// ServesPatched says whether a prebuilt wheel can stand for the tree: it holds no patch, so a patch may touch only what
-// is laid over it.
+// ServesPatched reports whether a prebuilt wheel can stand for a source. It was built without the patch, so the patch
+// may touch only files of the overlay.
 func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 	if src == nil || src.Patch == "" {
 		return true
@@ -220,7 +219,7 @@ func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 	return err == nil && onlyTouches(t.bytes, w.Overlay)
 }
 
-// onlyTouches says whether every path that a patch touches matches one of the patterns.
+// onlyTouches reports whether every path that a patch touches matches one of the patterns.
 func onlyTouches(patch []byte, patterns []string) bool {
 	paths, err := git.TouchedPaths(patch)
 	return err == nil && !slices.ContainsFunc(paths, func(path string) bool {
@@ -252,14 +251,14 @@ func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.W
 		order = append(order, src.Repo)
 	}
 	n := b.addAt(at, w.Block, t, t.refs, order...)
-	b.hold(n, &w.Build.Work)
+	b.setResources(n, &w.Build.Work)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}
 	return n, nil
 }
 
-// outsideOf is the tree of a source and the digest of what of it the overlay does not cover.
+// outsideOf returns the tree of a source, the digest of its part outside of the overlay, and a problem or "".
 func (b *builder) outsideOf(w *hclspec.Wheel, src *hclspec.Source) (*tree, string, string) {
 	t, err := b.tree(src)
 	if err != nil {
@@ -274,8 +273,8 @@ func (b *builder) outsideOf(w *hclspec.Wheel, src *hclspec.Source) (*tree, strin
 		return t, "", fmt.Sprintf("%s: %v", src.Patch, err)
 	}
 	if digest == base {
-		// All that the build looks at is there without the patch. With it, one that does not apply would be the failure
-		// of every candidate that shares the build.
+		// The patch changes nothing that the build reads. The build omits it: a patch that does not apply would
+		// otherwise fail every candidate that shares the build.
 		t = &tree{p: t.p, repo: t.repo, rev: t.rev}
 	}
 	return t, digest, ""

@@ -15,24 +15,24 @@ import (
 	"github.com/benchgraph/benchgraph/shell/input"
 )
 
-// work is what the tasks of builds and of task blocks have in common: they run one command.
+// work is the common part of wheel builds and task blocks: both run one command.
 type work struct {
 	p     *Drawing
 	refs  input.Refs
 	of    *hclspec.Work
-	files []File // of the project
+	files []File // inputs from the project
 	cures []fix.Cure
 	fixes []fix.Due
-	built []fix.Due // that its image was made with
+	built []fix.Due // fixes that the image was made with
 }
 
-// worker is a task that has work.
-type worker interface{ own() *work }
+// worker is implemented by tasks that embed work.
+type worker interface{ common() *work }
 
-func (w *work) own() *work { return w }
+func (w *work) common() *work { return w }
 
-// newWork returns the work of a block, with what it needs: its source, then what its command names and what needs
-// lists. The fixes are those that may be applied to it.
+// newWork returns the work of a block, with references to all that the block needs: its source, the references in its
+// command and environment, and needs. fixes are the fixes that may be applied to the block.
 func (b *builder) newWork(block hclspec.Block, of *hclspec.Work, source hclspec.Address,
 	needs, fixes []hclspec.Address) work {
 	w := work{p: b.Drawing, of: of, cures: b.cures(fixes, block.Address, block.Candidate),
@@ -47,22 +47,22 @@ func (b *builder) newWork(block hclspec.Block, of *hclspec.Work, source hclspec.
 	return w
 }
 
-// hold lets the node of a work ask for what the command needs of the machine.
-func (b *builder) hold(n *engine.Node, of *hclspec.Work) {
+// setResources sets the resources that the node requests, and its conditions on the machine.
+func (b *builder) setResources(n *engine.Node, of *hclspec.Work) {
 	n.Resources, n.Estimate = request(of.Limits), of.Estimate
-	b.inImage(n, of.Image)
+	b.needEngine(n, of.Image)
 	b.needMounts(n, of.Mounts, of.Image)
 	b.needSandbox(n, of.Sandbox, of.Image)
 }
 
-// describeFiles writes the files of the project into a key.
+// describeFiles adds the files of the project to a key.
 func (w *work) describeFiles(d *cache.Description) {
 	for _, f := range w.files {
 		d.Add("file", f.Path, f.SHA256, strconv.FormatBool(cache.Executable(f.Mode)))
 	}
 }
 
-// describe writes into a key what the command runs with.
+// describe adds the command and its surroundings to a key.
 func (w *work) describe(d *cache.Description, data []hclspec.Data, outputs []string) {
 	w.refs.DescribeCommand(d, "command", w.of.Command)
 	w.refs.DescribeEnv(d, w.of.Env)
@@ -74,14 +74,14 @@ func (w *work) describe(d *cache.Description, data []hclspec.Data, outputs []str
 	d.Add("outputs", outputs...)
 }
 
-// enter opens a shell for the command.
+// enter opens the shell in which the command runs.
 func (w *work) enter(ctx context.Context, env *engine.Env, at shell.Place) (*fix.Shell, error) {
 	in := w.p.madeIn(w.of.Sandbox, w.of.Image)
 	return w.p.enter(ctx, env, w.refs, w.of, at, in, w.cures, w.built)
 }
 
-// enter opens a shell at a place for commands that run like those of a block: in its image, or on the host. From its
-// failures those of the cures may be learnt that are not applied yet.
+// enter opens a shell at a place, in the image of the block or on the host. A failure in this shell can teach those of
+// the cures that are not applied yet.
 func (p *Facts) enter(ctx context.Context, env *engine.Env, r input.Refs, of *hclspec.Work, at shell.Place,
 	in executor.Confinement, cures []fix.Cure, applied []fix.Due) (*fix.Shell, error) {
 	var err error

@@ -173,7 +173,7 @@ func PairRuns(ctx context.Context, d *tasks.Drawing, candidate, run, against str
 		if len(one.Blocks) == 0 || len(other.Blocks) == 0 {
 			continue
 		}
-		judged := d.Told(s.group)
+		judged := d.ForJudge(s.group)
 		i := slices.IndexFunc(judged.Members, func(t group.Member) bool { return t.Name == s.member.Name })
 		c := findings.Case{Compare: rules, Allow: d.Allow}
 		rows, err := c.Runs(judged, &judged.Members[i], one, other)

@@ -103,7 +103,7 @@ func (s *Stored) Known(ctx context.Context, found []findings.Findings) (*Known, 
 		if !slices.ContainsFunc(compares, func(c *hclspec.Compare) bool { return s.IsAbout(c, g) }) {
 			continue
 		}
-		k.Groups = append(k.Groups, knownGroup(s.Told(g)))
+		k.Groups = append(k.Groups, knownGroup(s.ForJudge(g)))
 		for _, m := range g.Members {
 			files[m.Bench.Address.String()] = true
 		}

@@ -90,7 +90,7 @@ func (s *Stored) Stand(ctx context.Context, g *tasks.Group) (*group.Group, group
 	if err != nil {
 		return nil, nil, err
 	}
-	judged := s.Told(g)
+	judged := s.ForJudge(g)
 	all, err := judged.Stand(ends)
 	return judged, all, err
 }

@@ -1,4 +1,4 @@
-// Package queue holds what is ready to start, by what it asks for.
+// Package queue holds steps that are ready to start, by their requests.
 package queue
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/device"
 )
 
-// Queue holds ready steps by their requests: if the pool refuses a request, no other step with the same request is
+// Queue holds ready steps by their requests: after the pool refuses a request, no other step with the same request is
 // tried, however many there are.
 type Queue[T any] struct {
 	Compare func(s, t T) int // negative: s comes before t
@@ -38,7 +38,7 @@ func (b *bucket[T]) Pop() any {
 // Len returns the number of steps.
 func (q *Queue[T]) Len() int { return q.length }
 
-// Push adds a step with what it asks for.
+// Push adds a step with its request.
 func (q *Queue[T]) Push(s T, request device.Request) {
 	if q.buckets == nil {
 		q.buckets = map[device.Request]*bucket[T]{}
@@ -61,9 +61,9 @@ func (q *Queue[T]) Push(s T, request device.Request) {
 // lookahead is the number of steps of a bucket that are searched for one that may start now.
 const lookahead = 256
 
-// Next takes the first step that may go and whose request grant accepts; the zero value and nil if there is none. Quiet
-// requests come after all others: the host gets quiet by itself once the rest is done, and no build waits for a
-// measurement.
+// Next removes and returns the first step that may start and whose request grant accepts; the zero value and nil if
+// there is none. Quiet requests come after all others: the host becomes quiet once the rest is done, and no build waits
+// for a measurement.
 func (q *Queue[T]) Next(may func(T) bool, grant func(device.Request) *device.Lease) (s T, _ *device.Lease) {
 	for _, b := range q.order {
 		i := b.first(may)
@@ -107,7 +107,7 @@ func (b *bucket[T]) first(may func(T) bool) int {
 	return best
 }
 
-// leave removes a bucket from the order. The first step of the bucket must be the one by which it was put there.
+// leave removes a bucket from the order. Its first step must still be the one with which it was inserted.
 func (q *Queue[T]) leave(b *bucket[T]) {
 	if i, found := q.place(b); found {
 		q.order = slices.Delete(q.order, i, i+1)

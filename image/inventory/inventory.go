@@ -1,4 +1,4 @@
-// Package inventory knows the images that benchgraph made, as the container engine lists them.
+// Package inventory lists the images that benchgraph made.
 package inventory
 
 import (
@@ -12,25 +12,25 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 )
 
-// List has the images that benchgraph made, as the engine lists them: asked once for a plan, and added to as more are
-// made.
+// List holds the images of benchgraph in the engine. The engine is asked once for a plan; images that are made later
+// are added.
 type List struct {
 	mu    sync.Mutex
 	asked bool
 	err   error
-	byKey map[string][]string // IDs by chain key, those listed first that the engine lists last: the oldest
+	byKey map[string][]string // IDs by chain key, oldest first
 	ids   map[string]bool
-	of    map[cache.Key]string // by key of a result: the ID of its image, which was asked for
+	of    map[cache.Key]string // by key of a result: the ID of its image, once it was checked
 }
 
-// Forget makes the next question go to the engine.
+// Forget makes the next Ask ask the engine again.
 func (l *List) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked = false
 }
 
-// Ask asks the engine, unless it was asked.
+// Ask asks the engine for its images, unless it has answered already.
 func (l *List) Ask(ctx context.Context, e *container.Engine) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,17 +54,17 @@ func (l *List) Ask(ctx context.Context, e *container.Engine) error {
 	return err
 }
 
-// listPatience bounds the wait for the list of images: every plan waits for it.
+// listPatience limits the wait for the list of images, as every plan waits for it.
 const listPatience = time.Minute
 
-// Has reports whether the engine has an image of ours.
+// Has reports whether the engine has an image of benchgraph.
 func (l *List) Has(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ids[id]
 }
 
-// Found notes which image a result stands for.
+// Found notes the image of a result.
 func (l *List) Found(result cache.Key, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,14 +74,14 @@ func (l *List) Found(result cache.Key, id string) {
 	l.of[result] = id
 }
 
-// IDOf is the image that a result stands for; empty: nobody asked whether it is kept, or the engine did not say.
+// IDOf returns the ID of a result's image; "" if nobody has checked the image, or the engine did not answer.
 func (l *List) IDOf(result cache.Key) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of[result]
 }
 
-// Add notes an image that was made.
+// Add notes a new image.
 func (l *List) Add(img container.Image) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *List) note(img container.Image) {
 	l.ids[img.ID] = true
 }
 
-// With finds the image with a chain key that was made from the image before, and makes sure that the engine has it now.
+// With returns the image with a chain key that was made from the image before, if the engine has it now.
 func (l *List) With(
 	ctx context.Context, e *container.Engine, key string, before container.Image,
 ) (img container.Image, found bool, err error) {
@@ -116,9 +116,9 @@ func (l *List) With(
 	return container.Image{}, false, nil
 }
 
-// follows reports whether an image has one layer more than the image before, as each commit adds one. The label alone
-// is no proof: an image that somebody makes from one of ours inherits its labels. The layers of a Dockerfile are not
-// known, but what somebody makes has a name, and an image that we build has none but ours.
+// follows reports whether an image has exactly one layer more than the image before, as each commit adds one. The label
+// alone proves nothing, since images that users make from ours inherit it. For a build from a Dockerfile, whose layers
+// are unknown, the image must have no name: a user's image has one, and a built one of ours has none.
 func follows(img, before container.Image) bool {
 	n := len(before.Layers)
 	if before.ID == "" {
@@ -127,5 +127,5 @@ func follows(img, before container.Image) bool {
 	return len(img.Layers) == n+1 && slices.Equal(img.Layers[:n], before.Layers)
 }
 
-// ErrNoEngine is the error of asking an engine that is not there.
+// ErrNoEngine is the error of Ask without a container engine.
 var ErrNoEngine = errors.New("there is no container engine")

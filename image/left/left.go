@@ -1,4 +1,4 @@
-// Package left has images that only jobs use, on a machine without a container engine: their nodes bring them.
+// Package left handles images that only jobs use, on a machine without a container engine: the jobs make them.
 package left
 
 import (
@@ -12,24 +12,23 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// File is what the node of an image leaves.
+// File is the name of the record in an image node's result.
 const File = "image.json"
 
-// Task stands for the task of an image that is left to jobs. Of its result, only the key counts.
+// Task replaces the task of an image that is left to jobs. Only the key of its result counts.
 type Task struct{ Of engine.Task }
 
 func (t Task) Describe(d *cache.Description) { t.Of.Describe(d) }
 
-// Run leaves a record that names no image, so that a machine with an engine does not take the result for one.
+// Run writes a record without an image, so that a machine with an engine does not take the result for an image.
 func (t Task) Run(_ context.Context, env *engine.Env) error {
 	env.Emit(engine.Event{Type: engine.Note,
 		Reason: "is left to the jobs that use it: this machine has no container engine"})
 	return os.WriteFile(filepath.Join(env.Out, File), fmt.Appendf(nil, "{\"chain\": %q}\n", env.Key), 0o644)
 }
 
-// Leave leaves images to jobs where nothing else uses them, and where no container engine is all that this machine
-// lacks for them. Away are the nodes that run as jobs, lacking says what is asked of other nodes later, and why says
-// why there is no engine.
+// Leave leaves images to jobs if only jobs use them, and if this machine lacks only a container engine for them. away
+// are the nodes of jobs, lacking are conditions of nodes that are asked later, and why returns why there is no engine.
 func Leave(nodes []*engine.Node, away map[*engine.Node]bool, lacking map[string]func() string, why func() string) {
 	if len(away) == 0 {
 		return
@@ -52,7 +51,7 @@ func Leave(nodes []*engine.Node, away map[*engine.Node]bool, lacking map[string]
 	}
 }
 
-// usersOf are the nodes that use each image.
+// usersOf returns the users of each image.
 func usersOf(nodes []*engine.Node) map[*engine.Node][]*engine.Node {
 	users := map[*engine.Node][]*engine.Node{}
 	for _, n := range nodes {

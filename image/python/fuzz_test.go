@@ -21,11 +21,11 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// layout is where an image keeps its packages.
+// layout is the layout of a test image.
 var layout = Layout{Purelib: "/lib/pure", Platlib: "/lib/plat", Scripts: "/bin", Data: "/usr"}
 
-// A wheel with any names and any contents, listed as it should be: it is refused, or nothing of it is unpacked
-// elsewhere than where wheels go, and what is there afterwards proves to be the wheel.
+// A wheel with arbitrary names and contents and a correct RECORD is refused, or is unpacked only to the directories of
+// wheels, where its files prove to be the wheel's.
 func FuzzInstall(f *testing.F) {
 	f.Add("pkg/a.py\npkg-1.data/scripts/run\npkg-1.data/data/share/x", "root-is-purelib: true", "text")
 	f.Add("../a\n/etc/passwd\npkg-1.data/data/../../etc/passwd\npkg-1.data/scripts/..", "", "")
@@ -67,7 +67,7 @@ func FuzzInstall(f *testing.F) {
 	})
 }
 
-// listedWheel packs a wheel with a file of each name, a line each, and a RECORD that is right.
+// listedWheel packs a wheel with a file for each line of names, and a correct RECORD.
 func listedWheel(names, kind, content string) ([]byte, bool) {
 	const info = "pkg-1.dist-info/"
 	files := map[string]string{info + "METADATA": "Name: pkg\nVersion: 1\n", info + "WHEEL": kind + "\n"}
@@ -94,7 +94,7 @@ func listedWheel(names, kind, content string) ([]byte, bool) {
 	return out.Bytes(), err == nil
 }
 
-// staysInside fails when a tar has anything but files where wheels go.
+// staysInside fails if a tar has an entry other than files in the directories of wheels.
 func staysInside(t *testing.T, text []byte) {
 	t.Helper()
 	places := []string{layout.Purelib, layout.Platlib, layout.Scripts, layout.Data}
@@ -116,8 +116,8 @@ func staysInside(t *testing.T, text []byte) {
 	}
 }
 
-// What an engine sends of a container's files is a tar with whatever the container has. Only what is wanted of it is
-// read, and no file can pass for another one.
+// The engine sends a container's files as a tar with arbitrary entries. Only wanted files are read, and no file can
+// pass for another one.
 func FuzzProof(f *testing.F) {
 	want := map[string]wheel.File{
 		"/lib/pkg/a.py":             {Size: 4, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("text")))},
@@ -165,8 +165,8 @@ func FuzzProof(f *testing.F) {
 	})
 }
 
-// A file may say that it is larger than anybody can read.
-func TestOnlyWhatHasTheRightSizeIsReadOfAContainer(t *testing.T) {
+// A file may claim to be larger than anybody can read.
+func TestFilesOfTheWrongSizeAreNotRead(t *testing.T) {
 	var b bytes.Buffer
 	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "a.py",
 		Size: 1 << 40}); err != nil {

@@ -1,5 +1,4 @@
-// Package python knows where an image keeps its Python packages, which file of a wheel goes where, and whether the file
-// is there.
+// Package python finds the Python packages of an image, and maps files of wheels to paths in the image.
 package python
 
 import (
@@ -9,13 +8,13 @@ import (
 	"github.com/benchgraph/benchgraph/wheel"
 )
 
-// Layout is where an image keeps its packages.
+// Layout holds the directories of an image's packages.
 type Layout struct {
-	Purelib, Platlib, Scripts, Data string // absolute; empty: nobody knows
+	Purelib, Platlib, Scripts, Data string // absolute; empty: unknown
 	Pip                             bool
 }
 
-// Find asks the Python that pip would install for; without one it looks where packages usually are. The last line
+// Find asks the Python for which pip would install. Without a Python it looks in the usual directories. The last line
 // that it prints for a name counts.
 const Find = `
 for d in /usr/lib/python3*/site-packages /usr/lib/python3/dist-packages /opt/conda/lib/python3*/site-packages /usr/local/lib/python3*/site-packages /usr/local/lib/python3*/dist-packages; do
@@ -29,7 +28,7 @@ for name, value in sysconfig.get_paths().items(): print(name + "=" + value)'
 fi
 `
 
-// Parse reads what Find prints; false: there is no directory of packages.
+// Parse parses the output of Find; ok is false without a directory of packages.
 func Parse(text string) (found Layout, ok bool) {
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -49,7 +48,8 @@ func Parse(text string) (found Layout, ok bool) {
 	return found, path.IsAbs(found.Purelib) && path.IsAbs(found.Platlib)
 }
 
-// Place is where a file of a wheel goes in an image; empty: that is not known, as of what an installer rewrites.
+// Place returns the path in an image of a file of a wheel; "" if it is unknown, as for scripts, which installers
+// rewrite.
 func (l Layout) Place(w *wheel.Wheel, f wheel.File) string {
 	lib := l.Platlib
 	if w.Pure {

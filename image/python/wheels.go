@@ -31,14 +31,15 @@ func Open(names []string) ([]*wheel.Wheel, error) {
 	return opened, nil
 }
 
-// Close closes them.
+// Close closes wheels.
 func Close(wheels []*wheel.Wheel) {
 	for _, w := range wheels {
 		_ = w.Close() // it was only read
 	}
 }
 
-// Unpacked is a tar of what the wheels hold, laid out as an installer would, without the programs that it would make.
+// Unpacked returns a tar of the wheels' files at the paths of an installation, without the programs that an installer
+// would generate.
 func (l Layout) Unpacked(wheels []*wheel.Wheel) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -113,5 +114,5 @@ func Digests(r io.Reader, dir string, want map[string]wheel.File, found map[stri
 	}
 }
 
-// mostRecord is how many bytes a RECORD may have: that of the largest packages have some megabytes.
+// mostRecord is the greatest size of a RECORD in bytes: those of the largest packages have some megabytes.
 const mostRecord = 64 << 20

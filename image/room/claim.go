@@ -14,11 +14,12 @@ import (
 // every image that it needs; the removal of an image takes an exclusive lock. The kernel releases the locks of a
 // process that dies.
 type claims struct {
-	dir   string // empty: nothing is claimed
+	dir   string // empty: no claims
 	files map[string]*os.File
 }
 
-// want claims exactly these images. One that cannot be claimed is just being removed: whatever needs it will notice.
+// want claims exactly these images. An image that cannot be claimed is being removed: the step that needs it will
+// notice.
 func (c *claims) want(ids map[string]bool) {
 	for id, f := range c.files {
 		if !ids[id] {
@@ -35,7 +36,7 @@ func (c *claims) want(ids map[string]bool) {
 	}
 }
 
-// alone takes an image that nobody else claims, until release is called; false when somebody does.
+// alone takes an image that no other apply claims, until release is called; ok is false if another apply claims it.
 func (c *claims) alone(id string) (release func(), ok bool) {
 	if c.dir == "" {
 		return func() {}, true
@@ -45,7 +46,7 @@ func (c *claims) alone(id string) (release func(), ok bool) {
 		return nil, false
 	}
 	return func() {
-		_ = os.Remove(f.Name()) // it is there only to be locked
+		_ = os.Remove(f.Name()) // the file exists only for the lock
 		f.Close()
 	}, true
 }
@@ -68,6 +69,6 @@ func (c *claims) lock(id string, how fs.LockKind) *os.File {
 		if fs.IsAt(f, path) {
 			return f
 		}
-		f.Close() // who had it alone has removed it
+		f.Close() // the previous holder has removed the file
 	}
 }

@@ -1,4 +1,4 @@
-// Package room keeps account of the disk of a container engine, which has space for a few images only.
+// Package room manages the disk of a container engine, which has space for a few images only.
 package room
 
 import (
@@ -28,36 +28,36 @@ import (
 // three times the bytes that its registry sends. A span is held if the disk has the estimated space; if no other span
 // is held, it is held in any case, since only the attempt will tell.
 type Room struct {
-	engine *container.Engine // nil: there is none, and nothing to be held
-	limit  int64             // bytes that images of benchgraph's may take; 0: as much as there is
-	file   string            // where notes are kept
+	engine *container.Engine // nil: no engine, and nothing to hold
+	limit  int64             // bytes for images of benchgraph; 0: no limit
+	file   string            // file of the notes
 
 	mu      sync.Mutex
-	parts   map[string][]Part          // by image: what it is made from, itself included
-	spans   map[*engine.Span][]string  // their images
-	pending map[*engine.Span]bool      // in which something is to be run yet
+	parts   map[string][]Part          // by image: its parts, its own included
+	spans   map[*engine.Span][]string  // addresses of the spans' images
+	pending map[*engine.Span]bool      // spans with nodes that are still to run
 	held    map[*engine.Span]bool      //
-	ids     map[string]map[string]bool // by image: what the engine has for it, and for what it is made from
-	there   map[string]bool            // by part: it takes its space already
-	brings  map[string]string          // by ID: the part that it is the whole of
-	doing   map[string]int64           // by part: bytes that a step under way may still take
-	own     map[string]ownImage        // by ID: images of benchgraph's that the engine has
-	claims  claims                     // on what is held
+	ids     map[string]map[string]bool // by image: IDs of the image and of its bases in the engine
+	there   map[string]bool            // by part: already on the disk
+	brings  map[string]string          // by ID: the part that consists of this image
+	doing   map[string]int64           // by part: bytes that a running step may still add
+	own     map[string]ownImage        // by ID: images of benchgraph in the engine
+	claims  claims                     // on the images of held spans
 	notes   notes
-	small   map[string]string // by images: why they can never be there together, as far as was asked
+	small   map[string]string // by set of images: why they never fit together; empty: they may
 
-	making sync.Mutex // space is made by one at a time
+	making sync.Mutex // only one step makes space at a time
 }
 
-// Part is something of an image that takes space once, however many images are made from it.
+// Part is a part of images that is on the disk once, however many images share it.
 type Part struct {
 	name  string
-	ref   string // under which the engine has it; empty: it is the image itself
-	least int64  // bytes that it takes at least
-	bytes int64  // that it is expected to take; 0: not known
+	ref   string // name in the engine; empty: the image's own part
+	least int64  // least size in bytes
+	bytes int64  // expected size in bytes; 0: unknown
 }
 
-// ownImage is an image that benchgraph made or brought.
+// ownImage is an image that benchgraph made or pulled.
 type ownImage struct {
 	created time.Time
 	layers  []container.Layer
@@ -65,13 +65,13 @@ type ownImage struct {
 
 // notes are the sizes and uses of images in earlier applies. Without them, the estimates are worse.
 type notes struct {
-	Used  map[string]time.Time `json:"used"`  // by ID of an image: when a span with it was released
-	Bytes map[string]int64     `json:"bytes"` // by part: what it took
+	Used  map[string]time.Time `json:"used"`  // by ID of an image: the last release of a span with it
+	Bytes map[string]int64     `json:"bytes"` // by part: its size
 }
 
-// New returns a room on the disk of an engine, which may be nil: then there is nothing to be held. Images of
-// benchgraph's may take limit bytes there; 0: as much as there is. Notes are kept in a file; locks is the directory by
-// which the applies of one user leave each other's images alone; empty: they do not.
+// New returns a room on the disk of an engine; a nil engine holds nothing. limit is the number of bytes for images of
+// benchgraph; 0: no limit. Notes are kept in file. locks is the directory of locks with which the applies of one user
+// leave each other's images alone; empty: no locks.
 func New(e *container.Engine, limit int64, file, locks string) *Room {
 	r := &Room{
 		engine: e, limit: limit, file: file, doing: map[string]int64{}, own: map[string]ownImage{},
@@ -79,7 +79,7 @@ func New(e *container.Engine, limit int64, file, locks string) *Room {
 	}
 	r.Expect(nil, nil)
 	if text, err := os.ReadFile(file); err == nil {
-		_ = json.Unmarshal(text, &r.notes) // what cannot be read is not known
+		_ = json.Unmarshal(text, &r.notes) // unreadable notes are ignored
 	}
 	if r.notes.Used == nil {
 		r.notes.Used = map[string]time.Time{}
@@ -138,8 +138,8 @@ func (r *Room) Begin(ctx context.Context, plan *engine.Plan) {
 			}
 		}
 	}
-	if r.engine != nil && len(images) > 0 && r.find(ctx, slices.Sorted(maps.Keys(images))) == nil {
-		_ = r.look(ctx)
+	if r.engine != nil && len(images) > 0 && r.findBases(ctx, slices.Sorted(maps.Keys(images))) == nil {
+		_ = r.readImages(ctx)
 	}
 }
 
@@ -158,7 +158,7 @@ func (r *Room) TryHold(s *engine.Span) (waitsFor string) {
 	return ""
 }
 
-// balance returns the space that spans are expected to need, including one more, and the space that is available.
+// balance returns the space that the held spans and one more are expected to need, and the available space.
 func (r *Room) balance(more *engine.Span) (needs, can int64, known bool) {
 	free, margin, known := r.free(context.Background())
 	if !known && r.limit == 0 {
@@ -188,7 +188,7 @@ func (r *Room) balance(more *engine.Span) (needs, can int64, known bool) {
 	return needs, can, true
 }
 
-// occupied is what the protected images of benchgraph's take, and what the others take beside them.
+// occupied returns the bytes of benchgraph's protected images, and those that only its other images take.
 func (r *Room) occupied(protected map[string]bool) (kept, others int64) {
 	seen := map[string]bool{}
 	sum := func(want bool) (bytes int64) {
@@ -225,7 +225,7 @@ func (r *Room) Release(s *engine.Span) {
 	r.save()
 }
 
-// heldIDs are the images of the engine that held spans need.
+// heldIDs returns the IDs of the images of held spans.
 func (r *Room) heldIDs() map[string]bool {
 	ids := map[string]bool{}
 	for s := range r.held {
@@ -243,17 +243,17 @@ func (r *Room) save() {
 	_ = fs.Replace(r.file, text)
 }
 
-// Uses notes that an image is made from an image of the engine, which may be the whole of a part.
+// Uses notes that an image is made from an image of the engine, which may be a whole part.
 func (r *Room) Uses(image string, img container.Image, p Part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.use(image, img.ID)
+	r.noteUse(image, img.ID)
 	if p.ref != "" {
 		r.there[p.name], r.brings[img.ID], r.notes.Bytes[p.name] = true, p.name, img.Size
 	}
 }
 
-func (r *Room) use(image, id string) {
+func (r *Room) noteUse(image, id string) {
 	if r.ids[image] == nil {
 		r.ids[image] = map[string]bool{}
 	}
@@ -263,11 +263,11 @@ func (r *Room) use(image, id string) {
 	}
 }
 
-// Made notes that an image is there, as a whole.
+// Made notes that an image is finished.
 func (r *Room) Made(image, id string, size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.use(image, id)
+	r.noteUse(image, id)
 	for _, p := range r.parts[image] {
 		r.there[p.name] = true
 		if p.name != image {
@@ -277,8 +277,8 @@ func (r *Room) Made(image, id string, size int64) {
 	r.notes.Bytes[image] = max(size, 0)
 }
 
-// TooSmall says why images can never be there together, however much of benchgraph's own goes for them. A plan asks for
-// each of the nodes that use a set, and the engine is asked once.
+// TooSmall returns why images never fit on the disk together, even if all other images of benchgraph are removed; "" if
+// they may. A plan asks for each node, and the engine is asked once for each set.
 func (r *Room) TooSmall(ctx context.Context, images []string) string {
 	if r.engine == nil {
 		return ""
@@ -302,8 +302,8 @@ func (r *Room) neverFit(ctx context.Context, images []string) string {
 	if (!known || needs <= free) && (r.limit == 0 || needs <= r.limit) {
 		return ""
 	}
-	if r.find(ctx, images) != nil || r.look(ctx) != nil {
-		return "" // an engine that does not answer is told of elsewhere
+	if r.findBases(ctx, images) != nil || r.readImages(ctx) != nil {
+		return "" // another call reports an engine that does not answer
 	}
 	needs = r.least(images)
 	r.mu.Lock()
@@ -320,14 +320,14 @@ func (r *Room) neverFit(ctx context.Context, images []string) string {
 		return ""
 	}
 	text := fmt.Sprintf("needs at least %s of disk for %s, which the container engine does not have, even without "+
-		"all other images of benchgraph's: ", sizeText(needs), strings.Join(images, ", "))
+		"all other images of benchgraph: ", sizeText(needs), strings.Join(images, ", "))
 	if r.limit > 0 && can == r.limit {
 		return text + fmt.Sprintf("BENCHGRAPH_IMAGE_DISK is %s; set it to more", sizeText(r.limit))
 	}
 	return text + "free some where it keeps its images (docker system df), or let it keep them on a larger disk"
 }
 
-// least is what is missing of images takes at least.
+// least returns the least size of the missing parts of images.
 func (r *Room) least(images []string) (bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -343,7 +343,7 @@ func (r *Room) least(images []string) (bytes int64) {
 	return bytes
 }
 
-// idsOf are the images of the engine that images are, or are made from.
+// idsOf returns the IDs of images and of their bases.
 func (r *Room) idsOf(images []string) map[string]bool {
 	ids := map[string]bool{}
 	for _, image := range images {
@@ -352,7 +352,7 @@ func (r *Room) idsOf(images []string) map[string]bool {
 	return ids
 }
 
-func (r *Room) find(ctx context.Context, images []string) error {
+func (r *Room) findBases(ctx context.Context, images []string) error {
 	for _, image := range images {
 		r.mu.Lock()
 		parts := slices.Clone(r.parts[image])

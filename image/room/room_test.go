@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// shared is a room of 100 bytes for spans of two images each that are made from the same 40 bytes, with 10 of their
-// own.
+// shared returns a room of 100 bytes. Each of its spans has two images with a common base of 40 bytes, and 10 bytes of
+// their own.
 func shared(t *testing.T, names ...string) (*Room, map[string]*engine.Span) {
 	r := New(nil, 100, t.TempDir()+"/images", t.TempDir()+"/locks")
 	parts, sets, spans := map[string][]Part{}, map[*engine.Span][]string{}, map[string]*engine.Span{}
@@ -30,7 +30,7 @@ func shared(t *testing.T, names ...string) (*Room, map[string]*engine.Span) {
 	return r, spans
 }
 
-// has puts an image of layers, each of 10 bytes, into the engine.
+// has puts an image with layers of 10 bytes each into the engine.
 func (r *Room) has(id string, created int, layers ...string) {
 	var all []container.Layer
 	for _, l := range layers {
@@ -39,7 +39,7 @@ func (r *Room) has(id string, created int, layers ...string) {
 	r.own[id] = ownImage{time.Unix(int64(created), 0), all}
 }
 
-func TestWhatImagesShareIsCountedOnce(t *testing.T) {
+func TestSharedPartsAreCountedOnce(t *testing.T) {
 	r, spans := shared(t, "x", "y", "z", "w")
 	hold := func(name, want string) {
 		t.Helper()
@@ -52,25 +52,25 @@ func TestWhatImagesShareIsCountedOnce(t *testing.T) {
 	hold("z", "") // 20 more, and it is full
 	hold("w", "120B of disk for w (100B can be had)")
 
-	// The images of x are there, and were smaller than expected.
+	// The images of x exist now, and are smaller than expected.
 	for i, id := range []string{"x/a", "x/b"} {
 		r.has(id, i, "l1", id)
 		r.Made(id, id, 20)
 	}
-	hold("w", "") // 60 are expected yet, and 70 can be had
+	hold("w", "") // 60 more are expected, and 70 are available
 	for _, s := range spans {
 		r.Release(s)
 	}
 	if len(r.held) > 0 || len(r.pending) > 0 {
 		t.Errorf("%v %v", r.held, r.pending)
 	}
-	// What it learnt is known to the next process.
+	// The next process knows the size.
 	if got := New(nil, 100, r.file, "").notes.Bytes["x/a"]; got != 20 {
 		t.Errorf("x/a takes %d bytes", got)
 	}
 }
 
-// What nothing is held beside is tried, however large.
+// The first span is tried, however large it is.
 func TestTheFirstSpanIsHeldInAnyCase(t *testing.T) {
 	r, spans := shared(t, "x", "y")
 	r.limit = 10
@@ -82,7 +82,7 @@ func TestTheFirstSpanIsHeldInAnyCase(t *testing.T) {
 	}
 }
 
-func TestWhoGoesFirst(t *testing.T) {
+func TestOrderOfRemoval(t *testing.T) {
 	r, spans := shared(t, "held", "later", "done")
 	for i, id := range []string{"held/a", "later/a", "done/a", "done/b", "old parent", "old child", "used long ago",
 		"used lately"} {
@@ -108,7 +108,7 @@ func TestWhoGoesFirst(t *testing.T) {
 	}
 }
 
-// What one apply holds, no other removes.
+// No other apply removes an image that one apply holds.
 func TestAppliesLeaveEachOthersImagesAlone(t *testing.T) {
 	one, spans := shared(t, "x", "y")
 	other := New(nil, 0, t.TempDir()+"/images", one.claims.dir)

@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// Within runs a step that adds a part to an image, after making space for it. A step that fails since the disk is full
-// is run once more after everything has gone that may go.
+// Within runs a step that adds a part to an image, after making space for it. If the step fails with a full disk, it
+// runs again after everything that may be removed has been removed.
 func (r *Room) Within(ctx context.Context, log io.Writer, image string, p Part,
 	do func() (container.Image, error)) (container.Image, error) {
 	if r.engine == nil {
@@ -61,13 +61,13 @@ func (r *Room) Within(ctx context.Context, log io.Writer, image string, p Part,
 	return made, nil
 }
 
-// isFull says whether a step failed since the disk is full: as the engine says, or what was run in a container.
+// isFull reports whether a step failed with a full disk, by the engine's error or by a command's output.
 func isFull(err error) bool {
 	f, ok := errors.AsType[*engine.Failure](err)
 	return container.IsFull(err) || ok && f.Rule == engine.DiskFull
 }
 
-// fullFailure is the failure of a step that found no space. While others hold some, it may find it later.
+// fullFailure returns the failure of a step that found no space. It is retried if other spans hold some space.
 func (r *Room) fullFailure(err error) *engine.Failure {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,8 +85,8 @@ func (r *Room) fullFailure(err error) *engine.Failure {
 	return f
 }
 
-// makeSpace removes images of benchgraph's, least recently used first, until the disk has space for a part beside what
-// other steps may still take. Images that later work needs go after all others. It returns how many went.
+// makeSpace removes images of benchgraph, least recently used first, until the disk has space for a part and for the
+// rest of running steps. Images that later work needs are removed last. It returns the number of removed images.
 func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) {
 	if r.engine == nil {
 		return 0
@@ -96,7 +96,7 @@ func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) 
 	if r.enough(ctx, p) {
 		return 0
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.readImages(ctx); err != nil {
 		fmt.Fprintf(log, "images that could be removed: %v\n", err)
 		return 0
 	}
@@ -110,7 +110,7 @@ func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) 
 				gone++
 			}
 		}
-		if gone == before { // what another one was made from goes only after that
+		if gone == before { // an image can be removed only after images made from it
 			return gone
 		}
 	}
@@ -130,8 +130,8 @@ func (r *Room) enough(ctx context.Context, p Part) bool {
 	return (!known || free-margin >= needs) && (r.limit == 0 || r.limit-all >= needs)
 }
 
-// look finds out which images of benchgraph's the engine has.
-func (r *Room) look(ctx context.Context) error {
+// readImages reads the list of benchgraph's images from the engine.
+func (r *Room) readImages(ctx context.Context) error {
 	made, err := r.engine.Images(ctx)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (r *Room) look(ctx context.Context) error {
 	return nil
 }
 
-// victims are the images that may go, in that order.
+// victims returns the removable images, in the order of removal.
 func (r *Room) victims() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,7 @@ func (r *Room) victims() []string {
 		return cmp.Or(
 			cmp.Compare(number[later[a]], number[later[b]]),
 			r.notes.Used[a].Compare(r.notes.Used[b]),
-			r.own[b].created.Compare(r.own[a].created), // what was made from it goes before it
+			r.own[b].created.Compare(r.own[a].created), // an image comes before its base
 			cmp.Compare(a, b))
 	})
 	return list

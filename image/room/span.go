@@ -9,13 +9,13 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// Spans gives all nodes that use images the spans under which they run, and returns the addresses of each span's
-// images. A span is a set of images that something uses together, with those that they are made from. What uses fewer
-// of them shares it: once it is held, they are there. An image is made under any span that holds it.
+// Spans sets the spans of all nodes that use images, and returns the addresses of each span's images. A span is a set
+// of images that some node uses together, with their bases. A node that uses a subset shares the span, since its images
+// are then on the disk. An image is made under any span that contains it.
 func Spans(nodes []*engine.Node) map[*engine.Span][]string {
 	users := map[string][]*engine.Node{} // by the set of images that they use
-	var last []*engine.Node              // images that the node before needs, and
-	var key string                       // its set
+	var last []*engine.Node              // images of the previous node
+	var key string                       // the set of these images
 	for _, n := range nodes {
 		direct := imagesAmong(n.Needs)
 		if n.Kind == "image" || len(direct) == 0 {
@@ -27,14 +27,14 @@ func Spans(nodes []*engine.Node) map[*engine.Span][]string {
 		users[key] = append(users[key], n)
 	}
 	for _, n := range nodes {
-		if n.Kind == "image" { // what something uses finds the span of its users
+		if n.Kind == "image" { // an image that another node uses finds the span of that node
 			key := setOf([]*engine.Node{n})
 			users[key] = append(users[key], n)
 		}
 	}
 	sets := map[*engine.Span][]string{}
 	holding := map[string][]*engine.Span{} // by image
-	// The larger ones first: a set finds those that hold all of it.
+	// Larger sets come first, so that a set finds those that contain it.
 	for _, key := range slices.SortedFunc(maps.Keys(users), func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.Count(b, "\n"), strings.Count(a, "\n")), cmp.Compare(a, b))
 	}) {
@@ -72,8 +72,8 @@ func imagesAmong(nodes []*engine.Node) []*engine.Node {
 	return images
 }
 
-// Used are the addresses of the images that a node uses, itself included if it is one, with those that they are made
-// from, in order.
+// Used returns the addresses of the images that a node uses, with their bases and with the node itself if it is an
+// image, sorted.
 func Used(n *engine.Node) []string {
 	images := imagesAmong(n.Needs)
 	if n.Kind == "image" {
@@ -85,7 +85,7 @@ func Used(n *engine.Node) []string {
 	return strings.Split(setOf(images), "\n")
 }
 
-// setOf names a set of images, with those that they are made from, by their addresses in order.
+// setOf returns the name of a set of images with their bases: the sorted addresses.
 func setOf(images []*engine.Node) string {
 	var names []string
 	var add func([]*engine.Node)
@@ -102,7 +102,7 @@ func setOf(images []*engine.Node) string {
 	return strings.Join(names, "\n")
 }
 
-// holds says whether all of the images are in a sorted set.
+// holds reports whether a sorted set contains all images.
 func holds(set, images []string) bool {
 	for _, image := range images {
 		if _, in := slices.BinarySearch(set, image); !in {

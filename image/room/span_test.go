@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// nodesOf are nodes by lines of "address: what it needs"; the kind is what stands before the dot.
+// nodesOf returns nodes from lines "address: dependencies"; the kind is the text before the dot.
 func nodesOf(t *testing.T, lines ...string) (all []*engine.Node) {
 	byName := map[string]*engine.Node{}
 	for _, line := range lines {
@@ -29,7 +29,7 @@ func nodesOf(t *testing.T, lines ...string) (all []*engine.Node) {
 	return all
 }
 
-// spansText shows the spans of each node by their images.
+// spansText returns the spans of each node as text.
 func spansText(nodes []*engine.Node) map[string]string {
 	text := map[string]string{}
 	for _, n := range nodes {
@@ -97,8 +97,7 @@ func lines(m map[string]string) string {
 	return b.String()
 }
 
-// BenchmarkSpansOf is a campaign of 1,000 commits, each with two images on top of a base that all share and seven
-// blocks.
+// BenchmarkSpansOf has 1,000 commits, each with two images on a base that all share, and seven blocks.
 func BenchmarkSpansOf(b *testing.B) {
 	base := &engine.Node{Address: "image.base", Kind: "image"}
 	nodes := []*engine.Node{base}

@@ -7,22 +7,23 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// ErrOwn is the cause of a failure of which only the commands of a node tell: by their output, by how they ended, or by
-// what they left.
+// ErrOwn is the cause of a failure for which the node's commands are the only witnesses: by their output, exit status
+// or files.
 var ErrOwn = errors.New("only the command tells of it")
 
-// Own reports whether a failure rests on what a command said or left, which a candidate may do on purpose. Nobody else
-// has seen its cause, as the kernel sees an end for want of memory, or the container engine its own.
+// Own reports whether a failure has only the word of a command, which a candidate may give on purpose. In other
+// failures the kernel or the container engine has seen the cause, such as a lack of memory.
 func Own(f *engine.Failure) bool { return errors.Is(f.Err, ErrOwn) }
 
-// NoRoom is the failure of a member of a block that found no room on the disk, which it may have filled itself.
+// NoRoom returns the failure of a member of a block that found the disk full. The member may have filled the disk
+// itself.
 func NoRoom(subject string, err error) *engine.Failure {
 	return &engine.Failure{Err: errors.Join(ErrOwn, err), Failure: failure.Failure{Class: failure.Infra,
 		Rule: engine.DiskFull, Stage: "run", Subject: subject, Message: err.Error()}}
 }
 
-// Charged says of an error from the start of a member of a block until its output was taken over that it is the
-// member's, also where nothing else is known of it. A full disk may be full of other things.
+// Charged makes a failure the member's that happened between the start of the member and the admission of its output,
+// whatever the cause. A full disk is not charged: other programs may have filled it.
 func Charged(subject string, err error) error {
 	f, ok := errors.AsType[*engine.Failure](err)
 	switch {

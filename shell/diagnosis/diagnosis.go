@@ -11,7 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// EngineFailure gives what an engine or a registry says its class. Other errors stay as they are.
+// EngineFailure turns an error of an engine or a registry into a failure with a class. It returns other errors
+// unchanged.
 func EngineFailure(stage string, err error) error {
 	if err == nil {
 		return nil
@@ -29,7 +30,7 @@ func EngineFailure(stage string, err error) error {
 		said := *registry
 		said.Remedy = ""
 		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
-		// until a login or a push: the next apply asks again
+		// a login or a push may change that: the next apply asks again
 		if registry.Reason == container.Denied || registry.Reason == container.Missing {
 			f.Class, f.Retry = failure.Infra, &engine.Retry{Attempts: 1}
 		}
@@ -50,8 +51,8 @@ func EngineFailure(stage string, err error) error {
 	return f
 }
 
-// NotRun is the failure of a command that could not be started, or whose output could not be written. The class is that
-// of a program that is not there: what a machine lacks may be there the next time, what an image lacks may not.
+// NotRun returns the failure of a command that did not start, or whose output could not be written. lacking is the
+// class for a missing program: a machine may have the program the next time, an image may not.
 func NotRun(err error, stage string, lacking failure.Class) error {
 	f := &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1},
 		Failure: failure.Failure{Class: lacking, Rule: "not_started", Stage: stage}}
@@ -70,7 +71,7 @@ func NotRun(err error, stage string, lacking failure.Class) error {
 	return f
 }
 
-// Ended says how a command that did not succeed ended.
+// Ended describes the end of a command that failed.
 func Ended(s executor.Status) string {
 	if s.Signal != "" {
 		return "ended by " + s.Signal

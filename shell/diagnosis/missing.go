@@ -9,15 +9,14 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// PathMissing names the rule by which a failure is that of the machine: a command names a path that is not there.
+// PathMissing is the rule of a failure of this machine: a command uses a declared path that does not exist here.
 const PathMissing = "path_missing"
 
-// complains is in lines that say what is wrong with a path.
+// complains matches lines that report a problem.
 const complains = `(?i:no such|not found|not exist|cannot|can't|could not|unable|missing|invalid|error)`
 
-// missing returns the rules for those of some paths that this machine does not have: a line of a log that complains of
-// one explains a failure of which no other rule knows more. The paths are named by the file, so that no candidate
-// chooses them.
+// missing returns rules for paths that this machine does not have: a line that reports a problem with such a path
+// explains a failure that no more specific rule explains. The file declares the paths, so no candidate chooses them.
 func missing(paths []string) (rules []failure.Rule) {
 	for _, path := range paths {
 		if _, err := os.Stat(path); !errors.Is(err, iofs.ErrNotExist) {

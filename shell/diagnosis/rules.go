@@ -1,4 +1,4 @@
-// Package diagnosis says what it means that a command failed, or that the container engine did.
+// Package diagnosis classifies failures of commands and of the container engine.
 package diagnosis
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/benchgraph/benchgraph/packs"
 )
 
-// Rules say what failures mean: the file's first, the built-in ones after them.
+// Rules are the rules for failures: the file's first, then the built-in ones.
 type Rules struct {
 	List    []classify.Rule
-	retries map[string]engine.Retry // of the rules that say how often they are tried again
+	retries map[string]engine.Retry // by name, of rules with attempts
 }
 
-// NewRules compiles the rules of a project and those of the packs: what a log means, also for whoever reads one by
-// itself. See missing for the paths.
+// NewRules compiles the rules of a project and of the packs. Readers of a single log use them, too. See missing for
+// named.
 func NewRules(own []hclspec.FailureRule, named []string) (Rules, error) {
 	r := Rules{retries: map[string]engine.Retry{}}
 	var all []failure.Rule
@@ -43,7 +43,7 @@ func NewRules(own []hclspec.FailureRule, named []string) (Rules, error) {
 	return r, nil
 }
 
-// Retry is what the rule of a name says about trying again; nil: nothing.
+// Retry returns the retries that a rule declares; nil if it declares none.
 func (r *Rules) Retry(name string) *engine.Retry {
 	if retry, ok := r.retries[name]; ok {
 		return &retry

@@ -18,7 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Shell is a shell that fixes may be applied in, and from whose failures fixes are learnt.
+// Shell is a shell that applies fixes, and whose failures can teach fixes.
 type Shell struct {
 	*shell.Shell
 	env     *engine.Env
@@ -28,8 +28,8 @@ type Shell struct {
 	applied []Due
 }
 
-// Open opens a shell. From its failures those of the cures may be learnt that are not applied yet. What fixes put in
-// place comes from the project's directory.
+// Open opens a shell. Its failures can teach those of the cures that are not applied yet. project is the directory of
+// the files that fixes put in place.
 func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project string, cures []Cure,
 	applied []Due) (*Shell, error) {
 	sh, err := c.Open(env, r, at)
@@ -41,7 +41,7 @@ func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project
 	return s, nil
 }
 
-// Apply applies the fixes to the working directory, each followed by its verify.
+// Apply applies fixes to the working directory. The verify command of each follows at once.
 func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 	for _, f := range fixes {
 		s.Say("fix %s: %s\n", f.Fix.Address.Name, f.Fix.Description)
@@ -74,7 +74,7 @@ func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 	return nil
 }
 
-// place puts a fix's file into the working directory, and nowhere else.
+// place puts a fix's file into the working directory. A path outside is an error.
 func (s *Shell) place(file hclspec.FixFile, digest string) error {
 	to := s.OnHost(file.To)
 	if !filepath.IsAbs(to) {
@@ -97,7 +97,7 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 		}
 		if content, err = os.ReadFile(from); err != nil {
 			if path, ok := errors.AsType[*os.PathError](err); ok {
-				err = path.Err // the path may lead through the store
+				err = path.Err // a full path could show the store
 			}
 			return fmt.Errorf("file %s: %w", file.From, err)
 		}
@@ -112,8 +112,8 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 	return root.WriteFile(rel, content, 0o644)
 }
 
-// Excused is the failure of a command that succeeded without doing what it should: what its output says of a fix, of
-// something transient or of this machine goes before that.
+// Excused returns the failure of a command that succeeded without its metric. If the output matches a fix or a rule for
+// a passing failure, that failure is returned instead of missing.
 func (s *Shell) Excused(missing error) error {
 	var f *engine.Failure
 	if err := s.Failure("run", s.Last(), "succeeded without its metric"); !errors.As(err, &f) {

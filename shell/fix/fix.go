@@ -1,5 +1,5 @@
-// Package fix says what a fix does: to keys, to a working directory, to what a failure means. Which fixes are due is
-// decided elsewhere.
+// Package fix implements fixes: their part in keys, in working directories and in the diagnosis of failures. The caller
+// decides which fixes are due.
 package fix
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/benchgraph/benchgraph/shell/input"
 )
 
-// Due is a fix that is to be applied, as evaluated for one candidate.
+// Due is a fix to be applied, evaluated for one candidate.
 type Due struct {
 	Fix *hclspec.Fix
 	hclspec.FixCase
-	Digests []string // of the project's files that Files come from; empty: not one, or not there
+	Digests []string // of the project's files in Files; empty: not a file of the project, or missing
 }
 
-// Merge appends the fixes that are not there yet.
+// Merge appends those fixes that the list does not have.
 func Merge(list, more []Due) []Due {
 	for _, f := range more {
 		if !slices.ContainsFunc(list, f.is) {
@@ -38,14 +38,14 @@ func Merge(list, more []Due) []Due {
 	return list
 }
 
-// Without are the fixes of a list that are not in the other one.
+// Without returns the fixes of a list that are not in the other list.
 func Without(list, other []Due) []Due {
 	return slices.DeleteFunc(list, func(f Due) bool { return slices.ContainsFunc(other, f.is) })
 }
 
 func (f Due) is(other Due) bool { return f.Fix == other.Fix }
 
-// Refer adds what the recipes refer to.
+// Refer adds the references of the recipes.
 func Refer(r *input.Refs, fixes []Due) {
 	for _, f := range fixes {
 		r.AddText(f.Run...)
@@ -57,7 +57,7 @@ func Refer(r *input.Refs, fixes []Due) {
 	}
 }
 
-// Describe writes the recipes, not their names or reasons, into a key.
+// Describe adds the recipes to a key, without their names and reasons.
 func Describe(d *cache.Description, r input.Refs, fixes []Due) {
 	for _, f := range fixes {
 		d.Add("fix", f.Fix.Effect)
@@ -73,7 +73,7 @@ func Describe(d *cache.Description, r input.Refs, fixes []Due) {
 	}
 }
 
-// Recipe is all that a fix does, as text. refer identifies what is behind a reference.
+// Recipe returns all that a fix does, as text. refer identifies a referenced result.
 func (f Due) Recipe(refer func(hclspec.Address) string) string {
 	var does []string
 	for i, file := range f.Files {
@@ -92,7 +92,7 @@ func (f Due) Recipe(refer func(hclspec.Address) string) string {
 	return strings.Join(does, "; ")
 }
 
-// Source is the project's file that a fix puts in place; empty when it comes from somewhere else.
+// Source returns the path of the project's file that a fix puts in place; "" if the content comes from elsewhere.
 func Source(file hclspec.FixFile) string {
 	if len(file.From) != 1 || strings.Contains(file.From[0].Literal, "$") || !filepath.IsLocal(file.From[0].Literal) {
 		return ""
@@ -100,7 +100,7 @@ func Source(file hclspec.FixFile) string {
 	return path.Clean(file.From[0].Literal)
 }
 
-// Misplaced is the failure of a fix whose file cannot be put in place.
+// Misplaced returns the failure of a fix whose file cannot be put in place.
 func (f Due) Misplaced(err error) error {
 	if _, known := errors.AsType[*engine.Failure](err); known {
 		return err
@@ -109,7 +109,7 @@ func (f Due) Misplaced(err error) error {
 		Stage: "build", Message: f.Fix.Address.String() + ": " + err.Error()}}
 }
 
-// About says of a failure which fix it is of.
+// About adds the fix to the message of a failure.
 func (f Due) About(err error) error {
 	if failure, ok := errors.AsType[*engine.Failure](err); ok {
 		failure.Message = f.Fix.Address.String() + ": " + failure.Message
@@ -117,7 +117,7 @@ func (f Due) About(err error) error {
 	return err
 }
 
-// failed is the failure of a command of the recipe: not of what the fix is applied to.
+// failed changes the failure of a recipe's command, so that it names the fix and the command.
 func (f Due) failed(err error, step string, command hclspec.Command) error {
 	const most = 60
 	text := command.Shell.String()
@@ -133,24 +133,24 @@ func (f Due) failed(err error, step string, command hclspec.Command) error {
 	return f.About(err)
 }
 
-// Applied is the event of a fix that was applied.
+// Applied returns the event of an applied fix.
 func (f Due) Applied() engine.Event {
 	return engine.Event{Type: engine.FixApplied, Reason: f.Fix.Description,
 		Data: map[string]any{"fix": f.Fix.Address.Name, "effect": f.Fix.Effect}}
 }
 
-// rulePrefix is how a rule is named that is a fix's detect.
+// rulePrefix begins the name of a rule that is the detect pattern of a fix.
 const rulePrefix = "fix."
 
-// Cure is a fix whose detect is looked for in the output of what fails.
+// Cure is a fix whose detect pattern is matched with the output of failed commands.
 type Cure struct {
 	Fix *hclspec.Fix
-	At  string // block that it is then applied to, as kind.name; empty: a patch may be to blame, so nothing is learnt
-	Rev string // of the commit that the block is for; empty: it has no code, or there is no commit
+	At  string // block that would get the fix, as kind.name; empty: not learnt, since a patch may be to blame
+	Rev string // revision of the block's commit; empty: no commit, or one without code
 }
 
-// Detectors are rules for the fixes that are not applied yet. Those that are not learnt come last, and have a remedy
-// alone.
+// Detectors returns rules for the fixes that are not applied yet. Fixes that must not be learnt come last, with only a
+// remedy.
 func Detectors(cures []Cure, applied []Due) []classify.Rule {
 	var rules, last []classify.Rule
 	for _, c := range cures {
@@ -170,5 +170,5 @@ func Detectors(cures []Cure, applied []Due) []classify.Rule {
 	return append(rules, last...)
 }
 
-// Wanted is the name of the fix that a failure's rule asks for.
+// Wanted returns the name of the fix that a failure's rule asks for.
 func Wanted(rule string) (string, bool) { return strings.CutPrefix(rule, rulePrefix) }

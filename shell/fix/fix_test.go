@@ -26,7 +26,7 @@ func named(name, detect string) *hclspec.Fix {
 
 func text(s string) hclspec.Text { return hclspec.Text{{Literal: s}} }
 
-// bench is a shell in an empty directory whose commands print what their last word says, and fail.
+// bench returns a shell in an empty directory, whose commands print their last word and fail.
 func bench(t *testing.T, project string, allowed ...*hclspec.Fix) (s *fix.Shell, work string, told func() string) {
 	fake := executortest.NewFake().
 		On("fails", func(cmd executor.Command) executortest.FakeRun {
@@ -57,7 +57,7 @@ func ruleOf(err error) string {
 	return ""
 }
 
-// What a fix says is done, and it is not asked for again; another one is.
+// A fix does all that it says, and is not asked for again; another fix still is.
 func TestAFixIsAppliedOnceAndOthersAreLearnt(t *testing.T) {
 	project := t.TempDir()
 	if err := os.WriteFile(filepath.Join(project, "header.h"), []byte("new"), 0o644); err != nil {
@@ -99,7 +99,7 @@ func TestAFixIsAppliedOnceAndOthersAreLearnt(t *testing.T) {
 	}
 }
 
-// A fix works in its directory, with what it was planned with, or has failed.
+// A fix must stay in its directory and use the planned files, or it fails.
 func TestAFixThatCannotBeAppliedHasFailed(t *testing.T) {
 	project := t.TempDir()
 	if err := os.WriteFile(filepath.Join(project, "header.h"), []byte("changed"), 0o644); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// LayData lays the outputs of nodes into a working directory under the names that the file gives them.
+// LayData lays results of nodes into a working directory, under the names that the file declares.
 func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 	for _, item := range data {
 		dst := filepath.Join(dir, filepath.FromSlash(item.Name))
@@ -48,8 +48,7 @@ func (r Refs) LayData(env *engine.Env, dir string, data []hclspec.Data) error {
 	return nil
 }
 
-// Unlaid says why an entry cannot be laid out as the file asks for it, and how to mend that. Both are empty when it
-// can.
+// Unlaid returns why an entry cannot be laid out as declared, and the remedy; empty strings if it can.
 func Unlaid(item hclspec.Data, e cache.Entry) (message, remedy string) {
 	if item.Tree || len(e.Files) == 1 && e.Files[0].Link == "" {
 		return "", ""
@@ -61,6 +60,6 @@ func Unlaid(item hclspec.Data, e cache.Entry) (message, remedy string) {
 	case 1:
 		holds = "holds only a link"
 	}
-	return fmt.Sprintf("data %q is to be the one file of %s, which %s", item.Name, item.Ref, holds),
+	return fmt.Sprintf("data %q needs the only file of %s, which %s", item.Name, item.Ref, holds),
 		fmt.Sprintf("write %q, with a slash at the end, to get the directory", item.Name+"/")
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// inside is the directory that commands in containers know. An input is below its number among the node's inputs.
+// inside is the directory of inputs in containers. Each input is in a subdirectory with its number.
 const inside = "/benchgraph/in"
 
-// Inputs are directories of the host by their paths in containers: what commands were told of, and see read-only.
+// Inputs maps paths in containers to directories of the host: the inputs that commands refer to, mounted read-only.
 type Inputs map[string]string
 
-// Paths gives references the paths that containers know what they refer to by, and notes what was referred to.
+// Paths returns the path in containers for a reference, and notes the reference.
 func (i Inputs) Paths(r Refs, env *engine.Env) func(hclspec.Address) string {
 	return func(a hclspec.Address) string {
 		in, to := r.Input(env, a), r.Inside(a)
@@ -33,12 +33,12 @@ func (i Inputs) Paths(r Refs, env *engine.Env) func(hclspec.Address) string {
 	}
 }
 
-// Inside is where a container has the result behind a reference.
+// Inside returns the directory of a referenced result in containers.
 func (r Refs) Inside(a hclspec.Address) string {
 	return path.Join(inside, strconv.Itoa(slices.Index(r, a)))
 }
 
-// Mounts are the inputs as containers get them.
+// Mounts returns the mounts of the inputs.
 func (i Inputs) Mounts() []executor.Mount {
 	var mounts []executor.Mount
 	for _, to := range slices.Sorted(maps.Keys(i)) {

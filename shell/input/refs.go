@@ -1,5 +1,5 @@
-// Package input has the results that a node gets of others: what texts refer to, what stands in a key for that, and
-// where commands find it.
+// Package input gives a node the results of other nodes: the references in texts, their labels in keys, and their paths
+// for commands.
 package input
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Refs are the nodes that a task needs, in the order of its inputs: what its commands and other texts refer to. In a
-// key, a reference is a label; for a command, a path.
+// Refs lists the nodes that a task needs, in the order of its inputs: the nodes to which its commands and other texts
+// refer. A reference is a label in a key, and a path for a command.
 type Refs []hclspec.Address
 
-// Add appends the addresses that are not there yet. The zero Address is none.
+// Add appends the addresses that are not in the list yet, without zero addresses.
 func (r *Refs) Add(addresses ...hclspec.Address) {
 	if len(addresses) > fewRefs {
 		r.addMany(addresses)
@@ -30,10 +30,10 @@ func (r *Refs) Add(addresses ...hclspec.Address) {
 	}
 }
 
-// fewRefs is how many addresses are looked for one by one.
+// fewRefs is the greatest number of addresses that Add looks for one by one.
 const fewRefs = 32
 
-// addMany is Add for a node that needs thousands of others.
+// addMany is Add for nodes with thousands of dependencies.
 func (r *Refs) addMany(addresses []hclspec.Address) {
 	there := make(map[hclspec.Address]bool, len(*r)+len(addresses))
 	for _, a := range *r {
@@ -47,37 +47,37 @@ func (r *Refs) addMany(addresses []hclspec.Address) {
 	}
 }
 
-// AddText appends what a text refers to.
+// AddText appends the references of texts.
 func (r *Refs) AddText(texts ...hclspec.Text) {
 	for _, t := range texts {
 		r.Add(t.Refs()...)
 	}
 }
 
-// AddCommand appends what a command refers to.
+// AddCommand appends the references of a command.
 func (r *Refs) AddCommand(c hclspec.Command) {
 	r.AddText(c.Shell)
 	r.AddText(c.Argv...)
 }
 
-// AddEnv appends what the values of variables refer to.
+// AddEnv appends the references of variables.
 func (r *Refs) AddEnv(env map[string]hclspec.Text) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		r.AddText(env[name])
 	}
 }
 
-// Label stands for a reference in a key: which input it is, not what it is called.
+// Label returns the text of a reference in keys: the number of the input, not its address.
 func (r Refs) Label(a hclspec.Address) string {
 	return fmt.Sprintf("${input %d}", slices.Index(r, a))
 }
 
-// Input finds the result behind a reference.
+// Input returns the result behind a reference.
 func (r Refs) Input(env *engine.Env, a hclspec.Address) engine.Input {
 	return env.Inputs[slices.Index(r, a)]
 }
 
-// Paths gives references the paths of what they refer to: the file itself for a download, else the directory.
+// Paths returns a function from references to paths: the file of a download, else the directory.
 func (r Refs) Paths(env *engine.Env) func(hclspec.Address) string {
 	return func(a hclspec.Address) string {
 		in := r.Input(env, a)
@@ -88,7 +88,7 @@ func (r Refs) Paths(env *engine.Env) func(hclspec.Address) string {
 	}
 }
 
-// DescribeCommand writes a command into a key.
+// DescribeCommand adds a command to a key.
 func (r Refs) DescribeCommand(d *cache.Description, label string, c hclspec.Command) {
 	switch {
 	case c.Shell != nil:
@@ -102,21 +102,21 @@ func (r Refs) DescribeCommand(d *cache.Description, label string, c hclspec.Comm
 	}
 }
 
-// DescribeEnv writes variables into a key.
+// DescribeEnv adds variables to a key.
 func (r Refs) DescribeEnv(d *cache.Description, env map[string]hclspec.Text) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		d.Add("env", name, env[name].Expand(r.Label))
 	}
 }
 
-// DescribeData writes what is laid into a working directory into a key.
+// DescribeData adds the data of a working directory to a key.
 func (r Refs) DescribeData(d *cache.Description, data []hclspec.Data) {
 	for _, item := range data {
 		d.Add("data", item.Label(), r.Label(item.Ref))
 	}
 }
 
-// DescribeImage writes in what commands run into a key. On the host, nothing needs to be said.
+// DescribeImage adds the image and the network access of commands to a key. A place on the host adds nothing.
 func (r Refs) DescribeImage(d *cache.Description, image hclspec.Address, network bool) {
 	if image != (hclspec.Address{}) {
 		d.Add("image", r.Label(image))

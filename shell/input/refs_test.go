@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// However many addresses come at once, each is there once, in the order in which it came, and the zero address is not.
+// Add keeps each address once, in order of first appearance, without zero addresses, for long and short lists.
 func TestReferencesAreThereOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		address := rapid.Custom(func(t *rapid.T) hclspec.Address {

@@ -8,17 +8,16 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/lines"
 )
 
-// NewKept makes the place for the output of a command.
+// NewKept returns a Kept for the output of a command.
 func NewKept(log io.Writer, dir string) *Kept { return &Kept{log: log, dir: dir} }
 
-// Kept is what a command prints. It goes to the attempt's log, and into a file until it is known whether the command
-// succeeded.
+// Kept is the output of a command. It is written to the attempt's log, and to a file for the diagnosis of a failure.
 type Kept struct {
 	log io.Writer
 	dir string
 
 	mu   sync.Mutex
-	file *os.File // nil until there is something to keep: most commands print nothing
+	file *os.File // nil until the first output: most commands print nothing
 }
 
 func (o *Kept) Write(p []byte) (int, error) {
@@ -39,7 +38,7 @@ func (o *Kept) keep(p []byte) (n int, err error) {
 	return o.file.Write(p)
 }
 
-// Open opens what was kept so far for reading.
+// Open opens the output so far for reading.
 func (o *Kept) Open() (*os.File, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,7 +57,7 @@ func (o *Kept) Close() {
 	}
 }
 
-// LastLine is what a failure that nothing explains said last.
+// LastLine returns the last line of the output, as evidence of a failure without a rule.
 func (o *Kept) LastLine() string {
 	f, err := o.Open()
 	if err != nil {
@@ -68,7 +67,7 @@ func (o *Kept) LastLine() string {
 	return lastLine(f)
 }
 
-// lastLine is the last line of a log that says anything. Logs may be huge: only their end is read.
+// lastLine returns the last line with text. Logs may be huge: only the end is read.
 func lastLine(f *os.File) string {
 	const window = 64 << 10
 	info, err := f.Stat()

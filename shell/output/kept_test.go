@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a command prints goes to the log and is kept; a file is only made when there is something to keep.
+// Output is written to the log and to a file; without output there is no file.
 func TestOutputIsKept(t *testing.T) {
 	dir := t.TempDir()
 	var log strings.Builder

@@ -7,23 +7,23 @@ import (
 	"io"
 )
 
-// Reader reads from the log of an attempt only lines that commands wrote: neither the commands themselves, which may
-// hold the very words that are looked for, nor lines of other members of a block.
+// Reader reads only the output of commands from the log of an attempt: it skips the commands themselves, which may
+// contain the searched words, and the output of other members of a block.
 type Reader struct {
 	log     *bufio.Reader
-	member  string // whose part is read; empty: the log has no parts
-	inside  bool   // the current line is in that part
-	within  bool   // the next bytes go on with the current line
+	member  string // member to read; empty: the log has no parts
+	inside  bool   // the current line is in the member's part
+	within  bool   // the next bytes belong to the current line
 	command bool   // the current line is part of a command
 	rest    []byte // of the current line, to be returned
 }
 
-// NewReader reads the output of a member of a block; of all commands where the member is empty.
+// NewReader returns a reader of the output of one member of a block; of all commands if member is empty.
 func NewReader(log io.Reader, member string) *Reader {
 	return &Reader{log: bufio.NewReaderSize(log, 64<<10), member: member, inside: member == ""}
 }
 
-// Read is that of io.Reader.
+// Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	for len(r.rest) == 0 {
 		line, err := r.log.ReadSlice('\n')
@@ -43,7 +43,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// begins looks at the beginning of a line. It is false when the line is the title of a part.
+// begins notes the state at the beginning of a line. It returns false for the title of a part.
 func (r *Reader) begins(line []byte) bool {
 	if r.within {
 		return true

@@ -7,7 +7,7 @@ import (
 	"testing/iotest"
 )
 
-// What commands wrote is read, the commands themselves and other members are not.
+// Only the output of the member's commands is read.
 func TestOutputsOfALog(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	log := "before\n$ sh -euc echo no\n> echo nor this\nyes\n> quoted\n" + long +

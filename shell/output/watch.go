@@ -5,22 +5,22 @@ import (
 	"regexp"
 )
 
-// Watch looks for a pattern in each line that a server prints.
+// Watch searches each line of a server's output for a pattern.
 type Watch struct {
 	pattern *regexp.Regexp
-	line    []byte // what the last line holds so far, up to longestLine
+	line    []byte // the last line so far, up to longestLine
 	found   chan struct{}
 	done    bool
 }
 
 const longestLine = 64 << 10
 
-// NewWatch makes a watch for the pattern, a valid expression.
+// NewWatch returns a watch for a valid pattern.
 func NewWatch(pattern string) *Watch {
 	return &Watch{pattern: regexp.MustCompile(pattern), found: make(chan struct{})}
 }
 
-// Write takes the next piece of output. Only the server's output is written here, by one goroutine.
+// Write adds output of the server. Only one goroutine calls it.
 func (w *Watch) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0 && !w.done; {
 		piece, after, ended := bytes.Cut(rest, []byte("\n"))
@@ -37,7 +37,7 @@ func (w *Watch) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Seen is closed once the pattern was there; without a watch it never is.
+// Seen returns a channel that is closed when the pattern was found; without a watch, nil.
 func (w *Watch) Seen() <-chan struct{} {
 	if w == nil {
 		return nil
@@ -45,7 +45,7 @@ func (w *Watch) Seen() <-chan struct{} {
 	return w.found
 }
 
-// Hit says whether the pattern was there.
+// Hit reports whether the pattern was found.
 func (w *Watch) Hit() bool {
 	select {
 	case <-w.found:

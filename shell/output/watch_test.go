@@ -2,7 +2,7 @@ package output
 
 import "testing"
 
-// A line is found however it was cut into pieces, and no pattern goes over the end of a line.
+// A pattern matches a line however it is split into writes, and never across lines.
 func TestAWatchSeesItsLine(t *testing.T) {
 	w := NewWatch(`^listening on \d+`)
 	for _, piece := range []string{"not listening on 1\nlist", "ening\n on 2\nlistening on", " "} {

@@ -11,14 +11,14 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// noting is an Executor whose commands are noted.
+// noting is an Executor that notes its commands in a transcript.
 type noting struct {
 	executor.Executor
 	t *Transcript
 }
 
-// Executor returns an Executor whose commands are noted. Commands within the container of another command are not
-// noted: with them, benchgraph asks whether a server is ready, and which processes it has.
+// Executor returns an Executor that notes its commands. It omits commands within the container of another command:
+// these are benchgraph's own queries about servers and packages.
 func (t *Transcript) Executor(e executor.Executor) executor.Executor {
 	if e == nil {
 		return nil
@@ -26,7 +26,8 @@ func (t *Transcript) Executor(e executor.Executor) executor.Executor {
 	return noting{e, t}
 }
 
-// ExecutorIf is Executor if a condition holds, and else the Executor behind e: for commands that change nothing.
+// ExecutorIf is Executor if noted is true. Otherwise it returns the Executor behind e, for commands that change
+// nothing.
 func (t *Transcript) ExecutorIf(noted bool, e executor.Executor) executor.Executor {
 	if n, ok := e.(noting); ok {
 		e = n.Executor
@@ -60,7 +61,7 @@ func (n noting) Start(ctx context.Context, cmd executor.Command) (executor.Proce
 	return p, err
 }
 
-// command notes a command before it is started, and returns the index of the step.
+// command notes a command before its start, and returns the index of its step.
 func (t *Transcript) command(cmd executor.Command) int {
 	hidden := hide(cmd)
 	s := Step{}
@@ -84,13 +85,13 @@ func (t *Transcript) command(cmd executor.Command) int {
 	return len(t.Steps) - 1
 }
 
-// list returns a Reader of the same tar, and a function that returns its files once the tar was read.
+// list returns a reader of the same tar, and a function that returns the files in it once the tar was read.
 func (t *Transcript) list(r io.Reader) (same io.Reader, end func() []File) {
 	out, in := io.Pipe()
 	files := make(chan []File, 1)
 	go func() {
 		files <- t.files(tar.NewReader(out))
-		_, _ = io.Copy(io.Discard, out) // after the last file, or what is no tar: the pipe does not fail
+		_, _ = io.Copy(io.Discard, out) // rest of the stream, which may be no tar: the pipe must not fail
 	}()
 	return io.TeeReader(r, in), func() []File {
 		in.Close()
@@ -98,7 +99,7 @@ func (t *Transcript) list(r io.Reader) (same io.Reader, end func() []File) {
 	}
 }
 
-// files lists the files of a tar. A file that an input has is named by the input's path.
+// files lists the files of a tar. A file with the content of an input's file has the path of that file.
 func (t *Transcript) files(r *tar.Reader) (files []File) {
 	known := map[string]string{}
 	for _, in := range t.inputs {

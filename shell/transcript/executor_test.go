@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// taker starts nothing. It reads so many bytes of the files of a command; -1: all.
+// taker is an Executor that starts nothing, but reads that many bytes of a command's files; -1: all.
 type taker struct {
 	executor.Executor
 	most int64
@@ -34,8 +34,8 @@ func (e *taker) Start(_ context.Context, cmd executor.Command) (executor.Process
 	return nil, errors.Join(err, errors.New("it starts nothing"))
 }
 
-// A tar reaches the container as it is, and its files are noted: by an input's name, with their content, or by a
-// digest. An engine that takes only a part of the tar keeps nobody waiting.
+// A tar reaches the container unchanged, and its files are noted: by an input's path, with their content, or by digest.
+// An engine that reads only a part of the tar blocks nobody.
 func TestFilesOfAContainerAreNoted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var packed bytes.Buffer

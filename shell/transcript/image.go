@@ -12,14 +12,14 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 )
 
-// Unpacked notes that wheels were unpacked into a directory of a container that is to become an image.
+// Unpacked notes that wheels were unpacked into a container that becomes an image.
 func (t *Transcript) Unpacked(base string, wheels []string, dir string) {
 	for _, name := range wheels {
 		t.Did("unpack", base, name, dir)
 	}
 }
 
-// Built notes that an image was built from a Dockerfile; without an image, it failed.
+// Built notes that an image was built from a Dockerfile; without an image: that the build failed.
 func (t *Transcript) Built(image, dir string, b *hclspec.ImageBuild, network bool, pins map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		t.Section("", "by hand: FROM "+name+" was the image "+pins[name], false)
@@ -41,7 +41,7 @@ func (t *Transcript) Built(image, dir string, b *hclspec.ImageBuild, network boo
 // Committed notes that a container became an image with a configuration.
 func (t *Transcript) Committed(image, base string, c *container.Config) {
 	list := func(words []string) string {
-		text, _ := json.Marshal(append([]string{}, words...)) // of strings, which cannot fail
+		text, _ := json.Marshal(append([]string{}, words...)) // strings cannot fail
 		return string(text)
 	}
 	var changes []string

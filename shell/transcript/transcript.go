@@ -1,6 +1,6 @@
-// Package transcript notes what an attempt runs: each command with its place, and what benchgraph itself does for the
-// commands, in order. The transcript is kept with the log of the attempt and in the entry that the attempt makes. It is
-// no part of any key or digest. No value of a secret is in it.
+// Package transcript records what an attempt runs: each command with its place, and the work of benchgraph itself for
+// the commands, in order. The transcript is kept with the log of the attempt and in its entry. It is in no key or
+// digest, and contains no value of a secret.
 package transcript
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// Transcript is what one attempt has run so far. Paths are as they were then: those below Work and Scratch are gone.
+// Transcript is the record of one attempt. Paths below Work and Scratch no longer exist afterwards.
 type Transcript struct {
 	Work    string  `json:"work"`    // directory
 	Scratch string  `json:"scratch"` // directory; the result was in its subdirectory out
@@ -29,34 +29,34 @@ type Transcript struct {
 
 	mu      sync.Mutex
 	inputs  []engine.Input
-	servers map[executor.Process]int // index of the step that started it
-	places  map[string]int           // by the place as JSON
+	servers map[executor.Process]int // index of the step of each server
+	places  map[string]int           // index by the place as JSON
 }
 
-// Input is a result that a step names by its directory.
+// Input is a result whose directory appears in a step.
 type Input struct {
 	Address string    `json:"address"`
 	Key     cache.Key `json:"key"`
 	Dir     string    `json:"dir"`
 }
 
-// Place is where commands run, and what they see there.
+// Place is the place of commands, and what they see there.
 type Place struct {
 	Dir       string           `json:"dir"`
-	Env       []string         `json:"env,omitempty"` // NAME=value; a secret is its NAME alone
+	Env       []string         `json:"env,omitempty"` // NAME=value; only NAME for a secret
 	Container *Container       `json:"container,omitempty"`
 	Sandbox   *Sandbox         `json:"sandbox,omitempty"` // on the host; nil: none
 	Limits    *executor.Limits `json:"limits,omitempty"`  // on the host; nil: none
 }
 
-// Sandbox is a place on the host as executor.Sandbox describes it: what differs from the host for a script.
+// Sandbox is the part of an executor.Sandbox that makes a difference for a script.
 type Sandbox struct {
-	Home    string `json:"home"` // directory, in the place of that of the user
-	Tmp     string `json:"tmp"`  // directory, in the place of /tmp
+	Home    string `json:"home"` // directory in the place of the user's home
+	Tmp     string `json:"tmp"`  // directory in the place of /tmp
 	Network bool   `json:"network,omitempty"`
 }
 
-// Container is a container as executor.Container describes it.
+// Container is the part of an executor.Container that a script needs.
 type Container struct {
 	Image   string           `json:"image"` // ID
 	Mounts  []executor.Mount `json:"mounts,omitempty"`
@@ -69,31 +69,31 @@ type Container struct {
 	GPUs    []string         `json:"gpus,omitempty"`
 	Devices []string         `json:"devices,omitempty"`
 	Outward bool             `json:"outward,omitempty"`
-	Keep    bool             `json:"keep,omitempty"` // it becomes an image
+	Keep    bool             `json:"keep,omitempty"` // becomes an image
 }
 
-// Step is one thing that was done. It has one of Title, Argv, Did and Stop.
+// Step is one entry of a transcript. It has exactly one of Title, Argv, Did and Stop.
 type Step struct {
 	Title string `json:"title,omitempty"` // begins a section
-	Of    string `json:"of,omitempty"`    // of a Title: the node whose section it is; empty: as before
+	Of    string `json:"of,omitempty"`    // of a Title: address of the section's node; empty: the same as before
 	Aside bool   `json:"aside,omitempty"` // of a Title: nobody reads the output of the section's commands
 
 	Argv   []string `json:"argv,omitempty"` // a command in a place
 	Place  int      `json:"place,omitempty"`
-	Files  []File   `json:"files,omitempty"`  // laid into its container before it starts
-	Beside int      `json:"beside,omitempty"` // it has the network of the server of that step, counted from 1
-	Server *Ready   `json:"server,omitempty"` // it goes on while the next steps are done; nil: its end was waited for
+	Files  []File   `json:"files,omitempty"`  // files that are laid into the container before the command starts
+	Beside int      `json:"beside,omitempty"` // has the network of the server in that step, counted from 1
+	Server *Ready   `json:"server,omitempty"` // the command runs beside the next steps; nil: its end is awaited
 
-	Did   []string `json:"did,omitempty"`   // what benchgraph did itself: a verb and its words, see package repro
+	Did   []string `json:"did,omitempty"`   // work of benchgraph itself: a verb and its arguments, see package repro
 	Image string   `json:"image,omitempty"` // ID of the image that Did made
 
 	Stop int `json:"stop,omitempty"` // ends the server of that step, counted from 1
 }
 
-// Ready says how it was found out that a server was ready.
+// Ready is the check that told that a server was ready.
 type Ready struct {
 	HTTP string `json:"http,omitempty"` // path of a page
-	Log  string `json:"log,omitempty"`  // pattern of a line; without HTTP and Log: the port was open
+	Log  string `json:"log,omitempty"`  // pattern of a line; without HTTP and Log: an open port
 	Port string `json:"port,omitempty"`
 }
 
@@ -102,7 +102,7 @@ type File struct {
 	Path       string `json:"path"` // absolute
 	From       string `json:"from,omitempty"`
 	Content    []byte `json:"content,omitempty"`
-	SHA256     string `json:"sha256,omitempty"` // of a file whose content is not noted
+	SHA256     string `json:"sha256,omitempty"` // of a file that is too large to note its content
 	Executable bool   `json:"executable,omitempty"`
 }
 
@@ -117,15 +117,15 @@ func Of(env *engine.Env) *Transcript {
 	return t
 }
 
-// Section begins a section of a node. Aside says that nobody reads the output of its commands.
+// Section begins a section of a node. aside: nobody reads the output of its commands.
 func (t *Transcript) Section(of, title string, aside bool) {
 	t.add(Step{Title: title, Of: of, Aside: aside})
 }
 
-// Did notes what benchgraph did itself.
+// Did notes work of benchgraph itself.
 func (t *Transcript) Did(words ...string) { t.add(Step{Did: words}) }
 
-// mostContent bounds what is noted of the content of one file, in bytes.
+// mostContent is the greatest size in bytes of a noted file content.
 const mostContent = 256 << 10
 
 // Wrote notes that benchgraph wrote a file.
@@ -137,10 +137,10 @@ func (t *Transcript) Wrote(to string, content []byte) {
 	}
 }
 
-// Made is Did of what made an image.
+// Made is Did for work that made an image.
 func (t *Transcript) Made(image string, words ...string) { t.add(Step{Did: words, Image: image}) }
 
-// Undo forgets the steps since the last image was made: they left none. The title says why.
+// Undo removes the steps since the last image was made, as they had no effect. title says why.
 func (t *Transcript) Undo(title string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +176,7 @@ func (t *Transcript) add(s Step) {
 	t.Steps = append(t.Steps, s)
 }
 
-// MarshalJSON writes the transcript with those inputs alone that it names.
+// MarshalJSON writes the transcript, with only those inputs whose directories appear in it.
 func (t *Transcript) MarshalJSON() ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +195,7 @@ func (t *Transcript) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(t))
 }
 
-// place returns the index of a place, which is added unless it is there.
+// place returns the index of a place, and adds the place if it is new.
 func (t *Transcript) place(p Place) int {
 	text, _ := json.Marshal(p)
 	i, ok := t.places[string(text)]
@@ -206,7 +206,7 @@ func (t *Transcript) place(p Place) int {
 	return i
 }
 
-// hide returns a function that leaves the values of a command's secrets out of a text.
+// hide returns a function that masks the values of a command's secrets in a text.
 func hide(cmd executor.Command) func(string) string {
 	var all workdir.Secrets
 	for _, value := range cmd.Secrets {

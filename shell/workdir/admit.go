@@ -25,48 +25,48 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// What commands leave below $OUT is foreign: it is looked at, and never followed, before anything of it is taken over.
+// Files below $OUT are untrusted: they are checked, and no link is followed, before any of them is accepted.
 
-// Bounds on what one command may leave. They are far beyond any build, and keep a hostile one from filling the disk
-// with what costs it nothing to make.
+// Limits of one command's files. They are far beyond any build, and keep a hostile command from filling the disk with
+// files that cost it nothing.
 const (
 	mostFiles   = 1_000_000
 	mostBytes   = 1 << 40
-	mostListed  = cache.LongestMeta / 4 * 3 // bytes of the list of the files of one result
-	listedFile  = 96                        // bytes in it of a file beside its name: its kind, size and digest
-	sparseFrom  = 16 << 30                  // bytes from which on a file must not consist of holes
+	mostListed  = cache.LongestMeta / 4 * 3 // bytes of the list of files of one result
+	listedFile  = 96                        // bytes in that list for kind, size and digest of a file
+	sparseFrom  = 16 << 30                  // bytes; a larger file must not consist of holes
 	sparseRatio = 100
 )
 
-// Secret is a value from the environment that must stay out of everything that is kept.
+// Secret is a value from the environment that must not be in anything that is kept.
 type Secret struct{ Name, Value string }
 
-// Secrets are all that the commands of a node were given.
+// Secrets are all secrets of a node's commands.
 type Secrets []Secret
 
-// admission is one look at what commands left in a directory.
+// admission is one check of a directory with files of commands.
 type admission struct {
 	root    *fs.Root
-	title   string // what the directory is called in messages
-	within  string // the path of the directory in the result
-	most    int    // bytes of the list of its files
+	title   string // name of the directory in messages
+	within  string // path of the directory in the result
+	most    int    // greatest size of the list of its files, in bytes
 	listed  int
 	secrets Secrets
 	files   int
 	bytes   int64
 	links   []string
-	removed []string         // what is neither a file nor a device, as it is shown
-	names   map[inode]uint64 // of a file that has several: how many were not found yet
+	removed []string         // removed sockets and pipes, for the log
+	names   map[inode]uint64 // by file with several names: number of names not found yet
 	example map[inode]string
 }
 
-// inode names a file on this machine.
+// inode identifies a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// Admit makes sure that what commands left in a directory can be kept: files, directories and links that stay inside,
-// of a bounded size, without a byte of a secret. Sockets and pipes are removed, since servers leave them everywhere,
-// and that is told. All else is a *engine.Failure of the class invalid. The directory is one of so many that the result
-// consists of, of which each has the same share of what a list of files can hold.
+// Admit verifies that files of commands can be kept: files, directories and links that stay inside, of a limited size,
+// without a byte of a secret. Sockets and pipes are removed with a note, since servers leave them everywhere. Anything
+// else is an *engine.Failure of the class invalid. shares is the number of such directories in the result; each has an
+// equal share of the list of files.
 func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secrets, shares int) error {
 	if err := isDirectory(dir, title); err != nil {
 		return err
@@ -107,7 +107,7 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 	return nil
 }
 
-// kindOf names what is neither a file nor a directory nor a link.
+// kindOf names the kind of an irregular file.
 func kindOf(mode os.FileMode) string {
 	switch mode.Type() {
 	case os.ModeSocket:
@@ -118,10 +118,10 @@ func kindOf(mode os.FileMode) string {
 	return "a device"
 }
 
-// Find returns the first of the secrets whose value stands anywhere in what r has; nil: none does.
+// Find returns the first secret whose value is anywhere in r; nil if there is none.
 func (s Secrets) Find(r io.Reader) (*Secret, error) { return find(r, searchable(s)) }
 
-// searchable are the secrets that can be found: space around one is not part of it, as programs tend to trim it.
+// searchable returns the secrets that can be found, without surrounding space, which programs tend to trim.
 func searchable(secrets Secrets) Secrets {
 	var list Secrets
 	for _, s := range secrets {
@@ -132,13 +132,13 @@ func searchable(secrets Secrets) Secrets {
 	return list
 }
 
-// Unfit is the failure of a node whose commands left what cannot be kept.
+// Unfit returns the failure of a node whose files cannot be kept.
 func Unfit(rule, message, remedy string) *engine.Failure {
 	return &engine.Failure{Failure: failure.Failure{Class: failure.Invalid, Rule: rule, Stage: "run", Message: message,
 		Remedy: remedy + "; nothing was stored"}}
 }
 
-// Unchanged makes sure that a file has the bytes that a sum was made of.
+// Unchanged verifies that a file has the bytes of a hash.
 func Unchanged(name string, sum hash.Hash) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -155,15 +155,15 @@ func Unchanged(name string, sum hash.Hash) error {
 	return nil
 }
 
-// ForeignOutput is the failure of a run whose output is not what the measured command printed.
+// ForeignOutput returns the failure of a run whose output file has other content than the command printed.
 func ForeignOutput() error {
 	return Unfit("foreign_output",
-		"the file that keeps the command's output was changed by something else than its output",
+		"the file with the command's output has other content than the command printed",
 		"let commands write below $OUT and nowhere else")
 }
 
-// unmounted makes sure that no command has mounted something in a directory or on it. Its files would be those of
-// somebody else, or gone with the machine's memory.
+// unmounted verifies that no command has mounted something in a directory or on it. Such files would belong to somebody
+// else, or be gone with the machine's memory.
 func unmounted(dir, title string) error {
 	mounts, err := fs.MountsBelow(dir)
 	if err != nil || len(mounts) == 0 {
@@ -243,7 +243,7 @@ func (a *admission) visit(ctx context.Context, name string) error {
 	return a.unfit("device", name, "is a device", "a result holds only files, directories and links")
 }
 
-// list counts what the list of files holds of a name or a link's target.
+// list adds a name or a link's target to the size of the list of files.
 func (a *admission) list(text string) error {
 	if a.listed += len(strconv.Quote(text)) + listedFile; a.listed > a.most {
 		return Unfit("too_many_files", fmt.Sprintf("the names of the files in %s take more than %s", a.title,
@@ -288,7 +288,7 @@ func (a *admission) file(name string, info os.FileInfo) error {
 	return a.leaks(name, "%s", f)
 }
 
-// link looks at a symbolic link: where it leads, followed the way the system would, must be inside.
+// link checks a symbolic link: its target, followed as the system does, must be inside.
 func (a *admission) link(name string) error {
 	target, err := a.root.Readlink(name)
 	if err != nil {
@@ -305,7 +305,7 @@ func (a *admission) link(name string) error {
 	return nil
 }
 
-// leaks says which secret stands in what r has.
+// leaks returns the failure for a secret in r; nil if there is none.
 func (a *admission) leaks(name, where string, r io.Reader) error {
 	found, err := find(r, a.secrets)
 	if err != nil || found == nil {
@@ -319,7 +319,7 @@ func (a *admission) leaks(name, where string, r io.Reader) error {
 		remedy)
 }
 
-// find returns the first of the secrets that stands anywhere in what r has; nil when none does.
+// find returns the first secret that is anywhere in r; nil if there is none.
 func find(r io.Reader, secrets Secrets) (*Secret, error) {
 	if len(secrets) == 0 {
 		return nil, nil
@@ -348,20 +348,20 @@ func find(r io.Reader, secrets Secrets) (*Secret, error) {
 	}
 }
 
-// Mask is a text with *** in place of every secret.
+// Mask replaces every secret in a text with ***.
 func (s Secrets) Mask(text string) string {
 	if len(s) == 0 {
 		return text
 	}
 	var b strings.Builder
 	m := mask.New(&b, s.Values())
-	// A strings.Builder takes everything.
+	// A strings.Builder accepts everything.
 	_, _ = io.WriteString(m, text)
 	_ = m.Close()
 	return b.String()
 }
 
-// Values are those of the secrets, in their order.
+// Values returns the values of the secrets, in their order.
 func (s Secrets) Values() []string {
 	list := make([]string, len(s))
 	for i := range s {
@@ -370,8 +370,8 @@ func (s Secrets) Values() []string {
 	return list
 }
 
-// Conceal is an error without secrets: names of files and lines of output become part of messages, and those of the
-// journal, events and reports.
+// Conceal masks secrets in an error: file names and output lines get into messages, and from there into the journal,
+// events and reports.
 func (s Secrets) Conceal(err error) error {
 	if err == nil || len(s) == 0 {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// A secret is found wherever it stands, however the file is read.
+// A secret is found anywhere in a file, however the file is read.
 func TestSecretsAreFoundAcrossReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[abc]{0,40}`).Draw(t, "text")
@@ -40,7 +40,7 @@ func TestSecretsAreFoundAcrossReads(t *testing.T) {
 	}
 }
 
-// No text of an error holds a secret, of whatever kind the error is.
+// The text of an error contains no secret, whatever the type of the error.
 func TestErrorsTellNoSecret(t *testing.T) {
 	const value = "s3cr3t-value"
 	secrets := Secrets{{"TOKEN", value}}

@@ -9,13 +9,12 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// settled is how much a member may leave that the kernel writes to the disk whenever it likes.
+// settled is the number of bytes that a member may leave for the kernel to write to the disk at any time.
 const settled = 8 << 20
 
-// Apart is the environment of what one of several does within an attempt, by its name. What it works with is its own,
-// so that it is not counted as that of the next one, and end removes it. What cannot be removed is told when the
-// attempt ends, with all else that it leaves. What it left in the result is written to the disk by then, where it is
-// much: the next one is measured.
+// Apart returns the environment of one of several members within an attempt, with directories of its own, so that their
+// sizes are not added up. end removes these directories; what cannot be removed is reported at the end of the attempt.
+// It also writes a large result of the member to the disk, before the next member is measured.
 func Apart(env *engine.Env, name string) (own *engine.Env, end func(), err error) {
 	one := *env
 	one.Work, one.Scratch = filepath.Join(env.Work, name), filepath.Join(env.Scratch, "apart", name)
@@ -26,7 +25,7 @@ func Apart(env *engine.Env, name string) (own *engine.Env, end func(), err error
 	return &one, end, Renew(&one)
 }
 
-// Renew empties the directories that an environment works with.
+// Renew empties the directories of an environment.
 func Renew(env *engine.Env) error {
 	return errors.Join(fs.RemoveTree(env.Work), fs.RemoveTree(env.Scratch), os.MkdirAll(env.Work, 0o755),
 		os.MkdirAll(env.Scratch, 0o755))

@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/shell/workdir"
 )
 
-// What one member leaves is on the disk before the next one is measured, also what it does not let anybody read.
-func TestWhatAMemberLeavesIsWrittenWhenItEnds(t *testing.T) {
+// A member's files are on the disk before the next member is measured, also those that nobody may read.
+func TestFilesOfAMemberAreWrittenWhenItEnds(t *testing.T) {
 	for _, mode := range []os.FileMode{0o755, 0} {
 		t.Run(mode.String(), func(t *testing.T) { leaves(t, mode) })
 	}
@@ -70,7 +70,7 @@ func asNobody(t *testing.T, f func()) {
 	f()
 }
 
-// dirty is how many pages of a file the disk does not have.
+// dirty returns the number of pages of a file that are not on the disk yet.
 func dirty(t *testing.T, f *os.File) uint64 {
 	const cachestat = 451 // on all systems, since Linux 6.5
 	var all [2]uint64     // the range: from the beginning to the end

@@ -14,10 +14,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// mostCached bounds the bytes of a cache. It is copied for each start, while devices wait.
+// mostCached is the greatest size of a cache in bytes. The cache is copied for each start, while devices wait.
 const mostCached = 32 << 30
 
-// CopyCache is CopyTree that keeps the times of files: build tools that fill caches compare them.
+// CopyCache is CopyTree with the times of files, which build tools compare.
 func CopyCache(dst, src string) error {
 	if err := fs.CopyTree(dst, src); err != nil {
 		return err
@@ -38,9 +38,9 @@ func CopyCache(dst, src string) error {
 	})
 }
 
-// TakeCache moves into the result, as the directory to, what commands left in the directory called name below root.
-// Both were theirs, so that each part of the name may be something else by now. It reports how many bytes there are.
-// What cannot be kept is a *engine.Failure.
+// TakeCache moves the directory name below root, which commands may have filled, to the directory to in the result. The
+// commands could write to root and below, so each part of the path is checked. It returns the size in bytes. A cache
+// that cannot be kept is an *engine.Failure.
 func TakeCache(
 	ctx context.Context, env *engine.Env, to, root, name, title string, secrets Secrets,
 ) (bytes int64, err error) {
@@ -62,7 +62,7 @@ func TakeCache(
 		return 0, Unfit("unreadable", fmt.Sprintf("%s cannot be taken over: %v", title, err),
 			"let the program leave a directory that can be moved")
 	}
-	// Before all of it is searched for secrets, as far as it can be read.
+	// The size is checked before all files are searched for secrets, as far as they can be read.
 	if bytes, _ := sizeOf(to); bytes > mostCached {
 		size, most := units.BytesSize(float64(bytes)), units.BytesSize(mostCached)
 		return 0, Unfit("too_large",
@@ -75,7 +75,7 @@ func TakeCache(
 	return sizeOf(to)
 }
 
-// sizeOf are the bytes of the regular files below a directory.
+// sizeOf returns the size in bytes of the regular files below a directory.
 func sizeOf(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d iofs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

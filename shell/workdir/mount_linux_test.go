@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// What a command mounted in $OUT, or on it, is no result. The test runs in a mount namespace of its own.
+// A mount in $OUT, or on it, is no result. The test runs in a mount namespace of its own.
 func TestMountsAreNoResult(t *testing.T) {
 	dir := needtest.Apart(t)
 	if dir == "" {

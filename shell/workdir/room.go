@@ -12,35 +12,35 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Room is what the members of a block have of the disk, where nothing bounds what each may write.
+// Room is the disk space of a block's members, where no limit of their own applies.
 type Room struct {
-	dir          string // in which each member has a directory with what it left
-	bytes, files int64  // that were free at the beginning
+	dir          string // parent of the members' directories
+	bytes, files int64  // free at the beginning
 }
 
-// shortBelow is the share of the room below which what is left of it is too little to go on with.
+// shortBelow is the share of the room that must be free to go on.
 const shortBelow = 0.05
 
-// RoomIn is the room of those who leave something in a directory from now on.
+// RoomIn returns the room below a directory, from now on.
 func RoomIn(dir string) Room {
 	bytes, files := fs.Free(dir)
 	return Room{dir, bytes, files}
 }
 
-// Short reports whether nearly nothing is left of the room that there was.
+// Short reports whether nearly all of the room is used.
 func (r Room) Short() bool {
 	bytes, files := fs.Free(r.dir)
 	return float64(bytes) < shortBelow*float64(r.bytes) || float64(files) < shortBelow*float64(r.files)
 }
 
-// LacksRoom reports whether an error is that of a full disk, or what a command said of one.
+// LacksRoom reports whether an error is due to a full disk, by the system or by a command's output.
 func LacksRoom(err error) bool {
 	f, ok := errors.AsType[*engine.Failure](err)
 	return failure.NoRoom(err) || ok && f.Rule == engine.DiskFull
 }
 
-// GiveUp removes what a member left whose error is that of a full disk: nothing of it counts, and the others need the
-// room. It returns the error.
+// GiveUp removes the files of a member whose error is a full disk: they are of no use, and other members need the room.
+// It returns the error.
 func GiveUp(dir string, err error) error {
 	if LacksRoom(err) {
 		err = errors.Join(err, fs.RemoveTree(dir))
@@ -48,8 +48,8 @@ func GiveUp(dir string, err error) error {
 	return err
 }
 
-// Taken finds the member that has left more than half of all that members have left and that is free, in bytes or in
-// files, and more than twice as much as the trusted one. It returns the failure of that member; nil: there is none.
+// Taken returns the member that has taken more than half of the room, in bytes or in files, and more than twice as much
+// as the trusted member, with its failure; nil if there is none.
 func (r Room) Taken(members []string, trusted string) (who string, f *engine.Failure) {
 	bytes, files := fs.Free(r.dir)
 	who, text := r.most(members, trusted, bytes, func(dir string) int64 {
@@ -65,7 +65,7 @@ func (r Room) Taken(members []string, trusted string) (who string, f *engine.Fai
 		return "", nil
 	}
 	return who, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "disk_exceeded", Stage: "run",
-		Message: "what it left takes " + text + " that its block has of the disk",
+		Message: "it takes " + text + " that its block has on the disk",
 		Remedy:  "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
 }
 

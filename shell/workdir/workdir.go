@@ -1,5 +1,5 @@
-// Package workdir is what goes through the directories of a node: what is laid there before its commands run, and what
-// of that which they leave is taken over. All that commands leave is foreign.
+// Package workdir handles the directories of a node: it lays out inputs before commands run, and accepts their files
+// afterwards. All files of commands are untrusted.
 package workdir
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// PrivateDirs makes the home and the /tmp of commands that see neither of the host's.
+// PrivateDirs makes a home and a /tmp for commands that do not see the host's.
 func PrivateDirs(scratch string) (home, tmp string, err error) {
 	dir, err := os.MkdirTemp(scratch, "private-")
 	home, tmp = filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
@@ -29,7 +29,7 @@ func PrivateDirs(scratch string) (home, tmp string, err error) {
 	return home, tmp, err
 }
 
-// OnlyFile is the path of an entry's file if it has exactly one, else its directory.
+// OnlyFile returns the path of the only file of an entry; if there are several, the entry's directory.
 func OnlyFile(e cache.Entry) string {
 	if len(e.Files) == 1 {
 		return filepath.Join(e.Dir, filepath.FromSlash(e.Files[0].Path))
@@ -37,21 +37,21 @@ func OnlyFile(e cache.Entry) string {
 	return e.Dir
 }
 
-// InputChanged is the failure of a node one of whose files, called name, is not what it was planned with.
+// InputChanged returns the failure of a node whose file name has changed since the plan.
 func InputChanged(name string) error {
-	// Another attempt would find it changed as well: only another plan helps.
+	// Another attempt would find the same change: only another plan helps.
 	return &engine.Failure{Retry: &engine.Retry{Attempts: 1},
 		Failure: failure.Failure{Class: failure.Infra, Rule: "input_changed", Stage: "start",
 			Message: "input " + name + " was changed after the plan was made", Remedy: "apply again"}}
 }
 
-// Create makes a file that is not there yet. What a command has put in its place is neither followed nor overwritten.
+// Create makes a new file. If commands have put something in its place, it fails and changes nothing.
 func Create(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// Keep takes over into env.Out what commands left in made: the files that match the patterns, each of which must match
-// at least one. Without patterns it is everything, which they made in env.Out itself. What cannot be kept is a
+// Keep accepts files of commands into env.Out. With patterns, it moves the matching files from made; each pattern must
+// match at least one. Without patterns, the commands have written to env.Out itself. Files that cannot be kept are an
 // *engine.Failure.
 func Keep(ctx context.Context, env *engine.Env, made string, patterns []string, secrets Secrets) error {
 	if len(patterns) > 0 {
@@ -68,9 +68,9 @@ func Keep(ctx context.Context, env *engine.Env, made string, patterns []string, 
 	return Admit(ctx, env, env.Out, "$OUT", secrets, 1)
 }
 
-// keepOutputs moves from made to out the files that match the patterns. Each pattern must match at least one.
+// keepOutputs moves the files that match the patterns from made to out. Each pattern must match at least one.
 func keepOutputs(out, made string, patterns []string) error {
-	// Through a root, no link leads out: neither those that the command made nor those that were taken over.
+	// An os.Root follows no link out of it, whoever made the link.
 	from, err := os.OpenRoot(made)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func keepOutputs(out, made string, patterns []string) error {
 		matches, err := doublestar.Glob(from.FS(), pattern, doublestar.WithFilesOnly(), doublestar.WithNoFollow(),
 			doublestar.WithFailOnIOErrors())
 		if err != nil {
-			return Unfit("unreadable", fmt.Sprintf("what the command left cannot be searched for %q: %v", pattern, err),
+			return Unfit("unreadable", fmt.Sprintf("$OUT cannot be searched for %q: %v", pattern, err),
 				"let it leave directories that can be read")
 		}
 		if !slices.ContainsFunc(matches, func(m string) bool { return isOutput(from, m) }) {
@@ -111,13 +111,13 @@ func keepOutputs(out, made string, patterns []string) error {
 	return nil
 }
 
-// isOutput says whether what has a name can be stored, or has to be refused; a socket or a pipe is no output.
+// isOutput reports whether a path counts as output, to be stored or refused. Sockets and pipes do not count.
 func isOutput(made *os.Root, name string) bool {
 	info, err := made.Lstat(filepath.FromSlash(name))
 	return err != nil || info.Mode()&(fs.ModeSocket|fs.ModeNamedPipe) == 0
 }
 
-// missingOutput says what was there instead.
+// missingOutput returns the failure for a pattern without a match. It lists the existing files.
 func missingOutput(made *os.Root, pattern string) error {
 	there, _ := doublestar.Glob(made.FS(), "**", doublestar.WithFilesOnly(), doublestar.WithNoFollow())
 	for i, name := range there {
@@ -137,7 +137,7 @@ func missingOutput(made *os.Root, pattern string) error {
 	}}
 }
 
-// isDirectory makes sure that no command has put a link, say, in a directory's place.
+// isDirectory verifies that commands have not replaced a directory, with a link for instance.
 func isDirectory(dir, title string) error {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return Unfit("not_a_directory", title+" is no directory any more",
@@ -146,7 +146,7 @@ func isDirectory(dir, title string) error {
 	return nil
 }
 
-// listed names the first few of many.
+// listed joins the first few names.
 func listed(names []string) string {
 	const most = 5
 	text := strings.Join(names[:min(len(names), most)], ", ")
