@@ -22,21 +22,21 @@ import (
 
 // BuildSpec is the input of a build.
 type BuildSpec struct {
-	Dir        string                   // of the context
-	Files      []dockerfile.ContextFile // of the context, as dockerfile.Context lists them
+	Dir        string                   // directory of the context
+	Files      []dockerfile.ContextFile // files of the context, as dockerfile.Context lists them
 	Dockerfile string                   // path below Dir
-	Args       map[string]string        // for ARG
+	Args       map[string]string        // values for ARG
 	Labels     map[string]string
-	Target     string // the stage that is wanted; empty: the last
-	Network    bool   // its commands may reach beyond the container
+	Target     string // stage to build; empty: the last
+	Network    bool   // the build's commands may use the network
 	Log        io.Writer
-	Pins       map[string]string // for each of dockerfile.File.Images: ID of an image that the engine has
+	Pins       map[string]string // image ID in the engine for each of dockerfile.File.Images
 }
 
-// StepError says that a step of a build failed.
+// StepError is the error of a failed build step.
 type StepError struct {
 	Step   string // "[2/3] RUN make"
-	Code   int    // exit status of its command; 0: it is not a command that failed
+	Code   int    // exit status of the step's command; 0: no command failed
 	Detail string
 }
 
@@ -48,9 +48,9 @@ func (e *StepError) Error() string {
 	return text + e.Detail
 }
 
-// Build builds an image with BuildKit, which Docker has had since 2018; other engines build in their own way. Its base
-// images are those of Pins and no others. The builder's cache belongs to the engine, which bounds it. Errors are
-// *StepError, *dockerfile.ContextChanged, errors of the engine, or the cause of ctx.
+// Build builds an image with BuildKit, which Docker has had since 2018; other engines use their own builder. Its only
+// base images are those of Pins. The engine owns the builder's cache and limits its size. Errors are *StepError,
+// *dockerfile.ContextChanged, errors of the engine, or the cause of ctx.
 func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	text, err := dockerfile.Read(s.Dir, s.Dockerfile, s.Files)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	if text, err = d.Pinned(names); err != nil {
 		return Image{}, err
 	}
-	if podman, err := e.IsPodman(ctx); err != nil || podman && !s.Network { // its builder heeds no network mode
+	if podman, err := e.IsPodman(ctx); err != nil || podman && !s.Network { // Podman's builder ignores the network mode
 		return Image{}, cmp.Or(err, fmt.Errorf("%s: Podman lets the commands of a build reach the network, which they "+
 			"may not here (network = true lets them; Docker keeps them from it)", s.Dockerfile))
 	}
@@ -96,7 +96,7 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	return e.Image(ctx, b.id)
 }
 
-// IsPodman asks the engine whether it is Podman.
+// IsPodman reports whether the engine is Podman.
 func (e *Engine) IsPodman(ctx context.Context) (bool, error) {
 	v, err := call(ctx, e, "ask the container engine who it is",
 		func(ctx context.Context, a *api) (types.Version, error) { return a.ServerVersion(ctx) })
@@ -108,12 +108,12 @@ type building struct {
 	log    io.Writer
 	id     string
 	names  map[string]string // digest of a step -> its name
-	failed *StepError        // what the builder said of a step
+	failed *StepError        // first failed step that the builder reported
 	unsent error             // why the context could not be sent
-	step   string            // that began last; what is not BuildKit names its steps in the output only
+	step   string            // the last step that began; only builders other than BuildKit set it
 }
 
-// run has the engine build once. The tar is written while it is sent.
+// run builds once. The context's tar archive is written while it is sent.
 func (b *building) run(ctx context.Context, a *api, s BuildSpec, text []byte) error {
 	name := filepath.ToSlash(filepath.Clean(s.Dockerfile))
 	out, in := io.Pipe()
@@ -135,7 +135,7 @@ func (b *building) run(ctx context.Context, a *api, s BuildSpec, text []byte) er
 		defer resp.Body.Close()
 		err = messages(resp.Body, b.hear)
 	}
-	out.CloseWithError(context.Canceled) // whatever it did not read
+	out.CloseWithError(context.Canceled) // ends the sender if the engine has not read everything
 	if unsent := <-sent; unsent != nil && !errors.Is(unsent, context.Canceled) {
 		b.unsent = unsent
 	}
@@ -172,15 +172,15 @@ func (b *building) hear(m message) {
 	}
 }
 
-func (b *building) print(text string) { _, _ = io.WriteString(b.log, text) } // what cannot be logged stops no build
+func (b *building) print(text string) { _, _ = io.WriteString(b.log, text) } // a failing log does not stop a build
 
 var (
 	exitCode = lazyregexp.New(`(?:exit code:|non-zero code:|exit status) (\d+)`)
-	// how a builder that is not BuildKit begins a step: Docker's, then Podman's
+	// beginning of a step in the output of builders other than BuildKit: Docker's, then Podman's
 	stepLine = lazyregexp.New(`^(?:Step|(?:\[\d+/\d+\] )?STEP) (\d+/\d+ ?: .*)`)
 )
 
-// failure says which step an engine's error is about.
+// failure adds the step to an engine's error.
 func (b *building) failure(said *EngineError) error {
 	out := b.failed
 	if out == nil && b.step != "" {
@@ -191,17 +191,17 @@ func (b *building) failure(said *EngineError) error {
 	}
 	out.Code = said.Code
 	if m := exitCode().FindStringSubmatch(said.Message); m != nil {
-		out.Code, _ = strconv.Atoi(m[1]) // an absurd one is no exit status
+		out.Code, _ = strconv.Atoi(m[1]) // an invalid number counts as 0
 	}
 	if out.Code == 0 && slices.ContainsFunc(meanings, func(m meaning) bool {
 		return says(said.Message+out.Detail, m.words)
 	}) {
-		return said // a full disk, say, is no step's fault
+		return said // a full disk, for example, is not the step's fault
 	}
 	return out
 }
 
-// trace reads what BuildKit reports: a StatusResponse of its control API, in the wire format of protocol buffers.
+// trace reads a report of BuildKit: a StatusResponse of its control API, in the wire format of protocol buffers.
 //
 //	StatusResponse { Vertex 1; VertexStatus 2; VertexLog 3 }
 //	Vertex         { digest 1; name 3; started 5; error 7 }
@@ -241,7 +241,7 @@ func (b *building) trace(status []byte) {
 	}
 }
 
-// fields are the fields of a message that are strings, bytes or messages; it stops at what is not well-formed.
+// fields yields the fields of a message that are strings, bytes or messages. It stops at malformed data.
 func fields(message []byte) func(func(number uint64, value []byte) bool) {
 	return func(yield func(uint64, []byte) bool) {
 		for len(message) > 0 {
@@ -281,7 +281,7 @@ func fields(message []byte) func(func(number uint64, value []byte) bool) {
 	}
 }
 
-// argsOf is what the builder wants of args.
+// argsOf converts args to the type of the API.
 func argsOf(args map[string]string) map[string]*string {
 	out := make(map[string]*string, len(args))
 	for name, value := range maps.All(args) {

@@ -14,8 +14,8 @@ import (
 	"github.com/benchgraph/benchgraph/container/stream"
 )
 
-// Create creates a container and returns its ID. The caller chooses the name, so that it can remove the container even
-// if the answer is lost.
+// Create creates a container and returns its ID. The caller chooses the name, so that it can remove the container
+// even if it does not get the answer.
 func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h *container.HostConfig) (id string,
 	err error) {
 	made, err := call(ctx, e, "create container", func(ctx context.Context, a *api) (container.CreateResponse, error) {
@@ -24,20 +24,20 @@ func (e *Engine) Create(ctx context.Context, name string, c *container.Config, h
 	return made.ID, err
 }
 
-// Start starts a container that was created.
+// Start starts a created container.
 func (e *Engine) Start(ctx context.Context, name string) error {
 	return e.do(ctx, "start container", func(ctx context.Context, a *api) error {
 		return a.ContainerStart(ctx, name, container.StartOptions{})
 	})
 }
 
-// do is call for what answers nothing.
+// do is call for requests without a result.
 func (e *Engine) do(ctx context.Context, doing string, f func(context.Context, *api) error) error {
 	_, err := call(ctx, e, doing, func(ctx context.Context, a *api) (struct{}, error) { return struct{}{}, f(ctx, a) })
 	return err
 }
 
-// Persist repeats f while it fails because the engine is away, for some time.
+// Persist repeats f for some time while it fails because the engine is away.
 func (e *Engine) Persist(ctx context.Context, f func() error) error {
 	for begun := time.Now(); ; {
 		err := f()
@@ -52,15 +52,15 @@ func (e *Engine) Persist(ctx context.Context, f func() error) error {
 	}
 }
 
-// Inspect returns what the engine knows of a container.
+// Inspect returns the engine's description of a container.
 func (e *Engine) Inspect(ctx context.Context, name string) (container.InspectResponse, error) {
 	return call(ctx, e, "inspect container", func(ctx context.Context, a *api) (container.InspectResponse, error) {
 		return a.ContainerInspect(ctx, name)
 	})
 }
 
-// Settle waits until the engine is done with a container that has ended. Podman unmounts its files a moment later, and
-// what is read of them meanwhile may lack some.
+// Settle waits until the engine has finished with an ended container. Podman unmounts its files a moment after the
+// end, and a reader may miss some of them until then.
 func (e *Engine) Settle(ctx context.Context, name string) error {
 	podman, err := e.IsPodman(ctx)
 	for range settleTries {
@@ -80,13 +80,14 @@ func (e *Engine) Settle(ctx context.Context, name string) error {
 	return nil
 }
 
-// Podman takes tenths of a second, and is not waited for longer than ten seconds.
+// Podman needs tenths of a second; the wait is at most ten seconds.
 const (
 	settleTries = 200
 	settlePause = 50 * time.Millisecond
 )
 
-// Signal sends a signal, such as "SIGTERM", to the first process of a container. One that does not run is left alone.
+// Signal sends a signal, such as "SIGTERM", to the first process of a container. It does nothing if the container
+// does not run.
 func (e *Engine) Signal(ctx context.Context, name, signal string) error {
 	return e.do(ctx, "send "+signal+" to container", func(ctx context.Context, a *api) error {
 		err := a.ContainerKill(ctx, name, signal)
@@ -103,7 +104,7 @@ func (e *Engine) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// RemoveIfThere is Remove, and says whether the container was there and nobody else was removing it.
+// RemoveIfThere is Remove; it also reports whether the container existed and nobody else was removing it.
 func (e *Engine) RemoveIfThere(ctx context.Context, name string) (bool, error) {
 	return call(ctx, e, "remove container", func(ctx context.Context, a *api) (bool, error) {
 		err := a.ContainerRemove(ctx, name, container.RemoveOptions{RemoveVolumes: true, Force: true})
@@ -114,8 +115,8 @@ func (e *Engine) RemoveIfThere(ctx context.Context, name string) (bool, error) {
 	})
 }
 
-// Await begins to wait for the next end of a container, which may be started later. The returned function waits for the
-// end and returns the exit status. If the engine goes away or hangs meanwhile, IsGone is true for its error.
+// Await starts to wait for the next end of a container, which may be started later. The returned function waits for
+// the end and returns the exit status. If the engine goes away or hangs meanwhile, its error satisfies IsGone.
 func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, error), err error) {
 	watched, cancel := context.WithCancelCause(ctx)
 	type channels struct {
@@ -123,7 +124,7 @@ func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, erro
 		errs <-chan error
 	}
 	c, err := call(ctx, e, "wait for container", func(limited context.Context, a *api) (c channels, err error) {
-		// the request is to outlive limited
+		// the request must outlive limited
 		stop := context.AfterFunc(limited, func() { cancel(context.Cause(limited)) })
 		defer stop()
 		c.end, c.errs = a.ContainerWait(watched, name, container.WaitConditionNextExit)
@@ -133,7 +134,7 @@ func (e *Engine) Await(ctx context.Context, name string) (wait func() (int, erro
 		cancel(err)
 		return nil, err
 	}
-	missed := make(chan int, 1) // the engine has forgotten to say so
+	missed := make(chan int, 1) // the exit status, if the engine fails to report it
 	go e.watch(watched, cancel, func() error {
 		c, err := e.Inspect(watched, name)
 		if err == nil && c.State.Status == container.StateExited && len(missed) == 0 {
@@ -167,7 +168,7 @@ func (e *Engine) Attach(ctx context.Context, name string, stdin bool) (*stream.S
 	})
 }
 
-// stream is call for a connection that stays. The client does not heed its context once it has dialed.
+// stream is call for a connection that stays open. Once the client has dialed, it ignores its context.
 func (e *Engine) stream(ctx context.Context, doing string,
 	f func(context.Context, *api) (types.HijackedResponse, error)) (*stream.Stream, error) {
 	return call(ctx, e, doing, func(limited context.Context, a *api) (*stream.Stream, error) {
@@ -197,7 +198,7 @@ func (e *Engine) stream(ctx context.Context, doing string,
 	})
 }
 
-// Log returns what the engine has kept of the output of a container. One that is being removed has none.
+// Log returns the engine's log of a container. It returns a not-found error for a container that is being removed.
 func (e *Engine) Log(ctx context.Context, name string) (*stream.Log, error) {
 	return call(ctx, e, "read the log of container", func(ctx context.Context, a *api) (*stream.Log, error) {
 		log, err := a.ContainerLogs(ctx, name, container.LogsOptions{ShowStdout: true, ShowStderr: true})
@@ -235,7 +236,7 @@ func (e *Engine) InspectExec(ctx context.Context, id string) (container.ExecInsp
 		})
 }
 
-// CopyTo unpacks a tar at / of a container.
+// CopyTo unpacks a tar archive at / of a container.
 func (e *Engine) CopyTo(ctx context.Context, name string, files io.Reader) error {
 	_, err := long(ctx, e, "copy files into container", func(ctx context.Context, a *api) (struct{}, error) {
 		return struct{}{}, a.CopyToContainer(ctx, name, "/", files, container.CopyToContainerOptions{})
@@ -243,7 +244,7 @@ func (e *Engine) CopyTo(ctx context.Context, name string, files io.Reader) error
 	return err
 }
 
-// CopyFrom passes a tar of a file or directory of a container to read.
+// CopyFrom calls read with a tar archive of a file or directory of a container.
 func (e *Engine) CopyFrom(ctx context.Context, name, path string, read func(io.Reader) error) error {
 	var unread error
 	_, err := long(ctx, e, "copy "+path+" from container", func(ctx context.Context, a *api) (struct{}, error) {
@@ -262,7 +263,7 @@ func (e *Engine) CopyFrom(ctx context.Context, name, path string, read func(io.R
 	return unread
 }
 
-// source remembers the error of a reader, to tell it from those of who reads.
+// source remembers read errors, to distinguish them from errors of the consumer.
 type source struct {
 	r   io.Reader
 	err error
@@ -284,8 +285,8 @@ func (e *Engine) Changes(ctx context.Context, name string) ([]container.Filesyst
 	})
 }
 
-// Commit makes an image from the files of a container and returns its ID. The image gets the container's configuration,
-// environment included, but for what o changes of it.
+// Commit makes an image from the files of a container and returns its ID. The image gets the container's
+// configuration, including its environment, with the changes in o.
 func (e *Engine) Commit(ctx context.Context, name string, o container.CommitOptions) (string, error) {
 	r, err := long(ctx, e, "make an image of container",
 		func(ctx context.Context, a *api) (container.CommitResponse, error) {

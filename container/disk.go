@@ -17,24 +17,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broughtMark is the repository of the names that mark pulled images, since images from a registry cannot be labelled.
-// A name tells that benchgraph pulled the image, never which image it is.
+// broughtMark is the repository of the names that mark pulled images, because images of a registry cannot be
+// labelled. The name says only that benchgraph pulled the image.
 const broughtMark = "benchgraph/brought"
 
 func markOf(id string) string { return broughtMark + ":" + strings.TrimPrefix(id, "sha256:") }
 
-// mark notes that benchgraph pulled an image, so that it may be removed when its space is needed.
+// mark records that benchgraph pulled an image, so that the image may be removed when its space is needed.
 func (e *Engine) mark(ctx context.Context, id string) error {
 	return e.do(ctx, "mark image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, markOf(id)) })
 }
 
-// Brought lists the images that benchgraph brought from registries. It is one question to the engine.
+// Brought returns the images that benchgraph pulled from registries. It makes one request.
 func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, false, filters.Arg("reference", broughtMark))
 }
 
-// called gives an image its names: neither benchgraph's own, nor the "<none>" of older engines, nor the digests that
-// containerd's store lists among the tags, too. Podman writes docker.io out.
+// called sets the names of an image. It leaves out benchgraph's own names, the "<none>" of older engines, and digests
+// that containerd's store lists as tags. It shortens Podman's names, which begin with docker.io.
 func (img Image) called(tags, digests []string) Image {
 	tags, digests = familiar(tags), familiar(digests)
 	ours := []string{markOf(img.ID), keptName(img.ID)}
@@ -61,7 +61,7 @@ func familiar(names []string) (out []string) {
 	return out
 }
 
-// RemoveImage removes an image that benchgraph made or pulled, and none of its bases. The error is *InUse if something
+// RemoveImage removes an image that benchgraph made or pulled, but not its bases. It returns *InUse if something
 // needs the image or somebody has named it, and *NoImage if it does not exist.
 func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	img, err := e.Image(ctx, id)
@@ -81,7 +81,8 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 		return err
 	}
 	if img.Brought {
-		// Without them, the image has only the name under which it was pulled, and is removed as a whole or not at all.
+		// Without benchgraph's names, a pulled image has only the name of its pull: it is then removed completely or
+		// not at all.
 		for _, name := range []string{markOf(img.ID), keptName(img.ID)} {
 			if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
 				return err
@@ -90,7 +91,7 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	}
 	gone := false
 	if !img.Brought {
-		// By these it was pushed. The last of its names takes it along.
+		// The image was pushed under these names. Removing the last name removes the image.
 		for _, name := range img.Digests {
 			if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
 				return inUse(img.ID, err)
@@ -113,7 +114,7 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 	return inUse(img.ID, err)
 }
 
-// inUse makes of a conflict what it means for the removal of an image.
+// inUse converts a conflict at the removal of an image to *InUse.
 func inUse(id string, err error) error {
 	if errdefs.IsConflict(err) {
 		return &InUse{ID: id, Detail: shown(err.Error())}
@@ -123,14 +124,14 @@ func inUse(id string, err error) error {
 
 // Layer is the part that an image adds to its base.
 type Layer struct {
-	ID   string // equal for images that share it
-	Size int64  // bytes; an estimate where the engine keeps packed layers, too
+	ID   string // equal for images that share the layer
+	Size int64  // bytes; an estimate if the engine also keeps packed layers
 }
 
-// LayersOf returns the layers of an image that take room, Image.Size in all. Those of several images are counted once
-// by their IDs.
+// LayersOf returns the layers of an image that need space; their sum is Image.Size. Layers that several images share
+// have equal IDs.
 func (e *Engine) LayersOf(ctx context.Context, img Image) (_ []Layer, err error) {
-	if len(img.Layers) == 0 { // it was listed
+	if len(img.Layers) == 0 { // the image comes from a list, which has no layers
 		if img, err = e.Image(ctx, img.ID); err != nil {
 			return nil, err
 		}
@@ -148,25 +149,25 @@ func (e *Engine) LayersOf(ctx context.Context, img Image) (_ []Layer, err error)
 		sum += l.Size
 	}
 	for i := range all {
-		if sum != img.Size { // the history knows unpacked layers only
+		if sum != img.Size { // the history has only the sizes of unpacked layers
 			all[i].Size = int64(float64(all[i].Size) / float64(sum) * float64(img.Size))
 		}
 	}
 	return all, nil
 }
 
-// emptyLayer is the digest of a layer without files, which adds nothing.
+// emptyLayer is the digest of a layer without files.
 const emptyLayer = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 
-// layers gives the steps of an image's history that take room the digests of what they added. Steps and digests are two
-// lists, and steps without files may stand in one only: if they cannot be told apart, the history up to a step stands
-// for it.
+// layers returns the steps of an image's history that have a size, with IDs from the digests of their layers. Steps
+// and digests are separate lists, and steps without files may be missing in one of them: if the lists do not match,
+// the ID of a step is a hash of the history up to it.
 func layers(digests []string, history []image.HistoryResponseItem) []Layer {
 	digests = slices.DeleteFunc(slices.Clone(digests), func(d string) bool { return d == emptyLayer })
 	var out []Layer
 	sum := sha256.New()
 	fmt.Fprintln(sum, digests[:min(1, len(digests))])
-	for _, step := range slices.Backward(history) { // they are told from the last to the first
+	for _, step := range slices.Backward(history) { // the history begins with the last step
 		fmt.Fprintf(sum, "%d %q %d\n", step.Created, step.CreatedBy, step.Size)
 		if step.Size > 0 {
 			out = append(out, Layer{hex.EncodeToString(sum.Sum(nil)), step.Size})
@@ -174,7 +175,7 @@ func layers(digests []string, history []image.HistoryResponseItem) []Layer {
 	}
 	if len(out) == len(digests) {
 		sum.Reset()
-		for i := range out { // what lies below a layer is part of what it is
+		for i := range out { // the ID covers the layers below, too
 			fmt.Fprintln(sum, digests[i])
 			out[i].ID = hex.EncodeToString(sum.Sum(nil))
 		}
@@ -182,7 +183,7 @@ func layers(digests []string, history []image.HistoryResponseItem) []Layer {
 	return out
 }
 
-// IsFull says whether an engine failed because its disk is full.
+// IsFull reports whether an engine failed because its disk is full.
 func IsFull(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Err != nil && isFull(e.Err.Error())
@@ -190,8 +191,8 @@ func IsFull(err error) bool {
 
 func isFull(text string) bool { return says(text, noSpace) }
 
-// Space is the room on the file system on which the engine keeps images, in bytes. It is known only of an engine of
-// this machine, which is asked once where that is.
+// Space returns the free and the total bytes of the file system with the engine's images. known is false for an
+// engine on another machine. The engine is asked for the directory once.
 func (e *Engine) Space(ctx context.Context) (free, total int64, known bool, err error) {
 	if !strings.HasPrefix(e.Host(), "unix://") {
 		return 0, 0, false, nil
@@ -210,7 +211,7 @@ func (e *Engine) Space(ctx context.Context) (free, total int64, known bool, err 
 	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(*root, &st); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return 0, 0, false, nil // an engine in a virtual machine, or one whose directory we may not enter
+		return 0, 0, false, nil // the engine is in a virtual machine, or this user may not enter the directory
 	} else if err != nil {
 		return 0, 0, false, err
 	}

@@ -1,8 +1,8 @@
-// Package container is a client of a container engine through the Docker Engine API; Podman's compatible socket works,
-// too.
+// Package container is a client of a container engine through the Docker Engine API. Podman's compatible socket
+// works, too.
 //
-// It knows images, containers and networks, and nothing of nodes. Everything that it creates has labels. The labels
-// tell the leftovers of a dead benchgraph from the property of others.
+// The package deals with images, containers and networks, not with nodes. Everything that it creates has labels,
+// which distinguish the leftovers of a dead benchgraph from other people's property.
 package container
 
 import (
@@ -26,42 +26,42 @@ import (
 	"github.com/benchgraph/benchgraph/container/stream"
 )
 
-// The labels of what benchgraph makes.
+// Labels of everything that benchgraph makes.
 const (
 	labelPrefix = "io.benchgraph."
 
-	LabelKey   = labelPrefix + "key"   // of an image: SHA-256 of what it was made from
-	LabelNode  = labelPrefix + "node"  // address of the node that it was made for
+	LabelKey   = labelPrefix + "key"   // of an image: chain key
+	LabelNode  = labelPrefix + "node"  // address of the node for which it was made
 	LabelState = labelPrefix + "state" // of containers and networks: the state directory of the benchgraph that made it
 	// of containers and networks: the process that made it, as boot ID, PID namespace, PID and start time
 	LabelOwner = labelPrefix + "owner"
 )
 
-// api is the engine's client, so that other files need not import it.
+// api is the engine's client, named here so that other files need not import it.
 type api = client.Client
 
-// Options say which engine is meant and on whose behalf.
+// Options are the settings of an Engine.
 type Options struct {
 	// DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CERT_PATH, DOCKER_API_VERSION, DOCKER_CONFIG, HOME
 	Environ map[string]string
-	State   string // directory of the caller's state; goes into labels
+	State   string // the caller's state directory; written into labels
 
-	Patience time.Duration // for what takes an engine (0: 2 min) or a registry (0: 30 s) a moment to answer
-	Wait     time.Duration // of AwaitBack, at most
-	Away     func(error)   // told why when AwaitBack begins to wait, once for all who wait; may be nil
-	Pause    time.Duration // before the second attempt to bring an image, doubled before each further one; 0: 1 s
+	Patience time.Duration // for answers of the engine (0: 2 min) and of a registry (0: 30 s)
+	Wait     time.Duration // longest wait of AwaitBack
+	Away     func(error)   // called with the reason when AwaitBack begins to wait, once for all waiters; may be nil
+	Pause    time.Duration // before the second attempt to pull an image, doubled before each further one; 0: 1 s
 }
 
-// Engine is one container engine. Opening it reaches nothing: the first call does.
+// Engine is a container engine. Open makes no request; the first call does.
 type Engine struct {
 	options Options
 	host    string
 	connect func() (*api, error)
-	away    atomic.Bool            // while Options.Away was told
-	root    atomic.Pointer[string] // directory in which it keeps images, once it was asked
+	away    atomic.Bool            // Options.Away was called and the engine has not been back since
+	root    atomic.Pointer[string] // the engine's directory of images, once asked for
 }
 
-// Open takes note of an engine.
+// Open returns an Engine. An error in the configuration is returned by the first call.
 func Open(o Options) *Engine {
 	at, err := endpoint.Find(o.Environ)
 	e := &Engine{options: o, host: at.Host}
@@ -69,8 +69,7 @@ func Open(o Options) *Engine {
 		return e
 	}
 	e.connect = sync.OnceValues(func() (*api, error) {
-		// Each request uses a connection of its own: a connection that was left open to a stopping engine still
-		// answers.
+		// Each request uses a new connection: an old connection to a stopping engine would still be answered.
 		transport := &http.Transport{DisableKeepAlives: true}
 		plain := &http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}
 		options := []client.Opt{client.WithHTTPClient(plain), client.WithHost(at.Host),
@@ -79,7 +78,7 @@ func Open(o Options) *Engine {
 			options = append(options, client.WithTLSClientConfig(at.CA, at.Certificate, at.Key))
 		}
 		a, err := client.NewClientWithOpts(options...)
-		if transport.DialContext != nil { // which the host has set
+		if transport.DialContext != nil { // set by WithHost
 			transport.DialContext = listening(transport.DialContext)
 		}
 		return a, err
@@ -89,7 +88,8 @@ func Open(o Options) *Engine {
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// listening lets the client read the answer of an engine that closed the connection before all was sent.
+// listening lets the client read the answer of an engine that closed the connection before it had read the whole
+// request.
 func listening(d dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := d(ctx, network, address)
@@ -100,7 +100,7 @@ func listening(d dial) dial {
 	}
 }
 
-// halves is a connection whose directions are closed one by one.
+// halves is a connection whose directions can be closed separately.
 type halves interface {
 	net.Conn
 	CloseWrite() error
@@ -108,7 +108,7 @@ type halves interface {
 
 type listener struct{ halves }
 
-// Write lets the answer arrive before the client gives up the request because of an error.
+// Write gives the answer time to arrive before the client gives up because of the error.
 func (l listener) Write(b []byte) (int, error) {
 	n, err := l.halves.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
@@ -117,16 +117,16 @@ func (l listener) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Host returns where the engine is, such as "unix:///var/run/docker.sock".
+// Host returns the address of the engine, such as "unix:///var/run/docker.sock".
 func (e *Engine) Host() string { return e.host }
 
-// State returns the state directory that it was opened with.
+// State returns the state directory in the engine's options.
 func (e *Engine) State() string { return e.options.State }
 
-// patience is how long the engine may take to answer a request that is no stream.
+// patience returns how long the engine may take to answer a request.
 func (e *Engine) patience() time.Duration { return cmp.Or(e.options.Patience, 2*time.Minute) }
 
-// call asks the engine for something that takes a moment, and explains what goes wrong.
+// call makes a short request and explains its error.
 func call[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
 	a, err := e.connect()
 	if err != nil {
@@ -139,7 +139,7 @@ func call[T any](ctx context.Context, e *Engine, doing string, f func(context.Co
 	return v, e.explain(ctx, doing, err)
 }
 
-// long is call for requests that may take any time. Meanwhile, the engine is pinged now and then.
+// long is call for requests of any length. Meanwhile it pings the engine regularly.
 func long[T any](ctx context.Context, e *Engine, doing string, f func(context.Context, *api) (T, error)) (T, error) {
 	a, err := e.connect()
 	if err != nil {
@@ -153,7 +153,7 @@ func long[T any](ctx context.Context, e *Engine, doing string, f func(context.Co
 	return v, e.explain(watched, doing, err)
 }
 
-// watch calls cancel with the error of probe as soon as there is one, until ctx ends.
+// watch runs probe regularly until ctx ends. When probe fails, it calls cancel with the error.
 func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, probe func() error) {
 	for {
 		select {
@@ -167,21 +167,21 @@ func (e *Engine) watch(ctx context.Context, cancel context.CancelCauseFunc, prob
 	}
 }
 
-// inspectImage asks for an image. The size that containerd's store tells is that of what is packed; with its manifests,
-// it tells that of what it has unpacked, too.
+// inspectImage inspects an image. containerd's store reports only the packed size, unless asked for the manifests,
+// which include the unpacked size.
 func inspectImage(ctx context.Context, a *api, ref string) (image.InspectResponse, error) {
 	r, err := a.ImageInspect(ctx, ref)
 	switch {
 	case err != nil || r.Descriptor == nil:
 		return r, err
-	case r.Os == "": // of what containerd's store cannot read, and runs all the same
+	case r.Os == "": // containerd's store cannot read the configuration, but runs the image
 		return r, errors.New("the engine does not say for which platform the image is, nor as whom it runs")
 	}
 	return a.ImageInspect(ctx, ref, client.ImageInspectWithManifests(true))
 }
 
-// Ping reports whether the engine answers. The error is *Unavailable if it does not: nothing listens there, or what
-// listens closes connections, or answers with errors of its own.
+// Ping returns *Unavailable if the engine does not answer: there is no listener, or the listener closes connections
+// or answers with its own errors.
 func (e *Engine) Ping(ctx context.Context) error {
 	_, err := call(ctx, e, "ask the container engine whether it is there",
 		func(ctx context.Context, a *api) (types.Ping, error) {
@@ -190,8 +190,8 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return err
 }
 
-// AwaitBack waits while the engine is away, for Options.Wait at most, and returns when the engine answers. AwaitBack
-// reports no error: the request that follows does.
+// AwaitBack waits while the engine is away, at most for Options.Wait, and returns when the engine answers. It returns
+// no error: the following request does.
 func (e *Engine) AwaitBack(ctx context.Context) {
 	if e == nil || e.options.Wait == 0 {
 		return
@@ -214,28 +214,28 @@ func (e *Engine) AwaitBack(ctx context.Context) {
 	}
 }
 
-// awayPause is how often an engine that is away is asked again.
+// awayPause is the interval at which an absent engine is pinged.
 const awayPause = time.Second
 
-// connectionFailed says whether the request did not reach the engine, or its answer did not reach us.
+// connectionFailed reports whether the request did not reach the engine, or its answer did not arrive.
 func connectionFailed(err error) bool { return client.IsErrConnectionFailed(err) }
 
-// Info is what an engine says of itself.
+// Info is an engine's description of itself.
 type Info struct {
 	Version   string // of the engine
-	API       string // that was agreed on
-	Root      string // directory in which it keeps images; empty: not on this machine
-	GPUs      bool   // its configuration has NVIDIA's runtime, see CheckGPUs
+	API       string // negotiated version
+	Root      string // directory of images; empty: not on this machine
+	GPUs      bool   // NVIDIA's runtime is configured, see CheckGPUs
 	SwapLimit bool
-	Seccomp   bool  // containers have a filter of system calls, which nothing but their own configuration takes away
-	Memory    int64 // bytes that the engine's machine has
+	Seccomp   bool  // containers have a system call filter unless their own configuration removes it
+	Memory    int64 // bytes of memory of the engine's machine
 
-	UsersMapped bool // users in containers are other users of the machine (userns-remap)
-	Logs        bool // it keeps logs as stream.LogConfig asks for them
+	UsersMapped bool // users in containers are mapped to other users of the machine (userns-remap)
+	Logs        bool // it has the log driver of stream.LogConfig
 }
 
-// security says whether an engine with these options filters the system calls of containers, and whether it was started
-// with userns-remap. Engines say the former as "name=seccomp,profile=builtin".
+// security reports whether an engine with these security options filters the system calls of containers
+// ("name=seccomp,profile=builtin"), and whether it maps users (userns-remap).
 func security(options []string) (filters, mapsUsers bool) {
 	all, _ := system.DecodeSecurityOptions(options)
 	for _, o := range all {
@@ -246,7 +246,7 @@ func security(options []string) (filters, mapsUsers bool) {
 	return filters, mapsUsers
 }
 
-// Info asks the engine who it is. An engine that does not answer is *Unavailable.
+// Info returns the engine's description. It returns *Unavailable if the engine does not answer.
 func (e *Engine) Info(ctx context.Context) (Info, error) {
 	return call(ctx, e, "ask the container engine who it is", func(ctx context.Context, a *api) (Info, error) {
 		info, err := a.Info(ctx)

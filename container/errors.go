@@ -27,7 +27,7 @@ func (e *Unavailable) Error() string {
 	return fmt.Sprintf("no container engine at %s: %s; %s", e.Host, e.Reason, e.Remedy)
 }
 
-// Error is the error of an engine about a request, or of a request without an answer.
+// Error is an error that the engine returned for a request, or that left the request without an answer.
 type Error struct {
 	Doing  string // "start container"
 	Reason string
@@ -60,15 +60,15 @@ func Class(err error) failure.Class {
 	return failure.Permanent
 }
 
-// IsNotFound says whether the engine does not have what was asked for.
+// IsNotFound reports whether the engine does not have the requested object.
 func IsNotFound(err error) bool {
 	return errdefs.IsNotFound(err) || err != nil && strings.HasSuffix(err.Error(), "no such container") // Podman
 }
 
-// IsShared says whether the engine keeps a container since another one is in its network, as Podman does.
+// IsShared reports whether the engine keeps a container because another one uses its network, as Podman does.
 func IsShared(err error) bool { return err != nil && says(err.Error(), "has dependent containers") }
 
-// IsGone says whether the engine went away before it had answered.
+// IsGone reports whether the engine went away before it answered.
 func IsGone(err error) bool {
 	_, ok := errors.AsType[*Unavailable](err)
 	return ok || errors.Is(err, errBrokeOff)
@@ -76,7 +76,7 @@ func IsGone(err error) bool {
 
 var errBrokeOff = errors.New("the engine broke off")
 
-// brokeOff is the error for an engine that went away amidst something, and may have come back since.
+// brokeOff returns the error for an engine that went away during a request, and may be back.
 func brokeOff(doing string, err error) *Error {
 	return &Error{
 		Doing: doing, Class: failure.Transient, Err: fmt.Errorf("%w: %w", errBrokeOff, err),
@@ -85,7 +85,7 @@ func brokeOff(doing string, err error) *Error {
 	}
 }
 
-// explain says what an error of the client means. When ctx has ended, it returns the cause of that.
+// explain adds the meaning to a client's error. If ctx has ended, it returns the cause of ctx.
 func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 	switch {
 	case err == nil:
@@ -124,21 +124,21 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 	return out
 }
 
-// connectionBroke says whether a request has no answer, or no whole one.
+// connectionBroke reports whether a request has no answer or an incomplete one.
 func connectionBroke(err error) bool {
 	return connectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// refused says whether a server has understood a request and refuses it (4xx).
+// refused reports whether a server understood a request and refuses it (4xx).
 func refused(err error) bool {
 	return errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err) || errdefs.IsConflict(err) ||
 		errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || errdefs.IsResourceExhausted(err) ||
 		errdefs.IsFailedPrecondition(err) || errdefs.IsNotModified(err)
 }
 
-// behind says why an error of a server is none of the engine's, as a proxy may send it whose engine is away; nil: the
-// engine is there.
+// behind returns a reason if an error does not come from the engine, but from a proxy whose engine is away; nil: the
+// engine answers.
 func (e *Engine) behind(ctx context.Context, err error) *Unavailable {
 	if refused(err) {
 		return nil
@@ -146,12 +146,12 @@ func (e *Engine) behind(ctx context.Context, err error) *Unavailable {
 	return e.silent(ctx)
 }
 
-// silent says why an engine that can be reached counts as away: it does not answer a ping. An engine that refuses a
-// ping, as a proxy that lets some requests through may do, is there. Nil: it is there.
+// silent returns why a reachable engine counts as away: it does not answer a ping. An engine that refuses the ping,
+// such as a proxy that lets only some requests through, is there. It returns nil if the engine is there.
 func (e *Engine) silent(ctx context.Context) *Unavailable {
 	a, err := e.connect()
 	if err != nil {
-		return nil // whoever asked it was told
+		return nil // the caller has that error already
 	}
 	limited, cancel := context.WithTimeout(ctx, min(10*time.Second, e.patience()))
 	defer cancel()
@@ -171,37 +171,37 @@ func (e *Engine) silent(ctx context.Context) *Unavailable {
 	return u
 }
 
-// meaning is what words of an engine mean.
+// meaning is the meaning of an engine's message.
 type meaning struct {
-	words  string // alternatives, with | between them
+	words  string // alternatives, separated by |
 	class  failure.Class
 	remedy string
 }
 
-// says says whether a text has one of some words, with | between them, in letters of either case.
+// says reports whether a text contains one of the words, which are separated by |. Case does not matter.
 func says(text, words string) bool {
 	return containsAny(strings.ToLower(text), strings.Split(strings.ToLower(words), "|")...)
 }
 
-// noSpace is how engines say that their disk is full.
+// noSpace matches messages about a full disk.
 const noSpace = "no space left on device|disk quota exceeded"
 
-// noGPUs is how engines say that they have no NVIDIA devices for containers: by NVIDIA's runtime, or by CDI.
+// noGPUs matches messages of engines without NVIDIA devices for containers, with NVIDIA's runtime or CDI.
 const noGPUs = `capabilities: [[gpu]]|device driver "cdi"|CDI device injection failed|CDI devices nvidia.com/gpu|` +
 	"GPU vendor from CDI|AMD CDI spec"
 
-// LacksGPUs says whether an engine failed because it has no NVIDIA devices for containers.
+// LacksGPUs reports whether an engine failed because it has no NVIDIA devices for containers.
 func LacksGPUs(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && says(e.Reason, noGPUs)
 }
 
-// NoGPUs is the error for an engine that leaves out a request for NVIDIA devices.
+// NoGPUs returns the error for an engine that ignores a request for NVIDIA devices.
 func (e *Engine) NoGPUs() error {
 	return e.explain(context.Background(), "start container", errors.New("no CDI devices nvidia.com/gpu"))
 }
 
-// meanings are messages of engines with a meaning of their own. Status codes tell little: most are 500.
+// meanings lists known messages of engines. Status codes say little: most are 500.
 var meanings = []meaning{
 	{noSpace, failure.Infra, "make room where the engine keeps its images (docker system df)"},
 	{"there is no /dev/nvidiactl", failure.Infra, "load NVIDIA's driver on the node (nvidia-modprobe)"},
@@ -229,7 +229,7 @@ var meanings = []meaning{
 	{"transport is closing|shutting down", failure.Transient, "the engine is being restarted"},
 }
 
-// unreachable says why no connection can be made; nil: one can.
+// unreachable returns why no connection is possible; nil: the connection works.
 func (e *Engine) unreachable() *Unavailable {
 	host := e.Host()
 	network, address, _ := strings.Cut(host, "://")

@@ -19,27 +19,27 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Image is an image that the engine has.
+// Image is an image in the engine.
 type Image struct {
 	ID      string   // "sha256:..."
-	Digests []string // "REPOSITORY@sha256:...", by which registries know it
-	Tags    []string // "REPOSITORY:TAG"; the mark of what benchgraph brought is none
-	Brought bool     // benchgraph brought it from a registry
+	Digests []string // "REPOSITORY@sha256:...", as registries know it
+	Tags    []string // "REPOSITORY:TAG", without benchgraph's own names
+	Brought bool     // benchgraph pulled it from a registry
 	Labels  map[string]string
-	Size    int64 // bytes on the engine's disk: layers unpacked and, in containerd's store, packed
+	Size    int64 // bytes on the engine's disk: unpacked layers and, in containerd's store, packed ones
 	Created time.Time
 
-	// Images leaves these empty.
-	Layers              []string // "sha256:..." of each, unpacked
+	// Lists of images leave the following fields empty.
+	Layers              []string // "sha256:..." of each unpacked layer
 	Env                 []string // NAME=value
-	User, Dir           string   // as whom and where commands run
+	User, Dir           string   // user and directory of commands
 	Entrypoint, Command []string
-	Volumes             []string // directories that are not part of the image in a container; sorted
-	Shell               []string // of its Dockerfile's commands
+	Volumes             []string // directories that containers do not take from the image; sorted
+	Shell               []string // for the commands of its Dockerfile
 	Health              *container.HealthConfig
 }
 
-// NoImage says that the engine does not have an image.
+// NoImage is the error for an image that the engine does not have.
 type NoImage struct{ Ref string }
 
 func (e *NoImage) Error() string { return "the engine has no image " + e.Ref }
@@ -47,21 +47,21 @@ func (e *NoImage) Error() string { return "the engine has no image " + e.Ref }
 // NotFound makes IsNotFound true.
 func (*NoImage) NotFound() {}
 
-// IsNoImage says whether the engine does not have an image that was asked for, or in which something was to run.
+// IsNoImage reports whether the engine lacks an image that was requested or that a container needs.
 func IsNoImage(err error) bool {
 	_, ok := errors.AsType[*NoImage](err)
 	return ok || IsNotFound(err) && says(err.Error(), "No such image")
 }
 
-// InUse says that the engine keeps an image because something needs it.
+// InUse is the error for an image that cannot be removed because something needs it.
 type InUse struct {
 	ID     string
-	Detail string // what the engine says
+	Detail string // the engine's message
 }
 
 func (e *InUse) Error() string { return fmt.Sprintf("image %s is in use: %s", e.ID, e.Detail) }
 
-// Images lists the images with LabelKey, including bases of others, with one request to the engine.
+// Images returns the images with LabelKey, including bases of others, with one request to the engine.
 func (e *Engine) Images(ctx context.Context) ([]Image, error) {
 	return e.list(ctx, true, filters.Arg("label", LabelKey))
 }
@@ -81,7 +81,7 @@ func (e *Engine) list(ctx context.Context, all bool, filter filters.KeyValuePair
 	return images, nil
 }
 
-// Image looks at an image, by its ID or by a reference. An image that the engine does not have is *NoImage.
+// Image returns an image by its ID or a reference. It returns *NoImage if the engine does not have it.
 func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	r, err := call(ctx, e, "look at image "+ref, func(ctx context.Context, a *api) (image.InspectResponse, error) {
 		return inspectImage(ctx, a, ref)
@@ -99,7 +99,7 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 		}
 		out.Size += m.Size.Total
 	}
-	out.Created, _ = time.Parse(time.RFC3339Nano, r.Created) // an image need not say
+	out.Created, _ = time.Parse(time.RFC3339Nano, r.Created) // it is optional
 	if c := r.Config; c != nil {
 		out.Labels, out.Env, out.User, out.Dir, out.Entrypoint, out.Command = c.Labels, c.Env, c.User, c.WorkingDir,
 			c.Entrypoint, c.Cmd
@@ -108,12 +108,12 @@ func (e *Engine) Image(ctx context.Context, ref string) (Image, error) {
 	return out.called(r.RepoTags, r.RepoDigests), nil
 }
 
-// Pin is which image a reference names now.
+// Pin identifies the image that a reference names now.
 type Pin struct {
-	// "sha256:..." by which its registry knows it, of the index where there is one; without a registry its ID
+	// digest in the registry, of the index if there is one; for an image without a registry, its ID
 	Digest string
-	Size   int64 // bytes that are to be fetched, compressed; 0: the engine has it
-	// variables of its configuration that say which NVIDIA driver it needs; empty: none, or its registry did not say
+	Size   int64 // compressed bytes to fetch; 0: the engine has the image
+	// variables of its configuration about the NVIDIA driver that it needs; empty: none, or not known
 	Requires map[string]string
 }
 
@@ -148,7 +148,7 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	return Pin{Digest: m.digest, Size: m.total, Requires: Image{Env: m.env}.Requires()}, err
 }
 
-// Requires returns the variables of the image by which NVIDIA's container tools learn which driver it needs.
+// Requires returns the image's variables that tell NVIDIA's container tools which driver it needs.
 func (i Image) Requires() map[string]string {
 	needs := map[string]string{}
 	for _, line := range i.Env {
@@ -162,16 +162,16 @@ func (i Image) Requires() map[string]string {
 	return needs
 }
 
-// Bounds of what strangers write into images: the requirements of NVIDIA's own images take some 2 KiB.
+// Limits for foreign images. The requirements of NVIDIA's own images take about 2 KiB.
 const (
 	maxRequirement  = 8 << 10 // bytes
 	maxRequirements = 16
 )
 
-// resolveAttempts is less than what is done to bring an image: somebody waits for a plan.
+// resolveAttempts is smaller than pullAttempts: a user waits for the plan.
 const resolveAttempts = 3
 
-// localDigest is the digest by which a local image is known in the repository of ref; if it is not, its ID.
+// localDigest returns the digest of a local image in the repository of ref, or its ID if there is none.
 func localDigest(local Image, ref reference.Named) string {
 	if d, ok := ref.(reference.Digested); ok {
 		return d.Digest().String()
@@ -185,7 +185,7 @@ func localDigest(local Image, ref reference.Named) string {
 	return local.ID
 }
 
-// Import makes an image of a tar of a root file system, which may be compressed.
+// Import makes an image from a tar archive of a root file system, which may be compressed.
 func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string) (Image, error) {
 	changes, err := labelling(labels)
 	if err != nil {
@@ -208,13 +208,13 @@ func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]s
 	if err != nil {
 		return Image{}, err
 	}
-	if id == "" { // the stream ended without a word
+	if id == "" { // the stream ended without an ID
 		return Image{}, brokeOff("import image", io.ErrUnexpectedEOF)
 	}
 	return e.Image(ctx, id)
 }
 
-// labelling are the lines of a Dockerfile that give an image labels.
+// labelling returns lines of a Dockerfile that set labels.
 func labelling(labels map[string]string) ([]string, error) {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -227,7 +227,7 @@ func labelling(labels map[string]string) ([]string, error) {
 	return lines, nil
 }
 
-// quoted makes one word of a Dockerfile in which nothing is replaced.
+// quoted quotes a word for a Dockerfile, so that nothing in it is replaced.
 func quoted(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(word) + `"`
 }

@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// keptName returns a name for an image without one: builders and registries take no nameless images, and an engine
-// removes an image with its last name. Images are never looked up by this name, and no registry can have its host.
+// keptName returns a name for an image without one: builders and registries need a name, and an engine removes an
+// image with its last name. Images are never looked up by this name, and no registry can have its host.
 func keptName(id string) string {
 	return "benchgraph.invalid/image:" + strings.TrimPrefix(id, "sha256:")
 }
 
-// keep gives an image a name that stays.
+// keep gives an image a permanent name.
 func (e *Engine) keep(ctx context.Context, id string) error { return e.tag(ctx, id, keptName(id)) }
 
 func (e *Engine) tag(ctx context.Context, id, name string) error {
 	return e.do(ctx, "name image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, name) })
 }
 
-// nameOf returns a name of an image for the builder: the name in its registry, or else keptName. With containerd's
-// store, whose IDs are digests of manifests, the builder would ask the registry first.
+// nameOf returns a name of an image for the builder: its name in the registry, or else keptName. With containerd's
+// store, where IDs are digests of manifests, the builder would look up the registry name at the registry first, so
+// keptName is used.
 func (e *Engine) nameOf(ctx context.Context, id string) (string, error) {
 	img, err := e.Image(ctx, id)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// CreateNetwork makes a network of that name on this machine, with a way out.
+// CreateNetwork makes a network on this machine from which other machines can be reached.
 func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[string]string) error {
 	_, err := call(ctx, e, "create network", func(ctx context.Context, a *api) (network.CreateResponse, error) {
 		return a.NetworkCreate(ctx, name, network.CreateOptions{Driver: "bridge", Labels: labels})
@@ -16,8 +16,8 @@ func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[stri
 	return err
 }
 
-// RemoveNetwork removes a network, also from the container of its name, which has ended. One that is not there is left
-// alone.
+// RemoveNetwork removes a network, also if the ended container of the same name is still connected. It does nothing
+// if there is no such network.
 func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {
 	return e.do(ctx, "remove network", func(ctx context.Context, a *api) error {
 		err := a.NetworkRemove(ctx, name)

@@ -21,17 +21,18 @@ import (
 	"github.com/benchgraph/benchgraph/container/login"
 )
 
-// Progress says how far an image has come.
+// Progress is the progress of a transfer.
 type Progress struct {
 	Phase string // "waiting", "fetching", "unpacking", "sending"
-	Bytes int64  // of all layers: what is there; compressed, but when it is sent
-	Total int64  // of all layers of which something is known; 0: of none
+	Bytes int64  // transferred bytes of all layers; compressed, except while sending
+	Total int64  // bytes of all known layers; 0: none known
 }
 
-// Pull pulls an image by its digest and verifies that the engine has it. ref names the repository; its tag is ignored.
-// Broken connections and temporary refusals are tried again. The engine resumes a broken layer and fetches no layer
-// that it has, but may keep nothing of a pull that it gives up. If the engine has the image, nothing is fetched; a
-// pulled image is marked. Errors are *RegistryError, errors of the engine, or the cause of ctx. progress may be nil.
+// Pull pulls an image by its digest and verifies that the engine has it. ref names the repository; its tag is
+// ignored. Pull retries after broken connections and temporary refusals. The engine resumes a broken layer and
+// fetches no layer that it has, but may discard everything when it gives up. If the engine has the image, nothing is
+// fetched. A pulled image is marked. Errors are *RegistryError, errors of the engine, or the cause of ctx. progress
+// may be nil.
 func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progress)) (Image, error) {
 	repository, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -54,14 +55,14 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 	var img Image
 	seen := map[string]bool{}
 	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
-		// The engine may have restarted as another one.
+		// The engine may have restarted as a different one.
 		p, err := e.platform(ctx)
 		if err != nil {
 			return false, err
 		}
 		m, err := e.ask(ctx, wanted, p, false)
 		if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
-			// The engine may know another way, such as a mirror or a proxy of its own.
+			// The engine may use a mirror or a proxy.
 			m = manifest{digest: dgst}
 		} else if err != nil {
 			return false, err
@@ -82,10 +83,11 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 	return img, err
 }
 
-// pullAttempts is how many times in a row a pull may bring nothing. The engine itself tries five times for a layer.
+// pullAttempts is the largest number of successive pulls without progress. The engine itself tries five times per
+// layer.
 const pullAttempts = 4
 
-// pulled looks at an image that the engine has by its digest.
+// pulled returns an image that the engine has under its digest.
 func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image, error) {
 	img, err := e.Image(ctx, wanted.String())
 	if err == nil && !slices.Contains(img.Digests, reference.FamiliarString(wanted)) {
@@ -95,15 +97,14 @@ func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image,
 	return img, err
 }
 
-// fetch has the engine bring an image once.
+// fetch makes the engine pull an image once.
 func (e *Engine) fetch(ctx context.Context, wanted reference.Canonical, w *pulling) error {
 	return e.transfer(ctx, "pull image", wanted, func(ctx context.Context, a *api, auth string) (io.ReadCloser, error) {
 		return a.ImagePull(ctx, wanted.String(), image.PullOptions{RegistryAuth: auth})
 	}, w.hear)
 }
 
-// transfer has the engine bring or send an image, and tells what it says meanwhile. When nothing is heard for long, it
-// is given up.
+// transfer makes the engine pull or push an image, and passes its messages to hear. It gives up after a long silence.
 func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named,
 	begin func(ctx context.Context, a *api, auth string) (io.ReadCloser, error), hear func(message)) error {
 	l, err := login.Find(ctx, e.options.Environ, reference.Domain(ref))
@@ -139,18 +140,18 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 	return err
 }
 
-// stallFactor is how much longer than for an answer a transfer without progress is waited for: a large layer is
-// unpacked and compared in silence.
+// stallFactor is the ratio of the longest silence of a transfer to the time limit of an answer: the engine unpacks
+// and compares large layers silently.
 const stallFactor = 10
 
 // pulling follows the progress of a pull.
 type pulling struct {
 	manifest
 	report func(Progress)
-	has    map[string]int64 // short ID of a layer -> bytes that are there
-	// short IDs of the layers that came whole, also in earlier attempts: an engine may drop them with a failed pull
+	has    map[string]int64 // short ID of a layer -> bytes that have arrived
+	// short IDs of complete layers, also of earlier attempts: an engine may discard them after a failed pull
 	seen  map[string]bool
-	moved bool // one came whole for the first time
+	moved bool // a layer was completed for the first time
 }
 
 func (w *pulling) hear(m message) {
@@ -182,7 +183,7 @@ func (w *pulling) hear(m message) {
 	w.report(p)
 }
 
-// size finds a layer by its short ID.
+// size returns the size of a layer by its short ID.
 func (w *pulling) size(short string) int64 {
 	for digest, size := range w.sizes {
 		if strings.HasPrefix(digest, "sha256:"+short) {
@@ -192,7 +193,7 @@ func (w *pulling) size(short string) int64 {
 	return w.has[short]
 }
 
-// message is one line of what an engine tells while it works.
+// message is one line of an engine's progress report.
 type message struct {
 	ID     string `json:"id"`
 	Status string `json:"status"`
@@ -209,18 +210,18 @@ type message struct {
 	Aux json.RawMessage `json:"aux"`
 }
 
-// EngineError is what an engine tells instead of going on.
+// EngineError is an error in an engine's progress report.
 type EngineError struct {
-	Code    int // exit code of a build's step; 0: none
+	Code    int // exit code of a build step; 0: none
 	Message string
 }
 
 func (e *EngineError) Error() string { return e.Message }
 
-// maxMessage is how long a line of an engine may be, in bytes: a build's output is part of them.
+// maxMessage limits a line of the engine, in bytes: lines contain the output of builds.
 const maxMessage = 4 << 20
 
-// messages hands on what an engine tells. A stream that ends in the middle of a line is io.ErrUnexpectedEOF.
+// messages passes the engine's lines to hear. It returns io.ErrUnexpectedEOF if the stream ends within a line.
 func messages(r io.Reader, hear func(message)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxMessage)
@@ -244,7 +245,7 @@ func messages(r io.Reader, hear func(message)) error {
 	return lines.Err()
 }
 
-// answered says that an engine said no, as opposed to nothing.
+// answered reports whether an error is an answer of the engine.
 func answered(err error) bool {
 	if _, ok := errors.AsType[*EngineError](err); ok {
 		return true
@@ -261,8 +262,8 @@ func answered(err error) bool {
 	return false
 }
 
-// refusal says what an engine's error in bringing or sending an image means, when it is one of the registry's. The
-// engine has words only.
+// refusal converts an engine's error in a transfer to a *RegistryError if the message is about the registry. Engines
+// give only text.
 func refusal(ref reference.Named, l login.Login, err error) error {
 	if err == nil || !answered(err) {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// Push brings an image to a registry, under the name REPOSITORY:TAG, and returns the digest by which the registry has
-// it. The engine's own names are afterwards what they were. What breaks off, and what the registry refuses for now, is
-// tried again. Errors are *RegistryError, those of the engine, or ctx's cause. progress may be nil.
+// Push pushes an image to a registry as REPOSITORY:TAG and returns the digest in the registry. The engine's own names
+// do not change. Push retries after broken connections and temporary refusals. Errors are *RegistryError, errors of
+// the engine, or the cause of ctx. progress may be nil.
 func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progress)) (dgst string, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
@@ -52,8 +52,8 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 	return dgst, err
 }
 
-// verify checks that the registry has the pushed image. If the registry cannot be reached from here, the engine's
-// answer stands.
+// verify checks that the registry has the pushed image. If the registry cannot be reached from here, verify trusts
+// the engine.
 func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string) error {
 	d, err := digest.Parse(dgst)
 	if err != nil {
@@ -74,7 +74,7 @@ func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string
 	return err
 }
 
-// lend names an image for a while. The returned function gives the name back to its former image.
+// lend gives an image a name temporarily. The returned function restores the name's previous image.
 func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, err error) {
 	before, err := e.Image(ctx, name)
 	if err == nil && before.ID == id {
@@ -83,7 +83,7 @@ func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, 
 	if err != nil && !IsNoImage(err) {
 		return nil, err
 	}
-	// With its last name an engine removes an image as well.
+	// An engine removes an image with its last name.
 	if err := e.keep(ctx, id); err != nil {
 		return nil, err
 	}
@@ -108,11 +108,11 @@ func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, 
 // pushing follows the progress of a push.
 type pushing struct {
 	report func(Progress)
-	has    map[string]int64 // short ID of a layer -> bytes that are there
-	all    map[string]int64 // short ID of a layer -> bytes in all
-	seen   map[string]bool  // layers that are there whole, also from earlier attempts
-	moved  bool             // one came there
-	digest string           // of the manifest
+	has    map[string]int64 // short ID of a layer -> bytes sent
+	all    map[string]int64 // short ID of a layer -> total bytes
+	seen   map[string]bool  // short IDs of complete layers, also of earlier attempts
+	moved  bool             // a layer was completed for the first time
+	digest string           // digest of the manifest
 }
 
 func (w *pushing) hear(m message) {

@@ -10,8 +10,8 @@ import (
 	"github.com/docker/docker/api/types/network"
 )
 
-// Reap stops and removes the containers, then the networks, with LabelOwner whose labels abandoned accepts. It returns
-// the number of containers.
+// Reap stops and removes the containers, then the networks, that have LabelOwner and whose labels abandoned accepts.
+// It returns the number of containers.
 func (e *Engine) Reap(ctx context.Context, abandoned func(labels map[string]string) bool) (int, error) {
 	ours := filters.NewArgs(filters.Arg("label", LabelOwner))
 	containers, err := call(ctx, e, "list containers", func(ctx context.Context, a *api) ([]container.Summary, error) {
@@ -23,7 +23,7 @@ func (e *Engine) Reap(ctx context.Context, abandoned func(labels map[string]stri
 	containers = slices.DeleteFunc(containers, func(c container.Summary) bool { return !abandoned(c.Labels) })
 	count := len(containers)
 	var errs []error
-	for range 2 { // Podman removes those that share the network of another one first
+	for range 2 { // Podman first removes containers that share another one's network
 		errs = nil
 		containers = slices.DeleteFunc(containers, func(c container.Summary) bool {
 			err := e.Remove(ctx, c.ID)

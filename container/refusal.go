@@ -19,27 +19,27 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Reason says why a registry was of no use.
+// Reason says why a registry did not serve a request.
 type Reason string
 
 const (
-	Denied      Reason = "denied"      // it wants other credentials
+	Denied      Reason = "denied"      // it needs other credentials
 	Missing     Reason = "missing"     // it has no such image, or none for this platform
-	Throttled   Reason = "throttled"   // it was asked too often
-	Failing     Reason = "failing"     // it broke off, or has a fault of its own
-	Unreachable Reason = "unreachable" // there is no way to it
-	Damaged     Reason = "damaged"     // what it sent is not what its digest says
-	Untrusted   Reason = "untrusted"   // it does not prove who it is, or is no registry that images are taken from
+	Throttled   Reason = "throttled"   // it got too many requests
+	Failing     Reason = "failing"     // it broke off or has an internal error
+	Unreachable Reason = "unreachable" // no connection
+	Damaged     Reason = "damaged"     // its data does not match the digest
+	Untrusted   Reason = "untrusted"   // it does not prove its identity, or may not be used
 )
 
-// RegistryError says why an image could not be had from a registry, or not be brought to it.
+// RegistryError is the error of a transfer from or to a registry.
 type RegistryError struct {
-	Ref    string // as it was asked for
-	Host   string // of the registry, with its port
+	Ref    string // the requested reference
+	Host   string // registry, with port
 	Reason Reason
 	Detail string        // one printable line
 	Remedy string        // what the user can do; may be empty
-	After  time.Duration // the registry asks not to be asked again for so long; 0: it does not say
+	After  time.Duration // the registry's Retry-After; 0: none
 
 	silent bool // the engine still waits for an answer: another attempt would wait for the same one
 }
@@ -59,17 +59,17 @@ func (e *RegistryError) Error() string {
 	return text
 }
 
-// Passing says whether it may go well when tried again later.
+// Passing reports whether a later attempt may succeed.
 func (e *RegistryError) Passing() bool {
 	return e.Reason == Throttled || e.Reason == Failing || e.Reason == Unreachable
 }
 
-// registryError says what an error on the way to a registry means.
+// registryError converts an error of a request to a registry.
 func registryError(ctx context.Context, ref reference.Named, l login.Login, d *door, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != context.DeadlineExceeded {
 		return fmt.Errorf("%s: %w", reference.FamiliarString(ref), cause)
 	}
-	d.mu.Lock() // a question that lost the race to the answer may still be under way
+	d.mu.Lock() // a losing request may still be under way
 	reached, after := d.reached, d.after
 	d.mu.Unlock()
 	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), After: after}
@@ -91,11 +91,11 @@ func registryError(ctx context.Context, ref reference.Named, l login.Login, d *d
 	case strings.Contains(text, "does not match requested digest"):
 		out.Reason = Damaged
 	case containsAny(text, "invalid realm", "SSRF protection", "refusing token-server"):
-		out.Reason = Untrusted // it leads to a machine that is none of its own
+		out.Reason = Untrusted // it redirects to a foreign machine
 	case strings.Contains(text, "no child with platform"):
 		out.Reason, text = Missing, "not for this platform"
 	case reached:
-		// The answer is not readable: cut off, or no manifest.
+		// The answer is unreadable: truncated, or not a manifest.
 		out.Reason = Failing
 	default:
 		out.Reason, text = Unreachable, innermost(err)
@@ -109,7 +109,7 @@ func containsAny(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// ofStatus is the reason that an HTTP status stands for.
+// ofStatus returns the reason for an HTTP status.
 func ofStatus(status int) Reason {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -122,7 +122,7 @@ func ofStatus(status int) Reason {
 	return Missing
 }
 
-// statusText leaves the request's URL out: it says nothing that the reference does not.
+// statusText describes an HTTP error without the request's URL, which the reference implies.
 func statusText(said *transport.Error) string {
 	text := fmt.Sprintf("%d %s", said.StatusCode, http.StatusText(said.StatusCode))
 	if len(said.Errors) > 0 && said.Errors[0].Message != "" {
@@ -131,7 +131,7 @@ func statusText(said *transport.Error) string {
 	return text
 }
 
-// innermost is the error at the bottom: "connection refused" rather than which functions it came through.
+// innermost returns the cause, such as "connection refused", without the functions that it passed through.
 func innermost(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Error()
@@ -142,7 +142,7 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// shown makes a stranger's words fit to be shown. Of many it keeps the first and the last, which say most.
+// shown makes foreign text printable. It keeps the beginning and the end of a long text, which say most.
 func shown(text string) string {
 	if n := len(text); n > maxDetail {
 		text = strings.ToValidUTF8(text[:maxDetail/2], "") + " ... " + strings.ToValidUTF8(text[n-maxDetail/2:], "")
@@ -174,7 +174,7 @@ func remedy(e *RegistryError, l login.Login) string {
 	return ""
 }
 
-// plainError reports an attempt to use plain HTTP with a registry that must use TLS.
+// plainError is the error for plain HTTP to a registry that must use TLS.
 type plainError struct{ host string }
 
 func (e *plainError) Error() string {

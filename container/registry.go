@@ -29,27 +29,27 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// What a registry may send and how long it may take. Its answers are the work of strangers.
+// Limits of registries' answers, which are foreign data.
 const (
-	maxManifest = 8 << 20 // bytes of one answer
+	maxManifest = 8 << 20 // bytes of an answer
 	maxLayers   = 1000
-	maxDetail   = 300 // bytes of what is shown of its words
+	maxDetail   = 300 // bytes of a registry's message that are shown
 	maxPause    = 2 * time.Minute
-	answerTime  = 30 * time.Second // for one question, with all that belongs to it
+	answerTime  = 30 * time.Second // for one request, including authentication and redirects
 	firstPause  = time.Second      // before the second attempt, doubled before each further one
-	maxAttempts = 100              // in all
+	maxAttempts = 100              // total
 )
 
-// manifest is what a registry says of an image for one platform.
+// manifest is a registry's description of an image for one platform.
 type manifest struct {
-	digest string           // "sha256:..." of what the reference names: an index where there is one
+	digest string           // "sha256:..." of the reference: of the index if there is one
 	sizes  map[string]int64 // digest of each layer -> bytes, compressed
-	total  int64            // bytes of all layers, compressed
-	env    []string         // NAME=value, of its configuration; nil: the registry was not asked, or does not say
+	total  int64            // compressed bytes of all layers
+	env    []string         // NAME=value, of its configuration; nil: not requested, or unreadable
 }
 
-// ask brings the manifest of an image from its registry. ref names a tag or a digest. With config, it brings the
-// variables of the configuration, too. An image whose configuration cannot be read is known all the same.
+// ask gets the manifest of an image from its registry. ref names a tag or a digest. With config, ask also reads the
+// variables of the configuration; it ignores an unreadable configuration.
 func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform, config bool) (manifest, error) {
 	host := reference.Domain(ref)
 	var options []name.Option
@@ -104,17 +104,17 @@ func (e *Engine) ask(ctx context.Context, ref reference.Named, p platform, confi
 	return out, nil
 }
 
-// door is the HTTP transport for registries. It bounds answers and refuses redirects that would leak credentials.
+// door is the HTTP transport for registries. It limits answers and refuses redirects that would leak credentials.
 type door struct {
-	insecure  func(host string) bool // plain HTTP will do
+	insecure  func(host string) bool // plain HTTP is allowed
 	transport *http.Transport
 
 	mu      sync.Mutex
-	reached bool          // something answered
-	after   time.Duration // of the last Retry-After
+	reached bool          // a server answered
+	after   time.Duration // value of the last Retry-After
 }
 
-// newDoor returns the door for one question; it is closed when that is answered.
+// newDoor returns the door for one request. The caller closes it after the answer.
 func newDoor(insecure func(host string) bool) *door {
 	return &door{insecure: insecure, transport: &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -146,7 +146,7 @@ func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// retryAfter reads seconds or a date.
+// retryAfter parses seconds or a date.
 func retryAfter(value string) time.Duration {
 	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(n)*time.Second, maxPause)
@@ -157,14 +157,14 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// platform is what an engine runs, and whom it trusts.
+// platform is what an engine runs, and which registries it trusts.
 type platform struct {
 	os, arch, variant string
-	insecure          func(host string) bool // it speaks plain HTTP with this registry
+	insecure          func(host string) bool // whether it uses plain HTTP with a registry
 }
 
-// platform asks the engine, which names architectures as the kernel does; images name them as Go does. Without an
-// engine, it is that of this machine.
+// platform asks the engine. It converts the kernel's names of architectures, which engines use, to Go's, which images
+// use. Without an engine, it returns this machine's platform.
 func (e *Engine) platform(ctx context.Context) (platform, error) {
 	info, err := call(ctx, e, "ask the container engine who it is",
 		func(ctx context.Context, a *api) (system.Info, error) {
@@ -207,8 +207,8 @@ func (e *Engine) platform(ctx context.Context) (platform, error) {
 	return p, nil
 }
 
-// retry calls attempt until it succeeds, fails for good, or has brought nothing too often. Before each pause, waiting
-// is told why there is one.
+// retry calls attempt until it succeeds, fails permanently, or makes no progress idle times in a row. Before each
+// pause, it calls waiting with the cause.
 func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Context) (progress bool, err error),
 	waiting func(cause error)) error {
 	pause, failed := cmp.Or(e.options.Pause, firstPause), 0
@@ -241,7 +241,7 @@ func (e *Engine) retry(ctx context.Context, idle int, attempt func(context.Conte
 	}
 }
 
-// passes says whether an error may pass, and how long the other side wants to be left alone.
+// passes reports whether an error is temporary, and how long the other side asks to wait.
 func passes(err error) (after time.Duration, ok bool) {
 	if r, ok := errors.AsType[*RegistryError](err); ok {
 		return r.After, r.Passing() && !r.silent

@@ -9,9 +9,9 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
-// choose picks n of the devices that are free, lowest index first among equals: a set whose members are connected as
-// well as can be, by the worst of its links, then by all of them; and, of equal sets, the one that leaves better
-// connected devices to others. Links may be nil: nothing is known of them.
+// choose returns n of the free devices: the set with the best connections, judged by its worst link and then by the
+// sum of its links. Of equal sets it returns the one that leaves better connected devices to others, and then the one
+// with the lowest indices. links may be nil if the connections are not known.
 func choose(free []gpu.Device, n int, links func(a, b gpu.Device) link.Link) []gpu.Device {
 	if n >= len(free) || n == 0 || links == nil || len(free) > maxChoice {
 		return free[:min(n, len(free))]
@@ -30,14 +30,14 @@ func choose(free []gpu.Device, n int, links func(a, b gpu.Device) link.Link) []g
 	return chosen
 }
 
-// maxChoice is the number of devices above which sets are not compared: no machine has more whole ones.
+// maxChoice is the largest number of devices for which sets are compared: no machine has more whole devices.
 const maxChoice = 16
 
-// choice is how well each two of some devices are connected.
+// choice holds the scores of the links between devices.
 type choice struct {
 	n     int
 	score [maxChoice][maxChoice]int
-	even  bool // all alike
+	even  bool // all links have the same score
 }
 
 func newChoice(free []gpu.Device, links func(a, b gpu.Device) link.Link) *choice {
@@ -56,7 +56,7 @@ func newChoice(free []gpu.Device, links func(a, b gpu.Device) link.Link) *choice
 	return c
 }
 
-// best compares all sets of n devices, as bits.
+// best returns the best set of n devices, as bits.
 func (c *choice) best(n int) (best uint) {
 	first := true
 	var most [3]int
@@ -71,7 +71,8 @@ func (c *choice) best(n int) (best uint) {
 	return best
 }
 
-// value is the worst link inside a set, the sum of those inside, and, as a cost, the sum of those to the rest.
+// value returns the worst link inside a set, the sum of the links inside, and the negative sum of the links to other
+// devices.
 func (c *choice) value(set uint) [3]int {
 	worst, inside, cut := math.MaxInt, 0, 0
 	for i := range c.n {

@@ -2,7 +2,7 @@ package device
 
 import "golang.org/x/sys/unix"
 
-// Cores are the numbers of the cores that this process may use, by affinity, ascending; nil: not known.
+// Cores returns the numbers of the cores in this process's affinity mask, ascending; nil: not known.
 func Cores() []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {

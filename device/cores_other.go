@@ -2,5 +2,5 @@
 
 package device
 
-// Cores are the numbers of the cores that this process may use; nil: this system does not number them.
+// Cores returns nil: this system does not number cores.
 func Cores() []int { return nil }

@@ -1,4 +1,4 @@
-// Package device grants the scarce amounts of a machine: cores, memory, disk, GPUs, ports, and the quiet of the host.
+// Package device grants the scarce resources of a machine: cores, memory, disk space, GPUs, ports, and quiet.
 package device
 
 import (
@@ -9,32 +9,32 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
-// GPUs asks for devices, which are all of one kind. The zero value asks for none.
+// GPUs is a request for devices of one kind. The zero value requests none.
 type GPUs struct {
 	Count int
-	// bytes a device must have at least, as its maker counts: up to 8 % may be kept by driver and ECC
+	// minimum bytes of a device by its nominal size; driver and ECC may keep up to 8 % of them
 	Memory int64
 	Model  *regexp.Regexp // matched against Device.Name; nil: any
-	Kind   string         // as machine.KindOf calls it; empty: any
+	Kind   string         // as returned by machine.KindOf; empty: any
 }
 
-// Request is what a node needs while it runs; all of it is granted at once, or nothing.
+// Request is what a node needs while it runs. Everything is granted at once, or nothing.
 type Request struct {
-	CPUs   int   // cores; 0 counts as 1, NoCore as none; more than the machine has counts as all
-	Cores  bool  // it must be told which ones, for it can keep to them; those who do not keep to any are not told apart
-	Memory int64 // bytes; 0: not counted
-	Disk   int64 // bytes of room where nodes work; 0: not counted
+	CPUs   int   // cores; 0 counts as 1, NoCore as 0; more than the machine has counts as all
+	Cores  bool  // it needs the numbers of its cores, because its commands can be bound to them
+	Memory int64 // bytes; 0: unlimited and not counted
+	Disk   int64 // bytes of disk space for its files; 0: not counted
 	Ports  int   // free TCP ports on the loopback interface
 	GPUs   GPUs
-	Quiet  bool   // nothing else of benchgraph's runs on the host meanwhile
-	Queue  string // name of the cluster that runs the node; "": this machine does
+	Quiet  bool   // nothing else of benchgraph's may run on the host meanwhile
+	Queue  string // name of the cluster that runs the node; "": this machine
 }
 
-// NoCore is what a node asks for that only waits for others, such as a download. A pool grants a few of them at a time,
-// beside those that compute.
+// NoCore is for nodes that only wait for other machines, such as downloads. A pool grants a few of them at a time, in
+// addition to nodes that compute.
 const NoCore = -1
 
-// Takes is how many cores a request takes of a machine that has enough.
+// Takes returns how many cores a request takes on a machine that has enough.
 func (r Request) Takes() int {
 	if r.CPUs == NoCore {
 		return 0
@@ -42,10 +42,10 @@ func (r Request) Takes() int {
 	return max(r.CPUs, 1)
 }
 
-// Lease is what was granted. It is exclusive until it is released.
+// Lease is a granted request. It is exclusive until it is released.
 type Lease struct {
 	CPUs   int
-	Cores  []int // numbers of the cores, ascending, which no other lease names; nil: not asked for, or not known here
+	Cores  []int // numbers of the cores, ascending, in no other lease; nil: not requested or not known
 	Memory int64
 	Disk   int64
 	Ports  []int
@@ -53,13 +53,13 @@ type Lease struct {
 	Quiet  bool
 
 	locks   []*os.File
-	release func()            // safe to call twice; nil in a Lease that no Pool made
-	yield   func()            // likewise
-	name    func(node string) // nil likewise
+	release func()            // may be called twice; nil in a Lease that no Pool made
+	yield   func()            // may be called twice; may be nil
+	name    func(node string) // may be nil
 }
 
-// Visible is the value of CUDA_VISIBLE_DEVICES for the GPUs: empty when there are none, so that none can be used
-// without a lease. A nil Lease has none.
+// Visible returns the value of CUDA_VISIBLE_DEVICES for the GPUs of the lease. It is empty without GPUs, so that no
+// GPU can be used without a lease. l may be nil.
 func (l *Lease) Visible() string {
 	if l == nil {
 		return ""
@@ -71,10 +71,10 @@ func (l *Lease) Visible() string {
 	return strings.Join(uuids, ",")
 }
 
-// Granted returns a lease of something that a pool outside of this package counts.
+// Granted returns a lease of something that is counted outside of this package.
 func Granted(release func()) *Lease { return &Lease{release: release} }
 
-// Name notes the node of the lease, for messages about the holder of a device.
+// Name records the node of the lease, for messages about the holder of a device.
 func (l *Lease) Name(node string) {
 	if l != nil && l.name != nil {
 		l.name(node)
@@ -89,18 +89,18 @@ func (l *Lease) Yield() {
 	}
 }
 
-// Release gives back all of the lease. A second call does nothing. It is safe for concurrent use.
+// Release gives everything back. A second call does nothing. It is safe for concurrent use.
 func (l *Lease) Release() {
 	if l != nil && l.release != nil {
 		l.release()
 	}
 }
 
-// Locks are the open files by whose locks the devices are kept from others. Who inherits them keeps the devices, too,
+// Locks returns the open files whose locks reserve the devices. A process that inherits the files holds the locks
 // until it ends.
 func (l *Lease) Locks() []*os.File { return l.locks }
 
-// Amounts are how much there is of what can be counted.
+// Amounts are amounts of the countable resources.
 type Amounts struct {
 	CPUs   int
 	Memory int64 // bytes
@@ -108,22 +108,22 @@ type Amounts struct {
 	GPUs   int
 }
 
-// Covers says whether there is enough for a request.
+// Covers reports whether the amounts are enough for a request.
 func (a Amounts) Covers(r Request) bool {
 	return a.CPUs >= r.Takes() && a.Memory >= r.Memory && a.Disk >= r.Disk && a.GPUs >= r.GPUs.Count
 }
 
-// Plus is a with b added.
+// Plus returns the sum of a and b.
 func (a Amounts) Plus(b Amounts) Amounts {
 	return Amounts{a.CPUs + b.CPUs, a.Memory + b.Memory, a.Disk + b.Disk, a.GPUs + b.GPUs}
 }
 
-// Minus is a without what a request takes of it.
+// Minus returns a without the amounts of a request.
 func (a Amounts) Minus(r Request) Amounts {
 	return Amounts{a.CPUs - r.Takes(), a.Memory - r.Memory, a.Disk - r.Disk, a.GPUs - r.GPUs.Count}
 }
 
-// Amounts returns the amounts of the lease. Of its devices, it counts those that suit like.
+// Amounts returns the amounts of the lease. It counts only the devices that suit like.
 func (l *Lease) Amounts(like GPUs) Amounts {
 	a := Amounts{CPUs: l.CPUs, Memory: l.Memory, Disk: l.Disk}
 	for _, d := range l.GPUs {
@@ -136,10 +136,10 @@ func (l *Lease) Amounts(like GPUs) Amounts {
 
 // Pool grants leases and never waits.
 //
-// Fits reports why a request can never be granted here, or nil. TryAcquire grants the whole request now, or nothing,
-// with the reason. Free returns the amounts that are free now for a request: of the devices, those that suit it, and
-// plenty if it asks for none; likewise of the disk. More cores than the machine has count as all of them, and unknown
-// memory counts as plenty.
+// Fits returns why a request can never be granted here, or nil. TryAcquire grants the whole request now, or nothing
+// and returns the reason. Free returns the amounts that are free now for a request: it counts only devices that suit
+// the request; for a request without devices or disk it returns plenty of them. A request for more cores than the
+// machine has counts as a request for all cores. Unknown memory counts as plenty.
 type Pool interface {
 	Fits(Request) error
 	TryAcquire(Request) (*Lease, *Refusal)
@@ -148,16 +148,16 @@ type Pool interface {
 
 // Refusal is why a request is not granted now.
 type Refusal struct {
-	WaitsFor string // in words
-	Looking  bool   // for a look at devices that may do: there is no answer yet, and soon there is one
-	// for what others than benchgraph keep from it: what its own leases hold would not be enough
+	WaitsFor string // what the request waits for, in words
+	Looking  bool   // a check of devices is under way and will end soon
+	// devices or disk are used outside of benchgraph: releasing its own leases would not be enough
 	Outside bool
-	// with Outside: for devices that this process has just given back, which may have to cool down
+	// with Outside: only devices that this process has just released, and that may have to cool down, are missing
 	Settles bool
-	Disk    bool // for room on the disk; else, if Outside, for devices
-	Lost    bool // for nothing that could come: too many of the devices are not granted any more
-	Taken   int  // devices that others keep, of those that Free counts
-	// closed when devices were found in another state, and the answer may be another one; nil: it does not depend on
-	// that
+	Disk    bool // the request waits for disk space; otherwise, with Outside, for devices
+	Lost    bool // too many devices are lost: waiting does not help
+	Taken   int  // number of devices that others use, out of those that Free counts
+	// closed when the state of devices has changed, so that a retry may succeed; nil: the request does not depend on
+	// devices
 	Changed <-chan struct{}
 }

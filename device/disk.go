@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Disk is the file system on which nodes work. The zero value is one that nothing is known of, and that is never short.
+// Disk is the file system on which nodes work. The zero value is unknown and never short.
 type Disk struct {
 	Dir  string // a directory on it
-	Size int64  // bytes that may be used in all; 0: not known
-	Free int64  // bytes that nobody uses at the moment
+	Size int64  // usable bytes; 0: not known
+	Free int64  // free bytes
 }
 
-// DiskOf tells of the file system of a directory, at the moment of each call.
+// DiskOf returns a function that returns the current state of a directory's file system.
 func DiskOf(dir string) func() Disk {
 	return func() Disk {
 		var fs unix.Statfs_t
@@ -25,12 +25,12 @@ func DiskOf(dir string) func() Disk {
 		}
 		block := int64(fs.Bsize)
 		free := int64(fs.Bavail) * block
-		// some is kept for root
+		// root's reserve is not usable
 		return Disk{Dir: dir, Size: (int64(fs.Blocks)-int64(fs.Bfree))*block + free, Free: free}
 	}
 }
 
-// disk is what is known of the disk, which is asked for only where some is needed.
+// disk returns the state of the disk. It asks only if disk space is needed.
 func (p *LocalPool) disk(needed int64) Disk {
 	if needed <= 0 || p.total.Disk == nil {
 		return Disk{}
@@ -38,7 +38,7 @@ func (p *LocalPool) disk(needed int64) Disk {
 	return p.total.Disk()
 }
 
-// diskFits says why so much room can never be granted, whatever is tidied up.
+// diskFits returns an error if the whole disk is smaller than needed.
 func (p *LocalPool) diskFits(needed int64) error {
 	if d := p.disk(needed); d.Size > 0 && needed > d.Size {
 		return fmt.Errorf("needs %s of disk; the file system of %s has %s", printable.Bytes(needed), d.Dir,
@@ -47,8 +47,8 @@ func (p *LocalPool) diskFits(needed int64) error {
 	return nil
 }
 
-// diskWaits refuses what there is no room for now. What a lease has already filled of its room counts twice, as used
-// and as kept: how much that is nobody knows, and a disk that is full breaks everything.
+// diskWaits refuses a request for which there is no room now. The files that a lease has already written count twice,
+// as used and as reserved: their size is not known, and a full disk would break everything.
 func (p *LocalPool) diskWaits(needed int64) *Refusal {
 	d := p.disk(needed)
 	kept := p.diskKept()
@@ -63,7 +63,7 @@ func (p *LocalPool) diskWaits(needed int64) *Refusal {
 	return &Refusal{WaitsFor: text + ")", Outside: kept == 0, Disk: true}
 }
 
-// diskKept is the room that is kept for the leases.
+// diskKept returns the bytes that are reserved for the leases.
 func (p *LocalPool) diskKept() (kept int64) {
 	for _, h := range p.leases {
 		kept += h.disk

@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// free are those of some devices that can be granted, and that no lease of this pool holds.
+// free returns those of some devices that can be granted and that no lease of this pool holds.
 func (p *LocalPool) free(some []gpu.Device) []gpu.Device {
 	held := map[string]bool{}
 	for l := range p.leases {
@@ -34,12 +34,12 @@ func (p *LocalPool) lost(d gpu.Device) string {
 	return p.total.Lost(d)
 }
 
-// suitable are the devices that suit, whoever holds them.
+// suitable returns the devices that suit a request, whoever holds them.
 func (p *LocalPool) suitable(want GPUs) []gpu.Device {
 	return slices.DeleteFunc(slices.Clone(p.total.GPUs()), func(d gpu.Device) bool { return !want.Suits(d) })
 }
 
-// takeGPUs locks devices of one kind. Where no kind can be granted, it returns the refusal that promises most.
+// takeGPUs locks devices of one kind. If no kind can be granted, it returns the most promising refusal.
 func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	if want.Count == 0 {
 		return nil, nil
@@ -71,7 +71,7 @@ func (p *LocalPool) takeGPUs(want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	return nil, refused
 }
 
-// takeOf chooses the best connected of some devices that are free, and locks them.
+// takeOf chooses the best connected free devices out of some, and locks them.
 func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device, *Refusal) {
 	free := p.free(some)
 	refused := map[string]*Refusal{} // by UUID
@@ -82,7 +82,7 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 			if w == nil {
 				return false
 			}
-			if kept[w] == nil { // one wish is for several devices
+			if kept[w] == nil { // one wish may name several devices
 				kept[w] = &Refusal{WaitsFor: keptFor(w)}
 			}
 			refused[d.UUID] = kept[w]
@@ -96,12 +96,12 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 			return chosen, nil
 		}
 		if why.Looking {
-			if len(refused) > 0 { // rather look at all at once now than at one after the other
+			if len(refused) > 0 { // check all at once instead of one after the other
 				p.lookAt(free)
 			}
 			return nil, why
 		}
-		// The others of them were released again: without that device, another set may be better.
+		// lockGPUs has released the other devices: without this one, another set may be better.
 		refused[not] = why
 		free = slices.DeleteFunc(free, func(d gpu.Device) bool { return d.UUID == not })
 	}
@@ -115,7 +115,7 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 	return nil, p.refuse(want, some, len(free), refused)
 }
 
-// keptFor says for which process a device is kept.
+// keptFor returns a text about the process for which a device is kept.
 func keptFor(w *wish.Wish) string {
 	p := process.Process{PID: w.PID}
 	p.Identify()
@@ -123,10 +123,10 @@ func keptFor(w *wish.Wish) string {
 		hostlock.Holder{PID: p.PID, User: p.User, Program: p.Name}, w.Count, w.Since.Local().Format(time.DateTime))
 }
 
-// elsewhereLeased is why a device that another process has locked is not granted.
+// elsewhereLeased is the reason for a device that another process has locked.
 const elsewhereLeased = "leased by another benchgraph"
 
-// first are the devices of which n are chosen: all but those that are granted last, if these are enough.
+// first returns the devices from which n are chosen: all but those of Options.Last, if these are enough.
 func (p *LocalPool) first(free []gpu.Device, n int) []gpu.Device {
 	if p.total.Last == nil {
 		return free
@@ -137,13 +137,14 @@ func (p *LocalPool) first(free []gpu.Device, n int) []gpu.Device {
 	return free
 }
 
-// settles is how long a device may still be warm or busy because of what ran on it before it was given back.
+// settles is how long a device may still be warm or busy after its last lease.
 const settles = 30 * time.Second
 
-// refuse says why devices cannot be had of some: what is wrong with each one that is neither free nor leased.
+// refuse returns the refusal for devices out of some, with a reason for each device that is neither free nor leased
+// by this pool.
 func (p *LocalPool) refuse(want GPUs, some []gpu.Device, free int, refused map[string]*Refusal) *Refusal {
 	reasons := []string{fmt.Sprintf("%d of them free", free)}
-	ours, left := len(some), len(some) // to be had when we are done with them; when others are, too
+	ours, left := len(some), len(some) // devices available after our leases end; after others' use ends, too
 	settling := 0
 	for _, d := range some {
 		why := p.lost(d)
@@ -172,13 +173,14 @@ func (p *LocalPool) refuse(want GPUs, some []gpu.Device, free int, refused map[s
 	}
 }
 
-// lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of one that is not to be
-// had, and why. What is to be looked at is locked before: when another benchgraph uses it, there is nothing to see.
+// lockGPUs locks all of the devices against other processes, or none; then it returns the UUID of an unavailable
+// device and the reason. It locks a device before checking it: while another benchgraph uses the device, a check is
+// useless.
 func (p *LocalPool) lockGPUs(chosen []gpu.Device, h *hold) (not string, why *Refusal) {
 	for _, d := range chosen {
 		if refused := p.lockGPU(d, h); refused != nil {
 			not, why = d.UUID, refused
-			if !why.Looking { // else the others are looked at meanwhile
+			if !why.Looking { // otherwise the other devices are checked meanwhile
 				break
 			}
 		}
@@ -196,7 +198,7 @@ func (p *LocalPool) lockGPU(d gpu.Device, h *hold) *Refusal {
 	if p.host != nil {
 		lock, err := p.host.Device(d)
 		if fs.Held(err) {
-			delete(p.looks, d.UUID) // it says nothing of how that will leave it
+			delete(p.looks, d.UUID) // the check says nothing about the device after that lease
 			return &Refusal{WaitsFor: elsewhereLeased}
 		}
 		if err != nil {
@@ -213,7 +215,8 @@ func (p *LocalPool) lockGPU(d gpu.Device, h *hold) *Refusal {
 	return nil
 }
 
-// gpusFit says why devices can never be granted. Devices that are left out may be those that are missing.
+// gpusFit returns why devices can never be granted. The error mentions left-out devices, as they may be the missing
+// ones.
 func (p *LocalPool) gpusFit(want GPUs) error {
 	if want.Count == 0 {
 		return nil

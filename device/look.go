@@ -7,30 +7,30 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 )
 
-// A driver takes its time to say how a device is, milliseconds or seconds, and may hang. So who asks the pool for
-// devices is answered by the last look at them, and told when that found something new. While somebody asks, one
-// goroutine looks once a second at all devices that are asked for, and makes known at once how all of them are: of two
-// that somebody leaves together, not one is granted to a small request before the other is seen. It ends when nobody
-// has asked for a while.
+// A driver may take milliseconds or seconds to report the state of a device, and may hang. So a request for devices
+// is answered from the last check of them, and Refusal.Changed tells when a check has a new result. While there are
+// requests, one goroutine checks all requested devices once a second and publishes the results together: of two
+// devices that become free at once, none is granted to a small request before the other is seen. The goroutine ends
+// when there have been no requests for a while.
 //
-// A grant follows from a look that is no older than a second and the time that the driver takes. That keeps leases off
-// devices that others use, and is not enough for a sample: before that, who holds the lease looks again (AwaitIdle).
+// A grant rests on a check that is at most a second old, plus the driver's time. That keeps leases off devices that
+// others use, but it is not enough for a sample: the holder of the lease checks again before one (AwaitIdle).
 
-// look is what is known of a device that is asked for.
+// look is the last check of a requested device.
 type look struct {
 	device gpu.Device
-	asked  time.Time // when it was asked for last
-	known  bool      // it was looked at
-	why    string    // it is not to be granted now; empty: it may be
+	asked  time.Time // time of the last request
+	known  bool      // the device has been checked
+	why    string    // why it must not be granted now; empty: it may be granted
 }
 
-// lookEvery is the time between two looks.
+// lookEvery is the interval between checks.
 const lookEvery = time.Second
 
-// unasked is how long a device is still looked at when nobody asks for it: who waits asks more often.
+// unasked is how long a device is checked after the last request: waiting requests are repeated more often.
 const unasked = 2 * time.Second
 
-// lastLook is the last look at a device; when it is not known, it is on its way.
+// lastLook returns the last check of a device. If there is none yet, it starts one.
 func (p *LocalPool) lastLook(d gpu.Device) look {
 	if p.total.Ready == nil {
 		return look{known: true}
@@ -59,7 +59,7 @@ func (p *LocalPool) lookAt(devices []gpu.Device) {
 	}
 }
 
-// look looks for as long as devices are asked for.
+// look checks devices as long as they are requested.
 func (p *LocalPool) look() {
 	for looks := p.wanted(); len(looks) > 0; looks = p.wanted() {
 		answers := make([]string, len(looks))
@@ -77,7 +77,7 @@ func (p *LocalPool) look() {
 	}
 }
 
-// wanted forgets the looks that nobody asks for any more, and returns the others.
+// wanted forgets the devices that are no longer requested, and returns the others.
 func (p *LocalPool) wanted() (looks []*look) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,13 +90,13 @@ func (p *LocalPool) wanted() (looks []*look) {
 	}
 	p.looking = len(looks) > 0
 	select {
-	case <-p.hurry: // they are all there
+	case <-p.hurry: // all of them are in the list
 	default:
 	}
 	return looks
 }
 
-// seen takes in the answers, and tells who waits when one of them makes a difference.
+// seen records results, and wakes waiting requests if a result makes a difference.
 func (p *LocalPool) seen(looks []*look, answers []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

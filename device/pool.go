@@ -18,66 +18,65 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Options say what a LocalPool has to grant.
+// Options are the settings of a LocalPool.
 type Options struct {
 	CPUs int // cores
-	// the numbers of the cores that may be used, ascending, asked once when they are needed; nil: not known
+	// numbers of the usable cores, ascending, called once when they are needed; nil: not known
 	Cores  func() []int
-	Memory int64       // bytes; 0: not known, so never short
-	Disk   func() Disk // the file system on which nodes work, as it is now; nil: not known, so never short
-	// in the order in which they are granted, where they are connected alike; asked once when some are needed; nil:
-	// none
+	Memory int64       // bytes; 0: not known, and never short
+	Disk   func() Disk // current state of the file system on which nodes work; nil: not known, and never short
+	// devices in the order in which equally connected ones are granted, called once when they are needed; nil: none
 	GPUs  func() []gpu.Device
-	Links func(a, b gpu.Device) link.Link // how two of them are connected; nil: not known
-	// looks why a free device is not to be granted now, and may take its time; empty: it may be; nil: all may
+	Links func(a, b gpu.Device) link.Link // connection of two devices; nil: not known
+	// why a free device must not be granted now; empty: it may be. It may take long. nil: all may be granted
 	Ready func(gpu.Device) string
-	Lost  func(gpu.Device) string // why a device is not to be granted any more; empty: it may be; nil: all may
-	Last  func(gpu.Device) bool   // whether a device is granted only when there are too few others; nil: none is
-	// directory of locks by which the users of the host respect each other's GPUs; empty: they lie beside HostLock
+	Lost  func(gpu.Device) string // why a device must not be granted any more; empty: it may be; nil: all may be
+	Last  func(gpu.Device) bool   // devices that are granted only if there are too few others; nil: none
+	// directory of the locks by which users of the host respect each other's GPUs; empty: beside HostLock
 	GPULocks string
-	// which devices are there and none of GPUs, and why, once GPUs was asked; nil, or empty: none is known of
+	// why some existing devices are not in GPUs, called after GPUs; nil or empty result: none known
 	Amiss func() string
-	Name  string // by which texts call the machine; empty: this machine
-	// path of a file by which the pools of all processes of the host respect quiet and each other's GPUs; empty: this
-	// process only
+	Name  string // name of the machine in messages; empty: this machine
+	// path of the lock by which the pools of all processes of the host respect quiet and each other's GPUs; empty:
+	// only this process
 	HostLock string
 }
 
 // LocalPool is the Pool of this machine. It is safe for concurrent use.
 //
-// It never waits, not for a driver either (see look.go), and keeps no queue: one scheduler asks in the order that it
-// thinks right, and keeps small requests back when a quiet one should have its turn. Between processes there is no such
-// order: a process that always holds something can keep another from being quiet.
+// It never waits, not even for a driver (see look.go), and keeps no queue: the only scheduler asks in its own order,
+// and holds small requests back when it is the turn of a quiet one. There is no such order between processes: a
+// process that always holds a lease can keep others from being quiet.
 type LocalPool struct {
 	total Options
 
 	mu     sync.Mutex
 	leases map[*Lease]*hold
-	given  map[string]time.Time // when devices were last given back, by UUID
+	given  map[string]time.Time // last release of each device, by UUID
 	ports  ports.Ports
 	host   *hostlock.Lock
 
-	looks   map[string]*look // at devices that somebody asks for, by UUID
-	looking bool             // a goroutine does
-	hurry   chan struct{}    // tells it not to wait
-	change  chan struct{}    // closed, and made anew, when it found something else than before
-	open    context.Context  // it ends with this
+	looks   map[string]*look // checks of requested devices, by UUID
+	looking bool             // a goroutine runs look
+	hurry   chan struct{}    // tells look not to wait
+	change  chan struct{}    // closed and replaced when a check has a new result
+	open    context.Context  // ended by Close
 	end     func()
 }
 
-// hold is what a lease has besides what it says.
+// hold is the accounting of a lease.
 type hold struct {
-	cpus   int   // of the lease; 0 once it has yielded
-	cores  []int // likewise
-	memory int64 // likewise
-	disk   int64 // likewise
+	cpus   int   // of the lease; 0 after Yield
+	cores  []int // nil after Yield
+	memory int64 // 0 after Yield
+	disk   int64 // 0 after Yield
 	gpus   []*hostlock.File
 }
 
-// mostCoreless is how many leases without a core are granted at a time: connections cost others something, too.
+// mostCoreless is the largest number of leases without a core at a time: connections cost others something, too.
 const mostCoreless = 16
 
-// NewPool returns a pool of what o says. An error means that o makes no sense or that the host lock cannot be opened.
+// NewPool returns a pool. It returns an error if o is invalid or the host lock cannot be opened.
 func NewPool(o Options) (*LocalPool, error) {
 	if o.CPUs < 1 || o.Memory < 0 {
 		return nil, fmt.Errorf("pool: %d cores and %d bytes of memory: both must be positive", o.CPUs, o.Memory)
@@ -103,13 +102,13 @@ func NewPool(o Options) (*LocalPool, error) {
 	return p, nil
 }
 
-// PoolOf returns a pool that says what fits a machine, and calls it by a name. Nothing can be leased from it by a
-// process of another machine that does not own its devices.
+// PoolOf returns a pool for a described machine, which tells what fits there. Nothing can be leased from it by a
+// process on a machine that does not have the devices.
 func PoolOf(p *machine.Profile, name string) (*LocalPool, error) {
 	return NewPool(Options{CPUs: p.Host.Cores, Memory: p.Host.Memory, GPUs: gpu.These(p.Devices), Name: name})
 }
 
-// Close ends the looks, but for one that is under way, and closes the host lock. Leases must have been released.
+// Close ends the checks, except a running one, and closes the host lock. All leases must have been released.
 func (p *LocalPool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,8 +122,8 @@ func (p *LocalPool) Close() error {
 	return p.host.Close()
 }
 
-// Fits says why r can never be granted. Too many cores are no reason: a build that would like 16 runs on 2 as well. Too
-// little memory or disk is one, because what does not fit is killed half-way.
+// Fits returns why r can never be granted. Too many cores are no reason: a build for 16 cores also runs on 2. Too
+// little memory or disk is a reason, because the node would be killed half-way.
 func (p *LocalPool) Fits(r Request) error {
 	var errs []error
 	if r.CPUs < NoCore || r.Memory < 0 || r.Disk < 0 || r.Ports < 0 || r.GPUs.Count < 0 {
@@ -143,7 +142,7 @@ func (p *LocalPool) Fits(r Request) error {
 	return errors.Join(append(errs, p.gpusFit(r.GPUs))...)
 }
 
-// String says in words what is asked for.
+// String describes the request in words.
 func (g GPUs) String() string {
 	text := fmt.Sprintf("%d devices", g.Count)
 	if g.Count == 1 {
@@ -161,11 +160,12 @@ func (g GPUs) String() string {
 	return text
 }
 
-// Suits says whether a device meets the conditions.
+// Suits reports whether a device meets the conditions.
 func (g GPUs) Suits(d gpu.Device) bool { return len(g.lacks(d)) == 0 }
 
-// lacks returns what d lacks to be granted. A device of "80 GiB" shows its driver 79.6 GiB, one of "24 GiB" 22.5 GiB:
-// up to 8 % of the nominal size is kept for ECC and by the driver, and no two sizes on the market are that close.
+// lacks returns why d cannot be granted. The driver reports 79.6 GiB for a device of "80 GiB", and 22.5 GiB for one
+// of "24 GiB": up to 8 % of the nominal size is reserved for ECC and the driver. Sizes on the market differ by more
+// than that.
 func (g GPUs) lacks(d gpu.Device) []string {
 	var lacks []string
 	if g.Memory > 0 && d.Memory < g.Memory-g.Memory/100*8 {
@@ -177,7 +177,7 @@ func (g GPUs) lacks(d gpu.Device) []string {
 	if g.Kind != "" && machine.KindOf(d) != g.Kind {
 		lacks = append(lacks, "is of another kind")
 	}
-	if g.Count > 1 && d.Parent != "" { // CUDA opens one instance in a process, and NCCL connects none
+	if g.Count > 1 && d.Parent != "" { // CUDA opens one instance per process, and NCCL cannot connect instances
 		lacks = append(lacks, "is a MIG instance, which serves count = 1 alone")
 	}
 	return lacks
@@ -217,7 +217,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 	}
 	if refused != nil {
 		p.giveBack(h)
-		if !refused.Looking && !refused.Settles { // that takes a moment
+		if !refused.Looking && !refused.Settles { // those take only a moment
 			p.unqueue()
 		}
 		return nil, refused
@@ -227,7 +227,7 @@ func (p *LocalPool) TryAcquire(r Request) (*Lease, *Refusal) {
 		l.locks = append(l.locks, lock.File)
 	}
 	for _, d := range l.GPUs {
-		delete(p.looks, d.UUID) // it says nothing of what comes after the lease
+		delete(p.looks, d.UUID) // the check says nothing about the device after the lease
 	}
 	p.leases[l] = h
 	l.release = sync.OnceFunc(func() { p.release(l) })
@@ -243,7 +243,7 @@ func (p *LocalPool) unqueue() {
 	}
 }
 
-// amountsWait says what of cores, memory and quiet l waits for.
+// amountsWait returns which cores, memory or quiet l waits for.
 func (p *LocalPool) amountsWait(l *Lease) string {
 	if l.Quiet && len(p.leases) > 0 {
 		return fmt.Sprintf("quiet: the end of %d others", len(p.leases))
@@ -272,8 +272,8 @@ func (p *LocalPool) amountsWait(l *Lease) string {
 	return ""
 }
 
-// freeCores chooses cores that no lease names, lowest first. There are always enough: leases that name cores hold no
-// more of them than the pool has.
+// freeCores returns cores that are in no lease, lowest first. There are always enough: leases with numbered cores
+// hold at most as many as the pool has.
 func (p *LocalPool) freeCores(n int) []int {
 	if p.total.Cores == nil {
 		return nil
@@ -291,7 +291,7 @@ func (p *LocalPool) freeCores(n int) []int {
 	return slices.Clip(free[:min(n, len(free))])
 }
 
-// Free says what this process does not hold of what fits a request.
+// Free returns the amounts for a request that this process does not hold.
 func (p *LocalPool) Free(r Request) Amounts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -318,7 +318,7 @@ func (p *LocalPool) Free(r Request) Amounts {
 	return a
 }
 
-// plenty is an amount that is never short, and to which others can be added.
+// plenty is an amount that is never short and that can be added to others.
 const plenty = math.MaxInt32
 
 func (p *LocalPool) release(l *Lease) {

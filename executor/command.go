@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// Unsupported is the error for a command that asks for something that the executor does not have.
+// Unsupported is the error for a command that needs a feature which the executor does not have.
 type Unsupported struct {
-	What   string // what was asked for
-	Remedy string // what to do about it
+	What   string // the feature
+	Remedy string // how to do without it
 }
 
 func (e *Unsupported) Error() string { return e.What + "; " + e.Remedy }
@@ -26,10 +26,10 @@ func (e *Unsupported) Error() string { return e.What + "; " + e.Remedy }
 // StartError is the error for a program that could not be started.
 type StartError struct {
 	Program string // argv[0]
-	Reason  string // what is in the way
-	Remedy  string // what to do about it; may be empty
-	Passing bool   // it may start a moment later: the machine was short of something, or what happened is not known
-	Err     error  // the cause, if there is one
+	Reason  string // why the program did not start
+	Remedy  string // may be empty
+	Passing bool   // a later start may succeed: the machine was short of something, or the cause is not known
+	Err     error  // cause; may be nil
 }
 
 func (e *StartError) Error() string {
@@ -91,13 +91,13 @@ func checkDir(name, dir string) error {
 	return nil
 }
 
-// shell is the program that most commands are given to. What is found by this name in a PATH is kept in shells, as long
-// as it is there: unlike python3, say, which a task may install in front of another one, it belongs to the machine.
+// shell is the program of most commands. Its path is cached in shells by PATH and used while the file exists. Other
+// programs, such as python3, are looked up each time: a task may install one in an earlier directory of PATH.
 const shell = "sh"
 
 var shells sync.Map // PATH → path of the shell
 
-// lookPath finds name as a shell with cmd's environment and directory would.
+// lookPath returns the path of the program name. It searches as a shell with cmd's environment and directory does.
 func lookPath(name string, cmd Command) (string, error) {
 	list, ok := valueOf(cmd.Env, "PATH")
 	if !ok {
@@ -108,7 +108,7 @@ func lookPath(name string, cmd Command) (string, error) {
 		return known.(string), nil
 	}
 	var denied string
-	everywhere := true // the same directories are meant, whatever Dir is
+	everywhere := true // the PATH means the same directories for every Dir
 	for _, dir := range filepath.SplitList(list) {
 		everywhere = everywhere && filepath.IsAbs(dir)
 		path := filepath.Join(below(cmd.Dir, dir), name)
@@ -134,7 +134,7 @@ func lookPath(name string, cmd Command) (string, error) {
 	}
 }
 
-// valueOf is the value of a variable: the last one that an environment gives it.
+// valueOf returns the value of a variable: the last one if env sets it more than once.
 func valueOf(env []string, name string) (value string, ok bool) {
 	for _, v := range slices.Backward(env) {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -164,7 +164,7 @@ func executable(path string) error {
 	return nil
 }
 
-// explain says in words why the program at path could not be started.
+// explain returns an error that says why the program at path could not be started.
 func explain(cmd Command, path string, err error) error {
 	e := &StartError{Program: cmd.Argv[0], Reason: err.Error(), Err: err}
 	var other *fs.PathError
@@ -210,7 +210,7 @@ func size(list []string) int {
 	return n
 }
 
-// interpreter returns what the #! line of the file at path names. It is empty for anything but a script.
+// interpreter returns the interpreter in the #! line of a file. It returns "" if the file is not a script.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// attached is a program in a container, and what we have of it.
+// attached is a program in a container whose streams this process is connected to.
 type attached struct {
 	docker  *Docker
-	name    string // of the container, and of its network if it has one
+	name    string // of the container, and of its network if it has its own
 	cmd     Command
 	ctx     context.Context
 	output  *output
@@ -34,19 +34,20 @@ type attached struct {
 
 func (a *attached) Container() string { return a.name }
 
-// exit is how a program ended, or why that is not known.
+// exit is how a program ended, or the error if that is not known.
 type exit struct {
 	code int
 	err  error
 }
 
-// follow sees the program's end, which it brings about when it is to be stopped: first it asks, then it kills.
+// follow waits for the program's end. When the process is stopped, it sends SIGTERM and, after the grace time,
+// SIGKILL.
 func (a *attached) follow(await func() exit, signal func(name string) error) exit {
-	a.output.follow(a.stream) // await may look at it
+	a.output.follow(a.stream) // before await, which may look at the output
 	ended := make(chan exit, 1)
 	go func() { ended <- await() }()
 	if a.cmd.Stdin != nil {
-		go a.stream.Feed(a.cmd.Stdin) // not waited for: stdin may block for ever
+		go a.stream.Feed(a.cmd.Stdin) // in the background: reading stdin may block forever
 	}
 	select {
 	case end := <-ended:
@@ -75,8 +76,8 @@ type contained struct {
 	await func() (code int, err error)
 }
 
-// start makes the container and starts it. Output and end are waited for before, so that nothing is missed. The end of
-// ctx interrupts no request that makes something: the engine would go on with it.
+// start makes the container and starts it. It connects to the output and the end first, so that it misses nothing.
+// Requests that make something do not end with ctx: the engine would complete them anyway.
 func (c *contained) start(ctx context.Context) error {
 	e := c.docker.engine
 	network, err := c.network()
@@ -112,7 +113,7 @@ func (c *contained) start(ctx context.Context) error {
 	return nil
 }
 
-// connect connects to what the container prints and to its end, both at once.
+// connect connects to the container's output and waits for its end, both at once.
 func (c *contained) connect() error {
 	attached := make(chan error, 1)
 	go func() {
@@ -125,11 +126,11 @@ func (c *contained) connect() error {
 	if err = cmp.Or(<-attached, err); err == nil || container.IsGone(err) {
 		return err
 	}
-	// Podman makes what the container runs in before it attaches, and tells why it cannot to those who start it.
+	// Podman sets up the container before it attaches, and reports errors of the set-up only to Start.
 	return cmp.Or(c.explain(c.docker.engine.Start(c.ctx, c.name)), err)
 }
 
-// network returns what the container is connected to. One of its own is made.
+// network returns the name of the container's network, after it has made one if the container needs its own.
 func (c *contained) network() (string, error) {
 	o := c.cmd.Container
 	switch {
@@ -140,13 +141,13 @@ func (c *contained) network() (string, error) {
 				Remedy: "run both in containers"}
 		}
 		return "container:" + beside.Container(), nil
-	case o.Outward: // that of others would let them in
+	case o.Outward: // a shared network would let other containers in
 		return c.name, c.docker.engine.CreateNetwork(c.ctx, c.name, c.docker.Labels())
 	}
 	return "none", nil
 }
 
-// explain says what is wrong with the command when the engine refuses to start it.
+// explain turns a permanent error of the engine into a StartError.
 func (c *contained) explain(err error) error {
 	e, ok := errors.AsType[*container.Error](err)
 	if !ok || e.Class != failure.Permanent {
@@ -155,7 +156,7 @@ func (c *contained) explain(err error) error {
 	return &StartError{Program: c.cmd.Argv[0], Reason: e.Reason, Remedy: e.Remedy, Err: err}
 }
 
-// supervise sees the end of the program and removes its container.
+// supervise waits for the end of the program and removes its container.
 func (c *contained) supervise() {
 	defer close(c.gone)
 	defer c.unwatch()
@@ -177,18 +178,18 @@ func (c *contained) supervise() {
 	}
 	c.stream.Close()
 	c.err = cmp.Or(err, c.output.close(), c.failure())
-	c.once.Do(func() {}) // what it was stopped for is now known
+	c.once.Do(func() {}) // the cause is complete; a later halt must not change it
 	c.remove()
 }
 
-// robbed is the error for a container that somebody else removed: what is told of its end then means nothing.
+// robbed returns the error for a container that somebody else removed: its reported status then means nothing.
 func (c *contained) robbed() error {
 	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else",
 		Class: failure.Transient}
 }
 
-// complete adds to the output what the engine has in its log but has not passed on: Docker closes the streams of a
-// container that has ended, whether or not all has reached its clients. What cannot be added is lost.
+// complete completes the output from the engine's log: Docker closes the streams of an ended container even if
+// clients have not received everything. It returns an error if output was lost.
 func (c *contained) complete() error {
 	info, err := c.docker.about(c.ctx)
 	if err != nil || !info.Logs {
@@ -207,7 +208,7 @@ func (c *contained) complete() error {
 	return lost
 }
 
-// report fills in what only the engine knows. Nothing is asked when nothing can be the matter.
+// report sets the fields of the status that only the engine knows. It skips the request if none of them can be set.
 func (c *contained) report() error {
 	if c.status.OK() && c.cmd.Container.Memory == 0 {
 		return nil
@@ -221,7 +222,7 @@ func (c *contained) report() error {
 			return err
 		}
 		c.status.OOM = info.State.OOMKilled
-		// A busy engine hears of the kernel's kill after the end of the container.
+		// A busy engine hears of the kernel's OOM kill only after the container has ended.
 		if c.status.OOM || c.status.OK() || c.cmd.Container.Memory == 0 || tries == oomTries {
 			return nil
 		}
@@ -229,14 +230,14 @@ func (c *contained) report() error {
 	}
 }
 
-// A failure under a limit of memory is reported after at most a second.
+// A failure under a memory limit is reported at most one second late.
 const (
 	oomTries = 10
 	oomPause = 100 * time.Millisecond
 )
 
-// exitStatus undoes what shells and the init of a container do: a program that a signal ended exits with 128 and its
-// number.
+// exitStatus undoes what shells and the container's init do: a program that a signal ended exits with 128 plus the
+// signal's number.
 func exitStatus(code int) Status {
 	if code > 128 && unix.SignalName(syscall.Signal(code-128)) != "" {
 		return Status{Code: -1, Signal: signalName(syscall.Signal(code - 128))}
@@ -244,12 +245,12 @@ func exitStatus(code int) Status {
 	return Status{Code: code}
 }
 
-// initFailures are what is said when the program of a container cannot be started: by tini, catatonit, Apptainer.
+// initFailures matches the messages of tini, catatonit and Apptainer when they cannot start the program.
 var initFailures = lazyregexp.New(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\n$|^ERROR \(catatonit:\d+\): ` +
 	`failed to exec pid1: (.+)\n$|^FATAL: +(?:".+": |stat .+: )?(executable file not found in \$PATH|` +
 	`no such file or directory|permission denied|is a directory)\n$`)
 
-// failure says that the program could not be started when its container has ended because of that.
+// failure returns an error if the container ended because its program could not be started.
 func (c *contained) failure() error {
 	m := initFailures().FindStringSubmatch(string(c.output.start.Bytes()))
 	if m == nil || c.status.Code <= 0 {
@@ -257,7 +258,7 @@ func (c *contained) failure() error {
 	}
 	why := m[1] + m[2] + m[3]
 	e := &StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + why}
-	switch why { // catatonit has one status for all
+	switch why { // catatonit exits with the same status in all cases
 	case "No such file or directory", "no such file or directory", "executable file not found in $PATH":
 		e.Remedy, e.Err = "install it in the image, or add its directory to PATH", fs.ErrNotExist
 	case "Permission denied", "permission denied":
@@ -266,8 +267,9 @@ func (c *contained) failure() error {
 	return e
 }
 
-// remove removes what is not to be kept. The engine may just be on its way out, or away: what it told last is not
-// believed then, as it ends its containers itself before.
+// remove removes the container and its network unless they are kept. If the engine stops meanwhile, its last answers
+// are wrong, because an engine ends its containers before it stops: remove then waits for the engine and reports a
+// transient failure.
 func (c *contained) remove() {
 	var err error
 	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {
@@ -294,7 +296,7 @@ func (c *contained) remove() {
 	}
 }
 
-// discard removes the container and what it was given.
+// discard removes the container and its network.
 func (c *contained) discard() error {
 	if c.stream != nil {
 		c.stream.Close()
@@ -305,8 +307,8 @@ func (c *contained) discard() error {
 	return c.removeNetwork()
 }
 
-// takeAway removes the container, and says whether it was there. A client ends because its server has, and its
-// container is then on its way out.
+// takeAway removes the container and reports whether it existed. It retries while another container shares a
+// namespace with this one: that container's server has ended and it is about to end as well.
 func (c *contained) takeAway() (there bool, err error) {
 	for begun := time.Now(); ; time.Sleep(sharedPause) {
 		there, err = c.docker.engine.RemoveIfThere(c.ctx, c.name)
@@ -316,7 +318,7 @@ func (c *contained) takeAway() (there bool, err error) {
 	}
 }
 
-// Programs that do not heed that they are to end are killed before.
+// A client that does not react to SIGTERM is killed earlier than this.
 const (
 	sharedTime  = time.Minute
 	sharedPause = 100 * time.Millisecond

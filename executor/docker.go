@@ -27,30 +27,30 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// mostProcesses is how many processes and threads a container or a sandbox may hold.
-var mostProcesses = 32768 // a test bounds it further
+// mostProcesses is the largest number of processes and threads in a container or a sandbox.
+var mostProcesses = 32768 // a test lowers it
 
-// Docker is the Executor that runs commands in containers of an engine, and those without a container on the host.
+// Docker is the Executor that runs commands in containers of an engine, and commands without a container on the host.
 //
-// A container ends with its program, and is then removed with all that it was given. Its output goes to the command's
-// writers. Docker keeps the end in a log, too, which tells whether all has come and goes with the container. Output is
-// lost when the engine is restarted, which is an error. Should this process be killed, ReapContainers removes what it
-// left.
+// A container ends with its program and is then removed with its network. Its output goes to the command's writers.
+// Docker also keeps the end of the output in a log, which shows whether everything has arrived and is removed with
+// the container. If the engine restarts, output is lost and the command fails. If this process is killed,
+// ReapContainers removes its containers later.
 type Docker struct {
 	engine *container.Engine
 	host   Executor
 	owner  string
-	info   atomic.Pointer[container.Info]  // nil: not told yet
+	info   atomic.Pointer[container.Info]  // nil: not asked yet
 	gpus   atomic.Pointer[trial.GPUDriver] // nil: not known yet
-	ids    sync.Map                        // of its containers
+	ids    sync.Map                        // IDs of its containers
 }
 
-// NewDocker returns a Docker. Commands without a container are host's.
+// NewDocker returns a Docker. host runs the commands without a container.
 func NewDocker(e *container.Engine, host Executor) *Docker {
 	return &Docker{engine: e, host: host, owner: newOwner().String()}
 }
 
-// about is what the engine says of itself. An engine that does not answer is asked again by the next command.
+// about returns the engine's description. If the engine does not answer, the next command asks again.
 func (d *Docker) about(ctx context.Context) (container.Info, error) {
 	if known := d.info.Load(); known != nil {
 		return *known, nil
@@ -62,7 +62,7 @@ func (d *Docker) about(ctx context.Context) (container.Info, error) {
 	return info, err
 }
 
-// gpuDriver is how the engine is asked for devices.
+// gpuDriver returns how to request devices from the engine.
 func (d *Docker) gpuDriver(ctx context.Context) (trial.GPUDriver, error) {
 	if known := d.gpus.Load(); known != nil {
 		return *known, nil
@@ -74,18 +74,20 @@ func (d *Docker) gpuDriver(ctx context.Context) (trial.GPUDriver, error) {
 	return driver, err
 }
 
-// CheckGPUs returns why no container of the engine can have an NVIDIA device. Only a sure no is an error.
+// CheckGPUs returns an error if no container of the engine can have an NVIDIA device. If that is uncertain, it
+// returns nil.
 func CheckGPUs(ctx context.Context, e *container.Engine) error {
 	_, err := NewDocker(e, nil).gpuDriver(ctx)
 	return err
 }
 
-// CheckGrants returns why the engine makes no container with some grants. Only a sure no is an error.
+// CheckGrants returns an error if the engine makes no container with these grants. If that is uncertain, it returns
+// nil.
 func CheckGrants(ctx context.Context, e *container.Engine, g trial.Grants) error {
 	return g.Check(ctx, e, NewDocker(e, nil).Labels())
 }
 
-// Start starts cmd. An engine that does not answer is *container.Unavailable.
+// Start starts cmd. It returns *container.Unavailable if the engine does not answer.
 func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	if cmd.Container == nil {
 		return d.host.Start(ctx, cmd)
@@ -103,7 +105,7 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	c := &contained{attached: attached{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd,
 		output: newOutput(cmd)}}
 	c.begin()
-	c.ctx = context.WithoutCancel(ctx) // the end of ctx has the program stopped, for which the engine is asked
+	c.ctx = context.WithoutCancel(ctx) // the end of ctx stops the program, and stopping needs requests
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.discard())
 	}
@@ -112,7 +114,7 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	return c, nil
 }
 
-// Labels are those by which ReapContainers knows what this process made.
+// Labels returns the labels by which ReapContainers finds the containers of this process.
 func (d *Docker) Labels() map[string]string {
 	return map[string]string{container.LabelState: d.engine.State(), container.LabelOwner: d.owner}
 }
@@ -123,16 +125,16 @@ func (d *Docker) made(id string) {
 	}
 }
 
-// containerID is the ID of a container in the name of its control group, as all engines write it.
+// containerID matches the ID of a container in the name of its control group; all engines write it this way.
 var containerID = lazyregexp.New(`[0-9a-f]{64}`)
 
-// Own says whether a process is family.Own, or runs in a container of this Docker, whose parent is the engine: it is
-// known by its control group, which can also be seen of another user's process.
+// Own reports whether a process is family.Own or runs in a container of this Docker. The parent of such a process is
+// the engine, so it is recognized by its control group, which is readable also for processes of other users.
 func (d *Docker) Own(pid int) bool {
 	if family.Own(pid) {
 		return true
 	}
-	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // none: it has ended, or this is another system
+	groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // no file: not Linux, or it has ended
 	return slices.ContainsFunc(containerID().FindAllString(string(groups), -1), func(id string) bool {
 		_, ours := d.ids.Load(id)
 		return ours
@@ -155,18 +157,18 @@ func (d *Docker) config(cmd Command) *api.Config {
 		AttachStdin:  cmd.Stdin != nil,
 		OpenStdin:    cmd.Stdin != nil,
 		StdinOnce:    cmd.Stdin != nil,
-		Healthcheck:  &api.HealthConfig{Test: []string{"NONE"}}, // it would run beside what is measured
+		Healthcheck:  &api.HealthConfig{Test: []string{"NONE"}}, // a health check would run beside the measured program
 	}
-	if !c.Keep { // else it would be in the image
+	if !c.Keep { // a kept container becomes an image, whose environment must not contain the mark
 		config.Env = append(slices.Clip(config.Env), family.NewMark("").Next().Variable())
 	}
 	if c.Beside == nil {
-		config.Hostname = hostname // the engine's own would be in the environment, another one each time
+		config.Hostname = hostname // the engine's default is random, and would be in the environment
 	}
 	return config
 }
 
-// hostname is the name of the machine in a container.
+// hostname is the host name of containers.
 const hostname = "benchgraph"
 
 func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
@@ -188,7 +190,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 		Mounts:      mounts,
 		Binds:       binds,
 		ShmSize:     cmp.Or(c.Shm, cmp.Or(c.Memory, info.Memory)/2),
-		LogConfig:   api.LogConfig{Type: "none"}, // its output would be kept without a bound
+		LogConfig:   api.LogConfig{Type: "none"}, // other logs would keep the output without a limit
 		Resources: api.Resources{
 			CpusetCpus: c.CPUs,
 			Memory:     c.Memory,
@@ -202,13 +204,13 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	if !c.Keep {
 		h.ReadonlyRootfs, h.Tmpfs = true, inMemory(c.Mounts)
 		if c.User != "" && info.UsersMapped {
-			// else what it writes to directories of the host would belong to another user than this one
+			// Otherwise files that it writes to directories of the host would belong to a different user.
 			h.UsernsMode = "host"
 		}
 	}
 	c.Grants.Add(h)
 	if network == "none" {
-		// torch.distributed and ray ask for the host's name, which the engine tells only where there is a network.
+		// torch.distributed and ray look up the host name, which the engine adds to /etc/hosts only with a network.
 		h.ExtraHosts = []string{hostname + ":127.0.0.1"}
 	}
 	if len(c.GPUs) > 0 {
@@ -221,10 +223,10 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	return h, nil
 }
 
-// temporary are the directories beside its mounts that a command may write to.
+// temporary are the directories that every command can write to, beside its mounts.
 var temporary = []string{"/tmp", "/var/tmp", "/run"}
 
-// inMemory returns the temporary directories that no mount is for, with their options.
+// inMemory returns the temporary directories at which nothing is mounted, with their options.
 func inMemory(mounts []Mount) map[string]string {
 	all := map[string]string{}
 	for _, dir := range temporary {
@@ -235,9 +237,9 @@ func inMemory(mounts []Mount) map[string]string {
 	return all
 }
 
-// mounts says how mounts are asked for. It refuses what would hand the engine, and with it the machine, to what runs in
-// the container. Podman reads a mount as comma-separated values, and takes paths with commas and quotes only as binds,
-// whose parts have colons between them.
+// mounts returns the mounts in the engine's form. It refuses mounts of the engine's socket: with the socket, the
+// program would control the engine and thus the machine. Podman reads a mount as comma-separated values, so paths
+// with commas or quotes become binds, whose parts are separated by colons.
 func (d *Docker) mounts(all []Mount) (out []mount.Mount, binds []string, err error) {
 	for _, m := range all {
 		if m.Host == "" {
@@ -266,7 +268,7 @@ func (d *Docker) mounts(all []Mount) (out []mount.Mount, binds []string, err err
 	return out, binds, nil
 }
 
-// contains says whether path is dir or below it, whatever links lead there.
+// contains reports whether path is dir or below it, after all links are followed.
 func contains(dir, path string) bool {
 	for _, d := range []string{filepath.Clean(dir), resolved(dir)} {
 		for _, p := range []string{filepath.Clean(path), resolved(path)} {
@@ -278,7 +280,7 @@ func contains(dir, path string) bool {
 	return false
 }
 
-// resolved follows links; what cannot be followed is returned as it is.
+// resolved follows the links in path; if that fails, it returns path cleaned.
 func resolved(path string) string {
 	if p, err := filepath.EvalSymlinks(path); err == nil {
 		return p

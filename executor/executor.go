@@ -1,5 +1,5 @@
-// Package executor runs foreign commands and answers for their end: when Stop or Wait returns, nothing that the command
-// started is left.
+// Package executor runs foreign commands: when Stop or Wait returns, all processes that the command started have
+// ended.
 package executor
 
 import (
@@ -14,90 +14,90 @@ import (
 type Command struct {
 	Argv []string // argv[0] is looked up in the PATH of Env; a relative path is below Dir
 	Dir  string   // working directory, absolute
-	// the whole environment, as NAME=value; nothing is added but BENCHGRAPH_PROC, by which descendants are found
+	// the whole environment, as NAME=value; only BENCHGRAPH_PROC is added, by which descendants are found
 	Env     []string
 	Stdin   io.Reader     // nil: empty
-	Stdout  io.Writer     // gets everything, in order; nil: discarded
+	Stdout  io.Writer     // gets the whole output, in order; nil: discarded
 	Stderr  io.Writer     // may be the same as Stdout
-	Secrets []string      // values that are replaced by *** before they reach Stdout or Stderr
-	Grace   time.Duration // between the polite signal and the last one; 0: 5 s
+	Secrets []string      // values that *** replaces in the output
+	Grace   time.Duration // from SIGTERM to SIGKILL; 0: 5 s
 
-	Container *Container // nil: on the host; else Dir is a path in the container
-	Sandbox   *Sandbox   // on the host: what it sees of that; nil: all
-	Limits    *Limits    // on the host: what it may use, where the machine enforces that (see Enforced); nil: all
+	Container *Container // nil: runs on the host; otherwise Dir is a path in the container
+	Sandbox   *Sandbox   // for commands on the host: which part of it they see; nil: all
+	Limits    *Limits    // for commands on the host, where the machine enforces them (see Enforced); nil: none
 }
 
-// Limits are what a command on the host may use of it, together with all that it starts.
+// Limits are limits of a command on the host, together with all processes that it starts.
 type Limits struct {
 	Memory int64  // bytes, swap included; 0: no limit
 	Cores  string // such as "0-3,8"; empty: all
-	CPUs   int    // how many cores' worth of time, where Cores is empty or not enforced; 0: no limit
+	CPUs   int    // time of so many cores, where Cores is empty or not enforced; 0: no limit
 }
 
-// Enforcement says which limits of commands on the host a machine enforces.
+// Enforcement lists the limits of commands on the host that a machine enforces.
 type Enforcement struct {
 	Memory, Processes bool
-	CPUs              bool // how much time, or which cores
-	Cores             bool // which cores
+	CPUs              bool // the time, or the set of cores
+	Cores             bool // the set of cores
 }
 
-// Sandbox says what a command on the host sees of it (Linux). It runs in namespaces of its own, without any privilege:
-// it sees no other processes, no network but a loopback, no devices but the usual ones and those that are named, and
-// the files of the system, read-only. The homes of users, /run, and what else is hidden are empty. It can write to
-// Dir, to a /tmp, /dev/shm and home of its own, and to what is shown as writable. All that it started ends with it.
-// Landlock says the same of files and signals once more. Where the kernel refuses namespaces, Landlock stands alone:
-// see Confinement.
+// Sandbox says which part of the host a command sees (Linux). The command runs in its own namespaces without any
+// privilege: it sees no other processes, only a loopback as network, only the usual devices and the named ones, and
+// the system's files read-only. The homes of users, /run and hidden directories are empty. It can write to Dir, to
+// its own /tmp, /dev/shm and home, and to writable mounts. All processes that it started end with it. Landlock
+// enforces the rules for files and signals a second time. Where the kernel refuses namespaces, only Landlock confines
+// the command: see Confinement.
 type Sandbox struct {
-	Hidden  []string // directories that are empty for it, such as that of the project
-	Shown   []Mount  // what it sees of them; without Inside, under the same path
-	Tmp     string   // directory that it has as /tmp and /var/tmp; empty: one in memory
-	Home    string   // directory that it has as its home; empty: Tmp
-	GPUs    []string // UUIDs of the devices that it gets, or of those whose instances it gets
-	Network bool     // it reaches what this machine reaches
-	Ports   []int    // of the loopback, that it needs where there are no namespaces
-	Beside  Process  // its loopback is that of this process, which is in a sandbox without Network; nil: its own
+	Hidden  []string // directories that are empty in it, such as the project's
+	Shown   []Mount  // mounts in hidden directories; without Inside, at the same path
+	Tmp     string   // directory mounted at /tmp and /var/tmp; empty: one in memory
+	Home    string   // its home directory; empty: Tmp
+	GPUs    []string // UUIDs of its devices; for an instance, that of its device
+	Network bool     // it has this machine's network
+	Ports   []int    // TCP ports that it needs where namespaces are refused
+	Beside  Process  // process, in a sandbox without Network, whose loopback it shares; nil: its own loopback
 }
 
-// Confinement is a way in which this machine confines commands that have a Sandbox.
+// Confinement is how this machine confines commands that have a Sandbox.
 type Confinement string
 
 // The confinements, the strongest first.
 const (
 	Namespaces Confinement = "namespaces"
-	Landlock   Confinement = "landlock" // where namespaces are refused: files, TCP ports and signals alone
+	Landlock   Confinement = "landlock" // where namespaces are refused: confines only files, TCP ports and signals
 	Unconfined Confinement = "none"
 )
 
-// Container says in what kind of container a command runs. All capabilities are dropped but those that are named, no
-// new privileges can be had, and its root is read-only unless Keep is set: it can write to its mounts, and to /tmp,
-// /var/tmp, /run and /dev/shm, which are in memory unless a mount is there. Its environment is that of the image, then
-// that of the command; the image's entry point is not used.
+// Container describes the container of a command. It has only the named capabilities and can gain no privileges. Its
+// root is read-only unless Keep is set: it can write to its mounts and to /tmp, /var/tmp, /run and /dev/shm, which
+// are in memory unless something is mounted there. The command's environment is added to the image's. The image's
+// entry point is not used.
 type Container struct {
-	Image  string            // ID of an image that the engine has
-	Labels map[string]string // beside those by which it is found again
+	Image  string            // ID of an image in the engine
+	Labels map[string]string // in addition to the labels of Docker.Labels
 	Mounts []Mount
-	Files  io.Reader // a tar that is unpacked at / before it starts; nil: none
-	User   string    // UID:GID; empty: what the image says
+	Files  io.Reader // a tar archive that is unpacked at / before the start; nil: none
+	User   string    // UID:GID; empty: the image's user
 	CPUs   string    // cores that it may use, such as "0-3,8"; empty: all
 	Memory int64     // bytes, swap included; 0: no limit
 	Shm    int64     // bytes of /dev/shm; 0: half of the memory
-	GPUs   []string  // UUIDs of the devices that it gets
+	GPUs   []string  // UUIDs of its devices
 	trial.Grants
-	// it may reach beyond this machine, over a network of its own; else it has none but its loopback
+	// it can reach other machines over its own network; otherwise it has only a loopback
 	Outward bool
-	Beside  Process // its network is that of this container; nil: its own
-	// it is no container of its own: the command runs in that one, and only Argv, Env, Dir and User count
+	Beside  Process // it shares the network of this container; nil: its own
+	// the command runs in the container of this process; only Argv, Env, Dir and User count
 	Within Process
-	Keep   bool // it stays, stopped, until container.Engine.Remove: it is to become an image
+	Keep   bool // it stays, stopped, until container.Engine.Remove, so that it can become an image
 }
 
 // Contained is a Process in a container.
 type Contained interface {
 	Process
-	Container() string // by which the engine knows it
+	Container() string // the container's name
 }
 
-// Mount lays a directory or file of the host, or a volume of the engine, into a container.
+// Mount mounts a directory or file of the host, or a volume of the engine, in a container.
 type Mount struct {
 	Host     string // absolute path; empty: Volume is mounted
 	Volume   string // name
@@ -105,30 +105,30 @@ type Mount struct {
 	Writable bool
 }
 
-// Status is how a program ended. A status is data, never an error.
+// Status is how a program ended. A failed program is a status, never an error.
 type Status struct {
-	Code   int    // exit status; -1 when a signal ended it
+	Code   int    // exit status; -1 if a signal ended it
 	Signal string // "SIGKILL"; empty: it exited
-	Left   int    // processes that outlived it and had to be ended; 0 in a container, whose engine does not know
-	OOM    bool   // it was ended because it used more memory than it may
+	Left   int    // processes that outlived it and had to be ended; 0 in a container, where they are not counted
+	OOM    bool   // it was killed because it exceeded its memory limit
 }
 
-// OK says whether the program exited with status 0.
+// OK reports whether the program exited with status 0.
 func (s Status) OK() bool { return s.Code == 0 && s.Signal == "" }
 
 // Process is a program that was started.
 //
-// Done is closed when the program itself has ended; what it left behind is then ended, whether or not anybody waits.
-// Wait returns its status after all its descendants are gone; when ctx ends first, it stops everything and returns
-// ctx's cause as the error. Stop ends it politely, then firmly; it is safe at any time and any number of times.
+// Done is closed when the program itself has ended; its remaining descendants are then ended even if nobody waits.
+// Wait returns the status after all descendants are gone; if ctx ends first, Wait stops everything and returns the
+// cause of ctx. Stop sends SIGTERM and, after the grace time, SIGKILL; it may be called at any time and repeatedly.
 type Process interface {
 	Done() <-chan struct{}
 	Wait(ctx context.Context) (Status, error)
 	Stop() (Status, error)
 }
 
-// Executor starts commands. An error means that the command could not be run at all. The end of ctx stops the process,
-// also after Start has returned.
+// Executor starts commands. Start returns an error only if the command could not be run. The end of ctx stops the
+// process, also after Start has returned.
 type Executor interface {
 	Start(ctx context.Context, cmd Command) (Process, error)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/refusal"
 )
 
-// LandlockVersion returns which version of Landlock confines commands with a Sandbox. It is 0 where the kernel speaks
-// none, or one in which files could not be moved between directories.
+// LandlockVersion returns the version of Landlock that confines commands with a Sandbox. It is 0 if the kernel has no
+// Landlock, or a version that forbids moving files between directories.
 func LandlockVersion() int { return landlockVersion() }
 
 var landlockVersion = sync.OnceValue(func() int {
@@ -31,8 +31,8 @@ var landlockVersion = sync.OnceValue(func() int {
 	return 0
 })
 
-// secondLine returns the fence of a program that is in namespaces already. It says the same of files as the mounts do,
-// and keeps the program from the abstract sockets of a network that it shares.
+// secondLine returns the fence of a program that is already in namespaces. It repeats the rules of the mounts for
+// files, and keeps the program away from abstract sockets of a shared network.
 func secondLine(s *first.Spec, network bool) *first.Fence {
 	if landlockVersion() == 0 {
 		return nil
@@ -46,12 +46,12 @@ func secondLine(s *first.Spec, network bool) *first.Fence {
 	return f
 }
 
-// common are the directories in which anybody may leave something for anybody.
+// common are the directories that all users share: other users' files are there.
 var common = []string{"/tmp", "/var/tmp", "/dev"}
 
-// fenceOf returns what a program may reach that has no namespaces: all but the directories that a sandbox hides, and
-// writable only its own. Landlock has rules that give and none that take, so that a directory with something hidden in
-// it is left out, and what else is in it is named.
+// fenceOf returns the fence of a program without namespaces. The program may read everything but the directories that
+// the sandbox hides, and write only its own directories. Landlock rules can allow but not forbid, so fenceOf leaves
+// out each directory that contains a hidden one, and names its other entries.
 func fenceOf(cmd Command) (*first.Fence, error) {
 	o := cmd.Sandbox
 	hidden, err := concealed(slices.Concat(o.Hidden, common))
@@ -84,12 +84,12 @@ func fenceOf(cmd Command) (*first.Fence, error) {
 	f.Write = append(f.Write, gpus...)
 	f.Read = append(f.Read, beside("/", hidden)...)
 	if !o.Network {
-		f.Ports = append([]int{0}, o.Ports...) // 0: any that is free, to listen on
+		f.Ports = append([]int{0}, o.Ports...) // 0: any free port, to listen on
 	}
 	return f, nil
 }
 
-// beside returns all in a directory that is not hidden and has nothing hidden in it.
+// beside returns the paths in a directory that are not hidden and contain nothing hidden.
 func beside(dir string, hidden []string) (all []string) {
 	if slices.Contains(hidden, dir) {
 		return nil
@@ -99,18 +99,18 @@ func beside(dir string, hidden []string) (all []string) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // nor can the program read it
+		return nil // the program cannot read it either
 	}
 	for _, e := range entries {
-		if e.Type()&fs.ModeSymlink == 0 { // what a link leads to is found where it is
+		if e.Type()&fs.ModeSymlink == 0 { // a link's target has its own rule
 			all = append(all, beside(filepath.Join(dir, e.Name()), hidden)...)
 		}
 	}
 	return all
 }
 
-// goBehindFence makes the command of a Cmd go behind a fence before it becomes the program. report must be called once
-// the command was started, or could not be, and says whether the program runs.
+// goBehindFence changes c to start a process that goes behind a fence and then becomes the program. After the start
+// succeeded or failed, report must be called; it returns an error if the program does not run.
 func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) error, err error) {
 	file, err := namespace.Written(spec)
 	if err != nil {
@@ -148,8 +148,8 @@ func goBehindFence(c *exec.Cmd, spec first.Spec) (report func(started bool) erro
 	}, nil
 }
 
-// fenced says how the program of a command is started behind a fence, and with which environment: its home and its
-// directory for temporary files are its own.
+// fenced returns the Spec of a command behind a fence. The environment names the sandbox's home and directory for
+// temporary files.
 func fenced(cmd Command, environ []string) (first.Spec, error) {
 	o := cmd.Sandbox
 	f, err := fenceOf(cmd)
@@ -168,7 +168,7 @@ func fenced(cmd Command, environ []string) (first.Spec, error) {
 	return s, nil
 }
 
-// behindFence makes a process go behind the fence of its command when it is launched.
+// behindFence returns a launch that starts the process behind the fence of its command.
 func behindFence(p *process, cmd Command, launch func() error) (func() error, error) {
 	spec, err := fenced(cmd, p.template.Env)
 	if err != nil {
@@ -182,14 +182,14 @@ func behindFence(p *process, cmd Command, launch func() error) (func() error, er
 		err := launch()
 		if refused := report(err == nil); err == nil && refused != nil {
 			_ = p.cmd.Process.Kill()
-			_ = p.cmd.Wait() // it was killed, or has ended
+			_ = p.cmd.Wait() // it was killed or has ended
 			err = refused
 		}
 		return err
 	}, nil
 }
 
-// unstarted says why a program could not be started on the host, or behind its fence.
+// unstarted returns an error that says why a program could not be started on the host or behind its fence.
 func unstarted(cmd Command, path string, err error) error {
 	if _, ok := errors.AsType[*Unsupported](err); ok {
 		return err
@@ -203,8 +203,8 @@ func unstarted(cmd Command, path string, err error) error {
 	return explain(cmd, path, err)
 }
 
-// SandboxOf returns how commands with a Sandbox are confined on this machine. That is found out once. A machine that is
-// short of something makes what it would make else: a command that gets no sandbox then does not run.
+// SandboxOf returns how this machine confines commands with a Sandbox; it is found out once. A temporary shortage
+// does not change the answer: a command that gets no sandbox then does not run.
 func SandboxOf() Confinement {
 	switch {
 	case !lacks(CheckSandbox()):
@@ -215,13 +215,13 @@ func SandboxOf() Confinement {
 	return Unconfined
 }
 
-// lacks says whether an error means that this machine does not have something at all.
+// lacks reports whether an error means that this machine does not have a feature at all.
 func lacks(err error) bool {
 	_, ok := errors.AsType[*Unsupported](err)
 	return ok
 }
 
-// checkFence reports why commands cannot go behind a fence of Landlock: an *Unsupported, or an error that passes.
+// checkFence returns why commands cannot go behind a fence of Landlock: an *Unsupported, or a temporary error.
 var checkFence = sync.OnceValue(func() error {
 	if landlockVersion() == 0 {
 		return &Unsupported{
@@ -236,7 +236,7 @@ var checkFence = sync.OnceValue(func() error {
 	return &Unsupported{What: "a sandbox by Landlock: " + err.Error(), Remedy: `say sandbox = "none"`}
 })
 
-// tryFence goes behind a fence.
+// tryFence starts a process that goes behind a fence.
 func tryFence() error {
 	var cmd exec.Cmd
 	report, err := goBehindFence(&cmd, first.Spec{Trial: true, Fence: &first.Fence{Read: []string{"/"}}})
@@ -248,7 +248,7 @@ func tryFence() error {
 		err = cmp.Or(refused, err)
 	}
 	if cmd.Process != nil {
-		_ = cmd.Wait() // it has nothing to do
+		_ = cmd.Wait() // it runs no program
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// private are directories in which the system keeps what is nobody's but its users' or its daemons'.
+// private are directories whose content the system keeps for single users or daemons.
 var private = []string{"/home", "/root", "/run"}
 
 var (
@@ -20,17 +20,17 @@ var (
 	refusedHere = lazyregexp.New(`(?i)connection ?refused|ECONNREFUSED`)
 	readOnly    = lazyregexp.New(`(?i)read-only file ?system|EROFS`)
 	missingHere = lazyregexp.New(`(?i)no such file|not found|does not exist|cannot (access|open|find)|ENOENT|` +
-		`permission denied|EACCES`) // the words of Landlock, where it is alone
+		`permission denied|EACCES`) // Landlock denies access instead of hiding files
 )
 
-// Explains returns what a program in the sandbox lacked by the last words of its failure, network or files, and the
-// remedy. The program started in a directory, with an environment. Where there is a remedy alone, the sandbox is one
-// explanation among others.
+// Explains returns what a failed program lacked in the sandbox ("network" or "files") and the remedy, judged by the
+// last words of its output. dir and env are those of the program. If lacked is empty but remedy is not, the sandbox
+// is one possible cause among others.
 func (o *Sandbox) Explains(words, dir string, env []string) (lacked, remedy string) {
 	switch {
 	case !o.Network && unreachable().MatchString(words):
 		return "network", "the command ran in a sandbox without a network: say network = true in its block"
-	case !o.Network && o.Beside == nil && refusedHere().MatchString(words): // a server of its own may have died as well
+	case !o.Network && o.Beside == nil && refusedHere().MatchString(words): // or its own server has died
 		return "", "in a sandbox, services of this machine are there only with network = true in the block"
 	case readOnly().MatchString(words):
 		return "files", "in a sandbox, a command can write to its directory, $OUT, $HOME and /tmp: write there, " +
@@ -44,8 +44,8 @@ func (o *Sandbox) Explains(words, dir string, env []string) (lacked, remedy stri
 	return "", ""
 }
 
-// missing returns the first path in a text that this machine has and the sandbox hides; a bare word may be a program
-// of the PATH. It is empty if there is none.
+// missing returns the first path in a text that exists on this machine and is hidden by the sandbox. A word without a
+// slash may be a program in PATH. It returns "" if there is no such path.
 func (o *Sandbox) missing(text, dir string, env []string) string {
 	hidden := slices.Concat(private, []string{"/tmp", "/var/tmp", "/dev/shm"}, o.Hidden)
 	var programs []string

@@ -24,26 +24,25 @@ import (
 const (
 	defaultGrace = 5 * time.Second
 	killTime     = family.KillTime
-	// Only a process that is no descendant, but was handed the pipe, can hold it open after all descendants are gone.
+	// After all descendants have ended, only a process outside of them that was handed the pipe can hold it open.
 	drainTime = 2 * time.Second
 )
 
 // HostOptions are the settings of a Host.
 type HostOptions struct {
-	Owner   string // names what the processes belong to, such as the state directory; family.Reap finds them by it
-	Guarded bool   // on Linux, programs without a Sandbox cannot read memory, environment and files of this process
+	Owner   string // such as the state directory; family.Reap finds the processes by it
+	Guarded bool   // on Linux, programs without a Sandbox cannot read this process's memory, environment and files
 }
 
 // Host is the Executor that runs programs on this machine, as the current user. Close it after use.
 //
-// Each program gets a session, and thus a process group, of its own and has no terminal. Its descendants are known by
-// that session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, by becoming children of this
-// process when their own parent ends. The last of these makes this whole process a reaper of orphans; a daemon that
-// hides its environment and its session, and whose parent is gone, is ended when no other program is left that may have
-// started it.
+// Each program gets its own session and process group, and no terminal. Its descendants are recognized by their
+// session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, because orphans become children
+// of this process. For that, this whole process becomes a reaper of orphans. A daemon that hides its environment and
+// session, and whose parent has ended, is ended once no other program runs that may have started it.
 //
-// Should this process be killed, the kernel kills the programs at once (Linux), with all that they left if they have a
-// Sandbox. Of the others, family.Reap ends the descendants that still carry the mark in their environment.
+// If this process is killed, the kernel kills the programs at once (Linux); the descendants of programs with a
+// Sandbox end with them. family.Reap later ends the other descendants that still carry the mark in their environment.
 type Host struct {
 	mark    family.Mark
 	guarded bool
@@ -106,10 +105,10 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 type process struct {
 	name     string
 	grace    time.Duration
-	template exec.Cmd // never started itself, as a Cmd can be started but once
+	template exec.Cmd // a template: each attempt to start copies it, as a Cmd can be started only once
 	cmd      *exec.Cmd
 	sinks    mask.Sinks
-	stdin    *os.File // our end of the pipe, if there is one
+	stdin    *os.File // our end of the pipe; nil: no pipe
 	family   *family.Family
 	unwatch  func() bool
 	bound    *bound
@@ -117,7 +116,7 @@ type process struct {
 	life
 }
 
-// prepare does what comes before the start.
+// prepare sets up the process before the start.
 func (p *process) prepare(cmd Command) {
 	p.begin()
 	p.grace = cmd.Grace
@@ -127,9 +126,9 @@ func (p *process) prepare(cmd Command) {
 	p.connect(cmd)
 }
 
-// connect makes the program's output reach cmd's writers, through one pipe when they are the same.
+// connect sends the program's output to cmd's writers, through one pipe if they are the same.
 func (p *process) connect(cmd Command) {
-	// A file is hidden behind the sink on purpose: a program that got the file itself could rewind or truncate it.
+	// The sink hides files on purpose: a program that got the file itself could rewind or truncate it.
 	if cmd.Stdout != nil {
 		p.template.Stdout = p.sinks.Open(cmd.Stdout, cmd.Secrets)
 	}
@@ -144,13 +143,13 @@ func (p *process) connect(cmd Command) {
 
 func sameWriter(a, b io.Writer) bool {
 	defer func() {
-		_ = recover() // types that cannot be compared are not the same
+		_ = recover() // types that cannot be compared are not the same writer
 	}()
 	return a == b
 }
 
-// onThread starts the program by launch, and sees its end. The kernel kills the program when the thread that started it
-// ends, so that thread is kept as long as it runs.
+// onThread starts the program with launch and waits for its end. The kernel kills the program when the thread that
+// started it ends, so onThread keeps the thread until then.
 func (p *process) onThread(launch func() error) error {
 	started := make(chan error, 1)
 	thread.Go(func() {
@@ -176,7 +175,8 @@ func (p *process) start(stdin io.Reader, launch func() error) error {
 	}
 	if p.stdin != nil {
 		go func(to *os.File) {
-			// Not waited for: stdin may block for ever. A program that does not read to the end is no failure.
+			// In the background: reading stdin may block forever. It is no failure if the program does not read
+			// everything.
 			_, _ = io.Copy(to, stdin)
 			to.Close()
 		}(p.stdin)
@@ -201,11 +201,11 @@ func (p *process) openStdin(stdin io.Reader) (theirs *os.File, err error) {
 	return theirs, err
 }
 
-// exec starts the program and learns who it is.
+// exec starts the program and finds its family.
 func (p *process) exec(join func(pid int) (*family.Family, error)) error {
 	var err error
-	// A fork elsewhere in this process holds, until its exec, every file open: also a program that was just written,
-	// which then cannot be executed. That lasts a moment.
+	// While another goroutine forks, the child holds all open files until its exec, also a program that was just
+	// written. Such a program cannot be executed (ETXTBSY) for a moment.
 	for pause := time.Millisecond; pause < time.Second; pause *= 2 {
 		try := p.template
 		p.cmd = &try
@@ -225,7 +225,7 @@ func (p *process) exec(join func(pid int) (*family.Family, error)) error {
 	return err
 }
 
-// supervise ends all that is left when the program has ended or is to be stopped.
+// supervise waits until the program has ended or is stopped, and then ends its descendants.
 func (p *process) supervise() {
 	defer close(p.gone)
 	defer p.unwatch()
@@ -238,12 +238,12 @@ func (p *process) supervise() {
 		return
 	}
 	<-p.done
-	_ = p.cmd.Wait() // the status tells how it ended; errors of writing are in the sinks
+	_ = p.cmd.Wait() // the status is in ProcessState, and errors of writing are in the sinks
 	p.collect()
 	p.report()
 }
 
-// collect ends the input and the output when all has ended.
+// collect closes the input and the output after all processes have ended.
 func (p *process) collect() {
 	if p.stdin != nil {
 		p.stdin.Close()
@@ -253,7 +253,7 @@ func (p *process) collect() {
 	}
 }
 
-// report fills the status in after the program was waited for.
+// report sets the status after the program has been reaped.
 func (p *process) report() {
 	state := p.cmd.ProcessState
 	if state == nil {

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// life is what all kinds of processes have in common: how they are waited for and stopped.
+// life is the common part of all kinds of processes: waiting and stopping.
 type life struct {
-	done chan struct{} // closed: the program has ended
-	stop chan struct{} // closed: it is to be ended
-	gone chan struct{} // closed: all is ended and written
+	done chan struct{} // closed when the program has ended
+	stop chan struct{} // closed when the process must end
+	gone chan struct{} // closed when all processes have ended and all output is written
 
 	once   sync.Once
 	cause  error // why it was stopped; set before stop is closed

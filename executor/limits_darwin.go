@@ -2,7 +2,7 @@ package executor
 
 import "os/exec"
 
-// Enforced says that this system enforces no limits.
+// Enforced returns an error: this system enforces no limits.
 func Enforced() (Enforcement, error) {
 	return Enforcement{}, &Unsupported{
 		What:   "limits of memory, cores and processes, which need the control groups of Linux",

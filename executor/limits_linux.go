@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/cgroup"
 )
 
-// groups is where this process makes control groups. That is found out once, by making one.
+// groups is the root of this process's control groups. It is found once, by making a group.
 var groups = sync.OnceValues(func() (*cgroup.Root, error) {
 	r, err := cgroup.Find()
 	if err != nil {
@@ -21,8 +21,8 @@ var groups = sync.OnceValues(func() (*cgroup.Root, error) {
 	return r, g.Close()
 })
 
-// Enforced returns which limits of commands on the host this machine enforces. Where it enforces none, the error is an
-// *Unsupported with the remedy.
+// Enforced returns the limits of commands on the host that this machine enforces. If it enforces none, the error is
+// an *Unsupported with the remedy.
 func Enforced() (Enforcement, error) {
 	r, err := groups()
 	switch {
@@ -39,16 +39,16 @@ func Enforced() (Enforcement, error) {
 	}, nil
 }
 
-// limits begins the reason why nothing is enforced.
+// limits begins the messages about limits that are not enforced.
 const limits = "limits of memory, cores and processes of commands on the host: "
 
-// delegate is the remedy where this process may not manage control groups.
+// delegate is the remedy if this process may not manage control groups.
 const delegate = "start benchgraph with systemd-run --user --scope -p Delegate=yes, or as root"
 
-// bound is the control group of a command; nil: it has none.
+// bound is the control group of a command; nil: none.
 type bound struct{ group *cgroup.Group }
 
-// bind makes the control group of a command. On a machine that enforces no limits there is none.
+// bind makes the control group of a command. It returns nil on a machine that enforces no limits.
 func bind(cmd Command) (*bound, error) {
 	if cmd.Limits == nil {
 		return nil, nil
@@ -66,7 +66,7 @@ func bind(cmd Command) (*bound, error) {
 	return &bound{g}, nil
 }
 
-// fd returns a descriptor of the group, to start the program in; negative: there is none.
+// fd returns a descriptor of the group, with which the program is started in it; negative: no group.
 func (b *bound) fd() int {
 	if b == nil {
 		return -1
@@ -80,7 +80,7 @@ func (b *bound) enter(c *exec.Cmd) {
 	}
 }
 
-// release ends what is left in the group, and notes whether memory was what ended the command.
+// release ends the remaining processes of the group, and records whether the command was killed for its memory.
 func (b *bound) release(s *Status) error {
 	if b == nil {
 		return nil

@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// driver is where NVIDIA's driver tells of its devices.
+// driver is the directory in which NVIDIA's driver describes its devices.
 const driver = "/proc/driver/nvidia"
 
-// DeviceNodes are the device nodes that programs on GPUs need, by the UUIDs of these.
+// DeviceNodes returns the device nodes that programs need for the GPUs with these UUIDs.
 func DeviceNodes(gpus []string) ([]string, error) { return nodes(driver, gpus) }
 
-// nodes are the device nodes that programs on these GPUs need. None of another device is among them. A device that is
-// partitioned (MIG) has nodes for its instances, and all of them are there: the driver tells which instance has which
-// UUID to NVML alone.
+// nodes returns the device nodes that programs need for these GPUs, and none of another GPU. For a partitioned device
+// (MIG), it returns the nodes of all instances: only NVML could tell which instance has which UUID.
 func nodes(driver string, gpus []string) ([]string, error) {
 	if len(gpus) == 0 {
 		return nil, nil
@@ -39,7 +38,7 @@ func nodes(driver string, gpus []string) ([]string, error) {
 			}
 		}
 		all = append(all, "/dev/nvidia"+minor)
-		for _, level := range []string{"/access", "/ci*/access"} { // each has instances for memory, and those for cores
+		for _, level := range []string{"/access", "/ci*/access"} { // GPU instances and compute instances
 			files, _ := filepath.Glob(driver + "/capabilities/gpu" + minor + "/mig/gi*" + level)
 			for _, name := range files {
 				fields, err := fieldsOf(name)
@@ -58,7 +57,7 @@ func nodes(driver string, gpus []string) ([]string, error) {
 	return all, nil
 }
 
-// fieldsOf reads a file of lines such as "Device Minor:  0".
+// fieldsOf reads a file with lines such as "Device Minor: 0".
 func fieldsOf(file string) (map[string]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

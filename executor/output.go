@@ -13,20 +13,20 @@ import (
 	"github.com/benchgraph/benchgraph/internal/head"
 )
 
-// output is where a program in a container writes to.
+// output connects the output of a program in a container with the command's writers.
 type output struct {
 	stdout, stderr stream.Counted
 	sinks          mask.Sinks
-	start          head.Buffer   // of both
-	copied         chan struct{} // closed: all is written
-	err            error         // of reading, before all was there; set before copied is closed
+	start          head.Buffer   // beginning of both streams
+	copied         chan struct{} // closed when everything is written
+	err            error         // error of reading that cut the output off; set before copied is closed
 }
 
 func newOutput(cmd Command) *output {
 	o := &output{start: head.Buffer{Most: 1024}}
 	stdout, stderr := io.Discard, io.Discard
-	// Each has a mask.Writer of its own even for the same writer: a secret may be in pieces, with a piece of the other
-	// between.
+	// Each stream has its own mask.Writer even for the same writer: a secret may arrive in pieces, with output of the
+	// other stream between them.
 	if cmd.Stdout != nil {
 		stdout = steady{o.sinks.Open(cmd.Stdout, cmd.Secrets)}
 	}
@@ -45,7 +45,7 @@ func (o *output) follow(s *stream.Stream) {
 	}()
 }
 
-// drain waits until all output is there, which is nearly always so when the program has ended.
+// drain waits until all output has arrived, which is usually the case when the program has ended.
 func (o *output) drain() error {
 	select {
 	case <-o.copied:
@@ -56,13 +56,13 @@ func (o *output) drain() error {
 	}
 }
 
-// close passes on what is held back, once the stream is closed, and returns the first error of writing.
+// close writes the bytes that were held back, after the stream is closed, and returns the first write error.
 func (o *output) close() error {
 	<-o.copied
 	return o.sinks.Close()
 }
 
-// steady goes on when what is below fails, which remembers that, so that the program is not blocked.
+// steady ignores write errors, so that the program is not blocked. The sink below remembers the error.
 type steady struct{ s io.Writer }
 
 func (w steady) Write(b []byte) (int, error) {

@@ -11,9 +11,9 @@ import (
 	"github.com/benchgraph/benchgraph/executor/family"
 )
 
-// owner says which process made a container or network: its text is BOOT.STARTER.
+// owner identifies the process that made a container or network. Its text is BOOT.STARTER.
 type owner struct {
-	boot string // of the machine; empty: not known
+	boot string // boot ID of the machine; empty: not known
 	family.Starter
 }
 
@@ -27,7 +27,7 @@ func parseOwner(text string) (owner, bool) {
 	return owner{boot, starter}, ok
 }
 
-// bootID names the time since this machine was last started; empty: this system has no name for it.
+// bootID returns an ID that is new after each start of this machine; empty if the system has none.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -36,10 +36,10 @@ func bootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// ReapContainers removes the containers and networks that a Docker left whose process was killed, and returns how many
-// containers that were. These are of a process that is known to be dead: one of this machine that does not live, or one
-// from before it was last started. When that cannot be known, they are of a process that used the state directory of e,
-// which the caller must have locked. What benchgraph did not make is never touched.
+// ReapContainers removes the containers and networks that a Docker left when its process was killed, and returns the
+// number of containers. It removes those of processes known to be dead: a process of this machine that has ended, or
+// one from before the last boot. If that cannot be known, it removes those with the state directory of e, which the
+// caller must have locked. It never touches containers that benchgraph did not make.
 func ReapContainers(ctx context.Context, e *container.Engine) (int, error) {
 	self, local := newOwner(), strings.HasPrefix(e.Host(), "unix://")
 	return e.Reap(ctx, func(labels map[string]string) bool {
@@ -52,7 +52,7 @@ func ReapContainers(ctx context.Context, e *container.Engine) (int, error) {
 				return gone
 			}
 		case o.boot != self.boot:
-			return local // else it may be of another machine, where it may live
+			return local // else it may be a living process of another machine
 		}
 		return labels[container.LabelState] == e.State()
 	})

@@ -2,13 +2,13 @@ package executor
 
 import "context"
 
-// StandardSandbox is the word of blocks that say nothing of a sandbox.
+// StandardSandbox is the value of sandbox for blocks that do not set it.
 const StandardSandbox = "none"
 
 // SandboxSettings returns nothing: no setting of this system makes a sandbox.
 func SandboxSettings() string { return "" }
 
-// CheckSandbox says why commands cannot have a Sandbox: this system has no namespaces.
+// CheckSandbox returns why commands cannot have a Sandbox: this system has no namespaces.
 func CheckSandbox() error {
 	return &Unsupported{
 		What:   "a sandbox, which needs the namespaces of Linux",
@@ -26,7 +26,7 @@ func (*Host) Close() error { return nil }
 // SandboxOf returns how commands with a Sandbox are confined.
 func SandboxOf() Confinement { return Unconfined }
 
-// LandlockVersion returns 0: Landlock is Linux's.
+// LandlockVersion returns 0: only Linux has Landlock.
 func LandlockVersion() int { return 0 }
 
 func behindFence(*process, Command, func() error) (func() error, error) { return nil, CheckSandbox() }

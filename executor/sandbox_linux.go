@@ -25,8 +25,8 @@ import (
 // starter starts the first processes of sandboxes.
 type starter = namespace.Starter
 
-// Close ends what a Host, if it is not nil, has ready for its next command with a Sandbox, and waits until nothing is
-// left of the others. It has no commands any more.
+// Close ends the spare process of a Host and waits until all namespaces are removed. No command may run any more. A
+// nil Host does nothing.
 func (h *Host) Close() error {
 	if h == nil {
 		return nil
@@ -34,12 +34,12 @@ func (h *Host) Close() error {
 	return h.starter.Close(killTime)
 }
 
-// sandboxed is a program in namespaces of its own.
+// sandboxed is a program in its own namespaces.
 type sandboxed struct {
 	process
 	first   *namespace.Process
-	network bool          // it is that of this machine
-	dead    chan struct{} // closed: nothing is left in the namespaces
+	network bool          // it has the network of this machine
+	dead    chan struct{} // closed when the namespaces are empty
 	end     *first.Ended
 	rest    *first.Gone
 }
@@ -91,7 +91,7 @@ func networkOf(p Process) (*namespace.Network, error) {
 	return n, nil
 }
 
-// launch has a first process start the program.
+// launch lets a first process start the program.
 func (s *sandboxed) launch(h *starter, cmd Command, spec first.Spec, beside *namespace.Network) (err error) {
 	if s.bound, err = bind(cmd); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *sandboxed) launch(h *starter, cmd Command, spec first.Spec, beside *nam
 	return err
 }
 
-// missing says why the program could not be started in the sandbox.
+// missing returns an error that says why the program could not be started in the sandbox.
 func missing(cmd Command, path string, errno syscall.Errno) error {
 	const remedy = `declare what it needs of the host as a mount, or say sandbox = "none"`
 	if path == "" {
@@ -139,9 +139,9 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 	return explain(cmd, path, errno)
 }
 
-// follow sees the end of the program, and then that of all that is in the namespaces.
+// follow waits for the end of the program, and then until the namespaces are empty.
 func (s *sandboxed) follow(h *starter) {
-	_, _ = groups() // none could be made where a spare is
+	_, _ = groups() // must come before Await starts a spare: no group can be made afterwards
 	s.rest = h.Await(s.first, func(e *first.Ended) { s.end = e; close(s.done) })
 	if s.end == nil {
 		close(s.done)
@@ -149,7 +149,7 @@ func (s *sandboxed) follow(h *starter) {
 	close(s.dead)
 }
 
-// supervise waits for the end, or brings it about.
+// supervise waits for the end of all processes, or stops them.
 func (s *sandboxed) supervise() {
 	defer close(s.gone)
 	defer s.unwatch()
@@ -171,7 +171,7 @@ func (s *sandboxed) supervise() {
 	s.report()
 }
 
-// bringDown has the first process end everything, which it does not outlive.
+// bringDown ends everything in the sandbox through the first process.
 func (s *sandboxed) bringDown() error {
 	if s.first.Stop() == nil {
 		select {
@@ -189,9 +189,9 @@ func (s *sandboxed) bringDown() error {
 	}
 }
 
-// report fills the status in after the end.
+// report sets the status after the end.
 func (s *sandboxed) report() {
-	// Without a message, the first process was killed, and with it everything.
+	// If the first process sent no message, it was killed with everything in the sandbox.
 	s.status.Code, s.status.Signal = -1, "SIGKILL"
 	if s.end != nil {
 		s.status.Code, s.status.Signal = s.end.Code, ""
@@ -230,15 +230,15 @@ func specOf(cmd Command) (first.Spec, error) {
 		s.Binds = append(s.Binds, first.Bind{From: m.Host, To: to, Writable: m.Writable})
 	}
 	if names, err := filepath.EvalSymlinks("/etc/resolv.conf"); o.Network && err == nil && names != "/etc/resolv.conf" {
-		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps it below /run
+		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps the file below /run
 	}
 	s.Fence = secondLine(&s, o.Network)
 	s.Devices, err = nodes(driver, o.GPUs)
 	return s, err
 }
 
-// concealed returns the directories that no command sees the content of, sorted, so that what is in a hidden directory
-// is not hidden again, but made.
+// concealed returns the directories that are empty for every command. They are sorted: once a directory is hidden, the
+// directories inside it no longer exist and need no mount.
 func concealed(more []string) ([]string, error) {
 	var all []string
 	for _, dir := range slices.Concat(private, more) {
@@ -261,7 +261,7 @@ func concealed(more []string) ([]string, error) {
 	return all, nil
 }
 
-// lastOf is an environment in which each name is once, with the value that it was given last.
+// lastOf returns the environment with only the last value of each variable.
 func lastOf(env []string) []string {
 	seen := map[string]bool{}
 	var last []string
@@ -275,12 +275,12 @@ func lastOf(env []string) []string {
 	return last
 }
 
-// holdsSystem says whether commands need what is in a directory.
+// holdsSystem reports whether commands need the content of a directory.
 func holdsSystem(dir string) bool {
 	return slices.ContainsFunc(system(), func(path string) bool { return fs.Below(path, dir) })
 }
 
-// system returns where the directories of the system really are.
+// system returns the directories of the system, with links resolved.
 var system = sync.OnceValue(func() []string {
 	var all []string
 	for _, path := range []string{"/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/lib", "/etc", "/proc", "/sys",
@@ -292,8 +292,8 @@ var system = sync.OnceValue(func() []string {
 	return all
 })
 
-// giveHome shows an empty home where that of the user is, so that what is shown of that is where programs look for it.
-// A user without one has /tmp.
+// giveHome mounts an empty directory at the user's home, so that mounts in the home are where programs look for them.
+// A user without a home gets /tmp.
 func giveHome(s *first.Spec, o *Sandbox) {
 	home, _ := valueOf(s.Env, "HOME")
 	if info, err := os.Stat(home); err != nil || !info.IsDir() || !filepath.IsAbs(home) || holdsSystem(home) {
@@ -303,8 +303,8 @@ func giveHome(s *first.Spec, o *Sandbox) {
 	s.Binds = append(s.Binds, first.Bind{From: cmp.Or(o.Home, o.Tmp), To: filepath.Clean(home), Writable: true})
 }
 
-// CheckSandbox says why commands of this process cannot have a Sandbox. An *Unsupported has the remedy; any other error
-// passes, and says nothing of what this machine can do. That is found out once, by making one.
+// CheckSandbox returns why commands of this process cannot have a Sandbox. An *Unsupported has the remedy; any other
+// error is temporary and does not mean that this machine has no sandboxes. It is found out once, by making a sandbox.
 func CheckSandbox() error { return checkSandbox() }
 
 var checkSandbox = sync.OnceValue(func() error {
@@ -313,12 +313,12 @@ var checkSandbox = sync.OnceValue(func() error {
 	err := s.launch(&starter{}, Command{}, spec, nil)
 	if err == nil {
 		s.first.Close()
-		<-s.first.Gone() // it has nothing to do
+		<-s.first.Gone() // it has no work
 	}
 	return err
 })
 
-// refused is the error for namespaces that this machine does not make, at all or now.
+// refused returns the error for namespaces that this machine refuses, permanently or now.
 func refused(program, step string, err error) error {
 	if refusal.Passes(err) {
 		return shortage(program, step, err)
@@ -327,7 +327,7 @@ func refused(program, step string, err error) error {
 		Remedy: refusal.Remedy(err)}
 }
 
-// shortage is the error for a sandbox that this machine does not make now.
+// shortage returns the error for a sandbox that this machine cannot make now.
 func shortage(program, step string, err error) error {
 	return &StartError{
 		Program: program, Reason: fmt.Sprintf("this machine does not let benchgraph %s now: %v", step, err),

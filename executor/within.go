@@ -17,11 +17,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// within is a program in the container of another one, with which it ends at the latest: what it leaves behind does,
-// too.
+// within is a program that was started in the container of another program. It ends with the container at the latest,
+// and so do its descendants.
 type within struct {
 	attached
-	id string // of the program
+	id string // of the program, for the engine
 }
 
 func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) {
@@ -59,7 +59,8 @@ func (w *within) supervise() {
 	w.err = cmp.Or(end.err, w.output.close(), w.failure())
 }
 
-// await waits for the end of the program, and of its output unless something that it left behind keeps that open.
+// await waits for the end of the program and of its output. It does not wait for output that only a descendant keeps
+// open.
 func (w *within) await() exit {
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		closed := false
@@ -74,12 +75,12 @@ func (w *within) await() exit {
 		}
 		if info.Running {
 			if closed {
-				time.Sleep(pause) // it has closed its output, or is about to end
+				time.Sleep(pause) // it has closed its output or is about to end
 			}
 			continue
 		}
-		// An engine that is busy brings the output later than the end. Docker closes it two seconds after the end,
-		// whatever was left behind or is not yet read, and no engine keeps a log of it: a loss cannot be seen.
+		// A busy engine delivers output after the end of the program. Docker closes the stream two seconds after the
+		// end even if output is unread, and no engine keeps a log of it: lost output cannot be detected.
 		select {
 		case <-w.output.copied:
 		case <-time.After(killTime):
@@ -88,7 +89,7 @@ func (w *within) await() exit {
 	}
 }
 
-// signal runs a program that sends it: engines know no request for that.
+// signal runs kill in the container: engines have no request for that.
 func (w *within) signal(name string) error {
 	e := w.docker.engine
 	pid, err := w.pid()
@@ -106,7 +107,7 @@ func (w *within) signal(name string) error {
 	return nil
 }
 
-// pid returns the number of the program in its container; 0: it has ended. The engine may take a moment to learn it.
+// pid returns the number of the program in its container; 0: it has ended. The engine may need a moment to know it.
 func (w *within) pid() (int, error) {
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		info, err := w.docker.engine.InspectExec(w.ctx, w.id)
@@ -123,7 +124,7 @@ func (w *within) pid() (int, error) {
 	}
 }
 
-// innermost returns the number that a process has in its own namespace.
+// innermost returns the number of a process in its own namespace.
 func innermost(pid int) (int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -138,7 +139,7 @@ func innermost(pid int) (int, error) {
 	return 0, fmt.Errorf("process %d: its number in the container is not known", pid)
 }
 
-// execFailure is what an engine writes instead of the output of a program that cannot be started: Docker, then Podman.
+// execFailure matches the message that Docker or Podman prints if a program cannot be started.
 var execFailure = lazyregexp.New(`^OCI runtime exec failed: (.+)\r?\n$|^Error: (.+): OCI (?:runtime|permission)`)
 
 func (w *within) failure() error {

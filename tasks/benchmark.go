@@ -273,7 +273,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		first := members[0].Bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
 		t := &trialTask{p: b.Drawing, at: at, group: g.Name, block: i, members: members, pilot: pilot, rule: rule,
-			checked: b.checks(g, i)}
+			checked: checks(g, i)}
 		for _, m := range members {
 			addMember(&t.refs, m)
 			t.refs.Add(m.client, m.Fill)

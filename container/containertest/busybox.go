@@ -18,11 +18,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// imageLabel marks images for tests. They stay, as each test would make the same.
+// imageLabel marks images for tests. They stay in the engine, as every test would make the same ones.
 const imageLabel = "io.benchgraph.test"
 
-// Busybox returns the ID of an image with busybox and a link for each of its commands in /bin, /tmp, and /etc/passwd.
-// It is made from this machine's /bin/busybox, which must be a static one, unless the engine has it already.
+// Busybox returns the ID of an image with busybox, a link in /bin for each of its commands, /tmp and /etc/passwd. It
+// makes the image from this machine's /bin/busybox, which must be static, unless the engine has the image.
 func Busybox(t testing.TB, e *container.Engine) string {
 	t.Helper()
 	label := fmt.Sprintf("%s=busybox-%.16x", imageLabel, sha256.Sum256(busybox(t)))
@@ -43,8 +43,8 @@ func busybox(t testing.TB) []byte {
 	return binary
 }
 
-// labelled returns an image for tests with the label, or "". Images that were made from it have further labels. Tests
-// that run in parallel may each have made one: the oldest serves all.
+// labelled returns the test image with a label, or "". It skips images that were made from a test image, which have
+// more labels. Tests that run in parallel may each have made one; labelled returns the oldest.
 func labelled(t testing.TB, e *container.Engine, label string) string {
 	t.Helper()
 	var images []struct {
@@ -67,7 +67,7 @@ func labelled(t testing.TB, e *container.Engine, label string) string {
 	return found
 }
 
-// load makes an image of a root file system as a tar, with lines of a Dockerfile, and returns its ID.
+// load makes an image from a tar archive of a root file system and lines of a Dockerfile. It returns the image's ID.
 func load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) string {
 	t.Helper()
 	query := url.Values{"fromSrc": {"-"}, "changes": lines}
@@ -79,7 +79,7 @@ func load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) st
 	return answer.Status
 }
 
-// BusyboxFiles returns the files of Busybox as a tar.
+// BusyboxFiles returns the files of Busybox as a tar archive.
 func BusyboxFiles(t testing.TB) []byte {
 	t.Helper()
 	binary := busybox(t)

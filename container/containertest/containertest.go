@@ -1,5 +1,5 @@
-// Package containertest gives tests a container engine: the one of this machine, one of their own that they may kill, a
-// small image, and a registry. It speaks to engines without package container, which is under test.
+// Package containertest provides tests with a container engine (this machine's, or a separate one that they may
+// kill), a small image, and a registry. It talks to engines without package container, which is under test.
 package containertest
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-const answerTime = 30 * time.Second // what an engine may take for a small request
+const answerTime = 30 * time.Second // time limit of a small request
 
-// Environ returns the environment as container.Options wants it.
+// Environ returns the environment in the form of container.Options.
 func Environ() map[string]string {
 	all := map[string]string{}
 	for _, v := range os.Environ() {
@@ -43,7 +43,7 @@ func Engine(t testing.TB) *container.Engine {
 	return e
 }
 
-// IsPodman says whether an engine is Podman, whose interface is not in all that of Docker.
+// IsPodman reports whether an engine is Podman, whose API differs from Docker's in some respects.
 func IsPodman(t testing.TB, e *container.Engine) bool {
 	t.Helper()
 	var version struct{ Components []struct{ Name string } }
@@ -53,7 +53,7 @@ func IsPodman(t testing.TB, e *container.Engine) bool {
 	return len(version.Components) > 0 && version.Components[0].Name == "Podman Engine"
 }
 
-// mustLeaveNothing removes what a test left in e and fails it for that.
+// mustLeaveNothing removes what a test left in e, and fails the test for it.
 func mustLeaveNothing(t testing.TB, e *container.Engine) {
 	t.Helper()
 	for _, left := range dial(e.Host()).sweep(t, container.LabelState+"="+e.State()) {
@@ -75,10 +75,10 @@ func dial(host string) api {
 	return api{http.Client{Transport: &http.Transport{DialContext: connect, DisableKeepAlives: true}}, "http://engine"}
 }
 
-// do makes a request and decodes the answer into v, or throws it away when v is nil.
+// do makes a request and decodes the answer into v; if v is nil, it discards the answer.
 func (a api) do(method, path string, v any) error { return a.within(answerTime, method, path, nil, v) }
 
-// within is do with a time and a body of its own.
+// within is do with its own time limit and request body.
 func (a api) within(limit time.Duration, method, path string, body io.Reader, v any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -105,7 +105,7 @@ func (a api) within(limit time.Duration, method, path string, body io.Reader, v 
 
 func (a api) get(path string, v any) error { return a.do(http.MethodGet, path, v) }
 
-// filters writes the filters of a request for a list.
+// filters encodes the filters of a list request.
 func filters(all map[string][]string) string {
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -114,8 +114,8 @@ func filters(all map[string][]string) string {
 	return "filters=" + url.QueryEscape(string(text))
 }
 
-// sweep removes the containers, then the networks, that have all the labels, and returns their names. Without labels,
-// it removes all but the networks that the engine has by itself.
+// sweep removes the containers and then the networks that have all the labels, and returns their names. Without
+// labels, it removes all containers, and all networks except the engine's own.
 func (a api) sweep(t testing.TB, labels ...string) []string {
 	t.Helper()
 	var containers []struct{ ID, Status, Command string }
@@ -133,7 +133,7 @@ func (a api) sweep(t testing.TB, labels ...string) []string {
 	}
 	choice := map[string][]string{"label": labels}
 	if len(labels) == 0 {
-		choice = map[string][]string{"type": {"custom"}} // Podman does not know this filter
+		choice = map[string][]string{"type": {"custom"}} // Podman does not have this filter
 	}
 	if err := a.get("/networks?"+filters(choice), &networks); err != nil {
 		t.Error(err)

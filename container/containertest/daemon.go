@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	startTime = 60 * time.Second // what an engine or registry may take to come up
-	endTime   = 60 * time.Second // what one may take to end politely
+	startTime = 60 * time.Second // time limit for the start of an engine or registry
+	endTime   = 60 * time.Second // time limit for the end after SIGTERM
 )
 
-// Daemon is an engine of a test's own.
+// Daemon is a separate engine for one test.
 type Daemon struct {
 	Socket string // path
-	Root   string // directory in which it keeps images
-	State  string // directory that Engine opens it with
+	Root   string // directory of images
+	State  string // state directory of Engine
 
 	t       testing.TB
 	dir     string
@@ -34,17 +34,17 @@ type Daemon struct {
 	program *program
 }
 
-// DaemonOptions may be left empty.
+// DaemonOptions are the settings of a Daemon. The zero value is usable.
 type DaemonOptions struct {
-	Root string   // directory in which it keeps images; empty: a new one
-	Args []string // of dockerd, beside those that keep it apart from other engines
+	Root string   // directory of images; empty: a new one
+	Args []string // more arguments of dockerd
 }
 
-// daemons counts those of this process: each has networks of its own.
+// daemons counts the daemons of this process: each has its own networks.
 var daemons atomic.Int32
 
-// NewDaemon starts an engine of its own that ends with the test. It uses no packet filter: its containers reach each
-// other and this machine, and nothing else. Where dockerd cannot start, the test is skipped.
+// NewDaemon starts a separate engine that ends with the test. It uses no packet filter: its containers reach each
+// other and this machine, and nothing else. If dockerd cannot start, the test is skipped.
 func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	t.Helper()
 	if _, err := exec.LookPath("dockerd"); err != nil {
@@ -53,7 +53,7 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	if os.Geteuid() != 0 {
 		needtest.Missing(t, "only root starts a container engine of its own")
 	}
-	dir, err := os.MkdirTemp("", "dockerd-") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "dockerd-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,8 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 		d.Root = dir + "/root"
 	}
 	number := daemons.Add(1)
-	// Without its own bridge and address pools, the daemon would remove docker0, which belongs to another engine.
+	// Without its own bridge and address pools, the daemon would remove docker0, which belongs to the machine's
+	// engine.
 	d.bridge = fmt.Sprintf("bg%d-%d", os.Getpid()%100000, number)
 	t.Cleanup(d.remove)
 	for _, line := range []string{"link add " + d.bridge + " type bridge",
@@ -82,15 +83,15 @@ func NewDaemon(t testing.TB, o DaemonOptions) *Daemon {
 	return d
 }
 
-// Host is its address, as in DOCKER_HOST.
+// Host returns the address of the daemon, as in DOCKER_HOST.
 func (d *Daemon) Host() string { return "unix://" + d.Socket }
 
-// Engine opens it.
+// Engine opens the daemon.
 func (d *Daemon) Engine() *container.Engine {
 	return container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": d.Host()}, State: d.State})
 }
 
-// Start starts it again, and waits until it answers.
+// Start starts the daemon (again) and waits until it answers.
 func (d *Daemon) Start() {
 	d.t.Helper()
 	// A killed daemon leaves these files; its containerd may look alive, since nobody waited for it.
@@ -100,17 +101,17 @@ func (d *Daemon) Start() {
 	d.program.await(func() error { return dial(d.Host()).get("/_ping", nil) })
 }
 
-// Kill ends the daemon at once, as a loss of power would. Its containers may live on until the daemon is started again.
+// Kill kills the daemon. Its containers may live on until the daemon is started again.
 func (d *Daemon) Kill() { d.program.kill() }
 
-// Signal sends it a signal: SIGSTOP makes it hang until SIGCONT.
+// Signal sends the daemon a signal: SIGSTOP makes it hang until SIGCONT.
 func (d *Daemon) Signal(sig syscall.Signal) {
 	if err := d.program.cmd.Process.Signal(sig); err != nil {
 		d.t.Error(err)
 	}
 }
 
-// Stop ends it politely, and with it all containers.
+// Stop ends the daemon with SIGTERM, and all its containers.
 func (d *Daemon) Stop() { d.program.end(syscall.SIGTERM) }
 
 // Restart is Stop and Start.
@@ -120,8 +121,8 @@ func (d *Daemon) Restart() {
 	d.Start()
 }
 
-// remove ends the daemon with its containers, and removes its directory. A killed daemon is started once more for this,
-// since only it knows its containers.
+// remove ends the daemon and its containers, and removes its directory. It starts a killed daemon once more, since
+// only the daemon knows its containers.
 func (d *Daemon) remove() {
 	if d.args != nil {
 		if d.program == nil || d.program.ended() {
@@ -130,22 +131,22 @@ func (d *Daemon) remove() {
 		dial(d.Host()).sweep(d.t)
 		d.Stop()
 	}
-	_ = exec.Command("ip", "link", "delete", d.bridge).Run() // it may not have been made
-	unmount(d.Root)                                          // onto itself: each that was killed left one
+	_ = exec.Command("ip", "link", "delete", d.bridge).Run() // it may not exist
+	unmount(d.Root)                                          // a bind mount onto itself: each killed daemon left one
 	if err := os.RemoveAll(d.dir); err != nil {
 		d.t.Error(err)
 	}
 }
 
-// Registry is a registry of a test's own, on this machine's loopback, where engines speak plain HTTP.
+// Registry is a separate registry for one test, on this machine's loopback, where engines use plain HTTP.
 type Registry struct {
 	Host string // "127.0.0.1:PORT"
-	Root string // directory in which it keeps images
+	Root string // directory of images
 
 	program *program
 }
 
-// NewRegistry starts a registry that ends with the test. The test is skipped where there is no docker-registry.
+// NewRegistry starts a registry that ends with the test. The test is skipped if there is no docker-registry.
 func NewRegistry(t testing.TB) *Registry {
 	t.Helper()
 	if _, err := exec.LookPath("docker-registry"); err != nil {
@@ -169,18 +170,18 @@ func NewRegistry(t testing.TB) *Registry {
 	return r
 }
 
-// Stop ends it; connections break off.
+// Stop kills the registry; connections break.
 func (r *Registry) Stop() { r.program.kill() }
 
 // program is a server that runs beside a test.
 type program struct {
 	t    testing.TB
 	cmd  *exec.Cmd
-	out  *os.File // a file, as what it started may hold its output open for longer
+	out  *os.File // a file: unlike a pipe, it does not wait for descendants that hold it open
 	done chan struct{}
 }
 
-// begin starts a server, which ends with this process whatever happens to it.
+// begin starts a server. The server ends with this process even if this process is killed.
 func begin(t testing.TB, name string, args ...string) *program {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), name)
@@ -194,11 +195,11 @@ func begin(t testing.TB, name string, args ...string) *program {
 	go func() {
 		defer close(p.done)
 		defer out.Close()
-		runtime.LockOSThread() // it ends with the thread that started it
+		runtime.LockOSThread() // the server ends with the thread that started it
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // it is killed, or its output says why it ended
+			_ = p.cmd.Wait() // it was killed, or its output says why it ended
 		}
 	}()
 	if err := <-started; err != nil {
@@ -216,7 +217,7 @@ func (p *program) ended() bool {
 	}
 }
 
-// output returns the end of what it printed.
+// output returns the end of the server's output.
 func (p *program) output() []byte {
 	text, err := os.ReadFile(p.out.Name())
 	if err != nil {
@@ -225,7 +226,7 @@ func (p *program) output() []byte {
 	return text[max(0, len(text)-4000):]
 }
 
-// await waits until ready says so.
+// await waits until ready returns nil.
 func (p *program) await(ready func() error) {
 	p.t.Helper()
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -244,7 +245,7 @@ func (p *program) await(ready func() error) {
 
 func (p *program) kill() { p.end(syscall.SIGKILL) }
 
-// end sends a signal, and SIGKILL if that does not help.
+// end sends a signal, and later SIGKILL if the server has not ended.
 func (p *program) end(sig syscall.Signal) {
 	_ = p.cmd.Process.Signal(sig) // it may have ended
 	select {

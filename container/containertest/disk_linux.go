@@ -9,8 +9,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// Disk returns an empty directory on a file system of its own, of so many bytes, for the Root of a Daemon. The test is
-// skipped where none can be mounted.
+// Disk returns an empty directory on its own file system of that many bytes, for the Root of a Daemon. The test is
+// skipped if it cannot mount one.
 func Disk(t testing.TB, bytes int64) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

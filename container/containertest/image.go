@@ -39,7 +39,7 @@ func Tag(t testing.TB, e *container.Engine, id, name string) {
 	}
 }
 
-// Pull brings an image by a reference with a tag, as a user does.
+// Pull pulls an image by a reference with a tag, as a user does.
 func Pull(t testing.TB, e *container.Engine, ref string) {
 	t.Helper()
 	colon := strings.LastIndexByte(ref, ':')
@@ -49,7 +49,7 @@ func Pull(t testing.TB, e *container.Engine, ref string) {
 	}
 }
 
-// Push puts an image into a registry by a reference, and returns its digest.
+// Push uploads an image to a registry under a reference, and returns the digest.
 func Push(t testing.TB, ref string, img v1.Image) string {
 	t.Helper()
 	to, err := name.ParseReference(ref)

@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// Outside returns where, as "ADDRESS PORT", a network beyond this machine answers "the world": a network namespace
-// plays it. The test is skipped where that cannot be made.
+// Outside simulates a network beyond this machine in a network namespace, and returns as "ADDRESS PORT" where it
+// answers "the world". The test is skipped if that is impossible.
 func Outside(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -48,7 +48,7 @@ func Outside(t testing.TB) string {
 	return there + " 80"
 }
 
-// ip runs the program ip with the words of a line. The test is skipped where that does not work.
+// ip runs the program ip with the words of a line. If that fails, the test is skipped.
 func ip(t testing.TB, line string) {
 	t.Helper()
 	if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {

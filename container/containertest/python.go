@@ -13,14 +13,14 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// pythonPackages are the packages of the Python image beyond Debian's minimal base.
+// pythonPackages are the packages of the Python image in addition to Debian's minimal base.
 const pythonPackages = "python3-minimal,python3-pip"
 
-// pythonMu is held while an image is made, so that tests that run together make one.
+// pythonMu is held while the image is made, so that parallel tests make only one.
 var pythonMu sync.Mutex
 
-// Python returns the ID of an image of Debian with python3 and pip. It takes a minute to be made, by debootstrap,
-// unless the engine has it already; it stays.
+// Python returns the ID of an image of Debian with python3 and pip. Unless the engine has the image, debootstrap
+// makes it in about a minute; the image stays.
 func Python(t testing.TB, e *container.Engine) string {
 	t.Helper()
 	pythonMu.Lock()
@@ -56,7 +56,7 @@ func Python(t testing.TB, e *container.Engine) string {
 	return id
 }
 
-// aptProxy is the proxy that apt goes through; empty: none, or the environment's.
+// aptProxy returns the proxy of apt, or else the environment's; empty: none.
 func aptProxy() string {
 	out, _ := exec.Command("apt-config", "shell", "p", "Acquire::http::Proxy").Output()
 	proxy := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(out)), "p="), "'")

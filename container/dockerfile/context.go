@@ -25,22 +25,22 @@ import (
 // ContextFile is a file, a directory or a link that is sent to a builder.
 type ContextFile struct {
 	Path   string      // slash-separated, below the context's directory
-	Mode   fs.FileMode // of type and permissions; what is sent has 0755 if it is executable, else 0644
+	Mode   fs.FileMode // type and permissions; sent as 0755 if executable, else 0644
 	Size   int64       // bytes
-	Link   string      // of a symbolic link: where it points; it is sent as it is and not followed
-	SHA256 string      // that the content must have when it is sent; empty: whatever it has
+	Link   string      // target of a symbolic link; sent unchanged and not followed
+	SHA256 string      // required digest of the content; empty: any content
 }
 
-// What a context may hold. One that is larger was hardly meant to be sent.
+// Limits of a context. A larger one was probably not meant to be sent.
 const (
 	maxContextFiles = 200_000
 	maxContextSize  = 64 << 30
 	maxIgnoreFile   = 1 << 20
 )
 
-// Context lists what a builder gets of dir, in the order of the paths: all that .dockerignore lets through, or the
-// Dockerfile's own DOCKERFILE.dockerignore where there is one. dockerfile is a path below dir; it is always part of the
-// list, as builders find it nowhere else. Sockets are left out; devices and pipes are errors.
+// Context lists the files of dir that a builder gets, sorted by path: all files that .dockerignore lets through, or
+// DOCKERFILE.dockerignore if it exists. dockerfile is a path below dir; it is always in the list, as builders look
+// for it only there. Sockets are left out; devices and pipes are errors.
 func Context(dir, dockerfile string) ([]ContextFile, error) {
 	if !filepath.IsLocal(dockerfile) {
 		return nil, fmt.Errorf("%q is not below the context %s", dockerfile, dir)
@@ -66,7 +66,7 @@ func Context(dir, dockerfile string) ([]ContextFile, error) {
 	return w.files, nil
 }
 
-// ignoring reads the patterns of what is not sent.
+// ignoring reads the patterns of the files that are not sent.
 func ignoring(root *os.Root, dockerfile string) (*patternmatcher.PatternMatcher, error) {
 	for _, name := range []string{dockerfile + ".dockerignore", ".dockerignore"} {
 		text, err := readIn(root, name, maxIgnoreFile)
@@ -89,7 +89,7 @@ func ignoring(root *os.Root, dockerfile string) (*patternmatcher.PatternMatcher,
 	return patternmatcher.New(nil)
 }
 
-// Read reads the Dockerfile of a context, which must be as the list of files says.
+// Read reads the Dockerfile of a context. It returns *ContextChanged if the file differs from the list.
 func Read(dir, dockerfile string, files []ContextFile) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func Read(dir, dockerfile string, files []ContextFile) ([]byte, error) {
 	return text, nil
 }
 
-// readIn reads a regular file that is not larger than limit.
+// readIn reads a regular file of at most limit bytes.
 func readIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -167,7 +167,7 @@ func (w *contextWalk) walk(dir string, above patternmatcher.MatchInfo) error {
 	return nil
 }
 
-// mayHold says whether something below an ignored directory may have to be sent all the same.
+// mayHold reports whether a file below an ignored directory may have to be sent.
 func (w *contextWalk) mayHold(dir string) bool {
 	if strings.HasPrefix(w.dockerfile, dir+"/") {
 		return true
@@ -208,13 +208,13 @@ func (w *contextWalk) add(name string, entry fs.DirEntry) error {
 	return nil
 }
 
-// ContextChanged reports that a file has changed since the context was listed.
+// ContextChanged is the error for a file that has changed since the context was listed.
 type ContextChanged struct{ Path string }
 
 func (e *ContextChanged) Error() string { return e.Path + " was changed after it was looked at" }
 
-// Send writes a context as a tar that depends on nothing but names, contents and who may execute: the same files give
-// the same bytes. instead is what replaces the content of the Dockerfile.
+// Send writes a context as a tar archive that depends only on names, contents and executable bits: the same files
+// give the same bytes. instead replaces the content of the Dockerfile.
 func Send(out io.Writer, dir string, files []ContextFile, dockerfile string, instead []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package dockerfile reads which images a Dockerfile is built on, names them anew, and lists what a builder gets with
-// it.
+// Package dockerfile finds the base images of a Dockerfile, replaces their names, and lists the files that a builder
+// gets with the Dockerfile.
 package dockerfile
 
 import (
@@ -15,7 +15,7 @@ import (
 // MaxSize is the largest Dockerfile that is read, in bytes.
 const MaxSize = 1 << 20
 
-// word is a part of an instruction between white space.
+// word is a part of an instruction between blanks.
 type word struct {
 	text     string
 	from, to int
@@ -28,8 +28,8 @@ var (
 	outside   = lazyregexp.New(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*://|git@|\$)`)
 )
 
-// Parse finds the images that a Dockerfile uses. args are given to ARG before the first FROM. A construct that hides an
-// image is an error with its place.
+// Parse finds the images that a Dockerfile uses. args are the values for ARG before the first FROM. A construct that
+// hides an image is an error with its line.
 func Parse(text []byte, args map[string]string) (*File, error) {
 	if len(text) > MaxSize {
 		return nil, fmt.Errorf("over %d bytes", MaxSize)
@@ -47,20 +47,20 @@ func Parse(text []byte, args map[string]string) (*File, error) {
 	return &p.File, nil
 }
 
-// byteOrderMark is what some editors put before a text.
+// byteOrderMark is what some editors write at the beginning of a text.
 const byteOrderMark = "\ufeff"
 
 type parser struct {
 	File
-	args   map[string]string // that were given
-	values map[string]string // of ARG before the first FROM
+	args   map[string]string // given values
+	values map[string]string // values of ARG before the first FROM
 	escape byte
-	at     int // next byte
-	line   int // of the instruction, from 1
-	next   int // lines before at
+	at     int // position of the next byte
+	line   int // line of the instruction, from 1
+	next   int // number of lines before at
 }
 
-// readLine takes the next physical line, without its end.
+// readLine reads the next physical line, without its end.
 func (p *parser) readLine() (text string, from int, ok bool) {
 	if p.at >= len(p.text) {
 		return "", 0, false
@@ -95,7 +95,7 @@ func (p *parser) parse() error {
 	}
 }
 
-// directives reads the comments at the top that mean something.
+// directives reads the parser directives in the comments at the top.
 func (p *parser) directives() error {
 	seen := map[string]bool{}
 	for {
@@ -118,15 +118,15 @@ func (p *parser) directives() error {
 			}
 			p.escape = value[0]
 		case "check":
-		default: // an ordinary comment, after which there are no directives
+		default: // an ordinary comment ends the directives
 			p.at, p.next = before, line
 			return nil
 		}
 	}
 }
 
-// instruction returns the words of the next instruction, with its continuation lines; none for a comment or an empty
-// line.
+// instruction returns the words of the next instruction, with its continuation lines. For a comment or an empty line
+// it returns no words.
 func (p *parser) instruction() (words []word, ok bool) {
 	p.line = p.next + 1
 	for first := true; ; first = false {
@@ -139,7 +139,7 @@ func (p *parser) instruction() (words []word, ok bool) {
 			if first {
 				return nil, true
 			}
-			continue // also between continued lines
+			continue // also skip comments between continued lines
 		}
 		trimmed = strings.TrimRight(text, " \t")
 		last := len(trimmed) - 1
@@ -154,7 +154,7 @@ func (p *parser) instruction() (words []word, ok bool) {
 	}
 }
 
-// split cuts a line at white space.
+// split splits a line into words.
 func split(text string, from int) (words []word) {
 	for i := 0; i < len(text); {
 		start := i
@@ -187,7 +187,7 @@ func (p *parser) understand(words []word) error {
 	return nil
 }
 
-// arg takes in ARG NAME[=VALUE]...
+// arg handles ARG NAME[=VALUE]...
 func (p *parser) arg(words []word) error {
 	for _, w := range words {
 		if strings.HasPrefix(w.text, "#") {
@@ -215,7 +215,7 @@ func (p *parser) arg(words []word) error {
 	return nil
 }
 
-// expand fills in the arguments.
+// expand replaces arguments by their values.
 func (p *parser) expand(text string) (string, error) {
 	missing := ""
 	out := variable().ReplaceAllStringFunc(text, func(v string) string {
@@ -242,7 +242,7 @@ func (p *parser) expand(text string) (string, error) {
 	return out, nil
 }
 
-// base takes in FROM [--platform=P] IMAGE [AS STAGE].
+// base handles FROM [--platform=P] IMAGE [AS STAGE].
 func (p *parser) base(words []word) error {
 	for len(words) > 0 && strings.HasPrefix(words[0].text, "--") {
 		words = words[1:]
@@ -281,7 +281,7 @@ func unquoted(text string) string {
 	return text
 }
 
-// sources takes in the flags of COPY, ADD and RUN, and what ADD fetches.
+// sources handles the flags of COPY, ADD and RUN, and remote sources of ADD.
 func (p *parser) sources(name string, words []word) error {
 	for len(words) > 0 && strings.HasPrefix(words[0].text, "--") {
 		w := words[0]
@@ -315,7 +315,7 @@ func (p *parser) sources(name string, words []word) error {
 	return nil
 }
 
-// source takes in what is copied from: a stage, by name or number, or an image.
+// source handles the value of --from: a stage, by name or number, or an image.
 func (p *parser) source(ref string, from int) error {
 	switch {
 	case ref == "" || ref == "scratch" || p.find(ref) >= 0 || strings.Trim(ref, "0123456789") == "":
@@ -327,7 +327,7 @@ func (p *parser) source(ref string, from int) error {
 	return nil
 }
 
-// skipHeredocs skips the heredocs that follow an instruction. An unterminated one only looked like a heredoc.
+// skipHeredocs skips the heredocs that follow an instruction. A heredoc without an end only looked like one.
 func (p *parser) skipHeredocs(words []word) {
 	for _, w := range words {
 		m := heredoc().FindStringSubmatch(w.text)

@@ -10,26 +10,26 @@ import (
 
 // mention is a place in a Dockerfile where an image is named.
 type mention struct {
-	ref      string // what is named there, arguments filled in
-	from, to int    // bytes of the Dockerfile that name it
+	ref      string // the image, with arguments replaced
+	from, to int    // bytes of the Dockerfile with the name
 }
 
-// stage is what one FROM begins.
+// stage is a build stage, which begins with FROM.
 type stage struct {
-	name string // lower case; empty: it has none
-	base string // the image on which it is built, perhaps by way of other stages; empty: scratch
+	name string // lower case; empty: no name
+	base string // base image, also of a stage that is built on other stages; empty: scratch
 }
 
-// File is what is known of a Dockerfile without building it.
+// File is a parsed Dockerfile.
 type File struct {
 	text     []byte
 	mentions []mention
 	stages   []stage
-	Outward  string // "line 3: ADD https://..."; the first instruction that has the builder itself fetch something
+	Outward  string // first instruction by which the builder fetches a file, such as "line 3: ADD https://..."
 }
 
-// Images lists the images that a build needs, each once, in the order in which they are named: those of FROM, of --from
-// in COPY, ADD and RUN --mount, and the frontend that "# syntax=" asks for. Stages and scratch are none.
+// Images returns the images that a build needs, each once, in the order in which they appear: those of FROM, of
+// --from in COPY, ADD and RUN --mount, and the frontend of "# syntax=". Stages and scratch do not count.
 func (d *File) Images() (refs []string) {
 	for _, m := range d.mentions {
 		if !slices.Contains(refs, m.ref) {
@@ -39,8 +39,8 @@ func (d *File) Images() (refs []string) {
 	return refs
 }
 
-// Base is the image whose layers a stage begins with; empty: it begins with none. The stage goes by its name or number;
-// empty: the last one. That there is no such stage is an error.
+// Base returns the image on which a stage is built; empty: none. The stage is given by name or number; empty means
+// the last one. It returns an error if the stage does not exist.
 func (d *File) Base(target string) (string, error) {
 	if target == "" {
 		return d.stages[len(d.stages)-1].base, nil
@@ -59,7 +59,7 @@ func (d *File) Base(target string) (string, error) {
 	return "", fmt.Errorf("there is no stage %q: the target is one of %s", target, strings.Join(names, ", "))
 }
 
-// find is the place of the last stage of a name so far; -1: there is none.
+// find returns the index of the last stage with a name so far; -1: none.
 func (d *File) find(name string) int {
 	for i, s := range slices.Backward(d.stages) {
 		if s.name != "" && s.name == strings.ToLower(name) {
@@ -69,7 +69,7 @@ func (d *File) find(name string) int {
 	return -1
 }
 
-// Pinned is the text with other names for the images.
+// Pinned returns the Dockerfile with the images' names replaced by pins.
 func (d *File) Pinned(pins map[string]string) ([]byte, error) {
 	var out []byte
 	at := 0

@@ -1,4 +1,4 @@
-// Package endpoint finds the container engine that a user means: the one that docker would use.
+// Package endpoint finds the container engine that docker would use.
 package endpoint
 
 import (
@@ -12,29 +12,29 @@ import (
 	"path/filepath"
 )
 
-// Endpoint is where an engine listens.
+// Endpoint is the address of an engine.
 type Endpoint struct {
-	Host string // such as "unix:///var/run/docker.sock"; where an error is returned, the context that is meant
-	// CA, Certificate and Key are files; all of them empty: the engine speaks no TLS.
+	Host string // such as "unix:///var/run/docker.sock"; with an error, the name of the context
+	// CA, Certificate and Key are paths; if all are empty, the engine does not use TLS.
 	CA, Certificate, Key string
 }
 
-// Remedy is for an engine that cannot be used as it is named.
+// Remedy is the remedy for an engine that cannot be used as configured.
 const Remedy = "correct DOCKER_HOST, or the context (docker context ls), or name the engine in DOCKER_HOST"
 
 const usual = "unix:///var/run/docker.sock"
 
-// TLS says whether the engine speaks TLS.
+// TLS reports whether the engine uses TLS.
 func (e Endpoint) TLS() bool { return e.CA+e.Certificate+e.Key != "" }
 
-// Standard says whether nothing names an engine, so that it is the one at the usual socket.
+// Standard reports whether no engine is configured, so that the engine is the one at the usual socket.
 func Standard(environ map[string]string) bool {
 	e, err := Find(environ)
 	return err == nil && environ["DOCKER_HOST"] == "" && e.Host == usual
 }
 
-// Find follows DOCKER_HOST, then DOCKER_CONTEXT, then the context that "docker context use" has left in Docker's
-// config.json, and else takes the usual socket. A context that cannot be used is an error.
+// Find returns the engine of DOCKER_HOST, or else of DOCKER_CONTEXT, or else of the context that "docker context use"
+// has stored in Docker's config.json, or else of the usual socket. It returns an error if the context is unusable.
 func Find(environ map[string]string) (Endpoint, error) {
 	var e Endpoint
 	dir := environ["DOCKER_CONFIG"]
@@ -56,7 +56,7 @@ func Find(environ map[string]string) (Endpoint, error) {
 	return e, nil
 }
 
-// current is the name of the context that is meant; empty: none.
+// current returns the name of the configured context; empty: none.
 func current(environ map[string]string, dir string) (string, error) {
 	if name := environ["DOCKER_CONTEXT"]; name != "" || dir == "" {
 		return name, nil
@@ -69,7 +69,7 @@ func current(environ map[string]string, dir string) (string, error) {
 	return config.CurrentContext, err
 }
 
-// follow takes what Docker keeps of a context, below its directory.
+// follow reads what Docker stores about a context.
 func (e *Endpoint) follow(dir, name string) error {
 	sum := sha256.Sum256([]byte(name))
 	id := hex.EncodeToString(sum[:])
@@ -98,7 +98,7 @@ func (e *Endpoint) follow(dir, name string) error {
 	return nil
 }
 
-// identify takes those certificates of a context that there are.
+// identify uses the certificates that a context has.
 func (e *Endpoint) identify(dir string) {
 	for name, file := range map[string]*string{"ca.pem": &e.CA, "cert.pem": &e.Certificate, "key.pem": &e.Key} {
 		if path := filepath.Join(dir, name); there(path) {
@@ -114,7 +114,7 @@ func there(path string) bool {
 
 func read(file string, v any) error {
 	text, err := os.ReadFile(file)
-	if err == nil && json.Unmarshal(text, v) != nil { // the error may quote what is secret
+	if err == nil && json.Unmarshal(text, v) != nil { // the error may quote a secret
 		err = fmt.Errorf("%s: not the JSON that docker writes", file)
 	}
 	return err

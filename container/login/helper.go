@@ -17,10 +17,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/head"
 )
 
-// answerTime bounds how long a helper may take: some ask a service of a cloud first.
+// answerTime limits the run of a helper: some call a cloud service first.
 const answerTime = 30 * time.Second
 
-// ask gets the credentials of a registry from docker-credential-NAME of the PATH. A helper that knows none is no error.
+// ask gets the credentials of a registry from docker-credential-NAME in PATH. It returns no error if the helper has
+// none.
 func ask(ctx context.Context, name string, environ map[string]string, host string) (authn.AuthConfig, error) {
 	name = "docker-credential-" + name
 	if name != filepath.Base(name) {
@@ -46,7 +47,7 @@ func ask(ctx context.Context, name string, environ map[string]string, host strin
 		return authn.AuthConfig{}, fmt.Errorf("%s is not installed", name)
 	case err != nil:
 		return authn.AuthConfig{}, fmt.Errorf("%s: %w", name, err)
-	case known.Username == "<token>": // as the protocol of helpers marks one
+	case known.Username == "<token>": // the helpers' protocol marks identity tokens this way
 		return authn.AuthConfig{IdentityToken: known.Secret}, nil
 	}
 	return authn.AuthConfig{Username: known.Username, Password: known.Secret}, nil
@@ -55,18 +56,18 @@ func ask(ctx context.Context, name string, environ map[string]string, host strin
 // program is a helper that runs once.
 type program struct {
 	cmd *exec.Cmd
-	err error // with which it ended
+	err error // how the helper ended
 }
 
 func (p *program) Input(in io.Reader) { p.cmd.Stdin = in }
 
-// Output runs the helper and returns its standard output, cut off at maxFile bytes. A helper that fails writes the
-// reason to it.
+// Output runs the helper and returns its standard output, up to maxFile bytes. A helper that fails writes the reason
+// to its standard output.
 func (p *program) Output() ([]byte, error) {
 	out := head.Buffer{Most: maxFile}
 	p.cmd.Stdout = &out
 	if p.err = p.cmd.Run(); p.err != nil && bytes.ContainsRune(out.Bytes(), '{') {
-		return nil, p.err // it wrote credentials before it failed, and messages tell none
+		return nil, p.err // do not quote output that contains credentials
 	}
 	return out.Bytes(), p.err
 }

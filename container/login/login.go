@@ -1,5 +1,5 @@
-// Package login finds the credentials of a container registry where docker login left them: in Docker's config.json, or
-// with a credential helper that it names.
+// Package login finds the credentials of a container registry that docker login has stored: in Docker's config.json,
+// or with a credential helper that the file names.
 package login
 
 import (
@@ -17,21 +17,22 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// Login is what is known of a registry's credentials.
+// Login holds the credentials of a registry.
 type Login struct {
 	authn.AuthConfig
-	File   string // path of config.json; empty: there is none
-	Helper error  // why the helper of the registry failed; nil: there is none, or it answered
+	File   string // path of config.json; empty: no file
+	Helper error  // why the registry's helper failed; nil: no helper, or it answered
 }
 
-// maxFile bounds config.json, in bytes.
+// maxFile limits config.json, in bytes.
 const maxFile = 1 << 20
 
-// hub are the names of the one registry that has many.
+// hub are the names of Docker Hub, the only registry with several names.
 var hub = []string{"docker.io", "index.docker.io", "registry-1.docker.io"}
 
-// Find finds the credentials of a registry, as Docker's own client does: a helper of the registry, then the helper of
-// all, then the file itself. Without any, the registry is asked as nobody. An error is one of the file.
+// Find finds the credentials of a registry as Docker's own client does: from the registry's helper, else from the
+// general helper, else from the file. Without credentials, requests are anonymous. It returns an error only for an
+// unreadable file.
 func Find(ctx context.Context, environ map[string]string, host string) (Login, error) {
 	dir := environ["DOCKER_CONFIG"]
 	if dir == "" {
@@ -54,7 +55,7 @@ func Find(ctx context.Context, environ map[string]string, host string) (Login, e
 		CredHelpers map[string]string           `json:"credHelpers"`
 	}
 	if err := json.Unmarshal(text, &config); err != nil {
-		// The error may quote what is secret.
+		// The error may quote a secret.
 		return Login{}, fmt.Errorf("%s: not the JSON that docker login writes", file)
 	}
 	out := Login{File: file}
@@ -77,7 +78,7 @@ func Find(ctx context.Context, environ map[string]string, host string) (Login, e
 	return out, nil
 }
 
-// same compares a key of config.json, which may be a URL, with the host in a reference.
+// same reports whether a key of config.json, which may be a URL, names the host of a reference.
 func same(key, host string) bool {
 	_, after, ok := strings.Cut(key, "://")
 	if !ok {
@@ -100,7 +101,7 @@ func readBounded(file string) ([]byte, error) {
 	return text, err
 }
 
-// server is the name of a registry for the engine and for helpers.
+// server returns the name of a registry for the engine and for helpers.
 func server(host string) string {
 	if host == hub[0] {
 		return "https://index.docker.io/v1/"
@@ -111,7 +112,7 @@ func server(host string) string {
 // Known reports whether there are credentials.
 func (l Login) Known() bool { return l.AuthConfig != (authn.AuthConfig{}) }
 
-// Authenticator is the credentials as a client of the registry wants them.
+// Authenticator returns the credentials for the registry client.
 func (l Login) Authenticator() authn.Authenticator {
 	if !l.Known() {
 		return authn.Anonymous
@@ -119,7 +120,7 @@ func (l Login) Authenticator() authn.Authenticator {
 	return authn.FromConfig(l.AuthConfig)
 }
 
-// Header is the credentials of a registry as the engine wants them; empty: there are none.
+// Header returns the credentials in the engine's encoding; empty: none.
 func (l Login) Header(host string) (string, error) {
 	if !l.Known() {
 		return "", nil

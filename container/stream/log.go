@@ -9,34 +9,34 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// The log of a container is in two files. A file of logFile bytes becomes the older one, and the older one before is
-// removed, so that the log holds the last logFile bytes at least.
+// The engine keeps the log of a container in two files. When the newer one has logFile bytes, it replaces the older
+// one, so the log holds at least the last logFile bytes.
 const (
 	logFile = 250_000 // 2000 lines of 80 characters, which take less than 0.1 s to read
-	record  = 40      // bytes that a record has at most beside its text
-	piece   = 80      // bytes that it has more when it is a piece of a long line
+	record  = 40      // largest overhead of a record, in bytes
+	piece   = 80      // largest additional overhead of a record with a part of a long line
 )
 
-// LogConfig returns the log that a Log can be read from. Driver local alone keeps bytes that are no text.
+// LogConfig returns the configuration of logs that ReadLog can read. Only driver local keeps invalid UTF-8.
 func LogConfig() container.LogConfig {
 	return container.LogConfig{Type: "local", Config: map[string]string{
 		"max-size": strconv.Itoa(logFile), "max-file": "2", "compress": "false"}}
 }
 
-// Log is the end of the output of a container, as its engine has kept it.
+// Log is the end of a container's output, as kept by its engine.
 type Log struct {
 	Stdout, Stderr bytes.Buffer
-	size           int // of its files, at most
+	size           int // largest possible size of its files
 }
 
-// ReadLog reads the answer of an engine.
+// ReadLog reads an engine's answer to a log request.
 func ReadLog(r io.Reader) (*Log, error) {
 	l := &Log{}
 	_, err := stdcopy.StdCopy(records{&l.Stdout, &l.size}, records{&l.Stderr, &l.size}, r)
 	return l, err
 }
 
-// records counts the size of records, each of which is one Write.
+// records counts the size of records; each Write is one record.
 type records struct {
 	to   *bytes.Buffer
 	size *int
@@ -45,13 +45,13 @@ type records struct {
 func (r records) Write(b []byte) (int, error) {
 	*r.size += len(b) + record
 	if !bytes.HasSuffix(b, newline) {
-		*r.size += 2 * piece // the last piece has a newline
+		*r.size += 2 * piece // only the last part has a newline
 	}
 	return r.to.Write(b)
 }
 
-// Complete adds to the streams of a container that has ended what they have not brought. It is false when something is
-// lost, or that is not known.
+// Complete adds the missing output to the streams of an ended container. It returns false if output is lost, or may
+// be lost.
 func (l *Log) Complete(stdout, stderr *Counted) bool {
 	whole := l.size < logFile
 	more, known := stdout.rest(l.Stdout.Bytes(), whole)
@@ -59,18 +59,18 @@ func (l *Log) Complete(stdout, stderr *Counted) bool {
 	if !known || !knownErrors {
 		return false
 	}
-	_, _ = bytes.NewReader(more).WriteTo(stdout) // nothing is no Write; who writes below has the errors
+	_, _ = bytes.NewReader(more).WriteTo(stdout) // an empty rest makes no Write; the writers below keep their errors
 	_, _ = bytes.NewReader(moreErrors).WriteTo(stderr)
 	return true
 }
 
-// Counted passes a stream on, and knows how it ended. Newlines do not count: Docker 20.10 keeps none after a line that
-// is longer than 16 KiB.
+// Counted passes a stream on and remembers its length and end. It does not count newlines: Docker 20.10 drops the one
+// after a line longer than 16 KiB.
 type Counted struct {
 	io.Writer
 
-	n    int64  // bytes
-	end  []byte // the last of them, at most most
+	n    int64  // number of bytes
+	end  []byte // last bytes, at most most
 	open int    // newlines after them
 }
 
@@ -89,8 +89,8 @@ func (c *Counted) Write(b []byte) (int, error) {
 
 var newline = []byte{'\n'}
 
-// rest returns what the log of the stream has and c has not got. It is not known when a log that is not whole has more
-// than c, or ends otherwise.
+// rest returns the part of the stream's log that c has not got. known is false if an incomplete log has more than c,
+// or has a different end.
 func (c *Counted) rest(log []byte, whole bool) (rest []byte, known bool) {
 	text := bytes.ReplaceAll(log, newline, nil)
 	if n := int64(len(text)); !whole || c.n > n {

@@ -1,5 +1,5 @@
-// Package stream carries the output, and the input, of what runs in a container, and tells from the log of the engine
-// whether all of the output has come.
+// Package stream carries the output and the input of programs in containers. It compares the output with the engine's
+// log to detect loss.
 package stream
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// Stream carries the output, and the input, of what runs in a container.
+// Stream carries the output and the input of a program in a container.
 type Stream struct {
 	conn types.HijackedResponse
 }
@@ -23,11 +23,11 @@ func (s *Stream) Copy(stdout, stderr io.Writer) error {
 	return err
 }
 
-// Feed passes all of stdin on, and then its end.
+// Feed sends all of stdin, and then its end.
 func (s *Stream) Feed(stdin io.Reader) {
-	_, _ = io.Copy(s.conn.Conn, stdin) // a program that does not read to the end is no failure
+	_, _ = io.Copy(s.conn.Conn, stdin) // it is no failure if the program does not read everything
 	_ = s.conn.CloseWrite()
 }
 
-// Close breaks the stream off.
+// Close closes the connection.
 func (s *Stream) Close() { s.conn.Close() }

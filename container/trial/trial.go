@@ -1,4 +1,4 @@
-// Package trial finds out with a container what an engine gives to containers: devices, and limits.
+// Package trial starts a container to find out which devices and limits an engine supports.
 package trial
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// GPUDriver is the driver by which an engine is asked for NVIDIA devices.
+// GPUDriver is the way in which NVIDIA devices are requested from an engine.
 type GPUDriver string
 
 const (
 	byCapability GPUDriver = ""    // the engine has NVIDIA's runtime or hook
-	byCDI        GPUDriver = "cdi" // it reads specifications of the Container Device Interface
+	byCDI        GPUDriver = "cdi" // the engine reads specifications of the Container Device Interface
 )
 
-// Request asks for devices by their UUIDs. All of them are "all".
+// Request returns a request for devices by their UUIDs. "all" means all devices.
 func (d GPUDriver) Request(devices ...string) []api.DeviceRequest {
 	if d == byCapability {
 		return []api.DeviceRequest{{DeviceIDs: devices, Capabilities: [][]string{{"gpu"}}}}
@@ -41,9 +41,9 @@ func (d GPUDriver) Request(devices ...string) []api.DeviceRequest {
 	return []api.DeviceRequest{request}
 }
 
-// GPUs finds out how the engine is asked for NVIDIA devices, or why no container can have one. Where the engine's
-// configuration does not say that it has NVIDIA's runtime, containers with labels are tried. Only a sure no is an
-// error, for NVIDIA's tools may refuse a container without any file.
+// GPUs finds out how to request NVIDIA devices from the engine, or why no container can have one. If the engine's
+// configuration does not mention NVIDIA's runtime, GPUs starts trial containers with labels. It returns an error only
+// if it is certain: NVIDIA's tools may also refuse a container because it has no files.
 func GPUs(ctx context.Context, e *container.Engine, labels map[string]string) (d GPUDriver, err error) {
 	info, err := e.Info(ctx)
 	if err != nil || info.GPUs {
@@ -59,14 +59,14 @@ func GPUs(ctx context.Context, e *container.Engine, labels map[string]string) (d
 		}
 	}
 	if _, refused := errors.AsType[*container.Error](err); refused && !container.LacksGPUs(err) {
-		err = nil // it misses the program
+		err = nil // only the program is missing
 	}
 	return d, err
 }
 
-// Lacks says why there is no container engine that commands run in, or none that can do something, which check tries
-// and may be nil; empty: this engine does. Commands run below the directories state and store. It takes 10 seconds at
-// most.
+// Lacks returns why commands cannot run in the engine, or why it lacks something, which check tries (check may be
+// nil). It returns "" if the engine is usable. Commands run below the directories state and store. Lacks takes at
+// most 10 seconds.
 func Lacks(e *container.Engine, state, store, something string,
 	check func(context.Context, *container.Engine) error) string {
 	if e == nil {
@@ -96,10 +96,10 @@ func Lacks(e *container.Engine, state, store, something string,
 	return ""
 }
 
-// patience bounds the wait for an engine that is there and does not answer.
+// patience limits the wait for an engine that does not answer.
 const patience = 10 * time.Second
 
-// Unmountable says why the engine mounts no such directory at a path inside; empty: it does, or does not answer.
+// Unmountable returns why the engine cannot mount dir at the path inside; empty: it can, or does not answer.
 func Unmountable(e *container.Engine, dir, inside string) string {
 	if paths := dir + inside; e == nil || !strings.ContainsAny(paths, ",\"\n") || !strings.Contains(paths, ":") {
 		return ""
@@ -112,15 +112,15 @@ func Unmountable(e *container.Engine, dir, inside string) string {
 	return "Podman takes no path with a colon beside a comma, a quote or a line break"
 }
 
-// Grants are what a container gets beyond what all have. The zero value is nothing.
+// Grants are additional permissions of a container. The zero value grants nothing.
 type Grants struct {
-	Ulimits map[string]int64 // by the names that engines have for them; -1: none
-	Devices []string         // paths of devices of the host, GPUs excepted, and of directories of such
+	Ulimits map[string]int64 // by the engines' names; -1: no limit
+	Devices []string         // paths of devices of the host, except GPUs, and of directories of devices
 	Caps    []string         // capabilities, such as IPC_LOCK
-	Mount   string           // directory of this machine that the engine is to see; empty: none
+	Mount   string           // directory of this machine to mount, to check that the engine sees it; empty: none
 }
 
-// Add adds them to what a container is made with.
+// Add adds the grants to a container's configuration.
 func (g Grants) Add(h *api.HostConfig) {
 	h.CapAdd = append(h.CapAdd, g.Caps...)
 	if g.Mount != "" {
@@ -136,7 +136,7 @@ func (g Grants) Add(h *api.HostConfig) {
 	}
 }
 
-// List is each grant as its name and its value.
+// List returns the name and value of each grant.
 func (g Grants) List() (all [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(g.Ulimits)) {
 		all = append(all, []string{name, strconv.FormatInt(g.Ulimits[name], 10)})
@@ -150,18 +150,18 @@ func (g Grants) List() (all [][]string) {
 	return all
 }
 
-// Check tries whether the engine makes containers with these grants, with a container with labels. Only a sure no is an
-// error: *container.Error, with a remedy.
+// Check finds out whether the engine makes containers with these grants; it starts a trial container with labels. It
+// returns an error only if it is certain: *container.Error, with a remedy.
 func (g Grants) Check(ctx context.Context, e *container.Engine, labels map[string]string) error {
 	err := start(ctx, e, labels, g.Add)
 	if said, ok := errors.AsType[*container.Error](err); ok && (said.Class != failure.Infra || said.Remedy == "") {
-		return nil // the trial lacks a program, or the engine has a trouble that the real container may not meet
+		return nil // the trial lacks a program, or the engine has a temporary trouble
 	}
 	return err
 }
 
-// start starts a container that has no file, and so no program: an engine that grants all that is asked for misses the
-// program.
+// start starts a container without files, and so without a program: an engine that grants everything reports the
+// missing program.
 func start(ctx context.Context, e *container.Engine, labels map[string]string, ask func(*api.HostConfig)) (err error) {
 	var nothing bytes.Buffer
 	if err := tar.NewWriter(&nothing).Close(); err != nil {
@@ -186,7 +186,7 @@ func start(ctx context.Context, e *container.Engine, labels map[string]string, a
 	if err != nil {
 		return err
 	}
-	// Podman knows CDI only.
+	// Podman has only CDI.
 	if len(h.DeviceRequests) > 0 && h.DeviceRequests[0].Driver == "" && len(made.HostConfig.DeviceRequests) == 0 {
 		return e.NoGPUs()
 	}

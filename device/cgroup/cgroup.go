@@ -1,4 +1,4 @@
-// Package cgroup reads what the control groups of Linux allow this process.
+// Package cgroup reads the limits of this process's control groups (Linux).
 package cgroup
 
 import (
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Groups are the control groups of this process, as the files below Root say: those of /proc and /sys.
+// Groups are the control groups of this process, read from the files of /proc and /sys below Root.
 type Groups struct {
 	Root fs.FS
-	Line func(name string) string // returns the first line of a file, or nothing
+	Line func(name string) string // returns the first line of a file; empty if there is none
 }
 
-// CPUs returns how many cores' worth of time the groups allow; 0: all.
+// CPUs returns how many cores' worth of time the groups allow; 0: no limit.
 func (g Groups) CPUs() float64 {
 	least := 0.0
 	consider := func(quota, period int64) {
@@ -25,7 +25,7 @@ func (g Groups) CPUs() float64 {
 	}
 	for _, dir := range g.groups("") {
 		quota, period, _ := strings.Cut(g.Line(path.Join(dir, "cpu.max")), " ")
-		consider(number(quota), number(period)) // "max" is no number and thus no limit
+		consider(number(quota), number(period)) // "max" is no number and so no limit
 	}
 	for _, dir := range g.groups("cpu") {
 		consider(number(g.Line(path.Join(dir, "cpu.cfs_quota_us"))),
@@ -34,7 +34,7 @@ func (g Groups) CPUs() float64 {
 	return least
 }
 
-// Memory returns how many bytes the groups allow; 0: all. Without a limit, version 1 tells a number beyond any memory.
+// Memory returns how many bytes the groups allow; 0: no limit. Version 1 writes a huge number for no limit.
 func (g Groups) Memory() int64 {
 	least := int64(0)
 	consider := func(n int64) {
@@ -59,8 +59,8 @@ func number(text string) int64 {
 	return n
 }
 
-// groups returns the directories of the control group that this process is in and of all groups above it that can be
-// seen, as a limit of each of them holds. controller is empty for version 2.
+// groups returns the directories of this process's control group and of all visible groups above it; each may have a
+// limit. controller is empty for version 2.
 func (g Groups) groups(controller string) []string {
 	member, ok := g.membership(controller)
 	if !ok {
@@ -70,7 +70,7 @@ func (g Groups) groups(controller string) []string {
 	if !ok {
 		return nil
 	}
-	// In a container the membership may be told as the host sees it, while only the part below root is mounted.
+	// In a container, the path of the group may be the host's, while only the part below root is mounted.
 	below := "/"
 	if rest, ok := strings.CutPrefix(member, strings.TrimSuffix(root, "/")); ok && (rest == "" || rest[0] == '/') {
 		below = path.Clean("/" + rest)
@@ -88,7 +88,7 @@ func (g Groups) groups(controller string) []string {
 	}
 }
 
-// membership returns the group of this process in the hierarchy of the controller.
+// membership returns the group of this process in a controller's hierarchy.
 func (g Groups) membership(controller string) (string, bool) {
 	text, err := fs.ReadFile(g.Root, "proc/self/cgroup")
 	if err != nil {
@@ -103,7 +103,7 @@ func (g Groups) membership(controller string) (string, bool) {
 	return "", false
 }
 
-// groupMount returns where the hierarchy of the controller is mounted, and which of its directories is.
+// groupMount returns the mount point of a controller's hierarchy, and which of its directories is mounted.
 func (g Groups) groupMount(controller string) (root, mount string, ok bool) {
 	text, err := fs.ReadFile(g.Root, "proc/self/mountinfo")
 	if err != nil {

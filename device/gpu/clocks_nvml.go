@@ -13,8 +13,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// cannotLock knows of drivers that have no such function, and that the kernel's part of the driver does it for root
-// alone.
+// cannotLock returns a reason if the driver lacks the functions, or if this process lacks the privilege that NVIDIA's
+// kernel driver requires.
 func (s *nvmlSource) cannotLock() string {
 	if !s.has("nvmlDeviceSetGpuLockedClocks") || !s.has("nvmlDeviceResetGpuLockedClocks") {
 		return "this driver cannot lock clocks: it is too old"
@@ -55,8 +55,8 @@ func clockError(ret nvml.Return) error {
 	return fmt.Errorf("clocks: %w", failed(ret))
 }
 
-// mayLockClocks says whether this process may lock the clocks of GPUs. NVIDIA's kernel driver asks for CAP_SYS_ADMIN;
-// where it is not to be seen, whoever answers in its place decides.
+// mayLockClocks reports whether this process may lock the clocks of GPUs. NVIDIA's kernel driver requires
+// CAP_SYS_ADMIN. Without a visible kernel driver, the answer is yes, and the library's call decides.
 func mayLockClocks(root fs.FS) bool {
 	const sysAdmin = 21
 	if _, err := fs.Stat(root, "proc/driver/nvidia"); err != nil {
@@ -69,5 +69,5 @@ func mayLockClocks(root fs.FS) bool {
 	return err != nil || !ok || err2 != nil || capabilities>>sysAdmin&1 == 1
 }
 
-// errNotRoot is why clocks are not locked for ordinary users.
+// errNotRoot is the error for users who may not lock clocks.
 var errNotRoot = errors.New("only root may lock the clocks of devices")

@@ -1,4 +1,4 @@
-// Package gpu asks the driver of this machine for its GPUs, and notes which of them are left out.
+// Package gpu reads the GPUs of this machine from their driver, and records which of them are left out.
 package gpu
 
 import (
@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// Device is one GPU, or one instance of a partitioned one (MIG), as its driver sees it.
+// Device is a GPU, or an instance of a partitioned GPU (MIG), as reported by the driver.
 type Device struct {
-	Index  int    `json:"index"` // of the GPU; its instances share it
+	Index  int    `json:"index"` // of the GPU; instances share it
 	UUID   string `json:"uuid"`
 	Name   string `json:"name"`
 	Memory int64  `json:"memory_bytes"`
 	Used   int64  `json:"used_bytes"`
-	// UUID of the GPU that this is an instance of; empty: it is a whole one
+	// UUID of the GPU whose instance this is; empty: a whole GPU
 	Parent     string  `json:"parent,omitempty"`
 	PCI        string  `json:"pci,omitempty"`
-	NUMA       int     `json:"numa_node"`               // that it hangs on; -1: not known
+	NUMA       int     `json:"numa_node"`               // node of its PCI slot; -1: not known
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
-	Driver     string  `json:"driver,omitempty"`        // version of the kernel's driver; empty: not known
-	CUDA       string  `json:"cuda,omitempty"`          // the newest that the driver serves; empty: not known
-	Brand      string  `json:"brand,omitempty"`         // as NVIDIA's container tools name it; empty: not known
-	Locked     int     `json:"-"`                       // MHz that its SM clock is locked at for a block; 0: it is not
-	// why programs may not start on it, or be slow, each with the remedy
+	Driver     string  `json:"driver,omitempty"`        // version of the kernel driver; empty: not known
+	CUDA       string  `json:"cuda,omitempty"`          // newest version that the driver supports; empty: not known
+	Brand      string  `json:"brand,omitempty"`         // in the spelling of NVIDIA's container tools; empty: not known
+	Locked     int     `json:"-"`                       // MHz at which its SM clock is locked; 0: not locked
+	// why programs may not start on it or may be slow, each with the remedy
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Warnings are those of devices, each once, with the devices that it is about.
+// Warnings returns the warnings of devices, each once, with the indices of its devices.
 func Warnings(all []Device) (lines []string) {
 	about := map[string][]string{}
 	for _, d := range all {

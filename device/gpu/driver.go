@@ -15,30 +15,30 @@ import (
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
-// Names of the providers that tell of GPUs.
+// Names of the sources of information about GPUs.
 const (
 	ProviderNVML      = "nvml"
 	ProviderNvidiaSMI = "nvidia-smi"
 	ProviderNone      = "none"
 )
 
-// Reading is how a GPU is at one moment. What the driver does not tell is nil or empty.
+// Reading is the state of a GPU at one moment. Values that the driver does not report are nil or empty.
 type Reading struct {
-	Used        int64             `json:"-"`                             // bytes; as in Device
-	Utilization *int              `json:"utilization_percent,omitempty"` // of the last sampling period of the driver
+	Used        int64             `json:"-"`                             // bytes; see Device
+	Utilization *int              `json:"utilization_percent,omitempty"` // over the driver's last sampling period
 	Power       *float64          `json:"power_w,omitempty"`
-	PowerLimit  *float64          `json:"-"` // W, as it is enforced; as in Device
+	PowerLimit  *float64          `json:"-"` // enforced limit in W; see Device
 	Temperature *int              `json:"temperature_c,omitempty"`
 	SMClock     *int              `json:"sm_clock_mhz,omitempty"`
 	MaxSMClock  *int              `json:"max_sm_clock_mhz,omitempty"`
 	MemoryClock *int              `json:"memory_clock_mhz,omitempty"`
-	Slowdowns   []string          `json:"slowdowns,omitempty"`       // why the clocks are not higher: the names below
-	Uncorrected *uint64           `json:"ecc_uncorrected,omitempty"` // errors of memory since the driver was loaded
-	Xids        []uint64          `json:"xids,omitempty"`            // critical errors since the device was last read
+	Slowdowns   []string          `json:"slowdowns,omitempty"`       // reasons for low clocks: the names below
+	Uncorrected *uint64           `json:"ecc_uncorrected,omitempty"` // memory errors since the driver was loaded
+	Xids        []uint64          `json:"xids,omitempty"`            // critical errors since the previous reading
 	Processes   []process.Process `json:"processes"`
 }
 
-// Why the clocks of a GPU are not higher than they are.
+// Reasons for the low clocks of a GPU.
 const (
 	SlowHardware   = "hw_slowdown"
 	SlowThermal    = "hw_thermal_slowdown"
@@ -50,68 +50,68 @@ const (
 	SlowDisplay    = "display_clocks"
 )
 
-// Driver tells of the GPUs of this machine. It is safe for concurrent use.
+// Driver reads the GPUs of this machine. It is safe for concurrent use.
 type Driver struct {
 	answer
-	open func() // asks for the answer, once; nil: it is there
+	open func() // sets answer, once; nil: answer is set
 
-	Elsewhere bool // the numbers of processes that it tells may not be those that are seen from here
+	Elsewhere bool // the driver's process numbers may not be valid in this PID namespace
 
 	mu     sync.Mutex
-	asked  []*question           // that the source has not answered
-	closed bool                  // it is asked nothing more
+	asked  []*question           // questions that the source has not answered
+	closed bool                  // no more questions
 	left   map[string]Quarantine // by UUID
 	tell   func(Quarantine)
-	doubts map[string]int // by UUID: how many blocks in a row were void because of its speed
+	doubts map[string]int // by UUID: number of successive blocks that were void because of its speed
 }
 
-// answer is what a driver says when it is opened.
+// answer is the result of opening a driver.
 type answer struct {
 	Provider string
-	Reason   string // with ProviderNone: why; else what is odd, if anything
-	// devices that are there and left out, each with the reason and the remedy, and a driver that does not answer
+	Reason   string // with ProviderNone: why there are no devices; otherwise the contents of Odd and errors of the mask
+	// devices that are left out, each with the reason and the remedy, and a driver that does not answer
 	Odd     []string
-	Version string // of the kernel's driver; empty: not told
-	CUDA    string // the newest that the driver serves; empty: not told
-	Hidden  int    // devices that the caller was told to leave alone
-	Hangs   bool   // a call was not answered in time, and may never be; Reason says about which device
+	Version string // of the kernel driver; empty: not known
+	CUDA    string // newest version that the driver supports; empty: not known
+	Hidden  int    // number of devices that the mask hides
+	Hangs   bool   // a call has timed out and may never return; Reason names the device
 
-	devices []Device // in the order of their index
+	devices []Device // by index
 	source  source
 }
 
-// source is one way to ask a driver.
+// source is a way to query a driver.
 type source interface {
 	read(Device) (Reading, error)
 	link(a, b Device) link.Link
-	close(busy bool) // busy: somebody is asking it, and may be for ever
+	close(busy bool) // busy: a call is running and may never return
 }
 
-// Options say how the driver is found and what of it may be used.
+// Options say how to find the driver and which devices to use.
 type Options struct {
-	Library  string // of NVML: path or name; empty: as the driver installs it
+	Library  string // path or name of NVML; empty: the driver's installation
 	Mask     Mask
-	MPS      string        // directory of the pipes of MPS's control daemon; empty: it is not looked for
-	Patience time.Duration // with each call while it is opened; 0: silence
+	MPS      string        // directory with the pipes of the MPS control daemon; empty: do not look for a daemon
+	Patience time.Duration // time limit of each call during opening; 0: silence
 }
 
-// NewDriver returns a Driver that is opened by the first question about devices: a command that needs none never waits
-// for the driver.
+// NewDriver returns a Driver that is opened by the first call about devices: a command that needs no device never
+// waits for the driver.
 func NewDriver(ctx context.Context, o Options) *Driver {
 	d := &Driver{}
 	d.open = sync.OnceFunc(func() { d.answer, d.Elsewhere = find(ctx, o), process.Elsewhere() })
 	return d
 }
 
-// OpenDriver asks NVML, or else nvidia-smi, for the GPUs of this machine. Without either there are none, and Reason
-// says why.
+// OpenDriver reads the GPUs of this machine through NVML, or else nvidia-smi. If neither works, there are no GPUs and
+// Reason says why.
 func OpenDriver(ctx context.Context, o Options) *Driver {
 	d := NewDriver(ctx, o)
 	d.open()
 	return d
 }
 
-// Devices are the GPUs that may be used, in the order of their index.
+// Devices returns the usable GPUs, by index.
 func (d *Driver) Devices() []Device {
 	if d.open != nil {
 		d.open()
@@ -119,13 +119,13 @@ func (d *Driver) Devices() []Device {
 	return d.devices
 }
 
-// opened is whom to ask; nil: nobody.
+// opened returns the source; nil: none.
 func (d *Driver) opened() source {
 	d.Devices()
 	return d.source
 }
 
-// Keep leaves all devices but some alone.
+// Keep hides all devices except some.
 func (d *Driver) Keep(some []Device) {
 	d.Devices()
 	d.devices = some
@@ -174,10 +174,10 @@ func find(ctx context.Context, o Options) answer {
 	return a
 }
 
-// ErrGone is wrapped by the error for a device that has vanished: it fell off the bus, or was taken away.
+// ErrGone is wrapped by errors about a device that has vanished: it fell off the bus or was removed.
 var ErrGone = errors.New("the device is gone")
 
-// Read says how a device is now, or that the driver does not say it in time.
+// Read returns the state of a device, or an error if the driver does not answer in time.
 func (d *Driver) Read(of Device) (Reading, error) {
 	if d.opened() == nil {
 		return Reading{}, fmt.Errorf("%s: no driver", of.UUID)
@@ -195,8 +195,8 @@ func (d *Driver) Read(of Device) (Reading, error) {
 	return r, nil
 }
 
-// silence is how long a driver may take to answer before it counts as one that hangs. Where it is not kept loaded,
-// seconds are usual.
+// silence is how long a driver may take to answer before it counts as hanging. Seconds are usual if the driver is not
+// kept loaded.
 const silence = 20 * time.Second
 
 var (
@@ -204,14 +204,14 @@ var (
 	errClosed = errors.New("the driver is closed")
 )
 
-// question is one reading that the source is asked for.
+// question is a running reading of a device.
 type question struct {
 	of    string // UUID
 	since time.Time
 }
 
-// ask reads a device. Nothing can end a read that hangs: it is left alone, and that device is not read again until it
-// has come back.
+// ask reads a device. A hanging call cannot be ended: ask abandons it, and the device is not read again until the
+// call returns.
 func (d *Driver) ask(of Device) (Reading, error) {
 	q, err := d.begin(of)
 	if err != nil {
@@ -232,8 +232,8 @@ func (d *Driver) ask(of Device) (Reading, error) {
 	return r.Reading, cmp.Or(err, r.error)
 }
 
-// within returns what f returns, or an error after patience or at the end of ctx. A call that hangs cannot be ended:
-// its goroutine stays behind.
+// within returns the result of f, or an error after patience or at the end of ctx. A hanging f cannot be ended: its
+// goroutine stays.
 func within[T any](ctx context.Context, patience time.Duration, f func() T) (t T, err error) {
 	answers := make(chan T, 1)
 	go func() { answers <- f() }()
@@ -247,8 +247,8 @@ func within[T any](ctx context.Context, patience time.Duration, f func() T) (t T
 	}
 }
 
-// begin notes that a device is read, unless a read of it hangs. Several may be under way: of a look of the pool, and of
-// who was granted the device meanwhile.
+// begin records a question about a device. It fails if an older question hangs. Several questions may run at once:
+// the pool's check, and the reading of a process that was granted the device meanwhile.
 func (d *Driver) begin(of Device) (*question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -265,7 +265,7 @@ func (d *Driver) begin(of Device) (*question, error) {
 	return q, nil
 }
 
-// Link says how two devices are connected.
+// Link returns how two devices are connected.
 func (d *Driver) Link(a, b Device) link.Link {
 	if d.opened() == nil {
 		return link.Link{}
@@ -273,7 +273,7 @@ func (d *Driver) Link(a, b Device) link.Link {
 	return d.source.link(a, b)
 }
 
-// Close lets go of the driver. A look of a pool may outlast it, and fails.
+// Close closes the driver. A running check of a pool may outlast the driver, and then fails.
 func (d *Driver) Close() {
 	if d.source == nil {
 		return

@@ -6,10 +6,10 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
-// These are devices that are known, as Options have them.
+// These returns a function that returns the devices, for the Options of a pool.
 func These(devices []Device) func() []Device { return func() []Device { return devices } }
 
-// Fake returns n devices of one model that exist nowhere, for tests and for planning without hardware.
+// Fake returns n devices of one model that do not exist, for tests and for planning without hardware.
 func Fake(n int, name string, memory int64) []Device {
 	var all []Device
 	for i := range n {
@@ -19,7 +19,7 @@ func Fake(n int, name string, memory int64) []Device {
 	return all
 }
 
-// NewFake returns a driver of such devices, which are as read tells, for tests.
+// NewFake returns a driver of such devices for tests; read returns their state.
 func NewFake(devices []Device, read func(Device) (Reading, error)) *Driver {
 	return &Driver{answer: answer{Provider: ProviderNVML, devices: devices, source: fake(read)}}
 }

@@ -9,17 +9,17 @@ import (
 type locker interface {
 	lock(d Device, mhz int) error
 	reset(d Device) error
-	cannotLock() string // why it can lock none; empty: nothing is known against it
+	cannotLock() string // why it can lock no clock; empty: no known reason
 }
 
-// errNoLock is why a device's clock was neither locked nor reset: there is no such thing.
+// errNoLock is the error for a device whose clock cannot be locked at all.
 var errNoLock = errors.New("its clocks cannot be locked")
 
-// ClockStep is the tolerance in MHz: drivers choose the nearest clock that a device has.
+// ClockStep is the tolerance in MHz: drivers choose the nearest supported clock.
 const ClockStep = 20
 
-// CannotLock says why the SM clock of none of the devices can be locked, as far as that is known without trying it;
-// empty: nothing is known against it.
+// CannotLock returns why the SM clock of none of the devices can be locked, without trying it; empty: no known
+// reason.
 func (d *Driver) CannotLock(devices []Device, mhz int) string {
 	l, ok := d.opened().(locker)
 	if !ok {
@@ -47,7 +47,7 @@ func (d *Driver) cannotReach(dev Device, mhz int) string {
 	return ""
 }
 
-// locker is the source of the driver, if it can lock and reset the clocks of devices.
+// locker returns the driver's source if it can lock clocks.
 func (d *Driver) locker() (locker, error) {
 	if l, ok := d.opened().(locker); ok {
 		return l, nil
@@ -55,7 +55,7 @@ func (d *Driver) locker() (locker, error) {
 	return nil, fmt.Errorf("NVML is needed: %s", d.Reason)
 }
 
-// LockClock locks the SM clock of a device, where nothing is known against it.
+// LockClock locks the SM clock of a device.
 func (d *Driver) LockClock(of Device, mhz int) error {
 	l, err := d.locker()
 	if err != nil {
@@ -64,8 +64,8 @@ func (d *Driver) LockClock(of Device, mhz int) error {
 	return l.lock(of, mhz)
 }
 
-// ResetClock gives a device its own clock back, where that can be done. A device that is gone, or whose clock cannot be
-// locked at all, has its own.
+// ResetClock unlocks the SM clock of a device. It succeeds for a device that is gone, or whose clock cannot be
+// locked.
 func (d *Driver) ResetClock(uuid string) error {
 	l, err := d.locker()
 	if err == nil {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// Mask is what whoever started us lets us see of the GPUs. The zero Mask hides nothing.
+// Mask is the caller's choice of GPUs. The zero Mask hides nothing.
 type Mask struct {
-	Visible *string // CUDA_VISIBLE_DEVICES: indices, UUIDs or their beginnings, separated by commas; nil: not set
-	Slurm   string  // SLURM_STEP_GPUS or SLURM_JOB_GPUS: indices on the host; heeded when Visible is nil
+	Visible *string // CUDA_VISIBLE_DEVICES: indices, UUIDs or prefixes of them, separated by commas; nil: not set
+	Slurm   string  // SLURM_STEP_GPUS or SLURM_JOB_GPUS: indices on the host; used if Visible is nil
 }
 
-// apply keeps the devices that the mask names, in its order. As with CUDA, what comes after the first name that is no
-// device does not count; that is told as an error, and the devices before it are valid.
+// apply returns the devices of the mask, in its order. As with CUDA, the first name that matches no device ends the
+// list: apply then returns an error together with the devices before it.
 func (m Mask) apply(all []Device) ([]Device, error) {
 	switch {
 	case m.Visible != nil:
 		return named("CUDA_VISIBLE_DEVICES", *m.Visible, all)
 	case m.Slurm != "":
 		names := strings.Split(m.Slurm, ",")
-		if len(names) == len(all) { // Slurm hid the others already, and its numbers are those of the host
+		if len(names) == len(all) { // Slurm has already hidden the others, and its numbers are the host's
 			return all, nil
 		}
 		return named("Slurm's devices", m.Slurm, all)
@@ -29,7 +29,7 @@ func (m Mask) apply(all []Device) ([]Device, error) {
 	return all, nil
 }
 
-// Only keeps the devices that a list of indices and UUIDs names, as -devices of a command line does.
+// Only returns the devices in a list of indices and UUIDs, such as the value of -devices.
 func Only(list string, all []Device) ([]Device, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("-devices %s: this machine has none", list)
@@ -62,7 +62,7 @@ func named(what, list string, all []Device) ([]Device, error) {
 	return chosen, nil
 }
 
-// lookUp finds a device by its index, or by the beginning of its UUID.
+// lookUp returns a device by its index or a prefix of its UUID.
 func lookUp(name string, all []Device) (Device, error) {
 	if index, err := strconv.Atoi(name); err == nil {
 		i := slices.IndexFunc(all, func(d Device) bool { return d.Index == index && d.Parent == "" })

@@ -15,18 +15,18 @@ import (
 	"github.com/benchgraph/benchgraph/internal/head"
 )
 
-// maxSMI is how many bytes of output are read.
+// maxSMI limits the output that is read, in bytes.
 const maxSMI = 1 << 20
 
-// smiSource asks the driver's command line tool, where the library cannot be loaded.
+// smiSource queries the driver with nvidia-smi, for machines where the library cannot be loaded.
 type smiSource struct {
 	path    string
-	open    context.Context // reads end with it
+	open    context.Context // ends all readings
 	end     func()
-	running sync.RWMutex // held for reading while one runs
+	running sync.RWMutex // held for reading during a query
 }
 
-// openSMI lists the devices that nvidia-smi tells of.
+// openSMI lists the devices that nvidia-smi reports.
 func openSMI(ctx context.Context) (answer, error) {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
@@ -43,9 +43,9 @@ func openSMI(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, fmt.Errorf("nvidia-smi: %w", err)
 	}
-	modes, _ := s.ask(ctx, "--query-gpu=uuid,mig.mode.current") // drivers that know nothing of MIG refuse the question
+	modes, _ := s.ask(ctx, "--query-gpu=uuid,mig.mode.current") // drivers without MIG reject the query
 	for _, dev := range all {
-		if strings.Contains(modes, dev.UUID+", Enabled") { // no query tells the memory of its instances
+		if strings.Contains(modes, dev.UUID+", Enabled") { // no query reports the memory of its instances
 			d.Odd = append(d.Odd, fmt.Sprintf("device %d is in MIG mode, and only NVML tells of its instances: "+
 				"install libnvidia-ml.so.1, or name it with BENCHGRAPH_NVML", dev.Index))
 		} else {
@@ -58,11 +58,11 @@ func openSMI(ctx context.Context) (answer, error) {
 	return d, nil
 }
 
-// ask runs one query and returns its lines of comma-separated values.
+// ask runs one query and returns lines of comma-separated values.
 func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
-	ctx, cancel := context.WithTimeoutCause(ctx, silence, errSilent) // a driver that hangs must not hang a plan
+	ctx, cancel := context.WithTimeoutCause(ctx, silence, errSilent) // a hanging driver must not block a plan
 	defer cancel()
 	out, problem := head.Buffer{Most: maxSMI}, head.Buffer{Most: maxSMI}
 	cmd := exec.CommandContext(ctx, s.path, append(args, "--format=csv,noheader,nounits")...)
@@ -71,7 +71,7 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
-			// it is not there, or off the bus: see nvidia-smi(1)
+			// the device does not exist or is off the bus, see nvidia-smi(1)
 		} else if n := cmd.ProcessState.ExitCode(); n == 6 || n == 15 {
 			err = ErrGone
 		}
@@ -82,7 +82,7 @@ func (s *smiSource) ask(ctx context.Context, args ...string) (string, error) {
 
 func (s *smiSource) link(_, _ Device) link.Link { return link.Link{} }
 
-// close ends what runs, and waits until it has ended, unless the driver keeps it from that.
+// close ends running queries and waits until they have ended, at most a second: the driver may block them.
 func (s *smiSource) close(bool) {
 	s.end()
 	ended := make(chan struct{})
@@ -97,7 +97,7 @@ func (s *smiSource) close(bool) {
 	}
 }
 
-// read asks for a device's memory, utilization, temperature and power, and for who uses it.
+// read reads a device's memory, utilization, temperature, power and clock, and its processes.
 func (s *smiSource) read(d Device) (Reading, error) {
 	r := Reading{Processes: []process.Process{}}
 	out, err := s.ask(s.open, "--id="+d.UUID,
@@ -109,7 +109,7 @@ func (s *smiSource) read(d Device) (Reading, error) {
 	if len(f) != 5 {
 		return r, fmt.Errorf("nvidia-smi answers %.200q, which is not understood", out)
 	}
-	r.Used, _ = mebibytes(f[0]) // what is not told stays empty
+	r.Used, _ = mebibytes(f[0]) // unknown values stay empty
 	r.Utilization, r.Temperature, r.SMClock = whole(f[1]), whole(f[2]), whole(f[4])
 	if watts, err := strconv.ParseFloat(f[3], 64); err == nil {
 		r.Power = &watts
@@ -145,7 +145,7 @@ func firstLine(text string) string {
 	return "no output"
 }
 
-// parseSMI reads lines of index, UUID, name, and total and used MiB. The name may contain commas, as nothing is quoted.
+// parseSMI parses lines of index, UUID, name, total and used MiB. The name may contain commas, as nothing is quoted.
 func parseSMI(text string) ([]Device, error) {
 	var all []Device
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -160,7 +160,7 @@ func parseSMI(text string) ([]Device, error) {
 		if err := errors.Join(err, err2); err != nil || index < 0 || f[1] == "" {
 			return nil, fmt.Errorf("%.200q is not index, UUID, name, total and used memory", line)
 		}
-		used, _ := mebibytes(f[n-1]) // [N/A] where the driver does not tell
+		used, _ := mebibytes(f[n-1]) // [N/A] if the driver does not report it
 		all = append(all, Device{Index: index, UUID: f[1], NUMA: -1, Name: strings.Join(f[2:n-2], ", "), Memory: total,
 			Used: used})
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
-// maxNVLinks is how many links a device has at most.
+// maxNVLinks is the largest number of links of a device.
 const maxNVLinks = 18
 
-// connect finds out how each two whole devices are connected.
+// connect returns the connections of all pairs of whole devices.
 func (s *nvmlSource) connect(whole []found) links {
 	all := links{}
 	if len(whole) < 2 {
@@ -37,10 +37,10 @@ func (s *nvmlSource) connect(whole []found) links {
 	return all
 }
 
-// links are how each two devices are connected. That of a device with itself says how many lead to a switch.
+// links are the connections of pairs of devices. The entry of a device with itself counts its links to a switch.
 type links map[[2]string]link.Link
 
-// count adds the links of one device that are up. A link to a switch leads to every other device that has one.
+// count adds the active links of one device. A link to a switch reaches every other device with such a link.
 func (l links) count(f found, byPCI map[string]string) {
 	toSwitch := 0
 	for n := range maxNVLinks {
@@ -57,7 +57,7 @@ func (l links) count(f found, byPCI map[string]string) {
 			toSwitch++
 			continue
 		}
-		if f.UUID < other { // each link is seen from both of its ends
+		if f.UUID < other { // both ends report each link
 			link := l[pair(f.UUID, other)]
 			link.NVLinks++
 			l[pair(f.UUID, other)] = link
@@ -68,8 +68,8 @@ func (l links) count(f found, byPCI map[string]string) {
 	}
 }
 
-// switched notes that a device has n links to a switch: it reaches all others that have some, with the fewer of the
-// two.
+// switched records that a device has n links to a switch. It reaches all other devices at the switch with the smaller
+// number of links of the two.
 func (l links) switched(uuid string, n int) {
 	l[pair(uuid, uuid)] = link.Link{NVLinks: n}
 	for key, link := range l {
@@ -114,7 +114,7 @@ func pair(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
 func (s *nvmlSource) link(a, b Device) link.Link {
 	if a.Parent != "" || b.Parent != "" {
-		return link.Link{} // instances of MIG do not speak to each other
+		return link.Link{} // MIG instances cannot communicate
 	}
 	return s.links[pair(a.UUID, b.UUID)]
 }

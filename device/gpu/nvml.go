@@ -17,18 +17,18 @@ import (
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
-// nvmlSource asks NVIDIA's management library, which comes with the driver and is loaded when it is there.
+// nvmlSource queries NVML, NVIDIA's management library, which comes with the driver.
 type nvmlSource struct {
 	lib   nvml.Interface
 	links links
 
-	mu     sync.Mutex // the library itself may be called from anywhere
+	mu     sync.Mutex // protects the fields below; the library itself is thread-safe
 	have   map[string]bool
-	events map[string]nvml.EventSet // by UUID: what has happened since the device was first read
+	events map[string]nvml.EventSet // by UUID: events since the first reading of the device
 }
 
-// openNVML loads the library and lists the devices. An error says why there is nobody to ask. No call is waited for
-// longer than patience.
+// openNVML loads the library and lists the devices. It returns an error if there is no usable driver. Each call may
+// take at most patience.
 func openNVML(ctx context.Context, library string, patience time.Duration) (answer, error) {
 	var options []nvml.LibraryOption
 	if library != "" {
@@ -58,13 +58,13 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 		return answer{}, fmt.Errorf("NVML: %w", err)
 	}
 	if err := s.list(ctx, &d, patience); err != nil {
-		// the library stays open: to close it might wait for a call that hangs
+		// the library stays open: closing it might wait for a hanging call
 		return answer{}, fmt.Errorf("NVML: %w", err)
 	}
 	return d, nil
 }
 
-// about is what the driver says of itself.
+// about returns the driver's description of itself.
 func (s *nvmlSource) about() answer {
 	d := answer{Provider: ProviderNVML, source: s}
 	if version, ret := s.lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
@@ -78,7 +78,7 @@ func (s *nvmlSource) about() answer {
 	return d
 }
 
-// has says whether the library has a function: calling one that an older driver lacks would end this process.
+// has reports whether the library has a function. A call of a missing function would end this process.
 func (s *nvmlSource) has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *nvmlSource) has(name string) bool {
 }
 
 func (s *nvmlSource) close(busy bool) {
-	if busy { // it might wait for what hangs
+	if busy { // closing might wait for the hanging call
 		return
 	}
 	s.mu.Lock()
@@ -102,14 +102,14 @@ func (s *nvmlSource) close(busy bool) {
 	s.lib.Shutdown()
 }
 
-// found is a device as the library has it.
+// found is a device with its handle.
 type found struct {
 	Device
 	handle nvml.Device
-	parts  []Device // instances of MIG; nil: it is used as a whole
+	parts  []Device // MIG instances; nil: not partitioned
 }
 
-// list finds the devices and how they are connected. One that does not answer is left out and told of.
+// list finds the devices and their connections. It leaves out devices that do not answer, and reports them.
 func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration) error {
 	type number struct {
 		n   int
@@ -122,7 +122,7 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 	if err != nil {
 		return fmt.Errorf("number of devices: %w", err)
 	}
-	// They are asked side by side: one that hangs does not make the others wait.
+	// In parallel, so that a hanging device does not delay the others.
 	all, errs := make([]found, count.n), make([]error, count.n)
 	var asked sync.WaitGroup
 	for i := range count.n {
@@ -151,7 +151,7 @@ func (s *nvmlSource) list(ctx context.Context, d *answer, patience time.Duration
 	return nil
 }
 
-// find asks for one device.
+// find reads one device.
 func (s *nvmlSource) find(ctx context.Context, index int, patience time.Duration) (found, error) {
 	type reply struct {
 		found
@@ -205,11 +205,11 @@ func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
 	return dev, nil
 }
 
-// brands are the brands of NVML, in its order, as NVIDIA's container tools name them.
+// brands are NVML's brands, in its order, in the spelling of NVIDIA's container tools.
 var brands = strings.Fields("unknown quadro tesla nvs grid geforce titan vapps vpc vcs vws cloudgaming quadrortx " +
 	"nvidiartx nvidia geforcertx titanrtx")
 
-// numaOf is the NUMA node that a PCI device hangs on; -1: not known. The kernel knows it for every driver.
+// numaOf returns the NUMA node of a PCI device; -1: not known. The kernel knows it for every driver.
 func numaOf(pci string) int {
 	domain, rest, ok := strings.Cut(strings.ToLower(pci), ":")
 	if !ok || len(domain) < 4 {
@@ -226,8 +226,8 @@ func numaOf(pci string) int {
 	return node
 }
 
-// instances are the MIG instances of a device; nil: it is not partitioned, and is used as a whole. An error says why a
-// partitioned device has none that can be used.
+// instances returns the MIG instances of a device; nil: the device is not partitioned. It returns an error if a
+// partitioned device has no usable instance.
 func (s *nvmlSource) instances(h nvml.Device, whole Device) (parts []Device, err error) {
 	if !s.has("nvmlDeviceGetMigMode") || !s.has("nvmlDeviceGetMaxMigDeviceCount") ||
 		!s.has("nvmlDeviceGetMigDeviceHandleByIndex") {
@@ -243,7 +243,7 @@ func (s *nvmlSource) instances(h nvml.Device, whole Device) (parts []Device, err
 	for i := 0; ret == nvml.SUCCESS && i < n; i++ {
 		part, ret := h.GetMigDeviceHandleByIndex(i)
 		if ret != nvml.SUCCESS {
-			continue // not every slot is taken
+			continue // not every slot is used
 		}
 		dev, unknown := s.describe(part, whole.Index)
 		if unknown != nil {
@@ -259,7 +259,7 @@ func (s *nvmlSource) instances(h nvml.Device, whole Device) (parts []Device, err
 	return parts, err
 }
 
-// failed is the error of a call.
+// failed returns the error of a call.
 func failed(ret nvml.Return) error {
 	switch ret {
 	case nvml.ERROR_GPU_IS_LOST, nvml.ERROR_NOT_FOUND, nvml.ERROR_RESET_REQUIRED:
@@ -276,7 +276,7 @@ func (s *nvmlSource) handle(uuid string) (nvml.Device, error) {
 	return h, nil
 }
 
-// read asks how a device is. Only its memory must be told; for instances of MIG a driver tells little more.
+// read reads the state of a device. Only its memory is required; drivers report little more about MIG instances.
 func (s *nvmlSource) read(d Device) (Reading, error) {
 	r := Reading{Processes: []process.Process{}}
 	h, err := s.handle(d.UUID)
@@ -307,9 +307,9 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 	return r, nil
 }
 
-// xids are the critical errors since the device was last read. Before it was first read, nobody kept them. Those of an
-// instance of MIG are those of its GPU: what breaks that breaks all, and what a program on another instance did is
-// harmless here.
+// xids returns the critical errors since the previous reading. Errors before the first reading are not known. An
+// instance of MIG reports the errors of its GPU: grave errors concern all instances, and errors of programs on other
+// instances are harmless here.
 func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
 	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
 		return nil
@@ -344,10 +344,10 @@ func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
 	return codes
 }
 
-// mostXids is how many errors are taken at a time: a broken device may report them without end.
+// mostXids limits the errors per reading: a broken device may report them endlessly.
 const mostXids = 16
 
-// told is what a call returned; nil: the driver does not tell.
+// told returns the value of a call; nil: the driver does not report it.
 func told(n uint32, ret nvml.Return) *int {
 	if ret != nvml.SUCCESS {
 		return nil
@@ -356,7 +356,7 @@ func told(n uint32, ret nvml.Return) *int {
 	return &i
 }
 
-// watts is told for milliwatts.
+// watts converts milliwatts; nil: the driver does not report them.
 func watts(n uint32, ret nvml.Return) *float64 {
 	if ret != nvml.SUCCESS {
 		return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/xid"
 )
 
-// Quarantine is a device on which nothing is granted any more, and why.
+// Quarantine is a device that is not granted any more, and why.
 type Quarantine struct {
 	Index   int    `json:"index"`
 	UUID    string `json:"uuid"`
 	Why     string `json:"reason"`
-	Lasting bool   `json:"lasting"` // for as long as the Driver is open; else until the device is free
+	Lasting bool   `json:"lasting"` // as long as the Driver is open; otherwise until the device is free
 }
 
 func (q Quarantine) String() string {
@@ -26,14 +26,14 @@ func (q Quarantine) String() string {
 	return fmt.Sprintf("device %d (%s) is left out %s: %s", q.Index, q.UUID, until, q.Why)
 }
 
-// Tell has each Quarantine told once, from then on, by whoever finds the reason for it: any goroutine.
+// Tell sets a function that is called once for each later Quarantine, from any goroutine.
 func (d *Driver) Tell(tell func(Quarantine)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tell = tell
 }
 
-// LeaveOut tells that a device is left out until it is free, which is for watch.Ready to see.
+// LeaveOut reports that a device is left out until it is free; watch.Ready decides when that is.
 func (d *Driver) LeaveOut(of Device, why string) { d.leaveOut(of, why, false) }
 
 // Lose leaves a device out from now on.
@@ -58,7 +58,7 @@ func (d *Driver) leaveOut(of Device, why string, lasting bool) {
 	}
 }
 
-// Quarantined are the devices that were left out so far, also those that are free again.
+// Quarantined returns the devices that have been left out so far, including those that are free again.
 func (d *Driver) Quarantined() []Quarantine {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +69,7 @@ func (d *Driver) Quarantined() []Quarantine {
 	return all
 }
 
-// Lost says why nothing is granted on a device from now on; empty: it may be. It is Options.Lost of a pool.
+// Lost returns why a device is not granted any more; empty: it may be granted. It serves as Options.Lost of a pool.
 func (d *Driver) Lost(of Device) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,11 +79,12 @@ func (d *Driver) Lost(of Device) string {
 	return ""
 }
 
-// doubtful is how many blocks in a row must have been void because of a device's speed before another one is preferred.
+// doubtful is the number of successive blocks that must be void because of a device's speed before other devices are
+// preferred.
 const doubtful = 2
 
-// Doubt notes that a block on these devices did not count since they were not as fast as they were. It returns those
-// for which others are preferred from now on.
+// Doubt records that a block on these devices was void because they had become slower. It returns the devices that
+// have just become doubtful.
 func (d *Driver) Doubt(devices []Device) (fresh []Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +99,7 @@ func (d *Driver) Doubt(devices []Device) (fresh []Device) {
 	return fresh
 }
 
-// Trust notes that a block on these devices counted.
+// Trust records that a block on these devices was valid.
 func (d *Driver) Trust(devices []Device) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,14 +108,14 @@ func (d *Driver) Trust(devices []Device) {
 	}
 }
 
-// Doubtful says whether other devices are to be granted before this one: Options.Last of a pool.
+// Doubtful reports whether other devices are granted before this one. It serves as Options.Last of a pool.
 func (d *Driver) Doubtful(of Device) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.doubts[of.UUID] >= doubtful
 }
 
-// judge looks whether a reading, or its error, says that a device is not to be trusted any more.
+// judge loses a device if a reading or its error shows that the device is broken.
 func (d *Driver) judge(of Device, r Reading, err error) {
 	if errors.Is(err, ErrGone) {
 		d.Lose(of, err.Error())

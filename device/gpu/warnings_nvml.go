@@ -11,7 +11,8 @@ import (
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
-// warnings are the settings of a whole device that its owner should change. An error says why no program can use it.
+// warnings returns settings of a whole device that its owner should change. It returns an error if no program can use
+// the device.
 func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 	if s.has("nvmlDeviceGetComputeMode") {
 		switch mode, ret := h.GetComputeMode(); {
@@ -24,7 +25,7 @@ func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 		}
 	}
 	for _, p := range s.processes(h, nil) {
-		if p.Identify(); p.Name == mps.Name { // a number of another PID namespace has another name here
+		if p.Identify(); p.Name == mps.Name { // a number of another PID namespace names another program here
 			all = append(all, fmt.Sprintf("an MPS server runs on it, %s, through which programs share the device: "+
 				"nothing is measured there until it has ended (echo quit | nvidia-cuda-mps-control)", p))
 		}
@@ -45,7 +46,7 @@ func (s *nvmlSource) warnings(h nvml.Device) (all []string, err error) {
 	return all, nil
 }
 
-// processes lists who uses the device, for computing or for drawing, each once.
+// processes returns the processes that use the device for computing or graphics, each once.
 func (s *nvmlSource) processes(h nvml.Device, all []process.Process) []process.Process {
 	seen := map[uint32]bool{}
 	take := func(infos []nvml.ProcessInfo, ret nvml.Return) {
@@ -56,7 +57,7 @@ func (s *nvmlSource) processes(h nvml.Device, all []process.Process) []process.P
 			}
 			seen[p.Pid] = true
 			used := int64(p.UsedGpuMemory)
-			all = append(all, process.Process{PID: int(p.Pid), Used: max(used, 0)}) // not told is all bits set
+			all = append(all, process.Process{PID: int(p.Pid), Used: max(used, 0)}) // if unknown, all bits are set
 		}
 	}
 	take(h.GetComputeRunningProcesses())

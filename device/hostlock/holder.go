@@ -20,13 +20,13 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Holder is who has leased a device.
+// Holder is the process that has leased a device.
 type Holder struct {
-	PID     int        `json:"pid"`             // 0: not to be seen from here
-	User    string     `json:"user"`            // likewise empty
-	Program string     `json:"program"`         // likewise
-	Since   *time.Time `json:"since,omitempty"` // nil: it could not write that down
-	Node    string     `json:"node,omitempty"`  // likewise
+	PID     int        `json:"pid"`             // 0: not visible from here
+	User    string     `json:"user"`            // empty: not visible from here
+	Program string     `json:"program"`         // empty: not visible from here
+	Since   *time.Time `json:"since,omitempty"` // nil: the holder could not write the note
+	Node    string     `json:"node,omitempty"`  // empty: not known
 }
 
 func (h Holder) String() string {
@@ -46,7 +46,7 @@ func (h Holder) String() string {
 	return text
 }
 
-// HolderOf says who has leased a device, of whatever user, where pools have their locks there (see Open); nil: nobody.
+// HolderOf returns the process, of any user, that has leased a device; nil: nobody. path and gpus are those of Open.
 func HolderOf(d gpu.Device, path, gpus string) (*Holder, error) {
 	f, err := os.OpenFile(gpuLock(path, gpus, d), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -56,7 +56,7 @@ func HolderOf(d gpu.Device, path, gpus string) (*Holder, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Whoever tries to lease it in this moment tries again in the next one.
+	// A process that tries to lease the device at this moment will retry.
 	if err := fs.TryLock(f, fs.Shared); !fs.Held(err) {
 		return nil, err
 	}
@@ -75,8 +75,7 @@ func HolderOf(d gpu.Device, path, gpus string) (*Holder, error) {
 	return h, nil
 }
 
-// note is what stands in the lock file of a device: what its holder is at, if he may write there; else it is of an
-// earlier one.
+// note is the content of a device's lock file: the holder, if it may write there; otherwise an earlier holder.
 type note struct {
 	PID   int       `json:"pid"`
 	Since time.Time `json:"since"`
@@ -85,8 +84,8 @@ type note struct {
 
 const maxNote = 64 << 10
 
-// Note writes into a lock file who holds it, and for which node. It may belong to another user. One that has a second
-// name may be anybody's file, linked to by whoever wants it gone; it is locked like others, and nothing written.
+// Note writes the holder and its node into a lock file, which may belong to another user. A file with a second name
+// may be any file that somebody linked there to have it overwritten: it is locked, but not written.
 func (l *File) Note(node string) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(l.Fd()), &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Nlink != 1 {
@@ -99,7 +98,7 @@ func (l *File) Note(node string) {
 	_, _ = l.WriteAt(text, 0)
 }
 
-// lockedBy is the process that holds a file's lock; 0: it cannot be seen from here, or this system does not tell.
+// lockedBy returns the process that holds a file's lock; 0: not visible, or not known on this system.
 func lockedBy(f *os.File) (pid int) {
 	var stat unix.Stat_t
 	locks, err := os.Open("/proc/locks")
@@ -124,7 +123,7 @@ func lockedBy(f *os.File) (pid int) {
 		if field[5] == device {
 			return holder
 		}
-		pid = holder // some file systems have a number of their own for what stat tells as the device
+		pid = holder // on some file systems, stat reports another device number than /proc/locks
 	}
 	return pid
 }

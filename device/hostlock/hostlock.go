@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package hostlock keeps the pools of several processes of a host apart: nodes that need quiet, and devices.
+// Package hostlock coordinates the pools of several processes on a host: quiet nodes, and devices.
 package hostlock
 
 import (
@@ -18,27 +18,27 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Lock keeps the pools of several processes apart: a pool holds it shared while it has a lease, and exclusively while
-// it has a quiet one. The kernel frees it when its holder dies. It is not safe for use by several goroutines.
+// Lock coordinates the pools of several processes: a pool holds it shared while it has a lease, and exclusively while
+// it has a quiet one. The kernel releases it when its holder dies. It is not safe for concurrent use.
 type Lock struct {
 	namedLock
-	Wishes *wish.Board // for more devices than are free
-	gpus   string      // directory of the devices' locks; empty: they lie beside path
+	Wishes *wish.Board // wishes for more devices than are free
+	gpus   string      // directory of the devices' locks; empty: beside path
 	leases int
 
 	// turn makes the pools queue. A pool that waits for quiet holds the turn exclusively: no other pool starts a node
-	// meanwhile, and the running nodes come to their end. A pool that waits for the end of a quiet node holds the turn
-	// shared: no other quiet node comes first.
+	// meanwhile, while running nodes finish. A pool that waits for the end of a quiet node holds the turn shared: no
+	// other quiet node comes first.
 	turn   namedLock
-	queued fs.LockKind // how turn is held; notQueued: not at all
+	queued fs.LockKind // how turn is held; notQueued: not held
 }
 
 const notQueued fs.LockKind = 0
 
-// namedLock is a lock file that is there under a name.
+// namedLock is a lock file with a path.
 type namedLock struct {
 	path   string
-	shared string // directory of all users of the host
+	shared string // directory that all users of the host share
 	file   *File
 }
 
@@ -47,7 +47,7 @@ func openNamed(path, shared string) (namedLock, error) {
 	return l, l.open()
 }
 
-// open opens the file that is at the path now, and makes it and its directory if there is none.
+// open opens the file at the path. It makes the file and its directory if necessary.
 func (l *namedLock) open() (err error) {
 	if dir := filepath.Dir(l.path); dir == l.shared {
 		err = openToAll(dir)
@@ -60,12 +60,12 @@ func (l *namedLock) open() (err error) {
 	return err
 }
 
-// guardPatience is how long the guard of locked clocks may take to reset what its process left. It keeps the devices
-// until then.
+// guardPatience is how long the guard of locked clocks may take to reset the clocks of its dead process. It holds the
+// devices until then.
 const guardPatience = 10 * time.Second
 
-// Lease leases a device beside all pools whose lock is at path, and those of devices in a directory (see Open). It
-// waits for a while until the device is free.
+// Lease leases a device against all pools with the same path and gpus (see Open). It waits for a while until the
+// device is free.
 func Lease(uuid, path, gpus string) (release func(), err error) {
 	h, err := Open(path, gpus)
 	if err != nil {
@@ -83,8 +83,8 @@ func Lease(uuid, path, gpus string) (release func(), err error) {
 	}
 }
 
-// Open opens the lock of a host. Those of its devices lie in the directory gpus, which all users of the host share;
-// empty: they lie beside path.
+// Open opens the lock of a host. The locks of its devices are in the directory gpus, which all users of the host
+// share; empty: beside path.
 func Open(path, gpus string) (*Lock, error) {
 	h := &Lock{gpus: gpus, Wishes: wish.NewBoard(gpuLock(path, gpus, gpu.Device{UUID: "wish-"}))}
 	var err error
@@ -98,9 +98,9 @@ func Open(path, gpus string) (*Lock, error) {
 	return h, nil
 }
 
-// OfAll is the path of the lock by which all users of the host respect each other's quiet, in the directory that they
-// share. It is own where there is no such directory, or where that cannot be used, which warn is told: another user may
-// have made it.
+// OfAll returns the path of the lock by which all users of the host respect each other's quiet, in the shared
+// directory dir. If dir is empty, it returns own. If dir cannot be used, for example because another user has made
+// it, OfAll calls warn and returns own.
 func OfAll(dir, own string, warn func(format string, args ...any)) string {
 	if dir == "" {
 		return own
@@ -115,8 +115,7 @@ func OfAll(dir, own string, warn func(format string, args ...any)) string {
 	return own
 }
 
-// Check says why the locks of devices in a directory of all users of the machine would be none; "" is no such
-// directory.
+// Check returns why devices cannot be locked in a shared directory. dir may be empty: no shared directory.
 func Check(dir string) error {
 	if dir == "" {
 		return nil
@@ -124,11 +123,11 @@ func Check(dir string) error {
 	return openToAll(dir)
 }
 
-// openToAll makes a directory in which every user of the machine may put files, and nobody remove those of others.
+// openToAll makes a directory in which all users may create files, but nobody may remove those of others.
 func openToAll(dir string) error {
 	err := os.Mkdir(dir, 0o777)
 	if err == nil {
-		return os.Chmod(dir, 0o777|os.ModeSticky) // whatever the umask
+		return os.Chmod(dir, 0o777|os.ModeSticky) // independent of the umask
 	}
 	if !errors.Is(err, os.ErrExist) {
 		return err
@@ -150,8 +149,8 @@ func openToAll(dir string) error {
 	return nil
 }
 
-// finish opens a directory to all that this user has made, but was killed before that. One of another user stays: what
-// is in it may do.
+// finish completes the permissions of a directory that this user made before it was killed. It does not change
+// another user's directory, which may still be usable.
 func finish(dir string) error {
 	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrPermission) {
@@ -168,7 +167,8 @@ func finish(dir string) error {
 	return f.Chmod(0o777 | os.ModeSticky)
 }
 
-// Enter counts one more lease, or says what it waits for. The turn is kept until Unqueue, as the request may want more.
+// Enter counts one more lease, or returns what it waits for. The turn is kept until Unqueue, as the request may need
+// more.
 func (h *Lock) Enter(quiet bool) string {
 	how := fs.Shared
 	if quiet {
@@ -194,7 +194,7 @@ func (h *Lock) Enter(quiet bool) string {
 	return ""
 }
 
-// queue takes the turn, or keeps the one that was taken before.
+// queue takes the turn unless it is already held in the same way.
 func (h *Lock) queue(how fs.LockKind) error {
 	if h.queued == how {
 		return nil
@@ -210,12 +210,12 @@ func (h *Lock) queue(how fs.LockKind) error {
 // Unqueue gives the turn back.
 func (h *Lock) Unqueue() {
 	if h.queued != notQueued {
-		_ = fs.Unlock(h.turn.file.File) // it cannot fail on an open file
+		_ = fs.Unlock(h.turn.file.File) // cannot fail on an open file
 		h.queued = notQueued
 	}
 }
 
-// lock locks the file that is at the path now: something may have tidied up the one that was opened.
+// lock locks the file that is at the path now: somebody may have removed the opened one.
 func (l *namedLock) lock(how fs.LockKind) error {
 	if !fs.IsAt(l.file.File, l.path) {
 		old := l.file
@@ -228,7 +228,7 @@ func (l *namedLock) lock(how fs.LockKind) error {
 	return fs.TryLock(l.file.File, how)
 }
 
-// holder says who has locked the file, as far as that can be seen.
+// holder describes the process that has locked the file, as far as it is visible.
 func (l *namedLock) holder() string {
 	p := process.Process{PID: lockedBy(l.file.File)}
 	if p.PID == 0 {
@@ -241,11 +241,11 @@ func (l *namedLock) holder() string {
 // Leave counts one lease less.
 func (h *Lock) Leave() {
 	if h.leases--; h.leases == 0 {
-		_ = fs.Unlock(h.file.File) // it cannot fail on an open file
+		_ = fs.Unlock(h.file.File) // cannot fail on an open file
 	}
 }
 
-// gpuLock is the path of a device's lock.
+// gpuLock returns the path of a device's lock.
 func gpuLock(hostLock, gpuLocks string, d gpu.Device) string {
 	name := filepath.Base(d.UUID)
 	if gpuLocks == "" {
@@ -254,7 +254,7 @@ func gpuLock(hostLock, gpuLocks string, d gpu.Device) string {
 	return filepath.Join(gpuLocks, name)
 }
 
-// Device locks one device against other processes. The error of one that another process has is one of fs.Held.
+// Device locks one device against other processes. If another process has locked it, the error satisfies fs.Held.
 func (h *Lock) Device(d gpu.Device) (*File, error) {
 	if h.gpus != "" {
 		if err := openToAll(h.gpus); err != nil {
@@ -274,7 +274,7 @@ func (h *Lock) Device(d gpu.Device) (*File, error) {
 		if fs.IsAt(f.File, path) {
 			return f, nil
 		}
-		f.Close() // somebody tidied up between: the next one may have locked another file of that name
+		f.Close() // the file was removed meanwhile: another process may lock a new file of that name
 	}
 }
 
@@ -287,24 +287,24 @@ func (h *Lock) LeasedElsewhere(d gpu.Device) bool {
 	return fs.Held(err)
 }
 
-// Close gives up what is held.
+// Close releases all locks.
 func (h *Lock) Close() error {
 	h.Wishes.Close()
 	return errors.Join(h.file.Close(), h.turn.file.Close())
 }
 
-// File is a file that is there only to be locked.
+// File is a file that exists only to be locked.
 type File struct{ *os.File }
 
-// openLock opens a lock file, which may belong to another user: it need not be writable, and no link is followed and no
-// pipe waited for, as the directory may be open to all.
+// openLock opens a lock file, which may belong to another user and be read-only. As the directory may be open to all,
+// it follows no links and does not block on pipes.
 func openLock(path string) (*File, error) {
 	const careful = unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(path, os.O_RDWR|careful, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|careful, 0o644)
 		if err == nil {
-			_ = f.Chmod(0o644) // whatever the umask
+			_ = f.Chmod(0o644) // independent of the umask
 		} else if errors.Is(err, os.ErrExist) { // somebody else has just made it
 			f, err = os.OpenFile(path, os.O_RDWR|careful, 0)
 		}

@@ -1,4 +1,4 @@
-// Package machine describes a machine: what of it counts for a measurement, and what a plan for it needs to know.
+// Package machine describes a machine: what matters for a measurement, and what a plan needs to know.
 package machine
 
 import (
@@ -23,38 +23,37 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Class is what two measurements must have in common for their numbers to be compared: the hardware as this process may
-// use it.
+// Class is the hardware, as usable by this process. Only measurements of the same Class are compared.
 type Class struct {
-	Arch   string     `json:"arch"`                // as Go names it
+	Arch   string     `json:"arch"`                // GOARCH
 	CPU    string     `json:"cpu"`                 // model
-	Cores  int        `json:"cores"`               // that may be used
-	Quota  float64    `json:"cpu_quota,omitempty"` // cores' worth of time, where that is no whole number
-	Memory int        `json:"memory_gib"`          // that may be used, rounded, as kernels differ; 0: not known
+	Cores  int        `json:"cores"`               // usable cores
+	Quota  float64    `json:"cpu_quota,omitempty"` // limit in cores' worth of time, if it is not a whole number
+	Memory int        `json:"memory_gib"`          // usable memory, rounded, since kernels differ; 0: not known
 	GPUs   []ClassGPU `json:"gpus,omitempty"`
 }
 
-// ClassGPU is what one kind of GPU contributes to a Class.
+// ClassGPU is one kind of GPU in a Class.
 type ClassGPU struct {
 	Name       string  `json:"name"`
 	Memory     int64   `json:"memory_bytes"`
 	PowerLimit float64 `json:"power_limit_w,omitempty"` // 0: not known
-	Driver     string  `json:"driver,omitempty"`        // branch: the first number of its version; empty: not known
+	Driver     string  `json:"driver,omitempty"`        // branch: first number of the version; empty: not known
 	Locked     int     `json:"locked_sm_clock_mhz,omitempty"`
 	Count      int     `json:"count"`
 }
 
-// ClassOf is the kind of one GPU, with a count of one.
+// ClassOf returns the kind of one GPU, with a count of one.
 func ClassOf(d gpu.Device) ClassGPU {
 	branch, _, _ := strings.Cut(d.Driver, ".")
 	return ClassGPU{Name: d.Name, Memory: d.Memory, PowerLimit: d.PowerLimit, Driver: branch, Locked: d.Locked,
 		Count: 1}
 }
 
-// KindOf is the kind of a device in words. Numbers from devices of two kinds are never mixed.
+// KindOf returns the kind of a device in words. Numbers from devices of different kinds are never mixed.
 func KindOf(d gpu.Device) string { return ClassOf(d).String() }
 
-// String is the kind in words, without the count.
+// String returns the kind in words, without the count.
 func (g ClassGPU) String() string {
 	text := g.Name + " " + printable.Bytes(g.Memory)
 	if g.PowerLimit > 0 {
@@ -82,23 +81,23 @@ func (c Class) String() string {
 	return text
 }
 
-// WithGPUs is the text of a class to which so many GPUs of a kind belong.
+// WithGPUs adds count GPUs of a kind to the text of a class.
 func WithGPUs(class string, count int, kind string) string {
 	return fmt.Sprintf("%s, %d × %s", class, count, kind)
 }
 
-// Instance is what may differ between two measurements of one Class, and explain a difference.
+// Instance is what may differ between two measurements of one Class and explain a difference.
 type Instance struct {
 	Host        string   `json:"host"`                    // first 12 digits of the SHA-256 of the host's name
 	Kernel      string   `json:"kernel"`                  // release
 	Governor    string   `json:"governor,omitempty"`      // of the first core's frequency; empty: not known
-	Load        *float64 `json:"load,omitempty"`          // mean of the last minute, now; nil: not known
-	Temperature *float64 `json:"temperature_c,omitempty"` // of the hottest thermal zone, now; nil: not known
+	Load        *float64 `json:"load,omitempty"`          // current load over the last minute; nil: not known
+	Temperature *float64 `json:"temperature_c,omitempty"` // current, of the hottest thermal zone; nil: not known
 	UUIDs       []string `json:"gpu_uuids,omitempty"`     // of the GPUs
 	Settings
 }
 
-// Inventory describes this machine with those of its GPUs that a measurement used.
+// Inventory describes this machine with the GPUs of a measurement.
 func Inventory(gpus []gpu.Device) (Class, Instance, error) {
 	host, err := ThisHost()
 	kernel, kernelErr := kernelRelease()
@@ -133,15 +132,15 @@ func kernelRelease() (string, error) {
 	return unix.ByteSliceToString(u.Release[:]), nil
 }
 
-// machine reads what a machine says of itself in the files of /proc and /sys.
+// machine reads /proc and /sys.
 type machine struct {
 	root fs.FS
 }
 
 func (m machine) groups() cgroup.Groups { return cgroup.Groups{Root: m.root, Line: m.line} }
 
-// cpus returns the cores that the scheduler gives this process: by affinity, which the runtime has read, and by the
-// quota of its control groups, of which a part of a core counts as one.
+// cpus returns the number of cores for this process: those of its affinity mask, which the runtime has read, limited
+// by its control groups. A fraction of a core counts as one.
 func (m machine) cpus() int {
 	n := runtime.NumCPU()
 	if quota := m.groups().CPUs(); quota > 0 {
@@ -150,8 +149,8 @@ func (m machine) cpus() int {
 	return n
 }
 
-// partial returns the quota of the control groups, to the thousandth, where that allows less than the cores and is no
-// whole number; else 0.
+// partial returns the limit of the control groups, rounded to a thousandth, if it is below the number of cores and
+// not a whole number; otherwise 0.
 func (m machine) partial(cores int) float64 {
 	quota := math.Round(m.groups().CPUs()*1000) / 1000
 	if quota >= float64(cores) || quota == math.Trunc(quota) {
@@ -160,7 +159,7 @@ func (m machine) partial(cores int) float64 {
 	return quota
 }
 
-// memory returns the smaller of what is built in and what the control groups allow.
+// memory returns the smaller of the installed memory and the limit of the control groups.
 func (m machine) memory() (int64, error) {
 	total, err := m.builtInMemory()
 	if limit := m.groups().Memory(); limit > 0 && (limit < total || total == 0) {
@@ -186,7 +185,7 @@ func (m machine) builtInMemory() (int64, error) {
 	return kib << 10, nil
 }
 
-// cpuModel returns the name of the processor, in the words that are there for this architecture.
+// cpuModel returns the name of the processor, from the field that this architecture has.
 func (m machine) cpuModel() string {
 	text, err := fs.ReadFile(m.root, "proc/cpuinfo")
 	if err == nil {
@@ -197,7 +196,7 @@ func (m machine) cpuModel() string {
 		}
 		implementer, ok := field(text, "CPU implementer")
 		part, ok2 := field(text, "CPU part")
-		if ok && ok2 { // ARM gives numbers only
+		if ok && ok2 { // ARM reports only numbers
 			return fmt.Sprintf("%s implementer %s part %s", runtime.GOARCH, implementer, part)
 		}
 	}
@@ -246,10 +245,10 @@ func (m machine) temperature() *float64 {
 	return hottest
 }
 
-// mostHead is how much of a file is read of which only the beginning counts.
+// mostHead limits reading a file of which only the beginning matters.
 const mostHead = 64 << 10
 
-// head is the beginning of a file: that of /proc/cpuinfo grows with the cores.
+// head returns the beginning of a file: /proc/cpuinfo grows with the number of cores.
 func (m machine) head(name string) ([]byte, error) {
 	f, err := m.root.Open(path.Clean(name))
 	if err != nil {
@@ -259,7 +258,7 @@ func (m machine) head(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostHead))
 }
 
-// line returns the first line of a file, or nothing.
+// line returns the first line of a file; empty if there is none.
 func (m machine) line(name string) string {
 	text, err := m.head(name)
 	if err != nil {

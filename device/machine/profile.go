@@ -14,28 +14,29 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Profile is a machine as "benchgraph devices -json" describes it: all that is needed to plan for the machine from
-// another one.
+// Profile is a machine as "benchgraph devices -json" describes it. It contains everything that is needed to plan for
+// the machine on another one.
 type Profile struct {
 	Host    Host
 	Devices []gpu.Device
-	Lacks   []string // what the document does not say, in words; this machine stands in for it
+	Lacks   []string // facts that the document lacks, in words; this machine's are used instead
 }
 
 // Host is a machine without its devices.
 type Host struct {
-	OS     string  `json:"os"`   // as Go names it
-	Arch   string  `json:"arch"` // as Go names it
+	OS     string  `json:"os"`   // GOOS
+	Arch   string  `json:"arch"` // GOARCH
 	CPU    string  `json:"cpu"`  // model
 	Cores  int     `json:"cores"`
 	Memory int64   `json:"memory_bytes"`        // 0: not known
-	Quota  float64 `json:"cpu_quota,omitempty"` // cores' worth of time, where that is no whole number
+	Quota  float64 `json:"cpu_quota,omitempty"` // limit in cores' worth of time, if it is not a whole number
 
-	Sandbox  string `json:"sandbox,omitempty"`        // how commands are confined, as keys say it; "": not known
-	Enforces bool   `json:"enforces_cores,omitempty"` // commands in a sandbox keep to their cores
+	Sandbox  string `json:"sandbox,omitempty"`        // confinement of commands, as in keys; "": not known
+	Enforces bool   `json:"enforces_cores,omitempty"` // commands in a sandbox are bound to their cores
 }
 
-// ThisHost describes this machine, as this process may use it. An error says what could not be read; the rest is valid.
+// ThisHost describes this machine as usable by this process. An error names what could not be read; the rest is
+// valid.
 func ThisHost() (Host, error) {
 	m := machine{os.DirFS("/")}
 	memory, err := m.memory()
@@ -43,12 +44,12 @@ func ThisHost() (Host, error) {
 		Quota: m.partial(runtime.NumCPU())}, err
 }
 
-// Class is the class of the machine without its devices.
+// Class returns the class of the machine without its devices.
 func (h Host) Class() Class {
 	return Class{Arch: h.Arch, CPU: h.CPU, Cores: h.Cores, Quota: h.Quota, Memory: int((h.Memory + 1<<29) >> 30)}
 }
 
-// What a document may say.
+// Limits of a document.
 const (
 	MaxProfile        = 2 << 20 // bytes
 	maxProfileDevices = 1024
@@ -59,8 +60,8 @@ const (
 
 var goName = lazyregexp.New(`^[a-z0-9]+$`)
 
-// ParseProfile reads what "benchgraph devices -json" printed. What an older benchgraph did not print yet is taken from
-// this machine, and named in Lacks.
+// ParseProfile parses the output of "benchgraph devices -json". Facts that an older benchgraph did not print are
+// taken from this machine and named in Lacks.
 func ParseProfile(document []byte) (*Profile, error) {
 	if len(document) > MaxProfile {
 		return nil, fmt.Errorf("the file is larger than %d MiB", MaxProfile>>20)
@@ -118,7 +119,7 @@ func (p *Profile) Is(host Class, devices []gpu.Device) bool {
 	return p.Host.Class().String() == host.String() && slices.Equal(Kinds(p.Devices), Kinds(devices))
 }
 
-// Kinds are the kinds of devices, sorted, one for each device.
+// Kinds returns the kinds of devices, sorted, one for each device.
 func Kinds(devices []gpu.Device) []string {
 	if devices == nil {
 		return nil
@@ -131,11 +132,11 @@ func Kinds(devices []gpu.Device) []string {
 	return kinds
 }
 
-// ByKind groups devices by their kind, in the order of the first of each.
+// ByKind groups devices by kind, in the order of the first device of each kind.
 func ByKind(devices []gpu.Device) [][]gpu.Device {
 	var groups [][]gpu.Device
 	at := map[string]int{}
-	var last ClassGPU // its words take longer than all else here
+	var last ClassGPU // String is the most expensive call here
 	i := -1
 	for _, d := range devices {
 		if class := ClassOf(d); i < 0 || class != last {
@@ -151,7 +152,7 @@ func ByKind(devices []gpu.Device) [][]gpu.Device {
 	return groups
 }
 
-// CountKinds says how many devices there are of each kind.
+// CountKinds returns the number of devices of each kind, in words.
 func CountKinds(devices []gpu.Device) []string {
 	var parts []string
 	for _, kind := range ByKind(devices) {

@@ -10,18 +10,18 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Settings are what else of a machine may explain a difference between two measurements of one Class. What this system
-// does not tell is empty or nil.
+// Settings are settings of a machine that may explain a difference between two measurements of one Class. Unknown
+// values are empty or nil.
 type Settings struct {
 	Turbo     *bool    `json:"turbo,omitempty"` // cores may run faster than their nominal frequency
 	SMT       *bool    `json:"smt,omitempty"`   // a core runs several threads
 	NUMA      string   `json:"numa_nodes,omitempty"`
 	Microcode string   `json:"microcode,omitempty"`
-	MaxClock  float64  `json:"cpu_max_mhz,omitempty"`         // to which the first core is limited
-	Quota     float64  `json:"cgroup_cpus,omitempty"`         // cores' worth of time that control groups allow
-	MemoryMax int64    `json:"cgroup_memory_bytes,omitempty"` // that they allow
-	Drivers   []string `json:"gpu_drivers,omitempty"`         // whole versions
-	GPUClocks []string `json:"gpu_clocks,omitempty"`          // SM clocks at which GPUs are locked
+	MaxClock  float64  `json:"cpu_max_mhz,omitempty"`         // limit of the first core's clock
+	Quota     float64  `json:"cgroup_cpus,omitempty"`         // limit of the control groups, in cores' worth of time
+	MemoryMax int64    `json:"cgroup_memory_bytes,omitempty"` // limit of the control groups
+	Drivers   []string `json:"gpu_drivers,omitempty"`         // full versions
+	GPUClocks []string `json:"gpu_clocks,omitempty"`          // locked SM clocks
 }
 
 // settings reads a dozen small files, whatever the size of the machine.
@@ -31,7 +31,7 @@ func (m machine) settings(gpus []gpu.Device) Settings {
 		SMT: onOff(m.line(cpu+"smt/active"), "1", "0"), NUMA: m.line("sys/devices/system/node/online"),
 		Microcode: m.line(cpu + "cpu0/microcode/version"), Quota: m.groups().CPUs(),
 	}
-	// The first is of Intel's driver, the others of all drivers that can boost.
+	// The first file is of Intel's driver, the second of all drivers that can boost.
 	if s.Turbo = onOff(m.line(cpu+"intel_pstate/no_turbo"), "0", "1"); s.Turbo == nil {
 		s.Turbo = onOff(m.line(cpu+"cpufreq/boost"), "1", "0")
 	}
@@ -41,7 +41,7 @@ func (m machine) settings(gpus []gpu.Device) Settings {
 	if khz, err := strconv.Atoi(m.line(cpu + "cpu0/cpufreq/scaling_max_freq")); err == nil && khz > 0 {
 		s.MaxClock = float64(khz) / 1000
 	}
-	// without a limit, version 1 tells a number beyond any memory
+	// version 1 writes a huge number for no limit
 	if limit := m.groups().Memory(); limit > 0 && limit < 1<<60 {
 		s.MemoryMax = limit
 	}
@@ -66,7 +66,7 @@ func onOff(text, on, off string) *bool {
 	return &is
 }
 
-// microcode is what /proc/cpuinfo has of the first core, as it also does inside virtual machines.
+// microcode returns the first core's version in /proc/cpuinfo, which exists inside virtual machines as well.
 func (m machine) microcode() string {
 	text, err := m.head("proc/cpuinfo")
 	if err != nil {
@@ -76,8 +76,8 @@ func (m machine) microcode() string {
 	return value
 }
 
-// Names are what is known of an instance beside what changes by itself, as its load and temperature do: values by the
-// names that people have for them.
+// Names returns the properties of an instance by the names that users know. It leaves out values that change by
+// themselves, such as load and temperature.
 func (i Instance) Names() map[string]string {
 	all := map[string]string{
 		"host": i.Host, "kernel": i.Kernel, "governor": i.Governor, "turbo": word(i.Turbo), "SMT": word(i.SMT),

@@ -2,7 +2,7 @@
 
 package machine
 
-// The files of /proc say all that there is to know on Linux.
+// On Linux, /proc has everything.
 func memoryOfSystem() int64 { return 0 }
 
 func cpuOfSystem() string { return "" }

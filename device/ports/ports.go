@@ -8,24 +8,24 @@ import (
 	"strconv"
 )
 
-// Most is how many are granted in one request.
+// Most is the largest number of ports in one request.
 const Most = 1024
 
-// Ports are chosen below those that the kernel gives to outgoing connections (from 32768 on Linux): a server that loads
-// a model for minutes before it listens would else find its port taken by some client of anything.
+// Ports are below the range for outgoing connections (from 32768 on Linux): otherwise an outgoing connection might
+// take the port of a server that loads a model for minutes before it listens.
 const (
 	lowPort  = 20000
 	highPort = 32768
-	keepPort = 512 // ports that are not given again at once, because clients of the last owner may still knock
+	keepPort = 512 // released ports that are not reused yet: clients of the last owner may still connect
 )
 
-// Ports are those that are granted. The zero value has granted none.
+// Ports is the set of granted ports. The zero value has granted none.
 type Ports struct {
 	leased map[int]bool
-	recent []int // given back, oldest first
+	recent []int // released, oldest first
 }
 
-// Take grants n ports, or none where there are fewer.
+// Take grants n ports, or none if fewer are free.
 func (p *Ports) Take(n int) (taken []int, ok bool) {
 	for range n {
 		port := p.find()
@@ -42,7 +42,7 @@ func (p *Ports) Take(n int) (taken []int, ok bool) {
 	return taken, true
 }
 
-// find returns a port that is free now, or 0. Nothing keeps it free: a server cannot be handed a socket in general.
+// find returns a port that is free now, or 0. The port is not reserved: most servers cannot inherit a socket.
 func (p *Ports) find() int {
 	for range 4096 {
 		port := lowPort + rand.IntN(highPort-lowPort)
@@ -64,7 +64,7 @@ func (p *Ports) Give(given []int) {
 	}
 }
 
-// Free reports whether nobody listens at ports.
+// Free reports whether nobody listens at the ports.
 func Free(ports []int) bool {
 	return !slices.ContainsFunc(ports, func(port int) bool {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))

@@ -1,4 +1,4 @@
-// Package process names processes of this machine for people.
+// Package process describes processes of this machine in messages.
 package process
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Process is a program that runs, such as on a GPU.
+// Process is a running program, for example on a GPU.
 type Process struct {
 	PID  int    `json:"pid"`
-	User string `json:"user,omitempty"` // name, else number; empty: not to be seen from here
-	Name string `json:"name,omitempty"` // of the program, as it calls itself
-	Used int64  `json:"used_bytes"`     // of a GPU; 0: not told
+	User string `json:"user,omitempty"` // name, or else number; empty: not visible
+	Name string `json:"name,omitempty"` // name that the program gives itself
+	Used int64  `json:"used_bytes"`     // bytes of a GPU; 0: not known
 }
 
-// Identify finds out whose process it is and what it is called, as far as it can be seen from here.
+// Identify sets the user and the name of the process, as far as they are visible.
 func (p *Process) Identify() {
 	dir := fmt.Sprintf("/proc/%d", p.PID)
 	info, err := os.Stat(dir)
@@ -38,7 +38,7 @@ func (p *Process) Identify() {
 	}
 }
 
-// String names a process for people.
+// String describes a process in words.
 func (p Process) String() string {
 	text := fmt.Sprintf("process %d", p.PID)
 	if p.Name != "" {
@@ -54,9 +54,9 @@ func (p Process) String() string {
 	return text
 }
 
-// Elsewhere says whether this process is in a PID namespace of its own, as in a container: the numbers by which the
-// driver tells of processes are then those of the machine, which mean nothing here, or others. The kernel numbers the
-// namespace that it began with alike on all machines (PROC_PID_INIT_INO).
+// Elsewhere reports whether this process is in a PID namespace of its own, as in a container: the driver's process
+// numbers are then those of the machine, and name no process or other processes here. The initial PID namespace has
+// the same number on all machines (PROC_PID_INIT_INO).
 func Elsewhere() bool {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	return err == nil && link != "pid:[4026531836]"

@@ -8,8 +8,8 @@ import (
 
 const (
 	running = unix.CLOCK_UPTIME_RAW
-	always  = unix.CLOCK_MONOTONIC_RAW // goes on while the machine is suspended
+	always  = unix.CLOCK_MONOTONIC_RAW // advances while the machine is suspended
 )
 
-// ready is not told by this system.
+// ready returns nil: this system does not report it.
 func ready() map[int]time.Duration { return nil }

@@ -11,10 +11,10 @@ import (
 
 const (
 	running = unix.CLOCK_MONOTONIC
-	always  = unix.CLOCK_BOOTTIME // goes on while the machine is suspended
+	always  = unix.CLOCK_BOOTTIME // advances while the machine is suspended
 )
 
-// ready tells of each thread of this process how long it has run or was ready to run; nil: the kernel does not tell.
+// ready returns how long each thread of this process has run or was ready to run; nil: the kernel does not report it.
 func ready() map[int]time.Duration {
 	const dir = "/proc/self/task/"
 	threads, err := os.ReadDir(dir)
@@ -25,7 +25,7 @@ func ready() map[int]time.Duration {
 	for _, t := range threads {
 		text, err := os.ReadFile(dir + t.Name() + "/schedstat")
 		if err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		var ran, waited time.Duration
 		thread, err := strconv.Atoi(t.Name())

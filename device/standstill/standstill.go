@@ -1,9 +1,9 @@
-// Package standstill notices that this process stood still while something was measured: it was stopped (SIGSTOP,
-// Ctrl-Z), frozen, or its machine was paused or suspended.
+// Package standstill detects that this process stood still during a measurement: it was stopped (SIGSTOP, Ctrl-Z) or
+// frozen, or its machine was paused or suspended.
 //
-// What is measured stood still with it, most often, and its clocks went on. A process that stands is not one that waits
-// for a core: on a busy machine a tick comes late, too, but then some thread of the process ran or was ready to run all
-// the while, which the kernel counts. So a late tick alone is no evidence.
+// In most cases the measured program stood still, too, while the clocks went on. Standing still differs from waiting
+// for a core: on a busy machine a tick comes late as well, but a thread of the process ran or was ready to run
+// meanwhile, which the kernel counts. So a late tick alone is no evidence.
 package standstill
 
 import (
@@ -18,19 +18,19 @@ import (
 
 const (
 	every = time.Second / 2
-	// Standing for less than this is not told from a tick that is late for another reason, such as a disk.
+	// A shorter standstill cannot be distinguished from a tick that is late for another reason, such as a disk.
 	least = time.Second
-	// So late does a tick not come on a machine that is only busy. It is what is left to judge by on a system that
-	// does not tell how long threads wait for cores.
+	// A merely busy machine does not delay a tick this long. It is the criterion on systems that do not report how
+	// long threads wait for cores.
 	surely = 10 * time.Second
 )
 
-// look is what the clocks of this process say at one time.
+// look is a reading of this process's clocks.
 type look struct {
-	at    time.Time     // before the rest was read
-	took  time.Duration // for the rest: a thread may have to wait for a core in the middle of it
-	slept time.Duration // how long the machine was suspended so far, which the clock of at does not count
-	// by thread: how long it has run or was ready to; nil: this system does not tell
+	at    time.Time     // before the other readings
+	took  time.Duration // duration of the other readings: a thread may have to wait for a core meanwhile
+	slept time.Duration // total time of suspension, which the clock of at does not count
+	// by thread: how long it has run or was ready to run; nil: not reported
 	ready map[int]time.Duration
 }
 
@@ -40,8 +40,8 @@ func see() look {
 	return l
 }
 
-// slept is how long the machine was suspended since it was started. It is the difference of two clocks, which are read
-// again where something came between them.
+// slept returns how long the machine has been suspended since its start: the difference of two clocks. It reads them
+// again if something delayed the readings.
 func slept() time.Duration {
 	var before, with, after unix.Timespec
 	for range 10 {
@@ -57,9 +57,9 @@ func slept() time.Duration {
 	return time.Duration(with.Nano() - after.Nano())
 }
 
-// stood is how long the process stood still between two looks of which the second was to come after a while.
+// stood returns how long the process stood still between two readings; the second was due after a while.
 func stood(before, now look, after time.Duration) time.Duration {
-	// All that threads waited from the end of one look to the beginning of the next was counted between the two.
+	// The time between the end of one reading and the beginning of the next is covered by the counters of ready.
 	slept, late := max(0, now.slept-before.slept), max(0, now.at.Sub(before.at)-before.took-after)
 	if before.ready == nil || now.ready == nil {
 		if late < surely {
@@ -67,7 +67,7 @@ func stood(before, now look, after time.Duration) time.Duration {
 		}
 		return slept + late
 	}
-	// The one thread that was ready the longest tells, not the sum: what many did before a stop would outweigh it.
+	// The thread that was ready for longest counts, not the sum: many threads before a stop would outweigh it.
 	longest := time.Duration(0)
 	for thread, ready := range now.ready {
 		longest = max(longest, ready-before.ready[thread])
@@ -75,7 +75,7 @@ func stood(before, now look, after time.Duration) time.Duration {
 	return slept + max(0, late-longest)
 }
 
-// Watch looks at the clocks until it is stopped.
+// Watch reads the clocks until it is stopped.
 type Watch struct {
 	last look
 	why  string
@@ -83,7 +83,7 @@ type Watch struct {
 	done sync.WaitGroup
 }
 
-// Begin begins to watch. alarm is called at most once, when this process stood still.
+// Begin starts a watch. alarm is called at most once, if this process stood still.
 func Begin(alarm func()) *Watch {
 	w := &Watch{last: see(), stop: make(chan struct{})}
 	w.done.Go(func() {
@@ -113,15 +113,15 @@ func (w *Watch) look() {
 	w.last = now
 }
 
-// Stop ends the watch. It says how long this process stood still; empty: it did not.
+// Stop ends the watch. It returns how long this process stood still, in words; empty: it did not.
 func (w *Watch) Stop() string {
 	close(w.stop)
 	w.done.Wait()
 	return w.why
 }
 
-// During calls do, whose context ends with a cause as soon as this process is known to have stood still. It says how
-// long that was; empty: it did not.
+// During calls do with a context that ends with cause as soon as this process is known to have stood still. It
+// returns how long that was, in words; empty: it did not.
 func During(ctx context.Context, cause error, do func(context.Context) error) (stood string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -130,8 +130,8 @@ func During(ctx context.Context, cause error, do func(context.Context) error) (s
 	return w.Stop(), err
 }
 
-// Timeout returns a context that ends with a cause after a while in which this process did not stand still. What it
-// waits for may have ended meanwhile, or have stood still, too: after each standstill it gets a moment to tell.
+// Timeout returns a context that ends with cause after a time in which this process did not stand still. The awaited
+// program may have stood still or ended meanwhile: after each standstill, it gets a moment to report.
 func Timeout(ctx context.Context, after time.Duration, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -147,7 +147,7 @@ func Timeout(ctx context.Context, after time.Duration, cause error) (context.Con
 			case <-time.After(slice):
 			}
 			took := time.Since(begun)
-			// A machine that makes each slice late still comes to the end of them.
+			// A machine on which every slice is late still reaches the end.
 			if late = !late && took > slice+least; late {
 				took = slice
 			}

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package wish lets the pools of several processes on a machine see for what each of them waits, so that none takes the
+// Package wish lets the pools of several processes on a machine see each other's waiting requests, so that none takes
 // devices for which another has waited longer.
 package wish
 
@@ -25,7 +25,7 @@ type Wish struct {
 	PID     int       `json:"pid"`
 	Count   int       `json:"count"`
 	Since   time.Time `json:"since"`
-	Devices []string  `json:"devices"` // UUIDs of those that suit
+	Devices []string  `json:"devices"` // UUIDs of suitable devices
 
 	request any // of the board's own wish
 	file    *os.File
@@ -34,13 +34,13 @@ type Wish struct {
 }
 
 const (
-	lapses = 10 * time.Second // after the last request of its pool, which has no slot for the node then
+	lapses = 10 * time.Second // after the last request of its pool, which then has no slot for the node
 	renews = time.Second
-	most   = 1000     // wishes that are read
-	length = 64 << 10 // of a wish
+	most   = 1000     // largest number of wishes read
+	length = 64 << 10 // largest size of a wish, in bytes
 )
 
-// Board is where a pool sees the wishes of others, and has one of its own at a time. It is not safe for concurrent use.
+// Board shows a pool the wishes of others, and holds at most one wish of its own. It is not safe for concurrent use.
 type Board struct {
 	dir, prefix string
 	own         *Wish
@@ -51,8 +51,8 @@ func NewBoard(prefix string) *Board {
 	return &Board{dir: filepath.Dir(prefix), prefix: filepath.Base(prefix)}
 }
 
-// Make makes a wish for count of some devices, or renews the one that stands. If a wish cannot be written, the request
-// has to find its devices free. Requests are compared.
+// Make makes a wish for count of some devices, or renews the existing wish for the same request (compared with ==).
+// If the wish cannot be written, the request must find its devices free.
 func (b *Board) Make(request any, count int, devices []string) {
 	now := time.Now()
 	if b.own != nil && now.Sub(b.own.asked) >= lapses {
@@ -81,7 +81,7 @@ func (b *Board) Make(request any, count int, devices []string) {
 	}
 }
 
-// End ends the wish of a request that was granted.
+// End ends the wish of a granted request.
 func (b *Board) End(request any) {
 	if b.own != nil && b.own.request == request {
 		b.Close()
@@ -141,7 +141,7 @@ func read(path string) *Wish {
 		return nil
 	}
 	lapsed := time.Since(info.ModTime()) >= lapses
-	if !fs.Held(fs.TryLock(f, fs.Shared)) { // its process has ended, or begins to write it
+	if !fs.Held(fs.TryLock(f, fs.Shared)) { // its process has ended or is still writing it
 		if lapsed {
 			_ = os.Remove(path)
 		}

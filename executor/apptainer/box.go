@@ -32,16 +32,16 @@ import (
 type box struct {
 	engine   *Engine
 	id, name string
-	dir      string // what it can write to beside its mounts
-	root     string // directory of its image
+	dir      string // its own writable directory, outside of the mounts
+	root     string // root directory of the image
 	image    *images.Image
 	config   container.Config
 	host     container.HostConfig
-	within   *box // it is a program in that container; nil: a container
+	within   *box // the container in which this program runs; nil: this is a container
 	created  time.Time
 
 	output output
-	done   chan struct{} // closed: it has ended, and all of its output is written
+	done   chan struct{} // closed once the program has ended and all output is written
 
 	mu      sync.Mutex
 	process executor.Process // nil: not started
@@ -51,18 +51,18 @@ type box struct {
 
 func newBox(e *Engine, name string) *box {
 	id := make([]byte, 32)
-	_, _ = rand.Read(id) // it never fails
+	_, _ = rand.Read(id) // never fails
 	text := hex.EncodeToString(id)
 	return &box{engine: e, id: text, name: name, dir: filepath.Join(e.scratch, text[:16]), created: time.Now(),
 		output: output{start: head.Buffer{Most: 1024}}, done: make(chan struct{})}
 }
 
-// output is where a program writes to, and who listens.
+// output carries the streams of a program to the client that is attached.
 type output struct {
 	mu    sync.Mutex
-	conn  net.Conn    // nil: nobody listens
-	stdin io.Reader   // what comes from there; nil: nothing
-	start head.Buffer // of both streams
+	conn  net.Conn    // connection of the client; nil: nobody is attached
+	stdin io.Reader   // standard input from the client; nil: no input
+	start head.Buffer // beginning of both streams
 }
 
 // stream is one of the two streams of an output.
@@ -74,17 +74,17 @@ type stream struct {
 func (s stream) Write(p []byte) (int, error) {
 	s.to.mu.Lock()
 	defer s.to.mu.Unlock()
-	_, _ = s.to.start.Write(p) // it takes all
+	_, _ = s.to.start.Write(p) // never fails
 	if s.to.conn == nil {
 		return len(p), nil
 	}
-	// who has gone does not stop the program
+	// A client that has gone does not stop the program.
 	_, _ = stdcopy.NewStdWriter(s.to.conn, s.kind).Write(p)
 	return len(p), nil
 }
 
-// close says that nothing more comes. The connection stays until the other end has seen that: an end with input that
-// nobody reads would take the last output with it.
+// close tells the client that no more output follows. The connection stays open until the client closes its end: if
+// unread input were pending, closing first would discard the last output.
 func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -97,11 +97,11 @@ func (o *output) close() {
 	}
 }
 
-// creationFailed begins what Apptainer prints, instead of the program's output, if it cannot make a container.
+// creationFailed begins Apptainer's message when it cannot make a container.
 const creationFailed = "FATAL:   container creation failed: "
 
-// notMade returns an error if the container could not be made. A program may print the same words. So the container is
-// made once more, for a program that no image has.
+// notMade returns an error if Apptainer could not make the container. The program may have printed the same words, so
+// notMade makes the container once more, with a program that no image has.
 func (b *box) notMade() error {
 	b.output.mu.Lock()
 	why, ok := strings.CutPrefix(string(b.output.start.Bytes()), creationFailed)
@@ -150,7 +150,7 @@ func (b *box) start(cmd executor.Command) error {
 	return nil
 }
 
-// state is what has become of the program.
+// state returns the state of the program in the engine's API.
 func (b *box) state() *container.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,7 +166,7 @@ func (b *box) state() *container.State {
 	return s
 }
 
-// code is a status as one number, as shells have it.
+// code returns a status as one number, as shells do: 128 and the signal's number for a program that a signal ended.
 func code(s executor.Status) int {
 	if s.Signal != "" {
 		return 128 + int(unix.SignalNum(s.Signal))
@@ -174,7 +174,7 @@ func code(s executor.Status) int {
 	return s.Code
 }
 
-// kill ends the program, and waits for its end.
+// kill ends the program and waits for its end.
 func (b *box) kill() {
 	b.mu.Lock()
 	p := b.process
@@ -193,7 +193,7 @@ func (b *box) send(sig syscall.Signal) error {
 	}
 	outer, err := b.outer()
 	if err != nil || b.state().Status != container.StateRunning {
-		return nil // it has ended, or has not begun
+		return nil // the program has ended or has not started
 	}
 	for _, pid := range descendants(outer, 2) {
 		err = errors.Join(err, syscall.Kill(pid, sig))
@@ -201,16 +201,17 @@ func (b *box) send(sig syscall.Signal) error {
 	return err
 }
 
-// numberFile is where the first process of the machine for the box writes its number down.
+// numberFile is the file in which the outermost process of the box on this machine writes its process number.
 func (b *box) numberFile() string { return filepath.Join(b.dir, "pid") }
 
-// numbered begins a command whose process writes its number down, and becomes the rest.
+// numbered returns the beginning of a command line: its process writes its number to numberFile and executes the
+// rest.
 func (b *box) numbered() []string {
 	return []string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, b.numberFile()}
 }
 
-// outer is the number of the first process of the machine for the box. Apptainer is the child of its child; a program
-// within a container is its child.
+// outer returns the number of the outermost process of the box on this machine. Apptainer is a grandchild of that
+// process. A program that was started within a container is a child of that process.
 func (b *box) outer() (int, error) {
 	text, err := os.ReadFile(b.numberFile())
 	if err != nil {
@@ -219,7 +220,7 @@ func (b *box) outer() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// inner is the number of the first process in the container, once that is set up.
+// inner returns the number of the first process in the container, once the container is set up.
 func (b *box) inner() (int, error) {
 	for deadline := time.Now().Add(setupTime); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if b.state().Status != container.StateRunning {
@@ -241,10 +242,10 @@ func (b *box) inner() (int, error) {
 
 const (
 	setupTime = time.Minute
-	initName  = "appinit" // of Apptainer's first process in a container, when all is set up
+	initName  = "appinit" // name of Apptainer's first process in a container, once the container is set up
 )
 
-// descendants are those of a process, so many generations later.
+// descendants returns the descendants of a process that are exactly that many generations below it.
 func descendants(pid, generations int) []int {
 	if generations == 0 {
 		return []int{pid}
@@ -269,13 +270,13 @@ func children(pid int) (all []int) {
 	return all
 }
 
-// network is what a container reaches.
+// network describes the network of a container.
 type network struct {
-	none   bool // a loopback of its own
-	beside int  // a process in the container whose loopback it shares; 0: none
+	none   bool // only a loopback of its own
+	beside int  // process in the container whose loopback is shared; 0: no container
 }
 
-// network says what the container reaches: by default, what this machine reaches.
+// network returns the network of the container: by default, that of this machine.
 func (b *box) network() (n network, err error) {
 	name, ok := strings.CutPrefix(string(b.host.NetworkMode), "container:")
 	if !ok {
@@ -314,7 +315,7 @@ func (b *box) launch() error {
 
 func (b *box) clear() error { return fs.RemoveTree(b.dir) }
 
-// enter starts a program in a container that runs, whose first process has that number.
+// enter starts a program in a running container; pid is the container's first process.
 func (b *box) enter(pid int) error {
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return err
@@ -324,7 +325,7 @@ func (b *box) enter(pid int) error {
 		in = append(in, "--net")
 	}
 	outer := slices.Concat(b.numbered(), nsenter(pid, in...))
-	for _, i := range []int{0, 4, 6} { // PATH is that of the container
+	for _, i := range []int{0, 4, 6} { // use this machine's programs: PATH is that of the container
 		path, err := b.engine.tool(outer[i])
 		if err != nil {
 			return err
@@ -336,6 +337,7 @@ func (b *box) enter(pid int) error {
 		Env: slices.Concat([]string{"PATH=" + usualPath}, b.image.Env, b.within.config.Env, b.config.Env)})
 }
 
-// entering is the script of sh that becomes the program, or says that there is none as container engines do.
+// entering is a shell script that becomes the program. If there is no such program, it prints the message of
+// container engines.
 const entering = `cd "$0" && if command -v "$1" >/dev/null; then exec "$@"; fi
 echo "OCI runtime exec failed: $1: no such file" >&2; exit 127`

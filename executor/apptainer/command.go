@@ -20,8 +20,9 @@ import (
 	"github.com/benchgraph/benchgraph/executor/apptainer/images"
 )
 
-// filter is the filter of system calls, as Apptainer reads it. It denies what leads to more of the kernel than a
-// container is for. clone3 stays: Apptainer can only refuse it by an error on which the C library makes no threads.
+// filter is the seccomp filter in Apptainer's format. It denies system calls that reach parts of the kernel which
+// containers do not need. clone3 stays allowed: Apptainer cannot deny it with ENOSYS, and after any other error the C
+// library makes no threads.
 const filter = `{"defaultAction": "SCMP_ACT_ALLOW",
 "archMap": [{"architecture": "SCMP_ARCH_X86_64", "subArchitectures": ["SCMP_ARCH_X86", "SCMP_ARCH_X32"]},
  {"architecture": "SCMP_ARCH_AARCH64", "subArchitectures": ["SCMP_ARCH_ARM"]}],
@@ -36,12 +37,12 @@ const filter = `{"defaultAction": "SCMP_ACT_ALLOW",
   "args": [{"index": 0, "value": 268435456, "valueTwo": 268435456, "op": "SCMP_CMP_MASKED_EQ"}]}]}
 `
 
-// always is how each container is made: with namespaces of its own for users, processes, mounts and IPC, without any
-// privilege, with its root read-only, and without all that Apptainer or its configuration would show of the machine.
+// always holds the options of each container: namespaces of its own for users, processes, mounts and IPC, no
+// privileges, a read-only root, and none of the mounts that Apptainer or its configuration would add.
 var always = []string{"--userns", "--containall", "--cleanenv", "--no-privs", "--no-eval", "--no-umask", "--no-mount",
 	"bind-paths,hostfs,cwd,tmp", "--hostname", "benchgraph"}
 
-// command makes a container's program a command of the machine.
+// command returns the command that runs the container's program on this machine.
 func (b *box) command() (executor.Command, error) {
 	c := executor.Command{Dir: "/", Env: b.engine.environ(), Grace: time.Millisecond,
 		Argv: b.numbered()}
@@ -79,12 +80,13 @@ func (b *box) command() (executor.Command, error) {
 	return c, nil
 }
 
-// together runs a command in a namespace of processes, all of which the kernel ends with the first process: whoever
-// ends this one, or benchgraph, by SIGKILL ends the container, too. Apptainer alone would leave it.
+// together runs a command in a PID namespace. The kernel ends all processes of the namespace with its first process,
+// so the container ends also when this process or benchgraph is killed with SIGKILL. Apptainer alone would leave the
+// container running.
 var together = []string{"unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc",
 	"sh", "-c", `"$@"; exit $?`, "sh"} // Apptainer itself would outlive its parent
 
-// nsenter runs a command in the namespaces of a container, as this user, who gets no privilege by that.
+// nsenter runs a command in namespaces of a container, as this user and without new privileges.
 func nsenter(pid int, namespaces ...string) []string {
 	return slices.Concat([]string{"setpriv", "--no-new-privs", "nsenter", "--target", strconv.Itoa(pid), "--user",
 		"--preserve-credentials"}, namespaces, []string{"--"})
@@ -97,7 +99,7 @@ func orRoot(dir string) string {
 	return dir
 }
 
-// environ gives a container its variables through those of Apptainer, and returns its home.
+// environ returns variables for Apptainer that set the container's environment, and the container's home directory.
 func (b *box) environ() (env []string, home string) {
 	home = "/root"
 	seen := map[string]bool{}
@@ -106,7 +108,7 @@ func (b *box) environ() (env []string, home string) {
 		switch {
 		case !ok || seen[name]:
 		case name == "HOME":
-			home = value // Apptainer takes it with the mount
+			home = value // Apptainer sets HOME when it mounts the home directory
 		default:
 			env = append(env, "APPTAINERENV_"+v)
 		}
@@ -115,10 +117,10 @@ func (b *box) environ() (env []string, home string) {
 	return env, home
 }
 
-// usualPath is where programs are looked for in an image that does not say.
+// usualPath is the PATH of images that set none.
 const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// mounts are the options for what a container sees of the machine.
+// mounts returns the options that mount files of this machine in the container.
 func (b *box) mounts(home string) (options []string, err error) {
 	homed := false
 	bind := func(from, to string, writable bool) {
@@ -133,7 +135,7 @@ func (b *box) mounts(home string) (options []string, err error) {
 		options = append(options, "--mount", "type=bind,"+quoted("source="+from)+","+quoted("destination="+to)+access)
 	}
 	bind(filepath.Join(b.engine.scratch, "hosts"), "/etc/hosts", false)
-	if _, err := os.Stat("/sys/fs/cgroup"); err == nil { // groups of this user, which a program could move to
+	if _, err := os.Stat("/sys/fs/cgroup"); err == nil { // hide the user's control groups: a program could move to one
 		bind(filepath.Join(b.engine.scratch, "empty"), "/sys/fs/cgroup", false)
 	}
 	for _, dir := range b.temporary() {
@@ -163,13 +165,13 @@ func (b *box) mounts(home string) (options []string, err error) {
 	return options, nil
 }
 
-// quoted makes one field of comma-separated values.
+// quoted returns a field of comma-separated values in quotes.
 func quoted(field string) string { return `"` + strings.ReplaceAll(field, `"`, `""`) + `"` }
 
-// temporary are the directories that a container has for itself.
+// temporary returns the temporary directories that the container has for itself.
 func (b *box) temporary() []string { return slices.Sorted(maps.Keys(b.host.Tmpfs)) }
 
-// masked are the nodes of NVIDIA's devices that a container does not get: Apptainer shows all of them or none.
+// masked returns the nodes of NVIDIA's devices to hide from the container: Apptainer shows all of them or none.
 func (b *box) masked() (nodes []string, err error) {
 	var uuids []string
 	for _, r := range b.host.DeviceRequests {
@@ -193,7 +195,7 @@ func (b *box) masked() (nodes []string, err error) {
 	return nodes, nil
 }
 
-// unlike says what of a container Apptainer does not have; nil: it has all that counts.
+// unlike returns an error that names a requested property of the container which Apptainer does not have.
 func (b *box) unlike() error {
 	h := &b.host
 	me := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
@@ -221,10 +223,10 @@ func (b *box) unlike() error {
 	return nil
 }
 
-// wrong says what the machine does not have of what the container is to get; empty: it has all.
+// wrong returns an error message if this machine lacks a core or a directory that the container asks for.
 func (b *box) wrong() string {
 	var mine unix.CPUSet
-	_ = unix.SchedGetaffinity(0, &mine) // else no core is there, which cannot be
+	_ = unix.SchedGetaffinity(0, &mine) // cannot fail for this process; a failure would leave no core
 	for core := range strings.SplitSeq(b.host.CpusetCpus, ",") {
 		if n, err := strconv.Atoi(core); err == nil && !mine.IsSet(n) {
 			return "Requested CPUs are not available: " + b.host.CpusetCpus // words of package container
@@ -238,7 +240,7 @@ func (b *box) wrong() string {
 	return ""
 }
 
-// nvidia is there if the machine has a driver of NVIDIA's.
+// nvidia exists if the machine has NVIDIA's driver.
 const nvidia = "/dev/nvidiactl"
 
 func exists(path string) bool {

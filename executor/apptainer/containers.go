@@ -122,13 +122,13 @@ func (e *Engine) remove(r *http.Request) (any, error) {
 	}
 	b.kill()
 	b.output.close()
-	for _, p := range programs { // which have ended with it
+	for _, p := range programs { // the programs have ended with the container
 		err = errors.Join(err, p.clear())
 	}
 	return nil, errors.Join(err, b.clear())
 }
 
-// wait answers at once that it waits, and then with the end of the program.
+// wait sends the header at once, as a sign that it waits, and the program's status when the program ends.
 func (e *Engine) wait(w http.ResponseWriter, r *http.Request) {
 	b, err := e.box(r.PathValue("id"))
 	if err != nil {
@@ -162,9 +162,9 @@ func (e *Engine) attach(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hijack makes the connection of a request that of the program's streams.
+// hijack takes over the connection of a request for the program's streams.
 func (b *box) hijack(w http.ResponseWriter, r *http.Request, stdin bool) error {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil { // else it would be input of the program
+	if _, err := io.Copy(io.Discard, r.Body); err != nil { // the rest of the body would become the program's input
 		return err
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -182,7 +182,7 @@ func (b *box) hijack(w http.ResponseWriter, r *http.Request, stdin bool) error {
 	return nil
 }
 
-// createExec takes note of a program that is to run in a container.
+// createExec records a program that startExec runs in a container.
 func (e *Engine) createExec(r *http.Request) (any, error) {
 	in, err := e.box(r.PathValue("id"))
 	if err != nil {

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package apptainer is a container engine for machines without a daemon, as the nodes of clusters often are: it runs
-// what is in images by Apptainer, as the user of this process, and speaks as much of the Docker Engine API as running
-// takes. So nothing above it knows of a second kind of engine. It changes no images: they are made elsewhere, and come
-// from a registry by digest.
+// Package apptainer is a container engine for machines without a daemon, such as the nodes of clusters. It runs
+// images with Apptainer, as the user of this process, and serves the part of the Docker Engine API that runs need. So
+// callers need not know a second kind of engine. It changes no images: they are made elsewhere and pulled from a
+// registry by digest.
 package apptainer
 
 import (
@@ -34,20 +34,20 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Options say where an engine is.
+// Options are the settings of an engine.
 type Options struct {
-	Environ map[string]string // of this process: PATH, HOME and TMPDIR are heeded
-	Dir     string            // where images are kept, of all engines of this user
+	Environ map[string]string // environment of this process; PATH, HOME and TMPDIR are used
+	Dir     string            // directory of images, shared by all engines of this user
 	Host    executor.Executor // runs Apptainer
 }
 
 // Engine serves the API at a socket that only this user can reach.
 type Engine struct {
 	options Options
-	program string // Apptainer
+	program string // path of Apptainer
 	images  images.Store
 	own     *fs.Temporary
-	scratch string // path of own: the socket, and what each container can write to
+	scratch string // path of own: holds the socket and the writable directories of containers
 	server  http.Server
 	about   func() (version string, err error)
 
@@ -62,9 +62,9 @@ func Find(environ map[string]string) string {
 	return path
 }
 
-// Instead opens an engine where the environment names no other one and Docker's is not there for this user, but
-// Apptainer is; else it returns nil, which is an engine that changes nothing. Images are kept below a directory. What
-// is wrong is told.
+// Instead opens an engine if the environment names no other engine, this user cannot reach Docker's socket, and
+// Apptainer is installed. Otherwise it returns nil, whose methods change nothing. Images are kept below dir. Errors
+// are passed to tell.
 func Instead(environ map[string]string, dir string, host executor.Executor, tell func(string, ...any)) *Engine {
 	if !endpoint.Standard(environ) || unix.Access(dockerSocket, unix.W_OK) == nil || Find(environ) == "" {
 		return nil
@@ -79,7 +79,7 @@ func Instead(environ map[string]string, dir string, host executor.Executor, tell
 
 const dockerSocket = "/var/run/docker.sock"
 
-// lookUp looks for a program of the machine.
+// lookUp returns the path of a program of this machine.
 func lookUp(environ map[string]string, name string) (string, error) {
 	for _, dir := range filepath.SplitList(environ["PATH"] + ":" + usualPath) {
 		path := filepath.Join(dir, name)
@@ -92,7 +92,7 @@ func lookUp(environ map[string]string, name string) (string, error) {
 
 func (e *Engine) tool(name string) (string, error) { return lookUp(e.options.Environ, name) }
 
-// Open returns an engine that listens. The caller closes it.
+// Open returns an engine that listens. The caller must close it.
 func Open(o Options) (*Engine, error) {
 	dir := o.Environ["TMPDIR"]
 	if len(dir) > longestDir {
@@ -123,13 +123,13 @@ func Open(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// longestDir leaves room for the rest of the name of a socket, which has 107 bytes at most.
+// longestDir leaves room for the rest of the socket's path, which has at most 107 bytes.
 const longestDir = 60
 
-// Host is where the engine listens, as in DOCKER_HOST.
+// Host returns the address of the engine, as in DOCKER_HOST.
 func (e *Engine) Host() string { return "unix://" + filepath.Join(e.scratch, "sock") }
 
-// Environ returns an environment that names the engine.
+// Environ returns environ with DOCKER_HOST set to this engine.
 func (e *Engine) Environ(environ map[string]string) map[string]string {
 	if e == nil {
 		return environ
@@ -139,7 +139,7 @@ func (e *Engine) Environ(environ map[string]string) map[string]string {
 	return environ
 }
 
-// Name is what people call the engine.
+// Name returns the name of the engine in messages.
 func (e *Engine) Name() string {
 	if e == nil {
 		return "Docker Engine"
@@ -147,7 +147,7 @@ func (e *Engine) Name() string {
 	return "Apptainer"
 }
 
-// Close ends all that runs in the engine.
+// Close ends all programs of the engine and stops it.
 func (e *Engine) Close() error {
 	if e == nil {
 		return nil
@@ -161,11 +161,11 @@ func (e *Engine) Close() error {
 	return errors.Join(e.server.Close(), e.own.Remove())
 }
 
-// hosts is /etc/hosts of containers: torch.distributed and ray ask for the name of the machine.
+// hosts is /etc/hosts of containers: torch.distributed and ray look up the name of the machine.
 const hosts = "127.0.0.1 localhost benchgraph\n::1 localhost\n"
 
-// environ is what Apptainer runs in. No variable of its own is among them that the user may have set: it could mount
-// something, or give a container another environment.
+// environ returns the environment of Apptainer. It passes on none of Apptainer's own variables: they could mount
+// files or change the environment of containers.
 func (e *Engine) environ() []string {
 	all := []string{"APPTAINER_CONFIGDIR=" + filepath.Join(e.scratch, "config")}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "LANG"} {
@@ -176,7 +176,7 @@ func (e *Engine) environ() []string {
 	return all
 }
 
-// answer answers a request with the JSON of a value; nil: with nothing.
+// answer handles a request: its value is sent as JSON; for nil, no content is sent.
 type answer func(r *http.Request) (any, error)
 
 func (f answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -203,7 +203,7 @@ func refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"message": err.Error()})
 }
 
-// routes are the requests that the engine serves. The version in a path is not looked at.
+// routes returns the handler of the engine's requests. It ignores the API version in a path.
 func (e *Engine) routes() http.Handler {
 	m := http.NewServeMux()
 	for pattern, h := range map[string]answer{
@@ -252,7 +252,7 @@ func (e *Engine) routes() http.Handler {
 	})
 }
 
-// oneSegment makes the name of an image one segment of a path.
+// oneSegment escapes the name of an image, so that the name is one segment of the path.
 func oneSegment(u *url.URL) {
 	ref, ok := strings.CutPrefix(u.Path, "/images/")
 	if !ok || !strings.Contains(ref, "/") && (ref == "json" || ref == "create") {
@@ -267,12 +267,12 @@ func oneSegment(u *url.URL) {
 
 const (
 	apiVersion = "1.44"
-	maxBody    = 64 << 30 // bytes of a request: an image, at most
+	maxBody    = 64 << 30 // most bytes of a request, such as an image to import
 	unmade     = "it changes no images. Make the image on a machine with Docker, push it, and begin with that " +
 		"(from = \"REGISTRY/NAME@sha256:…\")"
 )
 
-// info says who the engine is, or why it runs nothing here.
+// info describes the engine, or returns an error if the engine runs nothing on this machine.
 func (e *Engine) info(*http.Request) (any, error) {
 	version, err := e.about()
 	if err != nil {
@@ -291,7 +291,7 @@ func (e *Engine) info(*http.Request) (any, error) {
 	return i, nil
 }
 
-// try finds out whether Apptainer starts containers on this machine, by one without a file.
+// try finds out whether Apptainer starts containers on this machine: it starts a container with an empty root.
 func (e *Engine) try() (version string, err error) {
 	if os.Geteuid() == 0 {
 		return "", images.Cannot("a container that root starts has root's rights. Run as a user")
@@ -319,20 +319,20 @@ func (e *Engine) try() (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	cmd.Argv[slices.Index(cmd.Argv, "-s")] = "-q" // else it would not warn
+	cmd.Argv[slices.Index(cmd.Argv, "-s")] = "-q" // -s would hide warnings
 	if said, err = e.output(ctx, cmd); err != nil {
 		return "", err
 	}
 	if strings.Contains(said, "seccomp") {
 		return "", images.Cannot("it filters no system calls: %s", said)
 	}
-	if !strings.Contains(said, nothing) { // else all is there but the program
+	if !strings.Contains(said, nothing) { // Apptainer names the missing program only after it has set up the container
 		return "", images.Cannot("it starts no container: %s", said)
 	}
 	return fields[2], nil
 }
 
-// output runs a command of the machine to its end, and returns what it prints.
+// output runs a command on this machine to its end and returns its output.
 func (e *Engine) output(ctx context.Context, cmd executor.Command) (string, error) {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -340,7 +340,7 @@ func (e *Engine) output(ctx context.Context, cmd executor.Command) (string, erro
 	return strings.TrimSpace(said.String()), err
 }
 
-// nothing is a program that no image has.
+// nothing is a program that exists in no image.
 const nothing = "/benchgraph-nothing"
 
 // read decodes the body of a request.

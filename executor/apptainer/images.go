@@ -53,7 +53,7 @@ func (e *Engine) inspectImage(r *http.Request) (any, error) {
 		"RootFS": map[string]any{"Type": "layers", "Layers": i.Layers}}, nil
 }
 
-// imageHistory tells of an image as one layer.
+// imageHistory presents an image as one layer.
 func (e *Engine) imageHistory(r *http.Request) (any, error) {
 	i, err := e.images.Find(r.PathValue("id"))
 	if err != nil {
@@ -71,7 +71,8 @@ func (e *Engine) tagImage(r *http.Request) (any, error) {
 	return nil, e.images.Keep(i)
 }
 
-// removeImage removes a name, and with its last name an image, whose files stay as long as another image has them.
+// removeImage removes a name. With the last name it removes the image; the files stay while another image shares
+// them.
 func (e *Engine) removeImage(r *http.Request) (any, error) {
 	ref := r.PathValue("id")
 	i, err := e.images.Find(ref)
@@ -96,7 +97,7 @@ func (e *Engine) removeImage(r *http.Request) (any, error) {
 	return deleted, err
 }
 
-// commit makes an image of a container in which nothing was run, with another configuration.
+// commit makes an image with more labels from a container that was never started.
 func (e *Engine) commit(r *http.Request) (any, error) {
 	b, err := e.box(r.URL.Query().Get("container"))
 	if err != nil {
@@ -116,7 +117,7 @@ func (e *Engine) commit(r *http.Request) (any, error) {
 	return map[string]string{"Id": i.ID}, nil
 }
 
-// createImage answers with the progress of a pull, or of an import.
+// createImage pulls or imports an image and reports the progress.
 func (e *Engine) createImage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	said := json.NewEncoder(w)

@@ -4,16 +4,16 @@ package apptainer
 
 import "github.com/benchgraph/benchgraph/executor"
 
-// Engine is none: Apptainer runs on Linux.
+// Engine does nothing on this system: Apptainer runs only on Linux.
 type Engine struct{}
 
 // Instead returns nil.
 func Instead(map[string]string, string, executor.Executor, func(string, ...any)) *Engine { return nil }
 
-// Environ changes nothing.
+// Environ returns environ.
 func (*Engine) Environ(environ map[string]string) map[string]string { return environ }
 
-// Name is that of the only engine.
+// Name returns the name of the only engine.
 func (*Engine) Name() string { return "Docker Engine" }
 
 // Close does nothing.

@@ -15,18 +15,18 @@ import (
 	"github.com/benchgraph/benchgraph/executor/mask"
 )
 
-// FakeRun says what one run of a program in a Fake does.
+// FakeRun is what one run of a program in a Fake does.
 type FakeRun struct {
 	Stdout string
 	Stderr string
-	Status executor.Status // Wall is filled in
-	Takes  time.Duration   // how long it runs after it has written its output
+	Status executor.Status // returned by Wait
+	Takes  time.Duration   // how long the program runs after it has written its output
 	Serves bool            // runs until it is stopped
-	Err    error           // it cannot be started
+	Err    error           // returned by Start
 }
 
-// Fake is an Executor that starts nothing: each command does what the first rule that matches it says. Time passes by
-// package time, so that a test may run it in a synctest bubble. It is safe for concurrent use.
+// Fake is an Executor that starts no programs: the first rule that matches a command says what happens. Time is that
+// of package time, so a test can run in a synctest bubble. A Fake is safe for concurrent use.
 type Fake struct {
 	mu    sync.Mutex
 	rules []fakeRule
@@ -41,8 +41,8 @@ type fakeRule struct {
 // NewFake returns a Fake without rules: every command is an unknown program.
 func NewFake() *Fake { return &Fake{} }
 
-// On adds a rule for commands whose arguments, joined by blanks, contain match. Earlier rules come first. run may do
-// what the program would: write files below cmd.Dir, answer a port.
+// On adds a rule for commands whose arguments, joined by blanks, contain match. Earlier rules win. run may do the
+// program's work: write files below cmd.Dir, or listen on a port.
 func (f *Fake) On(match string, run func(cmd executor.Command) FakeRun) *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *Fake) On(match string, run func(cmd executor.Command) FakeRun) *Fake {
 	return f
 }
 
-// Calls returns the commands that were started, in that order.
+// Calls returns the started commands in order.
 func (f *Fake) Calls() []executor.Command {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,11 +91,11 @@ func (f *Fake) find(cmd executor.Command) (fakeRule, error) {
 
 // playing is a run that has begun.
 type playing struct {
-	run    context.Context // its end ends the program
+	run    context.Context // the program ends with this context
 	end    context.CancelCauseFunc
 	gone   chan struct{} // closed: the program has ended
 	status executor.Status
-	cause  error // why it was stopped
+	cause  error // the cause of the context that stopped it
 	err    error
 }
 

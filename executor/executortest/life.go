@@ -11,11 +11,11 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// lasting returns a shell command that, with all that descends from it, holds a named pipe open, makes the file "up"
-// and then runs script. As the kernel closes the pipe with the last of them, a life can be told without any number of a
-// process, which means little for another machine or container.
+// lasting returns a shell command that runs script. The command and all its descendants hold a named pipe open. The
+// kernel closes the pipe with the last of them, so the test needs no process numbers, which mean little in another
+// machine or container. The script makes the file "up" once it is ready, after it has set its traps.
 func lasting(t *testing.T, script string) (executor.Command, life) {
-	cmd := Shell(t, "exec 9<>life; : >up; "+script)
+	cmd := Shell(t, "exec 9<>life; "+script)
 	fifo := filepath.Join(cmd.Dir, "life")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func (l life) mustNot(t *testing.T) {
 	t.Helper()
 	f, err := os.OpenFile(string(l), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if !errors.Is(err, syscall.ENXIO) {
-		t.Errorf("something is left that the command started (opening its pipe: %v)", err)
+		t.Errorf("the command left a process (opening its pipe: %v)", err)
 	}
 	f.Close()
 }

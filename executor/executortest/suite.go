@@ -1,5 +1,5 @@
-// Package executortest holds the suite that each executor must pass. It runs real programs: what a POSIX shell has, and
-// setsid.
+// Package executortest holds the suite that each executor must pass. It runs real programs: those of a POSIX shell,
+// and setsid.
 package executortest
 
 import (
@@ -19,16 +19,16 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// Traits are what an executor cannot do, by the nature of what it runs commands in. The suite does not ask for it.
+// Traits are limits of an executor that follow from where it runs commands. The suite skips the checks concerned.
 type Traits struct {
 	Adds      []string // names of variables that it adds to the environment
-	NoCount   bool     // it does not know how many processes were left
-	Unordered bool     // what is written to stdout and to stderr may change places
-	LateStart bool     // that a program cannot be started is known to Wait only
-	ReadsAll  bool     // a program has to read its input to the end
+	NoCount   bool     // it does not count left processes
+	Unordered bool     // lines of stdout and stderr may change places
+	LateStart bool     // only Wait reports that a program cannot be started
+	ReadsAll  bool     // a program must read its input to the end
 }
 
-// Run runs the suite on executors that open makes.
+// Run runs the suite on executors that open returns.
 func Run(t *testing.T, traits Traits, open func(t *testing.T) executor.Executor) {
 	for _, story := range []struct {
 		name string
@@ -96,7 +96,7 @@ func Output(t *testing.T, e executor.Executor, cmd executor.Command) (executor.S
 	return s, out.String()
 }
 
-// Started starts a command, and waits until it has printed a line. It is stopped at the end of the test.
+// Started starts a command and waits for its first line. The command is stopped at the end of the test.
 func Started(t *testing.T, e executor.Executor, cmd executor.Command) executor.Process {
 	t.Helper()
 	r, out := io.Pipe()
@@ -274,7 +274,7 @@ func (x Traits) secrets(t *testing.T, e executor.Executor) {
 
 var errFull = errors.New("disk full")
 
-// full is a writer that takes nothing.
+// full is a writer that always fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
@@ -290,7 +290,7 @@ func failingWriter(t *testing.T, e executor.Executor) {
 var errTimeout = errors.New("benchmark took longer than 60m")
 
 func cancelled(t *testing.T, e executor.Executor) {
-	cmd, alive := lasting(t, "sleep 1000")
+	cmd, alive := lasting(t, ": >up; sleep 1000")
 	p := start(t, e, cmd)
 	waitFor(t, p, cmd, "up")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -306,7 +306,7 @@ func cancelled(t *testing.T, e executor.Executor) {
 
 func cancelledStart(t *testing.T, e executor.Executor) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cmd, alive := lasting(t, "sleep 1000")
+	cmd, alive := lasting(t, ": >up; sleep 1000")
 	p, err := e.Start(ctx, cmd)
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func cancelledStart(t *testing.T, e executor.Executor) {
 }
 
 func stopped(t *testing.T, e executor.Executor) {
-	cmd, alive := lasting(t, `trap 'echo bye; exit 7' TERM; while :; do sleep 0.02; done`)
+	cmd, alive := lasting(t, `trap 'echo bye; exit 7' TERM; : >up; while :; do sleep 0.02; done`)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	p := start(t, e, cmd)
@@ -348,7 +348,7 @@ func stopped(t *testing.T, e executor.Executor) {
 }
 
 func stubborn(t *testing.T, e executor.Executor) {
-	cmd, alive := lasting(t, `trap '' TERM INT HUP; while :; do sleep 0.02; done`)
+	cmd, alive := lasting(t, `trap '' TERM INT HUP; : >up; while :; do sleep 0.02; done`)
 	cmd.Grace = 50 * time.Millisecond
 	p := start(t, e, cmd)
 	waitFor(t, p, cmd, "up")
@@ -360,7 +360,7 @@ func stubborn(t *testing.T, e executor.Executor) {
 
 func earlyDeath(t *testing.T, e executor.Executor) {
 	p := start(t, e, Shell(t, "exit 9"))
-	<-p.Done() // a server that dies at once is not waited for until its time-out
+	<-p.Done() // closes at once: callers need not wait for a time-out when a server dies
 	if s, err := p.Wait(t.Context()); err != nil || s.Code != 9 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -372,12 +372,12 @@ func earlyDeath(t *testing.T, e executor.Executor) {
 func (x Traits) backgroundChild(t *testing.T, e executor.Executor) {
 	cmd, alive := lasting(t, "sleep 1000 & exit 4")
 	if s, _ := Output(t, e, cmd); s.Code != 4 || s.Left != 1 && !x.NoCount {
-		t.Errorf("%+v, want one that was left", s)
+		t.Errorf("%+v, want 1 left process", s)
 	}
 	alive.mustNot(t)
 }
 
-// daemonScript starts a process in a session of its own whose parent ends at once, and that ignores SIGTERM.
+// daemonScript starts a process in its own session whose parent ends at once. The process ignores SIGTERM.
 const daemonScript = `(setsid sh -c 'trap "" TERM; echo daemon; : >ready; while :; do sleep 0.02; done' %s &)
 while ! [ -e ready ]; do sleep 0.01; done; exit 5`
 
@@ -385,7 +385,7 @@ func (x Traits) daemon(t *testing.T, e executor.Executor) {
 	cmd, alive := lasting(t, fmt.Sprintf(daemonScript, ">/dev/null 2>&1"))
 	cmd.Grace = 50 * time.Millisecond
 	if s, _ := Output(t, e, cmd); s.Code != 5 || s.Left == 0 && !x.NoCount {
-		t.Errorf("%+v, want some that were left", s)
+		t.Errorf("%+v, want left processes", s)
 	}
 	alive.mustNot(t)
 }

@@ -11,24 +11,24 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/thread"
 )
 
-// apart are the programs of this process that belong to no command, by process number, which is also that of their
-// session, with our ends of their pipes: one that nobody refers to would be closed some day.
+// apart holds the programs of this process that belong to no command. The key is the process number, which is also
+// the session's. The value is our end of the pipe to the program: without a reference, the finalizer would close it.
 var apart = struct {
 	sync.Mutex
 	pipes map[int]*os.File
 }{pipes: map[int]*os.File{}}
 
-// isApart says whether a session is that of a program that belongs to no command.
+// isApart reports whether a session is that of a program that belongs to no command.
 func isApart(session int) bool {
 	apart.Lock()
 	defer apart.Unlock()
 	return apart.pipes[session] != nil
 }
 
-// StartApart starts a program that is to outlive this process, whatever ends it: it has a session of its own, is part
-// of no command, and is not ended with what this process has started, neither by KillDescendants nor by a later Reap.
-// Its standard input is at its end once this process is gone or has called done, which waits for the program's end. The
-// files are open in it from number 3 on. What it prints is thrown away.
+// StartApart starts a program that outlives this process, however this process ends. The program has its own session
+// and belongs to no command. Neither KillDescendants nor a later Reap ends it. Its standard input ends when this
+// process ends or calls done, which also waits for the program. The files are open in the program from number 3 on.
+// Its output is discarded.
 func StartApart(path string, argv []string, files []*os.File) (done func() error, err error) {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
@@ -37,11 +37,11 @@ func StartApart(path string, argv []string, files []*os.File) (done func() error
 	cmd := &exec.Cmd{Path: path, Args: argv, Dir: "/", Stdin: theirs, ExtraFiles: files,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	started, ended := make(chan error, 1), make(chan struct{})
-	// By the children of a thread it is told what is left of a command that the thread started, and by those of the
-	// main one what it adopted. So this is a child of another one, as long as it lives.
+	// Family.gone reads the children of two threads: the thread that started a command and the main thread, which
+	// adopts orphans. So another thread starts this child and lives as long as the child does.
 	thread.Go(func() {
 		defer close(ended)
-		apart.Lock() // who looks at the children of this process meanwhile waits until it can tell this one
+		apart.Lock() // isApart waits until the program is registered
 		err := cmd.Start()
 		if err == nil {
 			apart.pipes[cmd.Process.Pid] = ours
@@ -61,7 +61,7 @@ func StartApart(path string, argv []string, files []*os.File) (done func() error
 	return func() error {
 		err := ours.Close()
 		<-ended
-		_ = cmd.Wait() // how it ended tells nothing that it has not left
+		_ = cmd.Wait() // its status does not matter
 		apart.Lock()
 		defer apart.Unlock()
 		delete(apart.pipes, cmd.Process.Pid)

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attr returns how the leader of a family is started.
+// Attr returns the attributes with which the leader of a family is started.
 func Attr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// Adoption is empty: orphans go to the first process of the machine.
+// Adoption is empty: on this system, orphans go to the machine's first process.
 type Adoption struct{}
 
 // AdoptOrphans does nothing on this system.
@@ -38,7 +38,7 @@ func kqueueWait(pid int) error {
 	return err
 }
 
-// Family is a program and its process group. Descendants that leave the group are not known on this system.
+// Family is a program and its process group. Descendants that leave the group are not found on this system.
 type Family struct{ leader procID }
 
 // New returns the family of a leader.
@@ -46,10 +46,11 @@ func New(leader int, _ Mark, _ Adoption) (*Family, error) {
 	return &Family{leader: procID{pid: leader}}, nil
 }
 
-// gone is never sure on this system; members is as fast.
+// gone returns false: members is as fast on this system.
 func (f *Family) gone() bool { return false }
 
-// members returns the group as one process while any of it lives. A signal to a group of zombies is refused with EPERM.
+// members returns the group as one process while a process in it lives. The kernel refuses signals to a group of
+// zombies with EPERM.
 func (f *Family) members() ([]proc, error) {
 	if err := unix.Kill(-f.leader.pid, 0); err != nil {
 		return nil, nil
@@ -63,14 +64,14 @@ func bornOf(int) (uint64, error) { return 0, errors.ErrUnsupported }
 
 func pidNamespace() string { return "0" }
 
-// Gone is never known here, as bornOf is not.
+// Gone reports that nothing is known, because bornOf is not supported.
 func (Starter) Gone() (gone, known bool) { return false, false }
 
-// Reap does nothing on this system, as the environment of other processes cannot be read.
+// Reap does nothing on this system, where the environment of other processes cannot be read.
 func Reap(context.Context, string) (int, error) { return 0, nil }
 
 // KillDescendants does nothing on this system, where descendants are not known.
 func KillDescendants() {}
 
-// Own says whether a process is this one: what descends from it is not known here.
+// Own reports whether a process is this one: its descendants are not known here.
 func Own(pid int) bool { return pid == os.Getpid() }

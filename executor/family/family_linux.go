@@ -11,28 +11,28 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/namespace"
 )
 
-// Attr returns how the leader of a family is started.
+// Attr returns the attributes with which the leader of a family is started.
 func Attr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
 }
 
-// Adoption is what is known of the orphans that become children of this process.
+// Adoption describes the orphans that become children of this process.
 type Adoption struct {
-	all     bool         // each descendant whose parent ends becomes one
-	foreign map[int]bool // sessions in which no descendant of a program can be
+	all     bool         // this process adopts each descendant whose parent ends
+	foreign map[int]bool // sessions that hold no descendants of commands
 }
 
 // AdoptOrphans makes this process the parent of descendants whose own parent ends, so that they can still be found.
-// Where the kernel refuses, they are known by their session and their environment only.
+// If the kernel refuses, orphans are recognized only by their session and their environment.
 //
-// Foreign are the sessions of what is there already: its own, and those of children that it has from a program that was
-// replaced by it, as in "server & exec benchgraph".
+// Foreign sessions are this process's own, and those of children that existed before this program replaced another
+// one with exec, as in "server & exec benchgraph".
 func AdoptOrphans() Adoption {
 	foreign := map[int]bool{}
 	a := Adoption{all: unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == nil, foreign: foreign}
 	all, err := processes()
 	if err != nil {
-		return a // New will say what is wrong
+		return a // New will report the error
 	}
 	self := os.Getpid()
 	started := pidfds()
@@ -44,8 +44,8 @@ func AdoptOrphans() Adoption {
 	return a
 }
 
-// AwaitExit returns when p has ended, and leaves it unreaped: as long as it is, its number cannot name another process,
-// group or session.
+// AwaitExit returns when p has ended, and does not reap it: until it is reaped, no other process, group or session
+// can get its number.
 func AwaitExit(p *os.Process) {
 	for {
 		err := unix.Waitid(unix.P_PID, p.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -55,16 +55,17 @@ func AwaitExit(p *os.Process) {
 	}
 }
 
-// Family is a program, its leader, and all that descends from it.
+// Family is a program, called the leader, and all its descendants.
 type Family struct {
 	leader  procID
 	mark    Mark
-	thread  int // that started the leader
+	thread  int // thread that started the leader
 	orphans Adoption
 	known   map[procID]bool
 }
 
-// New is called by the thread that started the leader, which has the mark in its environment.
+// New returns the family of a leader. The thread that started the leader must call it, and the leader's environment
+// must contain the mark.
 func New(leader int, m Mark, orphans Adoption) (*Family, error) {
 	born, err := bornOf(leader)
 	if err != nil {
@@ -74,13 +75,14 @@ func New(leader int, m Mark, orphans Adoption) (*Family, error) {
 		known: map[procID]bool{}}, nil
 }
 
-// gone says whether nothing is left of the family but its leader, which has ended and was not reaped yet. Most programs
-// leave nothing, and to find that out this looks at no other process, while members looks at all of the machine.
+// gone reports whether only the leader is left of the family, ended and not yet reaped. Most programs leave no
+// process. gone is cheap, because it looks at two lists of children, while members reads all processes of the
+// machine.
 //
-// The parent of a process is its parent, or, once that has ended, this process, in whose main thread the kernel enters
-// it. The leader has ended. So what is left of its family descends from a child of the main thread, or (CLONE_PARENT)
-// from another child of the thread that started the leader. Whether a list of children has more than its first one is
-// told for sure, as long as the first one stays. False is no answer: nothing may be left, or the kernel cannot tell.
+// The kernel gives orphans to the main thread of this process. Since the leader has ended, each remaining descendant
+// descends either from a child of the main thread or (CLONE_PARENT) from another child of the thread that started the
+// leader. As long as the first child in a list stays, the kernel shows reliably whether there are others. If gone
+// returns false, there may still be no process left.
 func (f *Family) gone() bool {
 	if !f.orphans.all {
 		return false
@@ -93,7 +95,7 @@ func (f *Family) gone() bool {
 	return err == nil && siblings == strconv.Itoa(f.leader.pid)
 }
 
-// members returns all that live. A zombie does not live; those that nobody else will reap are reaped.
+// members returns the living processes of the family. It reaps zombies that no other process will reap.
 func (f *Family) members() ([]proc, error) {
 	all, err := processes()
 	if err != nil {
@@ -105,7 +107,7 @@ func (f *Family) members() ([]proc, error) {
 	}
 	addChildren(all, in)
 	for _, p := range all {
-		// The environment is read last and of few, as it costs most.
+		// Read the environment last and only where necessary: it costs most.
 		if !in[p.pid] && p.born >= f.leader.born && p.state != 'Z' {
 			if m, ok := markOf(p.pid); ok && m == f.mark {
 				in[p.pid] = true
@@ -128,7 +130,7 @@ func (f *Family) members() ([]proc, error) {
 	return living, nil
 }
 
-// addChildren adds the children of those that are in, and theirs.
+// addChildren adds all descendants of the processes in the set.
 func addChildren(all []proc, in map[int]bool) {
 	for again := true; again; {
 		again = false
@@ -141,12 +143,12 @@ func addChildren(all []proc, in map[int]bool) {
 	}
 }
 
-// strays returns the orphans that this process adopted and that nothing but their age connects with a program: they
-// changed their session, and hide their environment (a server that sets its title overwrites it). Such a one belongs to
-// this family unless another program still runs that is old enough to have started it; who ends after all of those ends
-// it.
+// strays returns adopted orphans that neither session nor environment connects with a program: they changed their
+// session and hid their environment (a server that sets its title overwrites it). Such an orphan belongs to this
+// family unless another program still runs that is old enough to have started it. The last of the possible programs
+// to end therefore ends the orphan.
 //
-// What this process started itself, through any package, is told from what it adopted by the pidfd that os keeps of it.
+// For processes that this process started itself, through any package, os keeps a pidfd. Adopted processes have none.
 func (f *Family) strays(all []proc) []proc {
 	self := os.Getpid()
 	adopted := slices.DeleteFunc(slices.Clone(all), func(p proc) bool {
@@ -157,7 +159,7 @@ func (f *Family) strays(all []proc) []proc {
 	}
 	started := pidfds()
 	if !started[f.leader.pid] {
-		return nil // without pidfds the two cannot be told apart
+		return nil // without pidfds, started and adopted processes look the same
 	}
 	var others []proc
 	for _, p := range adopted {
@@ -174,10 +176,10 @@ func (f *Family) strays(all []proc) []proc {
 			return true
 		}
 		if self == 1 || f.orphans.foreign[p.session] {
-			return true // the first process of a container is given all orphans, also those of strangers
+			return true // a container's first process also adopts orphans of others
 		}
 		if m, ok := markOf(p.pid); ok && m != f.mark && m.Starter == f.mark.Starter {
-			return true // of another program of this process, which will find it
+			return true // belongs to another program of this process, which will find it
 		}
 		return slices.ContainsFunc(others, func(o proc) bool {
 			return o.state != 'Z' && o.born <= p.born || o.pid == p.session
@@ -185,8 +187,8 @@ func (f *Family) strays(all []proc) []proc {
 	})
 }
 
-// send sends sig to the leader's group at once, so that a shell does not see its commands end before itself, and to
-// the others one by one.
+// send sends sig to the leader's group at once, so that a shell does not see its commands end before it ends itself.
+// All other processes get the signal one by one.
 func (f *Family) send(sig syscall.Signal, procs []proc) {
 	group := false
 	for _, p := range procs {
@@ -197,6 +199,6 @@ func (f *Family) send(sig syscall.Signal, procs []proc) {
 		}
 	}
 	if group {
-		_ = unix.Kill(-f.leader.pid, sig) // what it misses is seen by the next look
+		_ = unix.Kill(-f.leader.pid, sig) // the next call of members finds processes that this misses
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillDescendants kills all that this process has started and that is left, at once and without asking, but for what is
-// apart. It is for a process that is about to end in a hurry: who waits for a program then sees it fail.
+// KillDescendants sends SIGKILL to all descendants of this process at once, except programs of StartApart. It is for
+// a process that must end at once: a waiting caller sees its program fail.
 func KillDescendants() {
 	self := os.Getpid()
 	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -21,8 +21,8 @@ func KillDescendants() {
 		session, _ := unix.Getsid(0)
 		living := 0
 		for _, p := range all {
-			// Programs have a session of their own. What shares ours was there before, as in "server & exec
-			// benchgraph".
+			// Each program has its own session. A process in our session is older than this program, as in "server &
+			// exec benchgraph".
 			if in[p.pid] && p.session != session && !isApart(p.session) && p.state != 'Z' && p.state != 'X' {
 				living++
 				signalProc(p, unix.SIGKILL)

@@ -1,5 +1,5 @@
-// Package family knows all processes that descend from a program on the host, and ends them. It is for programs without
-// a PID namespace: the kernel ends such a namespace with its first process.
+// Package family finds all descendants of a program on the host, and ends them. It serves programs without a PID
+// namespace: with a namespace, the kernel ends all its processes with the first one.
 package family
 
 import (
@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// MarkName is the environment variable by which descendants are known.
+// MarkName is the environment variable that marks descendants.
 const MarkName = "BENCHGRAPH_PROC"
 
-// Starter is a process that started others: its text is NAMESPACE.PID.BORN.
+// Starter is a process that started programs. Its text is NAMESPACE.PID.BORN.
 type Starter struct {
-	Namespace string // of process numbers: PID means nothing outside of it; 0: not known
+	Namespace string // PID namespace of PID; 0: not known
 	PID       int
-	Born      uint64 // its start, in clock ticks since boot, because numbers are used again; 0: not known
+	Born      uint64 // start time in clock ticks since boot, because numbers are reused; 0: not known
 }
 
-// This is this process.
+// This returns the Starter of this process.
 func This() Starter {
 	s := Starter{Namespace: pidNamespace(), PID: os.Getpid()}
-	s.Born, _ = bornOf(s.PID) // not known: nobody reaps what it left, and New will say what is wrong
+	s.Born, _ = bornOf(s.PID) // without it, nothing is reaped, and New will report the error
 	return s
 }
 
@@ -42,14 +42,14 @@ func ParseStarter(text string) (Starter, bool) {
 	return Starter{f[0], pid, born}, err == nil && err2 == nil && pid > 0
 }
 
-// Mark says who started a program: its text is OWNER.STARTER.ID.
+// Mark identifies a program and the process that started it. Its text is OWNER.STARTER.ID.
 type Mark struct {
-	owner string // 16 digits of the SHA-256 of what the program belongs to
+	owner string // first 16 digits of the owner's SHA-256
 	Starter
-	id string // random, for each program; empty in a Host
+	id string // random for each program; empty in a Host
 }
 
-// NewMark returns the mark of what this process starts for an owner.
+// NewMark returns a mark for programs that this process starts for an owner.
 func NewMark(owner string) Mark { return Mark{owner: ownerHash(owner), Starter: This()} }
 
 func ownerHash(owner string) string {
@@ -63,7 +63,7 @@ func (m Mark) Next() Mark {
 	return m
 }
 
-// Variable is the variable that a program gets, as NAME=value.
+// Variable returns the environment variable with the mark, as NAME=value.
 func (m Mark) Variable() string { return MarkName + "=" + m.String() }
 
 func (m Mark) String() string { return m.owner + "." + m.Starter.String() + "." + m.id }

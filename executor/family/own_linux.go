@@ -2,8 +2,8 @@ package family
 
 import "os"
 
-// Own says whether a process is this one, or was started by it: it descends from it, or carries its mark. A process
-// that cannot be seen from here is somebody else's.
+// Own reports whether a process is this one, descends from it, or carries its mark. A process that is not visible
+// here is not own.
 func Own(pid int) bool {
 	self := os.Getpid()
 	for at := pid; at > 1; {

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxEnviron is more than the kernel lets a program start with by default (a quarter of an 8 MiB stack).
+// maxEnviron is larger than the kernel's default limit for a program's environment (a quarter of an 8 MiB stack).
 const maxEnviron = 8 << 20
 
-// processes returns all processes that can be seen.
+// processes returns all visible processes.
 func processes() ([]proc, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -33,7 +33,7 @@ func processes() ([]proc, error) {
 		if err != nil {
 			continue
 		}
-		if p, err := readProc(pid); err == nil { // an error: it has ended meanwhile
+		if p, err := readProc(pid); err == nil { // otherwise it has ended meanwhile
 			all = append(all, p)
 		}
 	}
@@ -52,15 +52,15 @@ func readProc(pid int) (proc, error) {
 	return parseStat(text)
 }
 
-// childList returns the process numbers of the first children of a thread of this process, between blanks.
+// childList returns the numbers of the first children of a thread of this process, separated by blanks.
 func childList(thread int) (string, error) {
 	var line [256]byte
 	text, err := readSome("/proc/self/task/"+strconv.Itoa(thread)+"/children", line[:])
 	return strings.TrimSpace(text), err
 }
 
-// readSome reads the beginning of a file of /proc. It makes no more system calls than it needs, as it may be called for
-// every process of the machine at each end of a program.
+// readSome reads the beginning of a file of /proc. It makes as few system calls as possible: it may run for every
+// process of the machine whenever a program ends.
 func readSome(path string, buf []byte) (string, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func readSome(path string, buf []byte) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// parseStat reads a line of /proc/PID/stat. The name in it is in parentheses and may itself contain anything.
+// parseStat parses a line of /proc/PID/stat. The name in it is in parentheses and may contain any characters.
 func parseStat(line string) (proc, error) {
 	open, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')')
 	if open < 0 || end < open {
@@ -94,14 +94,14 @@ func parseStat(line string) (proc, error) {
 	return p, errors.Join(errs[:]...)
 }
 
-// bornOf returns when the process started, in clock ticks since boot.
+// bornOf returns the start time of a process in clock ticks since boot.
 func bornOf(pid int) (uint64, error) {
 	p, err := readProc(pid)
 	return p.born, err
 }
 
-// markOf returns the mark in the environment of the process. There is none when the environment cannot be read: such a
-// process is not ours to end either.
+// markOf returns the mark in the environment of a process. If the environment cannot be read, ok is false: this
+// process could not end such a process either.
 func markOf(pid int) (Mark, bool) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -120,7 +120,7 @@ func markOf(pid int) (Mark, bool) {
 	return Mark{}, false
 }
 
-// signalProc sends sig to p, and to no other process that got its number meanwhile.
+// signalProc sends sig to p, and to no process that got p's number later.
 func signalProc(p proc, sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, unix.ENOSYS) {
@@ -136,12 +136,12 @@ func signalProc(p proc, sig syscall.Signal) {
 	}
 }
 
-// pidfds returns the processes of which this process holds a pidfd.
+// pidfds returns the processes for which this process holds a pidfd.
 func pidfds() map[int]bool {
 	held := map[int]bool{}
 	infos, _ := os.ReadDir("/proc/self/fdinfo")
 	for _, info := range infos {
-		text, _ := os.ReadFile("/proc/self/fdinfo/" + info.Name()) // it may be closed meanwhile
+		text, _ := os.ReadFile("/proc/self/fdinfo/" + info.Name()) // the file may be closed meanwhile
 		for line := range strings.Lines(string(text)) {
 			if value, ok := strings.CutPrefix(line, "Pid:"); ok {
 				if pid, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reapGrace is what programs of a dead owner get to end politely.
+// reapGrace is how long programs of a dead owner may take to end after SIGTERM.
 const reapGrace = 2 * time.Second
 
-// Reap ends what a Host of an owner left behind when its process was killed, and returns how many processes that were.
-// It touches only processes that carry MarkName with that owner and a starter that no longer lives, and what descends
-// from them. When ctx ends first, it returns ctx's cause.
+// Reap ends the processes that a Host of an owner left when its process was killed, and returns how many. It ends
+// only processes whose mark names that owner and a starter that has ended, and their descendants. If ctx ends first,
+// it returns the cause of ctx.
 func Reap(ctx context.Context, owner string) (int, error) {
 	hash, namespace := ownerHash(owner), pidNamespace()
 	count, counted := 0, make(chan struct{})
@@ -52,8 +52,8 @@ func Reap(ctx context.Context, owner string) (int, error) {
 	return count, nil
 }
 
-// Gone says whether a process of this namespace lives no more. That is not known of one that cannot be looked at, while
-// there is any process of its number: /proc may hide what others run (hidepid).
+// Gone reports whether a starter in this PID namespace has ended. known is false if the process cannot be read and
+// its number is in use: /proc may hide processes of other users (hidepid).
 func (s Starter) Gone() (gone, known bool) {
 	p, err := readProc(s.PID)
 	if err != nil {
@@ -62,22 +62,22 @@ func (s Starter) Gone() (gone, known bool) {
 	return p.born != s.Born || p.state == 'Z', true
 }
 
-// abandoned returns the living processes of that owner whose starter is dead, and what descends from them.
+// abandoned returns the living processes of the owner whose starter has ended, and their descendants.
 func abandoned(all []proc, owner, namespace string) []proc {
 	living, parent := map[procID]bool{}, map[int]int{}
 	for _, p := range all {
-		living[p.id()] = p.state != 'Z' // else it only waits for its status to be read
+		living[p.id()] = p.state != 'Z' // a zombie only waits for its status to be read
 		parent[p.pid] = p.parent
 	}
 	in := map[int]bool{}
 	for _, p := range all {
 		m, ok := markOf(p.pid)
 		if ok && living[procID{m.PID, m.Born}] {
-			continue // somebody answers for it
+			continue // a living process answers for it
 		}
 		in[p.pid] = ok && m.owner == owner && m.Namespace == namespace
 	}
-	// When this process was itself started by a dead one, neither it nor what it was started through is to be ended.
+	// A dead process may have started this one: spare this process and all its ancestors.
 	for pid := os.Getpid(); pid > 0; pid = parent[pid] {
 		delete(in, pid)
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// SettleTime is what is left of a program that has ended gets to end by itself: what the program started last, such
-	// as the tee of a shell's output, often ends a moment after it and is no leftover.
+	// SettleTime is how long descendants may take to end by themselves after their program: the last ones, such as
+	// the tee of a shell's output, often end a moment later and do not count as left.
 	SettleTime = 100 * time.Millisecond
-	// KillTime is how long a process that was killed may take to be gone. One that takes longer hangs in the kernel.
+	// KillTime is how long a killed process may take to be gone. One that takes longer hangs in the kernel.
 	KillTime = 10 * time.Second
 )
 
-// End ends all of the family: first it lets what is left be for a moment if the leader ended by itself, then it asks,
-// then it kills. ended is closed when the leader, called name, has ended, and stop when all is to end at once. left is
-// how many processes outlived the leader and had to be ended.
+// End ends the whole family. If the leader ended by itself, its descendants first get SettleTime. Then all get
+// SIGTERM and, after the grace time, SIGKILL. ended is closed when the leader, called name, has ended; stop is closed
+// when everything must end at once. left counts the processes that outlived the leader and got a signal.
 func (f *Family) End(name string, ended, stop <-chan struct{}, grace time.Duration) (left int, err error) {
 	s := sweep{members: f.members, send: f.send, counted: ended, count: &left}
 	select {
@@ -55,12 +55,12 @@ func list(procs []proc) string {
 // proc is one living process.
 type proc struct {
 	pid, parent, group, session int
-	born                        uint64 // clock ticks since boot; with pid it names the process for good
+	born                        uint64 // clock ticks since boot; pid and born together are unique
 	state                       byte   // as in ps: R, S, D, Z, …
 	name                        string
 }
 
-// procID names a process for good, while the number alone may be used again.
+// procID identifies a process uniquely; the number alone may be reused.
 type procID struct {
 	pid  int
 	born uint64
@@ -68,17 +68,17 @@ type procID struct {
 
 func (p proc) id() procID { return procID{p.pid, p.born} }
 
-// sweep ends a set of processes that may grow while it is being ended.
+// sweep ends a set of processes that may still grow.
 type sweep struct {
 	members func() ([]proc, error)
 	send    func(syscall.Signal, []proc)
-	counted <-chan struct{} // once closed, processes that get a signal are counted
+	counted <-chan struct{} // once closed, signalled processes are counted
 	count   *int
 	seen    map[procID]bool // already counted
 }
 
-// run sends sig, or nothing when it is 0, to every member once, however late it appears, and returns those that are
-// left when the limit has passed or enough is closed. SIGKILL is repeated.
+// run sends sig once to each member, also to members that appear later; for 0 it sends nothing. It returns the
+// members that are left when the limit has passed or enough is closed. SIGKILL is sent repeatedly.
 func (s *sweep) run(sig syscall.Signal, limit time.Duration, enough <-chan struct{}) ([]proc, error) {
 	deadline := time.Now().Add(limit)
 	sent := map[procID]bool{}

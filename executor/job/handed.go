@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// requestPart names the variables with the parts of a request, which follow with a number.
+	// requestPart begins the names of the variables with the parts of a request; a number follows.
 	requestPart = "BENCHGRAPH_REQUEST_PART_"
-	// mostPart bounds a part, in bytes. The kernel takes variables of up to 128 KiB.
+	// mostPart is the largest size of a part, in bytes. The kernel accepts variables of up to 128 KiB.
 	mostPart = 96 << 10
 )
 
-// unpack makes the file with the request of its parts, in a directory that only the user can open.
+// unpack writes the file with the request from its parts, in a directory that only the user can open.
 const unpack = `d=$(mktemp -d IN) && (umask 077; { PARTS; } | base64 -d | gzip -d >"$d/request") || exit 125
 export ` + RequestVariable + `="$d/request"
 unset d NAMES
 `
 
-// Handed returns a request as variables, by name, for a machine that shares no directory with this one, and lines of
-// sh that write the file with the request and unset the variables: a program that the shell is replaced by has none
-// of them in its environment. The file is in a new directory below dir; with "", below that of temporary files. The
-// machine needs mktemp, base64 and gzip. Most bounds the size of all variables, in bytes.
+// Handed encodes a request in variables, for a machine that shares no directory with this one. It also returns lines
+// of sh that write the request to a file and unset the variables, so that a program which replaces the shell does not
+// inherit them. The file is in a new directory below dir, or below the directory for temporary files if dir is empty.
+// The machine needs mktemp, base64 and gzip. most limits the size of all variables, in bytes.
 func Handed(request []byte, dir string, most int) (variables map[string]string, lines string, err error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

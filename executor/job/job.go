@@ -1,5 +1,5 @@
-// Package job has the words in which nodes and the schedulers of clusters speak of jobs. The scheduler's word about a
-// job tells when it no longer runs, and why it never will; whether it made its result is for others to say.
+// Package job defines the jobs that nodes submit to the schedulers of clusters. The scheduler's status of a job tells
+// when the job no longer runs and why it can never run; it does not tell whether the job made its result.
 package job
 
 import (
@@ -10,36 +10,36 @@ import (
 	"time"
 )
 
-// A Job is a script to be run on one machine.
+// A Job is a script that runs on one machine.
 type Job struct {
-	Key    string // unique to the work; the job is found again by it, see IsKey
+	Key    string // unique to the work; Find finds the job by it, see IsKey
 	Name   string // for people, in listings of jobs
-	Script string // lines of /bin/sh, which find the variables below in their environment
-	// for the script alone, in the file that RequestVariable names. A request may hold secrets: it is in no listing of
-	// jobs, and only the user can read it.
+	Script string // lines of /bin/sh; the variables below are in their environment
+	// only for the script, in the file that RequestVariable names. A request may hold secrets: listings of jobs do
+	// not show it, and only the user can read it.
 	Request []byte
-	Project []byte // whose job it is, for a Keeper; holds no secret
+	Project []byte // identifies the owner of the job, for a Keeper; holds no secret
 
 	GPUs, CPUs int           // 0: not asked for
 	Memory     int64         // bytes; 0: not asked for
 	Time       time.Duration // limit; 0: the scheduler's
-	Exclusive  bool          // no other job may run on the machine meanwhile
-	Avoids     []string      // nodes that the job is to keep off, where the scheduler lets jobs choose
-	Environ    []string      // NAME=value; the job has these and what the scheduler sets, and nothing else
+	Exclusive  bool          // no other job may run on the machine at the same time
+	Avoids     []string      // nodes that the job should not run on, if the scheduler allows a choice
+	Environ    []string      // NAME=value; the job gets these and the scheduler's variables, and no others
 }
 
-// Variables that a scheduler sets in the environment of a script.
+// Variables that a scheduler sets for a script.
 const (
 	RequestVariable    = "BENCHGRAPH_REQUEST"     // the path of the file with the request
-	RequestKeyVariable = "BENCHGRAPH_REQUEST_KEY" // by which Decrypt reads that file; unset: it is not encrypted
-	NameVariable       = "BENCHGRAPH_JOB"         // the name of the job, see ID; unset: the script cannot know it
+	RequestKeyVariable = "BENCHGRAPH_REQUEST_KEY" // the key for Decrypt; unset: the file is not encrypted
+	NameVariable       = "BENCHGRAPH_JOB"         // the name of the job, see ID; unset: not known to the script
 )
 
-// ID is the name by which the scheduler knows a job, with the key of the job: a scheduler that was killed may give the
-// names of jobs that it has forgotten to others.
+// ID is the scheduler's name of a job and the job's key. The key is needed because a scheduler that was killed may
+// forget jobs and reuse their names.
 type ID string
 
-// NewID is the ID of a job; empty without a name.
+// NewID returns the ID of a job; it is empty if name is empty.
 func NewID(name, key string) ID {
 	if name == "" {
 		return ""
@@ -47,19 +47,19 @@ func NewID(name, key string) ID {
 	return ID(name + "/" + key)
 }
 
-// Name is the part by which the scheduler knows the job.
+// Name returns the scheduler's name of the job.
 func (id ID) Name() string {
 	name, _, _ := strings.Cut(string(id), "/")
 	return name
 }
 
-// Key is the key of the job.
+// Key returns the key of the job.
 func (id ID) Key() string {
 	_, key, _ := strings.Cut(string(id), "/")
 	return key
 }
 
-// Check says what is wrong with an ID, whose name a function knows.
+// Check returns an error if the ID is malformed; named reports whether a name is well-formed.
 func (id ID) Check(named func(name string) bool) error {
 	if !named(id.Name()) || !IsKey(id.Key()) {
 		return fmt.Errorf("job %q: this is no ID of a job; give one that Submit or Find returned", string(id))
@@ -78,8 +78,8 @@ func IsKey(key string) bool {
 	return key != "" && len(key) <= MaxKey && strings.IndexFunc(key, func(r rune) bool { return !ok(r) }) < 0
 }
 
-// State is the state of a job, by Slurm's names, which all schedulers use here: PENDING, RUNNING, COMPLETED, FAILED,
-// TIMEOUT, OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, CANCELLED, …
+// State is the state of a job. All schedulers use Slurm's names: PENDING, RUNNING, COMPLETED, FAILED, TIMEOUT,
+// OUT_OF_MEMORY, NODE_FAIL, PREEMPTED, CANCELLED, …
 type State string
 
 // States that nodes look for.
@@ -92,26 +92,26 @@ const (
 	OutOfMemory State = "OUT_OF_MEMORY"
 )
 
-// Status is how a job stands.
+// Status is the current status of a job.
 type Status struct {
 	State     State
 	Reason    string // in the scheduler's words: Resources, Priority, …
-	Node      string // empty: none yet
+	Node      string // empty: no node yet
 	Submitted time.Time
-	Started   time.Time // zero while it is pending
+	Started   time.Time // zero while the job is pending
 }
 
-// End is how a job ended. Where its machine failed or the job is lost, its processes may live on a machine that the
-// scheduler cannot reach. A scheduler that was killed may forget a job, which is lost then, and may run one from its
-// beginning that had run: whether a script has an effect twice is for the script to see to.
+// End is how a job ended. If its machine failed or the job is lost, its processes may still live on a machine that
+// the scheduler cannot reach. A scheduler that was killed may forget a job, which is then lost, or run a job a second
+// time: the script must allow for that.
 type End struct {
 	Status
-	Code, Signal int    // of the script; 0 where the scheduler does not say
-	Lost         bool   // the scheduler knows it no longer, and has no word on how it ended
-	Held         string // why it could never run; it is cancelled by now
+	Code, Signal int    // of the script; 0 if the scheduler does not report it
+	Lost         bool   // the scheduler no longer knows the job and its end
+	Held         string // why the job could never run; it has been cancelled
 }
 
-// Exit reads the exit status of a container, which tells of a signal by 128 and the signal's number.
+// Exit decodes the exit status of a container, which is 128 plus the signal's number if a signal ended the script.
 func Exit(status int) (code, signal int) {
 	switch {
 	case status < 0 || status > 255:
@@ -122,11 +122,11 @@ func Exit(status int) (code, signal int) {
 	return status, 0
 }
 
-// Refused is the error for a job that a scheduler does not take.
+// Refused is the error for a job that a scheduler refuses.
 type Refused struct {
 	Scheduler string // by its name
 	Name      string // of the job
-	Words     string // of the scheduler, one line
+	Words     string // message of the scheduler, one line
 	Remedy    string
 }
 
@@ -134,8 +134,8 @@ func (e *Refused) Error() string {
 	return fmt.Sprintf("job %s: %s refuses it: %s; %s", e.Name, e.Scheduler, e.Words, e.Remedy)
 }
 
-// Unanswered is the error where it is not known whether a scheduler has a job: the wait ended before the scheduler
-// could be asked. Find tells later.
+// Unanswered is the error if it is not known whether a scheduler has a job: the wait ended before the scheduler
+// answered. Find tells later.
 type Unanswered struct {
 	Scheduler string // by its name
 	Key       string
@@ -149,7 +149,7 @@ func (e *Unanswered) Error() string {
 
 func (e *Unanswered) Unwrap() error { return e.Cause }
 
-// PathOf returns PATH of an environment, whose variables are NAME=value.
+// PathOf returns PATH of an environment of NAME=value.
 func PathOf(environ []string) (path string) {
 	for _, v := range environ {
 		if value, ok := strings.CutPrefix(v, "PATH="); ok {
@@ -159,8 +159,8 @@ func PathOf(environ []string) (path string) {
 	return path
 }
 
-// Program looks for a program in directories, and returns its path. A directory that is not absolute is left out: the
-// path would mean another program elsewhere.
+// Program looks for a program in directories and returns its path. It skips relative directories: their path would
+// mean another program elsewhere.
 func Program(name string, dirs ...string) (path string, ok bool) {
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name)

@@ -10,16 +10,16 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Troubles tell a user of what passes by itself, such as a scheduler that does not answer: once, until it is over. They
-// are safe for concurrent use.
+// Troubles tells a user about temporary troubles, such as a scheduler that does not answer: once until the trouble is
+// over. It is safe for concurrent use.
 type Troubles struct {
-	Tell func(message string) // nil: nobody
+	Tell func(message string) // nil: nobody is told
 
 	mu   sync.Mutex
-	told map[string]bool // that are not over
+	told map[string]bool // troubles that are not over
 }
 
-// Has tells of a trouble, with the words of the scheduler.
+// Has reports a trouble, with the message of the scheduler.
 func (t *Troubles) Has(trouble, words string) {
 	t.mu.Lock()
 	first := !t.told[trouble]
@@ -33,15 +33,15 @@ func (t *Troubles) Has(trouble, words string) {
 	}
 }
 
-// Over ends a trouble: the next one of the kind is told again.
+// Over ends a trouble: the next one of the kind is reported again.
 func (t *Troubles) Over(trouble string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.told, trouble)
 }
 
-// Pause waits before another try, or until ctx ends: at first for as long as is given, then twice as long each time, up
-// to half a minute. 0 stands for a second.
+// Pause waits before another try, or until ctx ends: at first for the given time (0: one second), then twice as long
+// each time, up to 30 seconds.
 func Pause(ctx context.Context, first time.Duration, try int) {
 	if first <= 0 {
 		first = time.Second
@@ -52,13 +52,13 @@ func Pause(ctx context.Context, first time.Duration, try int) {
 	}
 }
 
-// mostWords bounds the words of a scheduler that are shown, in bytes.
+// mostWords limits the messages of a scheduler, in bytes.
 const mostWords = 1000
 
-// Words are those of a scheduler in one line, fit to be shown.
+// Words returns a message of a scheduler as one printable line.
 func Words(text string) string { return Short(printable.Line(strings.TrimSpace(text)), mostWords) }
 
-// Short is a text of at most so many bytes, with a mark where it was longer.
+// Short cuts a text to that many bytes and marks the cut.
 func Short(text string, most int) string {
 	if len(text) <= most {
 		return text

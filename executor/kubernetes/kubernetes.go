@@ -1,5 +1,5 @@
-// Package kubernetes runs jobs as Jobs of a Kubernetes cluster. The client library of Kubernetes is in a program of its
-// own, benchgraph-kubernetes, which package cluster is the inside of.
+// Package kubernetes runs jobs as Jobs of a Kubernetes cluster. The Kubernetes client library is in a separate
+// program, benchgraph-kubernetes, whose implementation is package cluster.
 package kubernetes
 
 import (
@@ -13,10 +13,10 @@ import (
 // Program is the name of the program that speaks to Kubernetes.
 const Program = "benchgraph-kubernetes"
 
-// Asks are what all Jobs have.
+// Asks are properties of all Jobs.
 type Asks struct {
-	Context        string            `json:"context,omitempty"`         // of the kubeconfig; "": its current one
-	Namespace      string            `json:"namespace,omitempty"`       // "": that of the context
+	Context        string            `json:"context,omitempty"`         // of the kubeconfig; "": the current one
+	Namespace      string            `json:"namespace,omitempty"`       // "": the namespace of the context
 	Image          string            `json:"image"`                     // of the container
 	NodeSelector   map[string]string `json:"node_selector,omitempty"`   // labels that a node must have
 	Tolerations    []string          `json:"tolerations,omitempty"`     // taints: KEY=VALUE:EFFECT
@@ -27,21 +27,22 @@ type Asks struct {
 	Volumes        map[string]string `json:"volumes,omitempty"`         // claims, by the path at which each is mounted
 }
 
-// Options say how a cluster is spoken to.
+// Options are the settings of a cluster.
 type Options struct {
 	Asks
-	Beside  string       // the directory of benchgraph, in which the program is looked for before PATH
-	Environ []string     // as NAME=value, of the program: KUBECONFIG, HOME and those of login helpers count
-	Told    func(string) // takes what the user is to be told; may be nil
+	Beside  string       // directory of benchgraph, where the program is looked up before PATH
+	Environ []string     // of the program, as NAME=value: KUBECONFIG, HOME and those of login helpers are used
+	Told    func(string) // called with messages for the user; may be nil
 }
 
-// Open starts the program, which reads the kubeconfig and asks the API server whether the user may list Jobs.
+// Open starts the program, which reads the kubeconfig and checks that the user may list Jobs.
 func Open(o Options) (*pipe.Program, error) {
 	return pipe.OpenNamed(Program, o.Beside, job.PathOf(o.Environ),
 		pipe.Options{Environ: o.Environ, Settings: o.Asks, Told: o.Told})
 }
 
-// IsToleration reports whether a text is a taint as kubectl writes it: KEY or KEY=VALUE, with :EFFECT for one effect.
+// IsToleration reports whether a text is a taint in kubectl's form: KEY or KEY=VALUE, with :EFFECT for only one
+// effect.
 func IsToleration(text string) bool {
 	taint, effect, one := strings.Cut(text, ":")
 	key, _, _ := strings.Cut(taint, "=")

@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// maskText stands for a secret. Its length is fixed, so that it does not tell the length of what it hides.
+// maskText replaces each secret. Its length is fixed and so does not reveal the secret's length.
 const maskText = "***"
 
-// Writer is a writer that passes everything on, with each secret replaced by ***. Secrets that overlap are replaced
-// together, so that no part of any of them remains. It holds back only what may be the beginning of a secret; Close
-// passes that on, too, but does not close the writer below. Space around a secret is not part of it, as programs tend
-// to trim it; empty secrets are ignored.
+// Writer passes its input to another writer and replaces each secret with ***. Overlapping secrets are replaced
+// together, so that no part of them remains. Writer holds back only bytes that may begin a secret; Close writes them,
+// but does not close the other writer. Space around a secret is not part of it, since programs often trim it; empty
+// secrets are ignored.
 type Writer struct {
 	w       io.Writer
 	secrets [][]byte
 	longest int
 	buf     []byte // held back
-	done    int    // how much of the start of buf belongs to a secret that was already replaced
+	done    int    // length of the beginning of buf that belongs to a replaced secret
 	spans   []span
 	out     []byte
 }
 
-// span is where a secret lies.
+// span is the position of a secret.
 type span struct{ start, end int }
 
 // New returns a Writer that writes to w.
@@ -41,12 +41,12 @@ func New(w io.Writer, secrets []string) *Writer {
 	return m
 }
 
-// Write passes on all of b that can be decided.
+// Write passes on the part of its input that cannot be the beginning of a secret.
 func (m *Writer) Write(b []byte) (int, error) {
 	if len(m.secrets) == 0 {
 		return m.w.Write(b)
 	}
-	data := b // most writes hold nothing back: they are passed on without a copy
+	data := b // avoids a copy: most writes hold nothing back
 	if len(m.buf) > 0 {
 		m.buf = append(m.buf, b...)
 		data = m.buf
@@ -57,12 +57,12 @@ func (m *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close passes on what was held back.
+// Close writes the bytes that were held back.
 func (m *Writer) Close() error {
 	return m.flush(m.buf, len(m.buf))
 }
 
-// decided returns where in data the first secret may start that has not come to its end.
+// decided returns the position of the first possible secret that may continue beyond data.
 func (m *Writer) decided(data []byte) int {
 	for i := max(0, len(data)-m.longest+1); i < len(data); i++ {
 		for _, s := range m.secrets {

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// Sinks are where a program writes to.
+// Sinks are the writers of a program's output.
 type Sinks []*sink
 
-// sink is a Writer that remembers the first error of writing.
+// sink is a Writer that remembers the first write error.
 type sink struct {
 	*Writer
 	err error
@@ -22,14 +22,14 @@ func (s *sink) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Open adds a sink, which writes to w without secrets.
+// Open adds a sink that writes to w without the secrets.
 func (all *Sinks) Open(w io.Writer, secrets []string) io.Writer {
 	s := &sink{Writer: New(w, secrets)}
 	*all = append(*all, s)
 	return s
 }
 
-// Close passes on what is held back, and returns the first error of writing.
+// Close writes the bytes that were held back, and returns the first write error.
 func (all Sinks) Close() (first error) {
 	for _, s := range all {
 		first = cmp.Or(first, s.err, s.Writer.Close())

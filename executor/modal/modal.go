@@ -1,5 +1,5 @@
-// Package modal runs jobs as sandboxes of Modal. Modal's client library is in a program of its own, benchgraph-modal,
-// which package service is the inside of.
+// Package modal runs jobs as sandboxes of Modal. Modal's client library is in a separate program, benchgraph-modal,
+// whose implementation is package service.
 package modal
 
 import (
@@ -13,32 +13,32 @@ import (
 // Program is the name of the program that speaks to Modal.
 const Program = "benchgraph-modal"
 
-// Asks are what all sandboxes have.
+// Asks are properties of all sandboxes.
 type Asks struct {
-	App         string            `json:"app"`                    // of Modal; it is made if there is none
-	Environment string            `json:"environment,omitempty"`  // of Modal; "": that of the user's profile
+	App         string            `json:"app"`                    // of Modal; created if it does not exist
+	Environment string            `json:"environment,omitempty"`  // of Modal; "": the environment of the user's profile
 	Image       string            `json:"image"`                  // in a registry, by digest
 	ImageSecret string            `json:"image_secret,omitempty"` // name of the secret with the login of the registry
-	GPU         string            `json:"gpu,omitempty"`          // what a GPU is, such as H100
+	GPU         string            `json:"gpu,omitempty"`          // type of GPU, such as H100
 	Secrets     []string          `json:"secrets,omitempty"`      // names
 	Volumes     map[string]string `json:"volumes,omitempty"`      // names, by the path at which each is mounted
 	Cloud       string            `json:"cloud,omitempty"`
 	Regions     []string          `json:"regions,omitempty"`
 }
 
-// LongestTime is the longest time that Modal lets a sandbox have.
+// LongestTime is the longest time limit that Modal allows for a sandbox.
 const LongestTime = 24 * time.Hour
 
-// Options say how Modal is spoken to.
+// Options are the settings of Modal.
 type Options struct {
 	Asks
-	Beside string // the directory of benchgraph, in which the program is looked for before PATH
-	// as NAME=value; the program gets HOME, the variables of Modal, and those for proxies and certificates
+	Beside string // directory of benchgraph, where the program is looked up before PATH
+	// as NAME=value; the program gets HOME, Modal's variables, and those for proxies and certificates
 	Environ []string
-	Told    func(string) // takes what the user is to be told; may be nil
+	Told    func(string) // called with messages for the user; may be nil
 }
 
-// Open starts the program, and has Modal look up the app, the secrets and the volumes.
+// Open starts the program and checks that the app, the secrets and the volumes exist.
 func Open(o Options) (*pipe.Program, error) {
 	var environ []string
 	for _, v := range o.Environ {

@@ -1,6 +1,6 @@
-// Package pipe speaks to a scheduler that is a program of its own, beside benchgraph: the client library of a cloud is
-// large, and costs each start of a program that it is linked into. The two programs send each other lines, each a JSON
-// object. The other program ends when the pipe to it is closed, and leaves its jobs as they are.
+// Package pipe talks to a scheduler in a separate program: the client library of a cloud is large and would slow down
+// each start of benchgraph. The two programs exchange lines, each a JSON object. The other program ends when its pipe
+// is closed; its jobs continue.
 package pipe
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// protocol is the number of the protocol, which changes when the messages change.
+// protocol is the version of the protocol. It changes when the messages change.
 const protocol = 1
 
-// Scheduler hands jobs to machines, as a cluster or a cloud does. Log waits for a job that runs.
+// Scheduler runs jobs on the machines of a cluster or a cloud. Log follows a running job.
 type Scheduler interface {
 	job.Scheduler
 	job.Logger
 }
 
-// What a call asks for. The first line is an open.
+// Kinds of calls. The first line is an open.
 const (
 	callOpen   = "open"
 	callSubmit = "submit"
@@ -27,30 +27,29 @@ const (
 	callWait   = "wait"
 	callCancel = "cancel"
 	callLog    = "log"
-	callStop   = "stop" // nobody waits any more for the answer to the call of the same number
+	callStop   = "stop" // stops the call with the same number
 )
 
-// message is one line. The caller sends calls, and the scheduler sends what happens in the course of a call, and last
-// its answer.
+// message is one line. benchgraph sends calls; the scheduler sends messages during a call, and its answer last.
 type message struct {
-	Number   uint64          `json:"number,omitempty"` // of the call; 0: of none
+	Number   uint64          `json:"number,omitempty"` // of the call; 0: belongs to no call
 	Call     string          `json:"call,omitempty"`
 	Protocol int             `json:"protocol,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"` // of an open
-	Job      *job.Job        `json:"job,omitempty"`      // to be submitted
-	Key      string          `json:"key,omitempty"`      // to be looked for
-	ID       job.ID          `json:"id,omitempty"`       // of a job
+	Job      *job.Job        `json:"job,omitempty"`      // of a submit
+	Key      string          `json:"key,omitempty"`      // of a find
+	ID       job.ID          `json:"id,omitempty"`       // of the job
 
-	Told   string      `json:"told,omitempty"`   // for the user; of no call
-	Status *job.Status `json:"status,omitempty"` // how the job stands that is waited for
-	Text   []byte      `json:"text,omitempty"`   // that the job has printed
-	Done   bool        `json:"done,omitempty"`   // this is the answer
+	Told   string      `json:"told,omitempty"`   // message for the user; belongs to no call
+	Status *job.Status `json:"status,omitempty"` // of the job, during a wait
+	Text   []byte      `json:"text,omitempty"`   // output of the job
+	Done   bool        `json:"done,omitempty"`   // this message is the answer
 	Found  bool        `json:"found,omitempty"`
 	End    *job.End    `json:"end,omitempty"`
 	Error  *problem    `json:"error,omitempty"`
 }
 
-// problem is an error on its way.
+// problem is an error as it is sent.
 type problem struct {
 	Text       string          `json:"text"`
 	Refused    *job.Refused    `json:"refused,omitempty"`
@@ -58,7 +57,7 @@ type problem struct {
 	Stopped    bool            `json:"stopped,omitempty"`    // the caller has stopped the call
 }
 
-// pack makes a problem of an error of a call; nil of none. Stopped is the error with which the call was stopped.
+// pack converts an error of a call. stopped is the error with which the call was stopped; nil: it was not stopped.
 func pack(err, stopped error) *problem {
 	if err == nil {
 		return nil
@@ -76,8 +75,8 @@ func pack(err, stopped error) *problem {
 	return p
 }
 
-// unpack makes the error of a problem; nil of none. Stopped is why the caller stopped the call; nil if the caller did
-// not.
+// unpack converts a problem to an error. stopped is the reason for which the caller stopped the call; nil: not
+// stopped.
 func (p *problem) unpack(stopped error) error {
 	if p == nil {
 		return nil

@@ -21,18 +21,18 @@ type process struct {
 	told func(string)
 
 	writing sync.Mutex
-	out     *json.Encoder // to in
+	out     *json.Encoder // writes to in
 
 	mu    sync.Mutex
-	last  uint64              // number of a call
-	calls map[uint64]*waiting // nil: no message will come
-	gone  *goneError          // once over is closed
+	last  uint64              // number of the last call
+	calls map[uint64]*waiting // nil: no more messages will come
+	gone  *goneError          // set before over is closed
 }
 
-// waiting is one who waits for the answer to a call.
+// waiting is a caller that waits for the answer to a call.
 type waiting struct {
-	messages chan message  // of the call, in their order
-	left     chan struct{} // closed when nobody waits any more
+	messages chan message  // messages of the call, in order
+	left     chan struct{} // closed when the caller no longer waits
 }
 
 func start(o Options) (*process, error) {
@@ -40,7 +40,7 @@ func start(o Options) (*process, error) {
 	cmd := exec.Command(o.Program)
 	cmd.Env, cmd.Dir = append([]string{}, o.Environ...), "/"
 	cmd.Stderr, cmd.WaitDelay = words, time.Second
-	// The Ctrl-C of a terminal does not reach the program: its caller tells it which jobs are to end.
+	// Ctrl-C in a terminal must not reach the program: benchgraph tells it which jobs to cancel.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -75,10 +75,10 @@ func (p *process) ended() bool {
 	}
 }
 
-// read hands the messages of the process to those who wait for them. What is no message ends the process.
+// read passes the messages of the process to the callers. A line that is no message ends the process.
 func (p *process) read(out io.Reader) {
 	defer p.in.Close()
-	defer func() { // each has its messages, and sees that there are no more
+	defer func() { // callers see that no more messages come
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, w := range p.calls {
@@ -108,10 +108,10 @@ func (p *process) read(out io.Reader) {
 	}
 }
 
-// lastWord is how long the answer to a call is waited for that was stopped: nothing else may say which job there is.
+// lastWord is how long a stopped call may take to answer: its answer may be the only one that names a job.
 const lastWord = 20 * time.Second
 
-// call sends a call, hands what comes before the answer to each, and returns the answer.
+// call sends a call, passes messages before the answer to each, and returns the answer.
 func (p *process) call(ctx context.Context, m message, each func(message)) (message, error) {
 	w := &waiting{make(chan message, 16), make(chan struct{})}
 	p.mu.Lock()
@@ -156,7 +156,7 @@ func (p *process) call(ctx context.Context, m message, each func(message)) (mess
 	}
 }
 
-// send writes one line. A process that cannot be written to has ended, which the reader sees.
+// send writes one line. It ignores errors: read notices when the process has ended.
 func (p *process) send(m message) {
 	p.writing.Lock()
 	defer p.writing.Unlock()

@@ -14,24 +14,24 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// Options say which program is started.
+// Options are the settings of a Program.
 type Options struct {
-	Program  string       // its path, see Find
-	Environ  []string     // as NAME=value
+	Program  string       // path, see Find
+	Environ  []string     // environment, as NAME=value
 	Settings any          // for the scheduler, as JSON
-	Told     func(string) // takes what the user is to be told; may be nil
+	Told     func(string) // called with messages for the user; may be nil
 }
 
-// Program is a scheduler in a program of its own. A program that ends is started again. It is safe for concurrent use.
+// Program is a scheduler in a separate program, which is started again when it ends. It is safe for concurrent use.
 type Program struct {
 	o        Options
 	settings json.RawMessage
 
 	mu  sync.Mutex
-	now *process // nil: none was started
+	now *process // running process; nil: none
 }
 
-// Find looks for a program: in a directory, and then in those of a PATH.
+// Find looks for a program in the directory beside and then in those of path.
 func Find(name, beside, path string) (string, error) {
 	if program, ok := job.Program(name, append([]string{beside}, filepath.SplitList(path)...)...); ok {
 		return program, nil
@@ -40,7 +40,7 @@ func Find(name, beside, path string) (string, error) {
 		"release has both", name, beside, path)
 }
 
-// Open starts the program, which opens the scheduler. The error is the scheduler's where it cannot be opened.
+// Open starts the program, which opens the scheduler. It returns the scheduler's error if that fails.
 func Open(ctx context.Context, o Options) (*Program, error) {
 	settings, err := json.Marshal(o.Settings)
 	if err != nil {
@@ -54,10 +54,10 @@ func Open(ctx context.Context, o Options) (*Program, error) {
 	return p, err
 }
 
-// openTime bounds how long a scheduler may take until it can be asked.
+// openTime limits how long a scheduler may take to open.
 const openTime = time.Minute
 
-// OpenNamed opens a program by its name: it lies in the directory beside, or in one of path.
+// OpenNamed opens a program by its name, in the directory beside or one of path.
 func OpenNamed(name, beside, path string, o Options) (p *Program, err error) {
 	if o.Program, err = Find(name, beside, path); err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func OpenNamed(name, beside, path string, o Options) (p *Program, err error) {
 	return Open(ctx, o)
 }
 
-// Close ends the program. Jobs stay as they are.
+// Close ends the program. Its jobs continue.
 func (p *Program) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *Program) Close() error {
 	return err
 }
 
-// process is the process that runs, with an open scheduler. One that has ended is followed by another.
+// process returns the running process with an open scheduler. It starts a new one if the last has ended.
 func (p *Program) process(ctx context.Context) (*process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,11 +99,11 @@ func (p *Program) process(ctx context.Context) (*process, error) {
 	return next, nil
 }
 
-// tries is how many processes a call may have.
+// tries is the largest number of processes for one call.
 const tries = 4
 
-// call has an answer. Where the process ends before its answer, the call is made again: a second submission finds the
-// job of the first.
+// call makes a call and returns its answer. If the process ends before it answers, call repeats the call with a new
+// process: a second submission finds the job of the first.
 func (p *Program) call(ctx context.Context, m message, each func(message)) (message, error) {
 	for try := 1; ; try++ {
 		to, err := p.process(ctx)
@@ -124,25 +124,25 @@ func (p *Program) call(ctx context.Context, m message, each func(message)) (mess
 	}
 }
 
-// Submit submits a job, unless there is one of the same key: then found is true.
+// Submit submits a job unless there is one with the same key; then found is true.
 func (p *Program) Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error) {
 	a, err := p.call(ctx, message{Call: callSubmit, Job: &j}, nil)
 	return a.ID, a.Found, err
 }
 
-// Find looks for a job of a key that is queued or running.
+// Find looks for a queued or running job with a key.
 func (p *Program) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
 	a, err := p.call(ctx, message{Call: callFind, Key: key}, nil)
 	return a.ID, a.Found, err
 }
 
-// Cancel ends a job, and returns when the job has ended.
+// Cancel ends a job and returns when it has ended.
 func (p *Program) Cancel(ctx context.Context, id job.ID) error {
 	_, err := p.call(ctx, message{Call: callCancel, ID: id}, nil)
 	return err
 }
 
-// Wait follows a job to its end. Told is called when the job's status changes; it may be nil.
+// Wait follows a job to its end. told is called when the job's status changes; it may be nil.
 func (p *Program) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
 	a, err := p.call(ctx, message{Call: callWait, ID: id}, func(m message) {
 		if m.Status != nil && told != nil {
@@ -155,13 +155,13 @@ func (p *Program) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	return *a.End, nil
 }
 
-// Log writes what a job has printed.
+// Log writes the output of a job.
 func (p *Program) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	var failed error
-	had := int64(0) // bytes, also of a process that has ended since
-	at := int64(0)  // of this process
+	had := int64(0) // bytes written so far, by all processes
+	at := int64(0)  // bytes received from the current process
 	_, err := p.call(ctx, message{Call: callLog, ID: id}, func(m message) {
-		if m.Number == 0 { // another process begins anew
+		if m.Number == 0 { // a new process starts from the beginning
 			at = 0
 			return
 		}
@@ -175,10 +175,10 @@ func (p *Program) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	return errors.Join(failed, err)
 }
 
-// goneError says that a process has ended before its answer.
+// goneError is the error for a process that ended before it answered.
 type goneError struct {
 	program string
-	words   string // the last line that it wrote to its standard error
+	words   string // last line of its standard error
 	err     error
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// Opener opens the scheduler that a caller's settings describe. Told takes what the user is to be told.
+// Opener opens the scheduler with the caller's settings. told is called with messages for the user.
 type Opener func(ctx context.Context, settings json.RawMessage, told func(string)) (Scheduler, error)
 
 var errStopped = errors.New("the call was stopped")
@@ -24,11 +24,11 @@ type server struct {
 	out     *json.Encoder
 
 	mu        sync.Mutex
-	scheduler Scheduler // nil: it was not opened
+	scheduler Scheduler // nil: not opened
 	calls     map[uint64]context.CancelCauseFunc
 }
 
-// Serve answers the calls that it reads, until there are no more or ctx ends. Calls that run then are stopped.
+// Serve reads calls and answers them until the input or ctx ends. It then stops the running calls.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, open Opener) error {
 	s := &server{open: open, out: json.NewEncoder(out), calls: map[uint64]context.CancelCauseFunc{}}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -65,14 +65,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open Opener) error 
 	}
 }
 
-// send writes one line. Where the caller is gone, the next read ends Serve.
+// send writes one line. If the caller is gone, the next read ends Serve.
 func (s *server) send(m message) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	_ = s.out.Encode(m)
 }
 
-// answer carries out one call.
+// answer executes one call.
 func (s *server) answer(ctx context.Context, m message) (a message, err error) {
 	if m.Call == callOpen {
 		return a, s.opened(ctx, m)
@@ -118,13 +118,13 @@ func (s *server) opened(ctx context.Context, m message) error {
 	return err
 }
 
-// printed sends what a job has printed.
+// printed sends the output of a job.
 type printed struct {
 	s      *server
 	number uint64
 }
 
-// mostText bounds the bytes of a log in one line.
+// mostText limits the bytes of a log in one line.
 const mostText = 32 << 10
 
 func (p printed) Write(text []byte) (int, error) {

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// answerTime bounds a command. With its controller away, a command gives up after 9 s.
+	// answerTime limits a command. If the controller is away, a command gives up after 9 s.
 	answerTime = time.Minute
-	// mostOutput bounds what a command says; a job takes 100 bytes of the queue.
+	// mostOutput limits the output of a command; a job takes 100 bytes of the queue.
 	mostOutput = 64 << 20
 	mostWords  = 1000
 )
 
-// failure is the error of a command that did not do its work.
+// failure is the error of a command that failed.
 type failure struct {
 	command string
-	words   string // on its standard error, in one line
+	words   string // of its standard error, in one line
 	err     error
 }
 
@@ -40,15 +40,15 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// call is one command to be run.
+// call is one run of a command.
 type call struct {
 	name    string
 	args    []string
 	stdin   string
-	environ []string // what it reads, each ended with a zero byte, from its file 3; nil: no such file
+	environ []string // entries that end with a zero byte, read from file 3; nil: no such file
 }
 
-// run runs one of Slurm's commands and returns its standard output. Ctrl-C of a terminal does not reach the command.
+// run runs one of Slurm's commands and returns its standard output. Ctrl-C in a terminal does not reach the command.
 func (c *Cluster) run(ctx context.Context, a call) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
 	defer cancel()
@@ -65,7 +65,7 @@ func (c *Cluster) run(ctx context.Context, a call) (string, error) {
 		if err != nil {
 			return "", &failure{command: a.name, err: err}
 		}
-		defer r.Close() // before which the writer has nobody to wait for
+		defer r.Close() // unblocks the writer
 		cmd.ExtraFiles = []*os.File{r}
 		go func() {
 			defer w.Close()
@@ -85,7 +85,7 @@ func (c *Cluster) run(ctx context.Context, a call) (string, error) {
 	return string(out.Bytes()), nil
 }
 
-// environ leaves out the variables that change what Slurm's commands do or say, such as those of a job in which
+// environ removes variables that change the behaviour or output of Slurm's commands, such as those of a job in which
 // benchgraph itself runs.
 func environ(all []string) []string {
 	kept := []string{"SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_CLUSTERS", "SBATCH_ACCOUNT",
@@ -102,7 +102,7 @@ func environ(all []string) []string {
 	return append(env, "SLURM_TIME_FORMAT=%s", "LC_ALL=C")
 }
 
-// clean makes one line of the words of a command, without the marks that it puts before each.
+// clean returns the messages of a command as one line, without their prefixes.
 func clean(name, words string) string {
 	var lines []string
 	for line := range strings.Lines(words) {
@@ -115,7 +115,7 @@ func clean(name, words string) string {
 	return job.Short(strings.Join(lines, "; "), mostWords)
 }
 
-// Troubles that pass by themselves.
+// Temporary troubles.
 const (
 	silent = "slurm: the cluster does not answer; benchgraph asks again and again"
 	full   = "slurm: the cluster takes no more jobs for now; benchgraph submits them when others have ended"

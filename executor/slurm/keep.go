@@ -18,8 +18,8 @@ import (
 // Names of the files in the directory of a job.
 const (
 	projectFile = "project"
-	requestFile = "request-" // begins the name; each submission has a request of its own, encrypted
-	outputFile  = "output"   // standard output and error, to which another run of the job appends
+	requestFile = "request-" // prefix; each submission has its own request, encrypted
+	outputFile  = "output"   // standard output and error; a second run of the job appends to it
 )
 
 // ofJob ends the names of the directories of jobs, which begin with the keys.
@@ -27,27 +27,27 @@ const ofJob = ".job"
 
 func (o *Options) dirOf(key string) string { return filepath.Join(o.WorkDir, key+ofJob) }
 
-// kept is what the directory of a job has for one submission.
+// kept holds the files in the directory of a job for one submission.
 type kept struct {
 	dir              string
 	project, request []byte // the request is encrypted
-	name, key        string // of the file with the request; the encryption key, which the job's environment alone has
+	name, key        string // name of the file with the request; encryption key, which only the job's environment has
 }
 
-// keep returns what is to be kept of a job. An sbatch that nobody waits for any more may still make its job, so that
-// another submission must not replace the request of that job.
+// keep returns the files to write for a job. Each submission has its own request file: an earlier sbatch may still
+// make its job, and that job needs its own request.
 func (o *Options) keep(j job.Job) kept {
 	k := kept{dir: o.dirOf(j.Key), project: j.Project, name: requestFile + rand.Text()[:8]}
 	k.request, k.key = job.Encrypt(j.Request)
 	return k
 }
 
-// environ is what the job has in its environment to find its request.
+// environ returns the variables by which the job finds its request.
 func (k *kept) environ() []string {
 	return []string{job.RequestVariable + "=" + filepath.Join(k.dir, k.name), job.RequestKeyVariable + "=" + k.key}
 }
 
-// write makes the directory of the job, which only the user can read.
+// write makes the directory of the job, which only the user can read, and its files.
 func (k *kept) write() error {
 	err := os.MkdirAll(k.dir, 0o700)
 	if err == nil {
@@ -65,13 +65,13 @@ func (k *kept) write() error {
 	return fs.Replace(filepath.Join(k.dir, k.name), k.request)
 }
 
-// Log writes what a job has printed; nothing if the job never ran.
+// Log writes the output of a job; nothing if the job never ran.
 func (c *Cluster) Log(_ context.Context, id job.ID, w io.Writer) error {
 	if err := id.Check(isNumber); err != nil {
 		return err
 	}
 	dir := c.o.dirOf(id.Key())
-	_, _ = os.ReadDir(dir) // has a network file system look again
+	_, _ = os.ReadDir(dir) // makes a network file system refresh the directory
 	f, _, err := fs.OpenRegular(filepath.Join(dir, outputFile))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
@@ -83,7 +83,7 @@ func (c *Cluster) Log(_ context.Context, id job.ID, w io.Writer) error {
 	return err
 }
 
-// Forget removes the directory of a job that is over.
+// Forget removes the directory of an ended job.
 func (c *Cluster) Forget(_ context.Context, key string) error {
 	if !job.IsKey(key) {
 		return nil
@@ -91,10 +91,11 @@ func (c *Cluster) Forget(_ context.Context, key string) error {
 	return fs.RemoveTree(c.o.dirOf(key))
 }
 
-// maxProject bounds the bytes that are read of whose job it was.
+// maxProject limits the bytes of a project file that are read.
 const maxProject = 1 << 20
 
-// Sweep removes the directories of jobs that are neither queued nor running, unless they are to stay. See job.Keeper.
+// Sweep removes the directories of jobs that are neither queued nor running, unless stays returns true. See
+// job.Keeper.
 func (c *Cluster) Sweep(ctx context.Context, stays func(key string, changed time.Time, project []byte) bool) (
 	live []job.ID, err error) {
 	entries, err := os.ReadDir(c.o.WorkDir)

@@ -11,7 +11,7 @@ import (
 // look is one reading of the queue: the jobs by number.
 type look = poll.Look[entry]
 
-// queue asks for the jobs of the user.
+// queue reads the jobs of the user.
 func (c *Cluster) queue() (map[string]entry, error) {
 	out, err := c.run(context.Background(), call{name: "squeue", args: []string{"--noheader", "--all",
 		"--states=all", "--user=" + strconv.Itoa(os.Geteuid()), "--format=" + queueFormat}})
@@ -27,7 +27,8 @@ func (c *Cluster) queue() (map[string]entry, error) {
 	return jobs, nil
 }
 
-// firstOf is the first job of a key that is queued or running, or that ended and is not one of those that are known.
+// firstOf returns the job of a key with the lowest number, out of those that have not ended or, unless known is nil,
+// ended but are not in known.
 func firstOf(l *look, key string, known map[string]bool) (first string, found bool) {
 	for number, e := range l.Jobs {
 		if e.key != key || ended(e.status.State) && (known == nil || known[number]) {

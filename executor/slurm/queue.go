@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// queueFormat ends with what can hold any character: the comment.
+	// queueFormat ends with the comment, which may contain any character.
 	queueFormat = "%A|%T|%r|%N|%V|%S|%k"
 	queueFields = 7
-	// mark is the beginning of the comments of our jobs; their keys follow.
+	// mark begins the comments of benchgraph's jobs; the key follows.
 	mark = "benchgraph "
-	// mostField bounds a field that is shown.
+	// mostField limits the length of a field.
 	mostField = 200
 )
 
-// entry is one job, as Slurm lists it.
+// entry is one job in Slurm's lists.
 type entry struct {
 	number   string
-	key      string // empty: it is not ours
+	key      string // empty: not a job of benchgraph
 	status   job.Status
-	code     int // of its script; from scontrol and sacct alone, as the next two
+	code     int // of its script; this and the next two only from scontrol and sacct
 	signal   int
 	restarts int
 }
 
-// parseQueue reads the answer of squeue. Lines that are none of its jobs are left out.
+// parseQueue parses the output of squeue. It skips lines without one of its jobs.
 func parseQueue(text string) []entry {
 	var all []entry
 	for line := range strings.Lines(text) {
@@ -47,15 +47,15 @@ func parseQueue(text string) []entry {
 			e.key = ""
 		}
 		if e.status.State == job.Pending {
-			e.status.Started = time.Time{} // an estimate
+			e.status.Started = time.Time{} // only an estimate
 		}
 		all = append(all, e)
 	}
 	return all
 }
 
-// parseJob reads the answer of scontrol -o show job. Fields are taken where they are first: those that users fill in
-// come later, but for the name of the job, which Submit keeps in order.
+// parseJob parses the output of scontrol -o show job. The first value of each field counts: fields that users fill in
+// come later, except the job's name, which label makes harmless.
 func parseJob(text string) (entry, bool) {
 	line, _, _ := strings.Cut(text, "\n")
 	values := map[string]string{}
@@ -84,14 +84,14 @@ const (
 	accountFields = 6
 )
 
-// parseAccount reads the answer of sacct about one job: its last line counts, as a job that was requeued has several.
+// parseAccount parses the output of sacct about one job. The last line counts: a requeued job has several.
 func parseAccount(text, number string) (e entry, ok bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "|")
 		if len(fields) != accountFields || fields[0] != number {
 			continue
 		}
-		state, _, _ := strings.Cut(fields[1], " ") // CANCELLED by 1000
+		state, _, _ := strings.Cut(fields[1], " ") // such as "CANCELLED by 1000"
 		e = entry{number: number, status: job.Status{State: job.State(field(state)), Node: field(fields[3]),
 			Submitted: moment(fields[4]), Started: moment(fields[5])}}
 		e.code, e.signal = exit(fields[2])
@@ -105,7 +105,7 @@ func isNumber(text string) bool {
 	return err == nil && n > 0
 }
 
-// field is the text of a field, fit to be shown; empty where Slurm says that it has none.
+// field returns the printable text of a field; it is empty for Slurm's words for no value.
 func field(text string) string {
 	switch text = job.Short(printable.Line(text), mostField); text {
 	case "(null)", "None", "N/A", "Unknown", "None assigned":
@@ -114,7 +114,8 @@ func field(text string) string {
 	return text
 }
 
-// moment reads a time in seconds since 1970. Commands of other sessions may say it otherwise: then it is not known.
+// moment parses a time in seconds since 1970. It returns the zero time for any other format, as commands in other
+// sessions may print.
 func moment(text string) time.Time {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n <= 0 || n > 1<<40 {
@@ -123,7 +124,7 @@ func moment(text string) time.Time {
 	return time.Unix(n, 0)
 }
 
-// exit reads CODE:SIGNAL.
+// exit parses CODE:SIGNAL.
 func exit(text string) (code, signal int) {
 	before, after, _ := strings.Cut(text, ":")
 	code, _ = strconv.Atoi(before)

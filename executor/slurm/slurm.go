@@ -1,8 +1,9 @@
-// Package slurm submits jobs to a Slurm cluster by its commands, and follows them to their ends. What Slurm says of a
-// job tells when it no longer runs, and why it never will; whether it made its result is for others to say.
+// Package slurm submits jobs to a Slurm cluster through its commands, and follows them to their ends. Slurm's status
+// of a job tells when the job no longer runs and why it can never run; it does not tell whether the job made its
+// result.
 //
-// A command that fails or does not answer in time says nothing about any job: only an answer without the job does, and
-// only where the next answers lack it, too.
+// No conclusion about a job follows from a command that fails or does not answer in time. A job counts as gone only
+// if an answer lacks it and the following answers lack it, too.
 package slurm
 
 import (
@@ -16,47 +17,47 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job/poll"
 )
 
-// Asks are the options of sbatch that all jobs have. Empty: the default of the user or of the cluster.
+// Asks are the options of sbatch for all jobs. Empty means the default of the user or the cluster.
 type Asks struct {
 	Partition  string
 	Account    string
 	QOS        string
 	Constraint string // features of the nodes
-	Gres       string // generic resources beside the GPUs
+	Gres       string // generic resources in addition to the GPUs
 }
 
-// name is that of the scheduler, for people.
+// name is the scheduler's name in messages.
 const name = "Slurm"
 
-// Options say how a cluster is spoken to.
+// Options are the settings of a cluster.
 type Options struct {
 	Asks
-	// absolute, seen under this path by all nodes: the directory with the requests and the output of jobs
+	// directory of jobs' requests and output: absolute, and at this path on all nodes
 	WorkDir string
-	// of the commands, as NAME=value: SLURM_CONF and PATH count. Of the variables by which a user chooses defaults,
-	// those of account, partition, QOS and reservation (SBATCH_ACCOUNT, …) are kept, and no others.
+	// environment of the commands, as NAME=value: SLURM_CONF and PATH are used. Of the variables with a user's
+	// defaults, only account, partition, QOS and reservation (SBATCH_ACCOUNT, …) are kept.
 	Environ []string
-	// between two looks at the queue; 0: from 1 s to 30 s, a twentieth of the age of the youngest job
+	// between two readings of the queue; 0: a twentieth of the age of the youngest wait, between 1 s and 30 s
 	Every time.Duration
-	// how long a job must be absent from a queue that can be read before it counts as ended, and how long a state that
-	// does not end by itself must last; 0: 20 s
+	// how long a job must be missing from a readable queue before it counts as ended, and how long a state without
+	// progress may last; 0: 20 s
 	Grace time.Duration
-	// called when the cluster stops answering or taking jobs, and then not until that is over; may be nil
+	// called once when the cluster stops answering or accepting jobs, until that is over; may be nil
 	Told func(message string)
 }
 
-// Cluster is a Slurm cluster, as its commands on this machine know it. It is safe for concurrent use.
+// Cluster is a Slurm cluster that the commands on this machine reach. It is safe for concurrent use.
 type Cluster struct {
 	o        Options
 	programs map[string]string // path by name
-	details  chan struct{}     // holds a place for each question about one job
+	details  chan struct{}     // semaphore for requests about one job
 
 	jobs     *poll.Poll[entry]
 	troubles job.Troubles
-	turns    sync.Map // by key: a channel that is full while somebody submits a job of the key
+	turns    sync.Map // by key: a channel that is full while a job of the key is submitted
 }
 
-// Open finds Slurm's commands, and asks the cluster whether it knows the options that all jobs have.
+// Open finds Slurm's commands and checks that the cluster knows the options of all jobs.
 func Open(o Options) (*Cluster, error) {
 	if o.Grace <= 0 {
 		o.Grace = 20 * time.Second
@@ -67,7 +68,7 @@ func Open(o Options) (*Cluster, error) {
 	path := job.PathOf(o.Environ)
 	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol", "sacct"} {
 		program, ok := job.Program(name, filepath.SplitList(path)...)
-		if !ok && name != "sacct" { // many clusters keep no accounts
+		if !ok && name != "sacct" { // many clusters have no accounting
 			return nil, fmt.Errorf("slurm: %s is not in PATH (%s); install Slurm's commands (slurm-client), or run "+
 				"this on a machine of the cluster that has them", name, path)
 		}
@@ -76,7 +77,7 @@ func Open(o Options) (*Cluster, error) {
 	return c, c.asked()
 }
 
-// Find looks for a job of a key that is queued or running.
+// Find looks for a queued or running job with a key.
 func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
 	l, err := c.jobs.Look(ctx)
 	if err != nil {

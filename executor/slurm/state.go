@@ -6,7 +6,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// ended says that a job is over for good. One that is COMPLETING is not: its processes may still write.
+// ended reports whether a job has ended for good. A COMPLETING job has not: its processes may still write.
 func ended(s job.State) bool {
 	switch s {
 	case job.Completed, "BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
@@ -16,7 +16,7 @@ func ended(s job.State) bool {
 	return false
 }
 
-// explained adds to the reason why a job is pending what it means, for those who do not know Slurm's names.
+// explained adds an explanation to the reason why a job is pending, for users who do not know Slurm's names.
 func explained(s job.Status, number string) job.Status {
 	reason := strings.ToLower(strings.NewReplacer(" ", "", "_", "").Replace(s.Reason))
 	has := func(part string) bool { return strings.Contains(reason, part) }
@@ -42,16 +42,16 @@ func explained(s job.Status, number string) job.Status {
 	return s
 }
 
-// stuck says that a job waits for something that does not come by itself: a person would have to act.
+// stuck says whether a job waits for something that only a person can change.
 type stuck int
 
 const (
 	moves    stuck = iota
-	requeued       // it does not come if the job was requeued; else a person holds the job for a while
+	requeued       // stuck only if the job was requeued; otherwise a person holds the job for a while
 	forever
 )
 
-// stuck reads a status. Slurm writes the same reason with spaces, underscores and none of them.
+// stuckOf reads a status. Slurm writes the same reason with spaces, with underscores, or without both.
 func stuckOf(s job.Status) stuck {
 	switch s.State {
 	case "SPECIAL_EXIT", "REQUEUE_HOLD", "RESV_DEL_HOLD":
@@ -69,7 +69,7 @@ func stuckOf(s job.Status) stuck {
 	case "jobheldadmin", "jobhelduser":
 		return requeued
 	}
-	// such as QOSMaxGRESPerJob and AssocMaxWallDurationPerJobLimit: this job alone asks for too much
+	// such as QOSMaxGRESPerJob and AssocMaxWallDurationPerJobLimit: this job alone needs too much
 	if strings.Contains(reason, "perjob") && !strings.Contains(reason, "grp") {
 		return forever
 	}

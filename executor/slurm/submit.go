@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// take waits for the turn of a key: those who submit jobs of one key do so one after another. The function that it
-// returns ends the turn.
+// take waits for the turn of a key: submissions of one key run one after another. The returned function ends the
+// turn.
 func (c *Cluster) take(ctx context.Context, key string) (func(), error) {
 	taken, _ := c.turns.LoadOrStore(key, make(chan struct{}, 1))
 	turn := taken.(chan struct{})
@@ -28,13 +28,13 @@ func (c *Cluster) take(ctx context.Context, key string) (func(), error) {
 	}
 }
 
-// lastWord is how long an sbatch that runs when ctx ends may still take to say which job it made.
+// lastWord is how long a running sbatch may continue after ctx has ended, to report its job.
 const lastWord = 15 * time.Second
 
-// Submit submits a job, unless one of the same key is queued, running or completing: then found is true. Where sbatch
-// fails in a way that leaves open whether there is a job, the queue is looked at for the key before sbatch runs again,
-// until ctx ends. Where two submit the same key at once from different machines, the job with the lower number stays. A
-// job that Slurm does not take is a Refused, an end of ctx in a moment of doubt an Unanswered.
+// Submit submits a job unless one with the same key is queued, running or completing; then found is true. If a
+// failure of sbatch leaves open whether the job exists, Submit looks for the key in the queue before it runs sbatch
+// again, until ctx ends. If two machines submit the same key at once, the job with the lower number stays. Submit
+// returns Refused if Slurm refuses the job, and Unanswered if ctx ends while it is unknown whether the job exists.
 func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error) {
 	args, script, err := c.o.words(j)
 	if err != nil {
@@ -65,8 +65,8 @@ type submission struct {
 	job     job.Job
 	kept    kept
 	call    call
-	known   map[string]bool // jobs of the key that had ended before; nil: the queue was not read
-	doubted time.Time       // when sbatch last left open whether there is a job; zero: it did not
+	known   map[string]bool // earlier jobs of the key that had ended; nil: the queue was not read
+	doubted time.Time       // when sbatch last left open whether the job exists; zero: never
 	told    bool
 }
 
@@ -78,7 +78,7 @@ func (s *submission) unanswered(err error) error {
 		Remedy: "look for its comment with squeue -o '%i %k'"}
 }
 
-// try looks for the job and submits it where it is not there. An empty ID and no error mean that it has to be tried
+// try looks for the job and submits it if there is none. It returns an empty ID and no error if the caller must try
 // again.
 func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error) {
 	l, err := s.c.jobs.Look(ctx)
@@ -100,9 +100,9 @@ func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error)
 		return job.NewID(number, s.job.Key), s.doubted.IsZero(), nil
 	}
 	if !s.doubted.IsZero() && time.Since(s.doubted) < s.c.o.Grace {
-		return "", false, nil // the controller may still have it before it
+		return "", false, nil // the request may still reach the controller
 	}
-	// Nothing is kept for a job that is there already: that job has its own request, or has removed it.
+	// Write nothing for an existing job: it has its own request or has removed it.
 	if err := s.kept.write(); err != nil {
 		return "", false, err
 	}
@@ -113,7 +113,7 @@ func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error)
 	return id, found, nil
 }
 
-// sbatch runs to its end even if ctx ends before, as nothing but its answer says which job there is.
+// sbatch lets sbatch finish even if ctx ends: only its answer tells which job it made.
 func (s *submission) sbatch(ctx context.Context) (job.ID, error) {
 	run, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -133,23 +133,23 @@ func (s *submission) sbatch(ctx context.Context) (job.ID, error) {
 	return job.NewID(number, s.job.Key), nil
 }
 
-// passing are words of errors after which the same job may be taken, in lower case. After all of them but the last,
-// there may be a job.
+// passing are error messages, in lower case, after which the same job may be accepted later. After all of them except
+// the last, the job may exist.
 var passing = []string{"unable to contact", "timed out", "zero bytes", "connection refused", "connection reset",
 	"connection failure", "connect failure", "temporarily un", "standby mode", "not connected", "authentication error",
 	"munge", "receive failure", "send failure", "broken pipe", "unexpected message", "unreachable", "no route to host",
 	"configuration source", submitLimit}
 
-// submitLimit is in the names of limits of the number of jobs. They pass as other jobs end.
+// submitLimit is part of the names of limits on the number of jobs, which pass when other jobs end.
 const submitLimit = "maxsubmitjob"
 
-// judge returns the error for a failure of sbatch; nil: the failure passes.
+// judge returns the error of a failed sbatch; nil: the failure is temporary.
 func (s *submission) judge(ctx context.Context, err error) error {
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
 		return err
 	}
-	exit, ran := errors.AsType[*exec.ExitError](err) // else it could not start
+	exit, ran := errors.AsType[*exec.ExitError](err) // false: sbatch could not be started
 	words := strings.ToLower(f.words)
 	passes := func(word string) bool { return strings.Contains(words, word) }
 	if ran && exit.Exited() && !slices.ContainsFunc(passing, passes) {
@@ -170,8 +170,8 @@ func (s *submission) judge(ctx context.Context, err error) error {
 	return nil
 }
 
-// twin looks for another job of the same key, which another process submitted at the same time. The lower number stays:
-// both processes see that.
+// twin looks for another job of the same key that another process submitted at the same time. The job with the lower
+// number stays; both processes see the same queue.
 func (s *submission) twin(ctx context.Context, own job.ID) (id job.ID, found bool) {
 	l, err := s.c.jobs.Look(ctx)
 	if err != nil {
@@ -187,13 +187,13 @@ func (s *submission) twin(ctx context.Context, own job.ID) (id job.ID, found boo
 	return job.NewID(first, s.job.Key), true
 }
 
-// words are the arguments of sbatch and what it reads.
+// words returns the arguments and the standard input of sbatch.
 func (o *Options) words(j job.Job) (args []string, script string, err error) {
 	if err := o.check(j); err != nil {
 		return nil, "", err
 	}
 	dir := o.dirOf(j.Key)
-	// without --export, Slurm 26.05 leaves out what the file has
+	// without --export, Slurm 26.05 ignores --export-file
 	args = []string{"--parsable", "--no-requeue", "--nodes=1", "--ntasks=1", "--open-mode=append",
 		"--export=ALL", "--export-file=3", "--comment=" + mark + j.Key, "--job-name=" + label(j), "--chdir=" + dir,
 		"--output=" + strings.ReplaceAll(filepath.Join(dir, outputFile), "%", "%%")}
@@ -213,12 +213,12 @@ func (o *Options) words(j job.Job) (args []string, script string, err error) {
 		args = append(args, "--exclude="+strings.Join(j.Avoids, ","))
 	}
 	amount("time", int64((j.Time+time.Minute-1)/time.Minute), "")
-	// the command ends what sbatch reads options from
+	// sbatch reads no options after the first command
 	return args, "#!/bin/sh\n:\nexport " + job.NameVariable + "=\"$SLURM_JOB_ID\"\n" + j.Script + "\n", nil
 }
 
-// never are words of sbatch after which no job can be submitted, in lower case, with the remedies: it does not know the
-// cluster, or the cluster does not know an option of all jobs.
+// never maps messages of sbatch, in lower case, after which no job can be submitted to their remedies: sbatch does
+// not know the cluster, or the cluster does not know an option of all jobs.
 var never = map[string]string{
 	"configuration source": "name the cluster's configuration with SLURM_CONF, or run this on a machine of the cluster",
 	"invalid partition":    "name one that sinfo lists",
@@ -227,8 +227,8 @@ var never = map[string]string{
 	"invalid feature":      "name those that sinfo -o %f lists",
 }
 
-// asked says why no job can be submitted. Nothing is wrong where the cluster does not answer, or says something else:
-// what else sbatch refuses may depend on the job, or pass.
+// asked returns why no job can be submitted. It returns nil if the cluster does not answer or reports another error:
+// other errors may depend on the job or be temporary.
 func (c *Cluster) asked() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -248,7 +248,7 @@ func (c *Cluster) asked() error {
 	return nil
 }
 
-// options are those of sbatch that all jobs have.
+// options returns the options of sbatch for all jobs.
 func (a *Asks) options() (args []string) {
 	for _, o := range []struct{ name, value string }{
 		{"partition", a.Partition}, {"account", a.Account}, {"qos", a.QOS}, {"constraint", a.Constraint},
@@ -261,7 +261,7 @@ func (a *Asks) options() (args []string) {
 	return args
 }
 
-// label is the name with nothing in it that could be taken for a field of scontrol.
+// label returns the job's name without characters that scontrol uses between fields.
 func label(j job.Job) string {
 	name := strings.Map(func(r rune) rune {
 		if r <= ' ' || r == '=' || r == 0x7f {

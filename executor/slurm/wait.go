@@ -11,9 +11,9 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job/poll"
 )
 
-// Wait follows a job until it no longer runs. told is called when its state, reason or node is another one, and may be
-// nil. All waits share one reading of the queue. A job that waits for something that never comes is cancelled. The end
-// of ctx ends the wait and leaves the job.
+// Wait follows a job until it no longer runs. told is called when its state, reason or node changes; it may be nil.
+// All waits share one reading of the queue. Wait cancels a job that waits for something that never comes. The end of
+// ctx ends the wait, not the job.
 func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
 	if err := id.Check(isNumber); err != nil {
 		return job.End{}, err
@@ -22,9 +22,9 @@ func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	return poll.Until(ctx, c.jobs, f.judge)
 }
 
-// Cancel ends a job, and returns when it no longer runs: none of its processes can write any more, where Slurm reaches
-// its node and follows processes by cgroup. One that does not want to end takes the cluster's KillWait (30 s). The end
-// of ctx ends the wait with an error, and what was sent to Slurm by then goes on.
+// Cancel ends a job and returns when it no longer runs: its processes can no longer write, if Slurm reaches its node
+// and tracks processes by cgroup. A job that ignores SIGTERM takes the cluster's KillWait (30 s). If ctx ends, Cancel
+// returns an error, and the cancellation continues.
 func (c *Cluster) Cancel(ctx context.Context, id job.ID) error {
 	if err := id.Check(isNumber); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *Cluster) Cancel(ctx context.Context, id job.ID) error {
 	return err
 }
 
-// again is the time after which a job that still runs is cancelled once more.
+// again is the time after which the cancellation of a running job is repeated.
 const again = 30 * time.Second
 
 func (c *Cluster) cancel(ctx context.Context, id job.ID) (job.End, error) {
@@ -50,19 +50,19 @@ type follower struct {
 	c       *Cluster
 	id      job.ID
 	told    func(job.Status)
-	held    bool // it cancels a job that is stuck
-	cancels bool // it cancels the job in any case
+	held    bool // cancels a job that is stuck
+	cancels bool // cancels the job in any case
 
 	status job.Status
-	since  time.Time // of the first look that lacks the job; zero: it is there
-	asked  time.Time // when scontrol was asked about a job that is absent
-	stuck  time.Time // since when it has been stuck, for the same reason; zero: it is not
-	sent   time.Time // when scancel last said that it did its work
+	since  time.Time // time of the first reading without the job; zero: the last reading has it
+	asked  time.Time // last time scontrol was asked about the missing job
+	stuck  time.Time // since when it has been stuck for the same reason; zero: it is not
+	sent   time.Time // last time scancel succeeded
 }
 
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if l.Err != nil {
-		f.since, f.stuck = time.Time{}, time.Time{} // from here on, nothing is known to have lasted
+		f.since, f.stuck = time.Time{}, time.Time{} // the periods of absence and of being stuck start again
 		return job.End{}, false, nil
 	}
 	e, ok := l.Jobs[f.id.Name()]
@@ -88,8 +88,8 @@ func (f *follower) tell(s job.Status) {
 	}
 }
 
-// ended asks how a job ended. Where nobody knows any more, the queue's word counts; where nobody answers, the next look
-// comes to it again.
+// ended returns how a job ended. If neither the controller nor the accounts know, the state in the queue counts. If
+// the controller does not answer, the next reading tries again.
 func (f *follower) ended(ctx context.Context, e entry) (job.End, bool, error) {
 	if e.status.State == job.Completed {
 		return job.End{Status: e.status}, true, nil
@@ -107,8 +107,7 @@ func (f *follower) ended(ctx context.Context, e entry) (job.End, bool, error) {
 	return e.end(), true, nil
 }
 
-// end is the end of a job that is over. Slurm 26.05 gives the job of a node that died a signal, which nobody
-// sent.
+// end returns the end of a job. Slurm 26.05 reports a signal for the job of a dead node, although nobody sent one.
 func (e entry) end() job.End {
 	if e.status.State == "NODE_FAIL" {
 		e.signal = 0
@@ -116,7 +115,7 @@ func (e entry) end() job.End {
 	return job.End{Status: e.status, Code: e.code, Signal: e.signal}
 }
 
-// absent judges a job that a look lacks. The controller is asked for it in another way, and then the accounts.
+// absent handles a reading without the job. It asks the controller with scontrol, and then the accounts.
 func (f *follower) absent(ctx context.Context) (job.End, bool, error) {
 	now := time.Now()
 	if f.since.IsZero() {
@@ -147,10 +146,10 @@ func (f *follower) absent(ctx context.Context) (job.End, bool, error) {
 	return job.End{Status: f.status, Lost: true}, true, nil
 }
 
-// stay judges a job that has not ended: one that has been stuck for a while is cancelled.
+// stay handles a job that has not ended: it cancels one that has been stuck for a while.
 func (f *follower) stay(ctx context.Context) (job.End, bool, error) {
 	if f.cancels && f.status.State != "COMPLETING" && (f.sent.IsZero() || time.Since(f.sent) >= again) {
-		// whether it failed or not, the next look says what became of the job
+		// whether it failed or not, the next reading shows the job's state
 		if _, err := f.c.run(ctx, call{name: "scancel", args: []string{f.id.Name()}}); err == nil {
 			f.sent = time.Now()
 		}
@@ -179,7 +178,7 @@ func (f *follower) stay(ctx context.Context) (job.End, bool, error) {
 	return end, true, nil
 }
 
-// detail asks the controller for the job. known is false where the controller answers that there is none.
+// detail asks the controller for the job. known is false if the controller answers that there is none.
 func (f *follower) detail(ctx context.Context) (e entry, known bool, err error) {
 	f.c.details <- struct{}{}
 	defer func() { <-f.c.details }()
@@ -198,8 +197,8 @@ func (f *follower) detail(ctx context.Context) (e entry, known bool, err error) 
 	return entry{}, false, nil
 }
 
-// account asks the accounts for the job, where the cluster keeps any. They need not keep comments: a later job of the
-// same number is told by the time of its submission.
+// account asks the accounts for the job, if the cluster keeps any. Accounts may lack comments, so the time of
+// submission distinguishes a later job with the same number.
 func (f *follower) account(ctx context.Context) (e entry, known bool) {
 	if f.c.programs["sacct"] == "" {
 		return entry{}, false

@@ -7,8 +7,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// FileName is the last part of the URL's path, with _ for what a shell would not take as it stands: the path of a
-// fetched file is put into commands.
+// FileName returns the last part of the URL's path, with _ in place of characters that a shell treats specially:
+// commands contain the path of the fetched file.
 func FileName(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		if name := path.Base(u.Path); name != "." && name != "/" && name != ".." {
@@ -20,7 +20,7 @@ func FileName(address string) string {
 
 var unsafeInShell = lazyregexp.New(`[^\pL\pN._+@%=,:-]`)
 
-// WithoutPassword is an address as it is shown.
+// WithoutPassword returns an address for messages.
 func WithoutPassword(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		return u.Redacted()

@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// AskOptions say how an Asker asks. The zero value asks with http.DefaultClient, in silence, and keeps nothing.
+// AskOptions are the settings of an Asker. The zero value uses http.DefaultClient, writes no lines and keeps no
+// answers.
 type AskOptions struct {
 	Client   *http.Client
-	Keep     string        // path of the file that keeps answers for the next process; empty: they are not kept
-	Offline  bool          // ask nobody: only answers that are kept count
-	Progress io.Writer     // gets a line when a host keeps somebody waiting or is given up; nil: nothing is written
-	Limit    time.Duration // of the time that is spent waiting for answers, from Begin on; 0: 60 s
-	Patience time.Duration // for one answer; 0: 10 s
-	Quiet    time.Duration // of waiting before the first line; 0: 2 s
-	Pause    time.Duration // before a question is asked a second time; 0: 500 ms
+	Keep     string        // path of the file with answers for the next process; empty: no file
+	Offline  bool          // use only kept answers
+	Progress io.Writer     // gets a line when a host is slow or is given up; nil: no lines
+	Limit    time.Duration // time limit of waiting for answers, from Begin on; 0: 60 s
+	Patience time.Duration // time limit of one answer; 0: 10 s
+	Quiet    time.Duration // waiting time before the first line; 0: 2 s
+	Pause    time.Duration // before a question is repeated; 0: 500 ms
 	Clock    func() time.Time
 }
 
@@ -32,15 +33,15 @@ const (
 	askQuiet    = 2 * time.Second
 	askPause    = 500 * time.Millisecond
 
-	// PerHost is how many questions a host is asked at the same time.
+	// PerHost is the largest number of simultaneous questions to a host.
 	PerHost = 16
 
-	// failuresInARow are the questions without an answer after which a host is asked nothing more.
+	// failuresInARow is the number of successive unanswered questions after which a host is given up.
 	failuresInARow = 3
 )
 
-// Unverified is the error of a question without an answer, for reasons that are independent of the file: no host was
-// asked, or none answered.
+// Unverified is the error of an unanswered question. It says nothing about the file: no host was asked, or none
+// answered.
 type Unverified struct {
 	Host string
 	Err  error
@@ -48,8 +49,8 @@ type Unverified struct {
 
 func (e *Unverified) Error() string { return fmt.Sprintf("%s: unverified: %v", e.Host, e.Err) }
 
-// Asker sends short questions to hosts while a plan waits. It bounds the time: a host that does not answer is given up
-// after its first failures, and all questions share one limit. It is safe for concurrent use.
+// Asker sends short questions to hosts while a plan waits. It limits the time: a host that does not answer is given
+// up after its first failures, and all questions share one time limit. It is safe for concurrent use.
 type Asker struct {
 	o    AskOptions
 	kept *kept
@@ -63,23 +64,23 @@ type Asker struct {
 type host struct {
 	name    string
 	slots   chan struct{}
-	silent  int // questions in a row without an answer
+	silent  int // number of successive unanswered questions
 	why     error
-	givenUp context.Context // ends when the host is given up, with the cause
+	givenUp context.Context // ends when the host is given up, with the reason as cause
 	giveUp  context.CancelCauseFunc
 }
 
-// round is what is asked for one plan.
+// round is the set of questions for one plan.
 type round struct {
-	context.Context // ends when the limit is reached
+	context.Context // ends when the time limit is reached
 	end             context.CancelCauseFunc
-	waiting         int // questions under way
+	waiting         int // number of running questions
 	since           time.Time
 	spent           time.Duration
 	timer           *time.Timer
 }
 
-// NewAsker returns an Asker.
+// NewAsker returns an Asker with the given settings.
 func NewAsker(o AskOptions) *Asker {
 	if o.Client == nil {
 		o.Client = http.DefaultClient
@@ -101,7 +102,7 @@ func newRound() *round {
 	return r
 }
 
-// Begin starts the questions of another plan, with the whole limit before them.
+// Begin starts the questions of another plan with the whole time limit.
 func (a *Asker) Begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,10 +111,10 @@ func (a *Asker) Begin() {
 	}
 }
 
-// Save keeps the answers for the next process.
+// Save stores the answers for the next process.
 func (a *Asker) Save() error { return a.kept.save() }
 
-// Head requests the size and the version of a file. The error is *Refused if the server does not have the file,
+// Head requests the size and the version of a file. It returns *Refused if the server does not have the file,
 // *Unverified if no server answered, or the cause of ctx.
 func (a *Asker) Head(ctx context.Context, rawURL string) (Info, error) {
 	o := Options{URL: rawURL, Client: a.o.Client, AllowLocal: true}
@@ -132,7 +133,7 @@ func (a *Asker) Head(ctx context.Context, rawURL string) (Info, error) {
 		var err error
 		info, err = g.head(ctx)
 		refused, ok := errors.AsType[*Refused](err)
-		return err == nil || ok && refused.Status != 0, err // a certificate that cannot be trusted is no answer
+		return err == nil || ok && refused.Status != 0, err // an untrusted certificate is no answer
 	})
 	if refused, ok := errors.AsType[*Refused](err); err == nil || ok {
 		a.kept.keep(rawURL, info, refused)
@@ -140,9 +141,9 @@ func (a *Asker) Head(ctx context.Context, rawURL string) (Info, error) {
 	return info, err
 }
 
-// Ask puts one question to a host, when it is the question's turn. f says whether the host answered, even if the answer
-// is an error. The error of an answered question is returned as it is; else the error is *Unverified, or ctx's cause. A
-// failure that may pass is tried once more.
+// Ask runs one question to a host when it is the question's turn. f reports whether the host answered, even with an
+// error. The error of an answered question is returned unchanged; otherwise the error is *Unverified or the cause of
+// ctx. After a temporary failure, the question is repeated once.
 func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (answered bool, err error)) error {
 	if a.o.Offline {
 		return &Unverified{name, errors.New("-offline forbids to ask")}
@@ -169,7 +170,7 @@ func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (a
 		defer context.AfterFunc(end, func() { cancel(context.Cause(end)) })()
 	}
 	silent, err := a.attempts(within, h, f)
-	if !silent { // else the slot stays taken until the host answers: see heard
+	if !silent { // else the slot stays occupied until the host answers: see heard
 		<-h.slots
 	}
 	switch {
@@ -187,7 +188,7 @@ func (a *Asker) Ask(ctx context.Context, name string, f func(context.Context) (a
 	return err
 }
 
-// attempts asks once, and a second time when the first failure may pass. silent says that there was no answer.
+// attempts asks once, and again after a temporary failure. silent is true if there was no answer.
 func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (bool, error)) (silent bool, err error) {
 	for again := false; ; again = true {
 		if ctx.Err() != nil {
@@ -221,7 +222,7 @@ func (a *Asker) attempts(ctx context.Context, h *host, f func(context.Context) (
 	}
 }
 
-// enter finds the host of a question and counts the question. The error says why the host is not asked.
+// enter returns the host of a question and counts the question. The error says why the host is not asked.
 func (a *Asker) enter(name string) (*host, *round, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -260,8 +261,8 @@ func (a *Asker) leave(r *round) {
 	}
 }
 
-// heard notes that a host answered. The slots of questions without an answer are free again: until now no question took
-// their place, so that a host that goes silent is asked no more than what was under way.
+// heard records that a host answered. It frees the slots of unanswered questions. Until then no new question took
+// them, so that a silent host gets no more questions than were already running.
 func (a *Asker) heard(h *host) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -270,7 +271,7 @@ func (a *Asker) heard(h *host) {
 	}
 }
 
-// silent notes that a host did not answer. A host that failed too often is asked nothing more, now and for some time.
+// silent records that a host did not answer. After too many failures the host is not asked any more for some time.
 func (a *Asker) silent(h *host, why error) {
 	a.mu.Lock()
 	h.silent++
@@ -286,8 +287,8 @@ func (a *Asker) silent(h *host, why error) {
 	}
 }
 
-// Watch writes a line from time to time while something else keeps somebody waiting for the host of a location, until
-// end is called.
+// Watch writes a line from time to time while another operation waits for the host of a location, until end is
+// called.
 func (a *Asker) Watch(location, subject string) (end func()) {
 	name := location[strings.LastIndex(location, "@")+1:]
 	if u, err := url.Parse(location); err == nil && u.Host != "" {

@@ -1,7 +1,7 @@
-// Package download fetches a file from a URL, whole or not at all.
+// Package download fetches a file from a URL, either completely or not at all.
 //
-// The bytes that arrived before a broken connection stay beside the destination, with the version that the server
-// stated. A later Get, also in another process, resumes them. The SHA-256 is computed while the bytes arrive.
+// If the connection breaks, the received bytes stay beside the destination, with the server's version of the file. A
+// later Get, also in another process, resumes the download. The SHA-256 is computed while bytes arrive.
 package download
 
 import (
@@ -20,29 +20,29 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Options says what is downloaded, and where to.
+// Options describe a download.
 type Options struct {
 	URL    string
-	SHA256 string // 64 hexadecimal digits that the content must have; empty: whatever comes
-	// path of the file; beside it, Dest.part and Dest.part.json keep what an unfinished download has
+	SHA256 string // required SHA-256 in 64 hexadecimal digits; empty: any content
+	// path of the file; Dest.part and Dest.part.json hold an unfinished download
 	Dest       string
 	Client     *http.Client            // nil: http.DefaultClient
-	Progress   func(done, total int64) // bytes; total is -1 while it is unknown; called from the downloading goroutine
+	Progress   func(done, total int64) // total is -1 while it is unknown; called from the downloading goroutine
 	MaxSize    int64                   // bytes; 0: no limit
 	AllowLocal bool                    // the URL may also be file:///path or a plain absolute path
 	Backoff    time.Duration           // before the second attempt, doubled before each further one; 0: 1 s
-	Stall      time.Duration           // less than 1 KiB a second for so long counts as a break; 0: 60 s
+	Stall      time.Duration           // less than 1 KiB a second for this long counts as a break; 0: 60 s
 }
 
-// Info is what is known of a file. Head knows no SHA256, Get of a local file no ETag.
+// Info describes a file. Head sets no SHA256, and Get of a local file no ETag.
 type Info struct {
-	Size         int64 // bytes; -1: the server does not say
+	Size         int64 // bytes; -1: unknown
 	SHA256       string
 	ETag         string
 	AcceptRanges bool
 }
 
-// Mismatch says that the content is not what was declared. The file is not kept.
+// Mismatch is the error for content with another digest than declared. The file is not kept.
 type Mismatch struct {
 	URL       string
 	Want, Got string // SHA-256 in hexadecimal digits
@@ -52,10 +52,10 @@ func (e *Mismatch) Error() string {
 	return fmt.Sprintf("%s: its SHA-256 is %s, want %s", e.URL, e.Got, e.Want)
 }
 
-// Refused says that a server will not serve a URL, however often it is asked.
+// Refused is the error for a URL that a server will not serve, however often it is asked.
 type Refused struct {
 	URL    string
-	Status int   // of HTTP; 0: it did not come to an answer
+	Status int   // HTTP status; 0: there was no answer
 	Err    error // why, when Status is 0
 }
 
@@ -68,7 +68,7 @@ func (e *Refused) Error() string {
 
 func (e *Refused) Unwrap() error { return e.Err }
 
-// TooLarge says that the content is over Options.MaxSize bytes.
+// TooLarge is the error for content of more than Options.MaxSize bytes.
 type TooLarge struct {
 	URL string
 	Max int64
@@ -78,8 +78,8 @@ func (e *TooLarge) Error() string {
 	return fmt.Sprintf("%s has more than the %s that a download may have", e.URL, units.BytesSize(float64(e.Max)))
 }
 
-// Unavailable is the error after all attempts failed for reasons that may pass. The received bytes are kept for the
-// next Get.
+// Unavailable is the error after all attempts failed for temporary reasons. The received bytes are kept for the next
+// Get.
 type Unavailable struct {
 	URL      string
 	Attempts int
@@ -94,26 +94,26 @@ func (e *Unavailable) Unwrap() error { return e.Err }
 
 const (
 	maxRedirects   = 10
-	maxIdle        = 5   // attempts in a row that brought nothing
-	maxAttempts    = 100 // attempts in all
+	maxIdle        = 5   // successive attempts without progress
+	maxAttempts    = 100 // total attempts
 	maxPause       = 2 * time.Minute
 	defaultBackoff = time.Second
 	defaultStall   = time.Minute
-	slowest        = 1 << 10 // bytes a second; whoever sends less is left
+	slowest        = 1 << 10 // bytes a second; a slower connection is closed
 )
 
-// transient is a failure that may pass.
+// transient is a temporary failure.
 type transient struct {
 	err   error
-	after time.Duration // the server asked to wait so long
+	after time.Duration // the server's Retry-After
 }
 
 func (e *transient) Error() string { return e.err.Error() }
 func (e *transient) Unwrap() error { return e.err }
 
-// Head asks for size and version of a file without bringing it; of the options it heeds URL, Client, AllowLocal,
-// Backoff and Stall. A server that does not understand HEAD is asked for the first byte instead. Errors are *Refused,
-// *Unavailable or ctx's cause.
+// Head returns size and version of a file without fetching it. It uses the options URL, Client, AllowLocal, Backoff
+// and Stall. If a server does not support HEAD, Head requests the first byte instead. Errors are *Refused,
+// *Unavailable or the cause of ctx.
 func Head(ctx context.Context, o Options) (Info, error) {
 	g, err := newGetter(o)
 	if err != nil {
@@ -132,7 +132,7 @@ func Head(ctx context.Context, o Options) (Info, error) {
 	return info, err
 }
 
-// head is one attempt at Head.
+// head is one attempt of Head.
 func (g *getter) head(ctx context.Context) (Info, error) {
 	resp, err := g.ask(ctx, http.MethodHead, nil)
 	if refused, ok := errors.AsType[*Refused](err); ok &&
@@ -152,11 +152,11 @@ func (g *getter) head(ctx context.Context) (Info, error) {
 	return info, nil
 }
 
-// getter is one download at work.
+// getter is a running download.
 type getter struct {
 	Options
 	parsed *url.URL
-	shown  string // the URL without a password, for people
+	shown  string // URL without password, for messages
 	client http.Client
 }
 
@@ -189,7 +189,7 @@ func newGetter(o Options) (*getter, error) {
 	return g, nil
 }
 
-// errRedirect is wrapped by the refusal to follow a redirect.
+// errRedirect is wrapped by the error for a redirect that is not followed.
 var errRedirect = errors.New("redirect refused")
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
@@ -202,7 +202,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// retry calls attempt until it succeeds, fails for good, or has brought nothing too often.
+// retry calls attempt until it succeeds, fails permanently, or makes no progress too often.
 func (g *getter) retry(ctx context.Context, attempt func(context.Context) (progress bool, err error)) error {
 	pause, idle := g.Backoff, 0
 	for n := 1; ; n++ {
@@ -230,7 +230,7 @@ func (g *getter) retry(ctx context.Context, attempt func(context.Context) (progr
 	}
 }
 
-// ask sends one request. Of the answers it returns 200, 206 and 416.
+// ask sends one request. It returns responses with status 200, 206 and 416, and an error for all others.
 func (g *getter) ask(ctx context.Context, method string, headers map[string]string) (*http.Response, error) {
 	if g.parsed.Scheme != "http" && g.parsed.Scheme != "https" {
 		return nil, &Refused{URL: g.shown, Err: fmt.Errorf("scheme %q is neither http nor https", g.parsed.Scheme)}
@@ -247,7 +247,7 @@ func (g *getter) ask(ctx context.Context, method string, headers map[string]stri
 	resp, err := g.client.Do(req)
 	if err != nil {
 		if ue, ok := errors.AsType[*url.Error](err); ok {
-			err = ue.Err // without the URL, which may hold a password
+			err = ue.Err // the URL may contain a password
 		}
 		if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad || errors.Is(err, errRedirect) {
 			return nil, &Refused{URL: g.shown, Err: err}
@@ -267,7 +267,7 @@ func (g *getter) ask(ctx context.Context, method string, headers map[string]stri
 	return nil, &Refused{URL: g.shown, Status: resp.StatusCode}
 }
 
-// retryAfter reads seconds or a date.
+// retryAfter parses seconds or a date.
 func retryAfter(value string) time.Duration {
 	if n, err := strconv.Atoi(value); err == nil && n > 0 {
 		return min(time.Duration(n), maxPause/time.Second) * time.Second
@@ -278,7 +278,7 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// contentRange reads "bytes 5-9/10": first byte and size of the whole, which is -1 for "*".
+// contentRange parses "bytes 5-9/10". It returns the first byte and the total size, which is -1 for "*".
 func contentRange(value string) (first, total int64, ok bool) {
 	value, ok = strings.CutPrefix(value, "bytes ")
 	span, whole, found := strings.Cut(value, "/")

@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// version is what is kept of the server's answer beside an unfinished download.
+// version describes the version of an unfinished download.
 type version struct {
-	URL       string `json:"url"` // SHA-256 of it: a URL may hold a password
+	URL       string `json:"url"` // SHA-256 of the URL, which may contain a password
 	Validator string `json:"validator"`
 	Total     int64  `json:"total"`
 }
 
-// Get brings a file to o.Dest. A break is continued where it happened, if the server can and its file is still the
-// same; failures that may pass are tried again. Errors are *Mismatch, *Refused, *TooLarge, *Unavailable, ctx's cause,
-// or of the file system. One Dest takes one Get at a time.
+// Get fetches a file to o.Dest. It resumes a broken download if the server supports that and its file is unchanged,
+// and retries temporary failures. Errors are *Mismatch, *Refused, *TooLarge, *Unavailable, the cause of ctx, or of
+// the file system. Only one Get may use a Dest at a time.
 func Get(ctx context.Context, o Options) (Info, error) {
 	g, err := newGetter(o)
 	if err != nil {
@@ -62,22 +62,22 @@ func discards(err error) bool {
 	_, mismatch := errors.AsType[*Mismatch](err)
 	_, large := errors.AsType[*TooLarge](err)
 	_, refused := errors.AsType[*Refused](err)
-	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // of these bytes, perhaps
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) // perhaps of the received bytes
 	return mismatch || large || refused || full
 }
 
 func (g *getter) part() string { return g.Dest + ".part" }
 func (g *getter) note() string { return g.Dest + ".part.json" }
 
-// transfer is the file on its way.
+// transfer is a running download to a file.
 type transfer struct {
 	*getter
 	file *os.File
-	had  int64        // bytes in the file when the last attempt ended
-	came atomic.Int64 // bytes since the watch last looked
+	had  int64        // bytes in the file after the last attempt
+	came atomic.Int64 // bytes since the last check of watch
 }
 
-// attempt is one request and its answer.
+// attempt sends one request and receives its answer.
 func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -105,13 +105,13 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	if t.MaxSize > 0 && total > t.MaxSize {
 		return Info{}, &TooLarge{URL: t.shown, Max: t.MaxSize}
 	}
-	// Before the version is noted: bytes of the old one must never be taken for bytes of the new one.
+	// Truncate before remember: bytes of the old version must never count as bytes of the new one.
 	if err := t.file.Truncate(start); err != nil {
 		return Info{}, err
 	}
 	body := io.Reader(resp.Body)
 	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
-		body = strings.NewReader("") // all of it is here already
+		body = strings.NewReader("") // the file is already complete
 	} else if err := t.remember(resp, total); err != nil {
 		return Info{}, err
 	}
@@ -121,7 +121,7 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 	}
 	if t.SHA256 != "" && sum != t.SHA256 {
 		if start > 0 {
-			// Perhaps the two halves are not of one file; a clean start tells.
+			// The two parts may be of different versions of the file; starting over will tell.
 			return Info{}, &transient{err: t.startOver("the continued file has another SHA-256")}
 		}
 		return Info{}, &Mismatch{URL: t.shown, Want: t.SHA256, Got: sum}
@@ -130,11 +130,11 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 		AcceptRanges: resp.Header.Get("Accept-Ranges") == "bytes"}, nil
 }
 
-// errSlow is wrapped by the error of a request that received too few bytes. The bytes are kept, and do not count as
+// errSlow is wrapped by the error of a request that was too slow. The received bytes are kept, but do not count as
 // progress.
 var errSlow = errors.New("which is less than 1 KiB a second")
 
-// watch ends a request that brings too little, until stop is called.
+// watch cancels a request that is too slow, until stop is called.
 func (t *transfer) watch(cancel context.CancelCauseFunc) (stop func()) {
 	t.came.Store(0)
 	ticker, done := time.NewTicker(t.Stall), make(chan struct{})
@@ -157,7 +157,7 @@ func (t *transfer) watch(cancel context.CancelCauseFunc) (stop func()) {
 	return func() { close(done) }
 }
 
-// stallOr is the stall that ended the request, or the error itself.
+// stallOr returns the stall that ended the request, or else err.
 func stallOr(ctx context.Context, err error) error {
 	if stalled, ok := errors.AsType[*transient](context.Cause(ctx)); ok {
 		return stalled
@@ -165,7 +165,7 @@ func stallOr(ctx context.Context, err error) error {
 	return err
 }
 
-// resumable says how many bytes are there, of which version. Without a version they are of no use.
+// resumable returns the version of the received bytes and their number. It discards bytes without a version.
 func (t *transfer) resumable() (version, int64, error) {
 	var v version
 	text, err := os.ReadFile(t.note())
@@ -187,7 +187,7 @@ func identity(url string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// place says at which byte the answer begins and how long the whole is (-1: unknown).
+// place returns the first byte of the answer and the size of the whole file (-1: unknown).
 func (t *transfer) place(resp *http.Response, have int64, known version) (start, total int64, err error) {
 	if resp.StatusCode == http.StatusOK {
 		return 0, resp.ContentLength, nil
@@ -211,18 +211,18 @@ func (t *transfer) place(resp *http.Response, have int64, known version) (start,
 	return have, total, nil
 }
 
-// changed says whether a tag contradicts the validator that was asked for: some servers ignore If-Range.
+// changed reports whether a tag contradicts the requested validator: some servers ignore If-Range.
 func changed(tag, validator string) bool {
 	return strings.HasPrefix(tag, `"`) && strings.HasPrefix(validator, `"`) && tag != validator
 }
 
-// startOver forgets what was received and says why.
+// startOver discards the received bytes and returns an error with the reason.
 func (t *transfer) startOver(why string) error {
 	err := errors.New(why)
 	return errors.Join(err, os.RemoveAll(t.note()), t.file.Truncate(0))
 }
 
-// remember stores the identity of the version that is received from now on.
+// remember stores the version that is being received.
 func (t *transfer) remember(resp *http.Response, total int64) error {
 	v := version{URL: identity(t.URL), Validator: resp.Header.Get("ETag"), Total: total}
 	if !isStrong(v.Validator) {
@@ -238,15 +238,15 @@ func (t *transfer) remember(resp *http.Response, total int64) error {
 	return os.WriteFile(t.note(), text, 0o644)
 }
 
-// identifies says whether the rest of a file may be taken to belong to what is here because of a validator. Neither a
-// weak tag nor a date promises equal bytes: with these the digest must tell in the end.
+// identifies reports whether a validator is enough to resume. A weak tag or a date does not guarantee equal bytes:
+// then the final SHA-256 must be known.
 func (t *transfer) identifies(validator string) bool {
 	return isStrong(validator) || validator != "" && t.SHA256 != ""
 }
 
 func isStrong(tag string) bool { return strings.HasPrefix(tag, `"`) }
 
-// receive writes the body from byte start on and returns the SHA-256 of the whole.
+// receive writes the body from byte start on and returns the SHA-256 of the whole file.
 func (t *transfer) receive(body io.Reader, start, total int64) (sum string, err error) {
 	hash := sha256.New()
 	if _, err := t.file.Seek(0, io.SeekStart); err != nil {
@@ -289,7 +289,7 @@ func (t *transfer) receive(body io.Reader, start, total int64) (sum string, err 
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// finish puts the file in its place.
+// finish moves the file to its destination.
 func (t *transfer) finish() error {
 	if err := t.file.Sync(); err != nil {
 		return err
@@ -305,10 +305,10 @@ func (t *transfer) discard() {
 	os.Remove(t.note())
 }
 
-// local says whether the URL names a file of this machine.
+// local reports whether the URL names a file of this machine.
 func (g *getter) local() bool { return g.parsed.Scheme == "" || g.parsed.Scheme == "file" }
 
-// localFile is the path of the file that the URL names, and its size in bytes. Errors are *Refused.
+// localFile returns the path of the URL's file and its size in bytes. Errors are *Refused.
 func (g *getter) localFile() (path string, size int64, err error) {
 	path = g.URL
 	if g.parsed.Scheme == "file" {
@@ -321,7 +321,7 @@ func (g *getter) localFile() (path string, size int64, err error) {
 		err = errors.New("not an absolute path of this machine")
 	default:
 		var info os.FileInfo
-		// a pipe is not even opened: it would be waited for
+		// do not open a pipe: that would block
 		if info, err = os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path, info.Size(), nil
 		} else if err == nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// How long answers are kept, and how large the file of answers may be.
+// Lifetime of kept answers, and size of their file.
 const (
-	answerLife = time.Hour       // of what a server said of a file
-	deadLife   = 2 * time.Minute // of a host that did not answer
+	answerLife = time.Hour       // of a server's answer about a file
+	deadLife   = 2 * time.Minute // of the record of a silent host
 	maxKept    = 32 << 20        // bytes
 )
 
-// kept are the answers of earlier questions, of this process and of others.
+// kept holds the answers to earlier questions, of this process and of others.
 type kept struct {
 	path  string
 	clock func() time.Time
@@ -31,7 +31,7 @@ type kept struct {
 	book  book
 }
 
-// book is the file of answers. A URL may hold a password, so that only its SHA-256 is kept.
+// book is the content of the file. URLs may contain passwords, so only their SHA-256 is stored.
 type book struct {
 	Format  int                  `json:"format"`
 	Answers map[string]keptHead  `json:"answers"` // by SHA-256 of the URL
@@ -40,7 +40,7 @@ type book struct {
 
 type keptHead struct {
 	At     time.Time `json:"at"`
-	Status int       `json:"status,omitempty"` // of the refusal; 0: the file is there
+	Status int       `json:"status,omitempty"` // status of the refusal; 0: the file exists
 	Size   int64     `json:"size"`
 	ETag   string    `json:"etag,omitempty"`
 	Ranges bool      `json:"ranges,omitempty"`
@@ -53,7 +53,7 @@ type keptDeath struct {
 
 const bookFormat = 1
 
-// load reads the file, once. A file that is missing, damaged or of another format is as an empty one.
+// load reads the file once. A missing or damaged file, or one of another format, counts as empty.
 func (k *kept) load() {
 	if k.read {
 		return
@@ -62,13 +62,13 @@ func (k *kept) load() {
 	k.book = readBook(k.path, k.clock())
 }
 
-// readBook reads the answers of a file that still count.
+// readBook reads the answers in a file that are still valid.
 func readBook(path string, now time.Time) book {
-	data, _ := readSmall(path) // what cannot be read is as empty
+	data, _ := readSmall(path) // an unreadable file counts as empty
 	return parseBook(data, now)
 }
 
-// parseBook reads the answers that still count.
+// parseBook returns the answers that are still valid.
 func parseBook(data []byte, now time.Time) book {
 	b := book{}
 	if json.Unmarshal(data, &b) != nil || b.Format != bookFormat {
@@ -110,7 +110,7 @@ func readSmall(path string) ([]byte, error) {
 	return data, nil
 }
 
-// answer is what a server said of a URL not long ago. shown is the URL for people.
+// answer returns the recent answer of a server about a URL. shown is the URL for messages.
 func (k *kept) answer(url, shown string) (Info, error, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -125,7 +125,7 @@ func (k *kept) answer(url, shown string) (Info, error, bool) {
 	return Info{Size: h.Size, ETag: h.ETag, AcceptRanges: h.Ranges}, nil, true
 }
 
-// keep keeps what a server said of a URL; refused is nil when the file is there.
+// keep records a server's answer about a URL; refused is nil if the file exists.
 func (k *kept) keep(url string, info Info, refused *Refused) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -138,7 +138,7 @@ func (k *kept) keep(url string, info Info, refused *Refused) {
 	k.dirty = true
 }
 
-// dead says why a host is not asked now; nil: it is.
+// dead returns why a host is not asked now; nil: it may be asked.
 func (k *kept) dead(host string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,7 +159,7 @@ func (k *kept) keepDead(host string, why error) {
 	k.dirty = true
 }
 
-// save writes the answers beside their place and renames the file. Answers that other processes wrote meanwhile stay.
+// save writes the file atomically. It keeps answers that other processes have written meanwhile.
 func (k *kept) save() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

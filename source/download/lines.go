@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// lines tell somebody who waits which host is waited for.
+// lines writes lines that tell a waiting user which hosts are slow.
 type lines struct {
 	out   io.Writer
 	quiet time.Duration
 
 	mu    sync.Mutex
 	waits map[*wait]bool
-	count map[string]*progress // by host, since nobody waited for it last
-	stop  chan struct{}        // ends the goroutine that writes; nil: there is none
+	count map[string]*progress // by host, while somebody waits for the host
+	stop  chan struct{}        // ends the writing goroutine; nil: there is none
 }
 
 type wait struct {
@@ -27,13 +27,13 @@ type wait struct {
 	of      *progress
 }
 
-// progress is how far the questions to one host have come.
+// progress is the progress of the questions to one host.
 type progress struct {
 	since    time.Time
 	asked    int
-	under    int // way
+	under    int // running questions
 	answers  atomic.Int64
-	reported time.Duration // how long the wait was when the last line was written
+	reported time.Duration // length of the wait at the last line
 }
 
 func (w *wait) answered() { w.of.answers.Add(1) }
@@ -60,7 +60,7 @@ func (l *lines) begin(host, subject string) *wait {
 	return w
 }
 
-// end notes that a host is not waited for any more.
+// end records the end of a wait.
 func (l *lines) end(w *wait) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *lines) end(w *wait) {
 	}
 }
 
-// write writes the lines until nobody waits.
+// write writes lines until nobody waits.
 func (l *lines) write(stop chan struct{}) {
 	tick := time.NewTicker(max(l.quiet/4, time.Millisecond))
 	defer tick.Stop()
@@ -93,8 +93,8 @@ func (l *lines) write(stop chan struct{}) {
 	}
 }
 
-// due are the lines that are to be written now: the first after the quiet time, the next when the wait is twice as
-// long, and every ten quiet times at least.
+// due returns the lines to write now: the first line of a host after the quiet time, the next when the wait has
+// doubled, but at least every ten quiet times.
 func (l *lines) due(now time.Time) (due []string) {
 	for host, p := range l.count {
 		waited := now.Sub(p.since)

@@ -20,16 +20,16 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
-// PatchError says why a patch was refused. A refused patch leaves nothing behind.
+// PatchError is the error for a refused patch. A refused patch leaves no files.
 type PatchError = patch.Error
 
-// TouchedPaths lists what a patch changes, makes or removes, sorted. A patch that is empty, cannot be read or reaches
-// where no patch may is a *PatchError.
+// TouchedPaths returns the paths that a patch changes, creates or removes, sorted. For an empty, unreadable or
+// forbidden patch it returns *PatchError.
 func TouchedPaths(text []byte) ([]string, error) { return patch.Touched(text) }
 
-// Apply lays out the tree of a commit (40 digits) with a patch on top in dir, as Checkout does, and returns the hash of
-// the patched tree. The patch applies whole, with all its context (lines may have moved), or is refused with a
-// *PatchError; then dir is as it was.
+// Apply writes the tree of a commit (40 digits) with a patch to dir, as Checkout does, and returns the hash of the
+// patched tree. The patch must apply completely with all its context (lines may have moved). Otherwise Apply returns
+// *PatchError and does not change dir.
 func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir string) (id string, err error) {
 	readings, err := patch.Readings(text)
 	if err != nil {
@@ -42,9 +42,9 @@ func (m *Mirror) Apply(ctx context.Context, baseCommit string, text []byte, dir 
 	return id, err
 }
 
-// patched creates the tree of a commit with a patch, from the first of the readings that applies, and calls use with
-// what the tree holds and the environment in which git finds it. If none applies, the error is that of the first
-// reading. The objects of the patch stay outside the mirror: no other caller needs them.
+// patched creates the tree of a commit with a patch, from the first reading that applies, and calls use with the
+// content of the tree and the environment in which git finds it. If no reading applies, it returns the error of the
+// first. The objects of the patch stay outside the mirror: no other caller needs them.
 func (m *Mirror) patched(ctx context.Context, commit string, readings []patch.Reading,
 	use func(id string, l listing, env []string) error) error {
 	if _, err := m.treesOf(ctx, []string{commit}); err != nil {
@@ -113,7 +113,7 @@ func (m *Mirror) patchedTree(ctx context.Context, commit string, r patch.Reading
 	return strings.TrimSpace(id), nil
 }
 
-// haveTouched fetches, in one go, what the patch changes and a partial mirror lacks.
+// haveTouched fetches, with one request, the files that the patch changes and that a partial mirror lacks.
 func (m *Mirror) haveTouched(ctx context.Context, commit string, parts []patch.Part) error {
 	if !m.Lacks() {
 		return nil
@@ -180,7 +180,7 @@ var (
 		`does not apply|wrong type|does not match index|No such file or directory)$`)
 )
 
-// refusal tells from git's words which hunk failed, and from the file why.
+// refusal converts git's message: it names the failed hunk, and says why by looking at the file.
 func (m *Mirror) refusal(ctx context.Context, commit string, parts []patch.Part, stderr string) error {
 	e := &PatchError{Reason: strings.TrimPrefix(command.FirstLine(stderr), "error: ")}
 	failed := patchFailed().FindStringSubmatch(stderr)
@@ -223,7 +223,7 @@ func (m *Mirror) refusal(ctx context.Context, commit string, parts []patch.Part,
 	return e
 }
 
-// differs says where a file first is not what a hunk expects.
+// differs says where a file first differs from a hunk's context.
 func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.TextFragment) (string, error) {
 	text, err := m.Git.Output(ctx, command.Call{Args: []string{"cat-file", "blob", commit + ":" + path}})
 	if err != nil {
@@ -251,7 +251,7 @@ func (m *Mirror) differs(ctx context.Context, commit, path string, h *gitdiff.Te
 	return "its lines are there, but not where the hunks before it leave them", nil
 }
 
-// short is a line as it is quoted in an error.
+// short returns a quoted line for an error.
 func short(line string) string {
 	const most = 80
 	if len(line) > most {

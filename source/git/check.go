@@ -15,17 +15,17 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
-// largestPatched bounds a file that a patch is tried on in memory. Git itself decides about larger ones.
+// largestPatched limits the files on which a patch is tried in memory. Git handles larger ones.
 const largestPatched = 16 << 20
 
-// Patching is a patch and the commit (40 digits) that it is to be applied to.
+// Patching is a patch and the commit (40 digits) to which it is applied.
 type Patching struct {
 	Commit string
 	Text   []byte
 }
 
-// CheckPatches reports for each patch why it does not apply, as a *PatchError or an *Escapes, or nil. It lays out no
-// file. The answers are those of Apply: a patch that does not plainly apply in memory is decided by git.
+// CheckPatches returns for each patch why it does not apply (*PatchError or *Escapes), or nil. It writes no files.
+// The answers are those of Apply: git decides about every patch that does not apply simply in memory.
 func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, error) {
 	answers := make([]error, len(all))
 	tries := make([]try, len(all))
@@ -75,11 +75,11 @@ func (m *Mirror) CheckPatches(ctx context.Context, all []Patching) ([]error, err
 // try is a patch that is tried in memory.
 type try struct {
 	readings []patch.Reading
-	plain    bool     // it may apply plainly; false means only that git decides
-	ids      []string // of the files that it changes, by part; empty: there is none
+	plain    bool     // it may apply in memory; false: git decides
+	ids      []string // IDs of the files that it changes, by part; empty: no such file
 }
 
-// plain reports whether a patch does nothing but change, make and remove files of text, each once.
+// plain reports whether a patch only changes, creates and removes text files, each once.
 func plain(parts []patch.Part) bool {
 	seen := map[string]bool{}
 	for _, p := range parts {
@@ -89,7 +89,7 @@ func plain(parts []patch.Part) bool {
 			return false
 		}
 		seen[name] = true
-		// git takes a hunk that ends with a change at the end of the file alone
+		// git applies a hunk that ends with a change only at the end of the file
 		for _, h := range p.File.TextFragments {
 			if h.TrailingContext == 0 && !p.File.IsNew && !p.File.IsDelete {
 				return false
@@ -99,7 +99,7 @@ func plain(parts []patch.Part) bool {
 	return true
 }
 
-// find notes which files the patch changes, and returns their IDs.
+// find records the files that the patch changes, and returns their IDs.
 func (t *try) find(commit string, dirs map[Place][]Entry) []string {
 	if !t.plain {
 		return nil
@@ -115,7 +115,7 @@ func (t *try) find(commit string, dirs map[Place][]Entry) []string {
 				t.plain = false
 			}
 		}
-		// A new file in a directory of its own may lie below another file.
+		// In an empty or new directory, a component of the path may be a file.
 		if (id == "") != p.File.IsNew || p.File.IsNew && len(entries) == 0 {
 			t.plain = false
 		}
@@ -129,7 +129,7 @@ func (t *try) find(commit string, dirs map[Place][]Entry) []string {
 	return wanted
 }
 
-// applies reports whether each hunk fits exactly where it says.
+// applies reports whether each hunk applies exactly at its line.
 func (t *try) applies(contents map[string][]byte) bool {
 	if !t.plain {
 		return false

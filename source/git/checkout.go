@@ -10,25 +10,25 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
-// Escapes says that a tree holds a path or a link that leads out of it.
+// Escapes is the error for a tree with a path or a link that leads out of the tree.
 type Escapes = tree.Escapes
 
 const maxLinkTarget = 4096
 
-// permission is what a file of a mode of git's gets.
+// permission returns the permissions for one of git's file modes.
 func permission(mode string) (fs.FileMode, bool) {
 	switch mode {
 	case modeExec:
 		return 0o755, true
-	case modeFile, "100664": // what early gits stored
+	case modeFile, "100664": // written by early versions of git
 		return 0o644, true
 	}
 	return 0, false
 }
 
-// Checkout lays out the tree of a commit (40 digits) in dir, which must be empty or missing: the bytes as they are
-// stored, modes 0644 and 0755, symbolic links that stay inside. There is no .git, and a submodule is an empty
-// directory. A tree with something that leads out of it is refused with an *Escapes before anything is written.
+// Checkout writes the tree of a commit (40 digits) to dir, which must be empty or missing. It writes the bytes as
+// they are stored, with modes 0644 and 0755, and symbolic links that stay inside. There is no .git, and a submodule
+// becomes an empty directory. If anything in the tree leads out of it, Checkout returns *Escapes before it writes.
 func (m *Mirror) Checkout(ctx context.Context, commit, dir string) error {
 	trees, err := m.treesOf(ctx, []string{commit})
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *Mirror) Checkout(ctx context.Context, commit, dir string) error {
 	return nil
 }
 
-// Files names the regular files in the tree of a commit (40 digits): git's name of the content, by path.
+// Files returns the regular files in the tree of a commit (40 digits): the ID of the content, by path.
 func (m *Mirror) Files(ctx context.Context, commit string) (map[string]string, error) {
 	trees, err := m.treesOf(ctx, []string{commit})
 	if err != nil {
@@ -60,14 +60,14 @@ func (m *Mirror) Files(ctx context.Context, commit string) (map[string]string, e
 	return files, err
 }
 
-// listing is what a tree holds.
+// listing is the content of a tree.
 type listing struct {
 	files, links []Entry
 	submodules   []string
-	targets      map[string]string // of the links
+	targets      map[string]string // targets of the links, by path
 }
 
-// listing lists a tree. One with something that leads out of it is an *Escapes.
+// listing lists a tree. It returns *Escapes if anything in the tree leads out of it.
 func (m *Mirror) listing(ctx context.Context, id string, env []string) (l listing, err error) {
 	err = m.list(ctx, []string{id}, env, func(_ int, e Entry) error {
 		if !tree.Inside(e.Name) {
@@ -89,7 +89,7 @@ func (m *Mirror) listing(ctx context.Context, id string, env []string) (l listin
 	return l, err
 }
 
-// export lays out a tree in dir, which must be empty or missing.
+// export writes a tree to dir, which must be empty or missing.
 func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string) error {
 	if there, err := os.ReadDir(dir); err == nil && len(there) > 0 {
 		return fmt.Errorf("directory %s: not empty", dir)
@@ -114,7 +114,7 @@ func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string
 			return err
 		}
 	}
-	// Last, so that nothing can be written through one.
+	// Last, so that no file is written through a link.
 	for _, e := range l.links {
 		if err := w.Link(e.Name, l.targets[e.Name]); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (m *Mirror) export(ctx context.Context, l listing, env []string, dir string
 	return nil
 }
 
-// linkTargets reads where the links lead and refuses those that lead out of the tree.
+// linkTargets reads the targets of links. It returns *Escapes for a link that leads out of the tree.
 func (m *Mirror) linkTargets(ctx context.Context, links []Entry, env []string) (map[string]string, error) {
 	targets := map[string]string{}
 	err := m.read(ctx, links, env, func(e Entry, size int64, r io.Reader) error {

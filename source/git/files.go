@@ -14,14 +14,14 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// Entry is one name of a directory, or one path of a tree. The zero Entry is nothing.
+// Entry is a name in a directory or a path in a tree. The zero Entry means that there is none.
 type Entry struct {
 	Name string
-	Mode string // as git stores it: 100644, 100755, 120000, 40000 or 160000
+	Mode string // git's mode: 100644, 100755, 120000, 40000 or 160000
 	ID   string // of the content, 40 digits
 }
 
-// Exists reports whether there is anything.
+// Exists reports whether the entry exists.
 func (e Entry) Exists() bool { return e.ID != "" }
 
 // IsDir reports whether the entry is a directory.
@@ -29,7 +29,7 @@ func (e Entry) IsDir() bool { return e.Mode == modeDir }
 
 const modeDir = "40000"
 
-// Dirs lists directories of commits, by one process. A directory that does not exist is missing from the result.
+// Dirs lists directories of commits with one process. A missing directory has no entry in the result.
 func (m *Mirror) Dirs(ctx context.Context, places []Place) (map[Place][]Entry, error) {
 	var in strings.Builder
 	for _, p := range places {
@@ -60,7 +60,7 @@ func (m *Mirror) Dirs(ctx context.Context, places []Place) (map[Place][]Entry, e
 	})
 }
 
-// parseTree reads git's own form of a directory: "mode SP name NUL" and 20 bytes for each entry.
+// parseTree parses git's format of a directory: "mode SP name NUL" and 20 bytes for each entry.
 func parseTree(content []byte) ([]Entry, error) {
 	var entries []Entry
 	for len(content) > 0 {
@@ -75,8 +75,8 @@ func parseTree(content []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// Blobs returns the contents of files by their IDs, by one process. A partial mirror fetches missing contents in one
-// go. A file with more than most bytes is returned as nil.
+// Blobs returns the contents of files by their IDs, with one process. A partial mirror fetches missing contents with
+// one request. For a file of more than most bytes, the content is nil.
 func (m *Mirror) Blobs(ctx context.Context, ids []string, most int64) (map[string][]byte, error) {
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
@@ -99,7 +99,7 @@ func (m *Mirror) Blobs(ctx context.Context, ids []string, most int64) (map[strin
 	return found, err
 }
 
-// Parents are the parents of commits, 40 digits each, read by one process.
+// Parents returns the parents of commits (40 digits each), with one process.
 func (m *Mirror) Parents(ctx context.Context, commits []string) (map[string][]string, error) {
 	found := make(map[string][]string, len(commits))
 	if len(commits) == 0 {

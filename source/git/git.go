@@ -1,9 +1,9 @@
-// Package git reads foreign repositories: it resolves revisions in the mirror of each, and lays out the tree of a
-// commit, with or without a patch, exactly as stored.
+// Package git reads foreign repositories: it resolves revisions in a mirror of each, and writes the tree of a commit,
+// with or without a patch, exactly as stored.
 //
-// The repositories are not trusted. No hook, filter, attribute or configuration of a repository or of the user has an
-// effect, submodules are not followed, and nothing is written outside the directory that the caller names. Git 2.32 or
-// newer does the work, run through an executor.
+// The repositories are not trusted. Hooks, filters, attributes and configuration of a repository or of the user have
+// no effect, submodules are not followed, and nothing is written outside the caller's directory. Git 2.32 or newer is
+// required; it runs through an executor.
 package git
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// Mirror is the bare copy of one repository, with all that is read in it.
+// Mirror is the bare copy of a repository.
 type Mirror struct{ *mirror.Mirror }
 
-// What callers need to know of mirrors.
+// Types of package mirror that callers need.
 type (
 	Options    = mirror.Options
 	Resolved   = mirror.Resolved

@@ -18,11 +18,11 @@ import (
 // Step is a commit and its reference, which is the first parent if From is empty. Both have 40 digits.
 type Step struct{ From, To string }
 
-// maxChanged bounds how many paths a step may change: a commit that changes more is no change that somebody wrote.
+// maxChanged limits the paths that a step may change: a larger change was not written by a person.
 const maxChanged = 100_000
 
-// Changed lists the paths that differ in each step, in git's order. A renamed file has its old and its new path. A
-// commit without a parent has no differences. One process of git answers all steps.
+// Changed returns the paths that differ in each step, in git's order. A renamed file counts with its old and its new
+// path. A commit without a parent has no differences. One git process answers all steps.
 func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) {
 	var revs []string
 	for _, s := range steps {
@@ -48,7 +48,7 @@ func (m *Mirror) Changed(ctx context.Context, steps []Step) ([][]string, error) 
 	return all, err
 }
 
-// onlyRoots returns the error, or nil if it only reports that known commits have no parent.
+// onlyRoots returns nil if err only reports that known commits have no parent, and otherwise err.
 func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
 	many, joined := err.(interface{ Unwrap() []error })
 	if !joined {
@@ -67,11 +67,11 @@ func (m *Mirror) onlyRoots(err error, found map[string]Resolved) error {
 	return nil
 }
 
-// Place is a path in the tree of a commit, which has 40 digits. The path has no control characters.
+// Place is a path in the tree of a commit (40 digits). The path has no control characters.
 type Place struct{ Commit, Path string }
 
-// Find returns the entry at each place: a file, a link, a directory, a submodule, or the zero Entry where there is
-// nothing. Only trees are read, so that no content is fetched.
+// Find returns the entry at each place: a file, a link, a directory, a submodule, or the zero Entry if there is none.
+// It reads only trees, so no content is fetched.
 func (m *Mirror) Find(ctx context.Context, places []Place) ([]Entry, error) {
 	commits := make([]string, len(places))
 	var dirs []Place
@@ -101,7 +101,7 @@ func (m *Mirror) Find(ctx context.Context, places []Place) ([]Entry, error) {
 	return found, nil
 }
 
-// dir is the directory that holds a place.
+// dir returns the directory of a place.
 func (p Place) dir() Place {
 	dir := path.Dir(p.Path)
 	if dir == "." {
@@ -110,10 +110,10 @@ func (p Place) dir() Place {
 	return Place{p.Commit, dir}
 }
 
-// maxTree bounds the bytes of one directory's list.
+// maxTree limits the list of one directory, in bytes.
 const maxTree = 64 << 20
 
-// readTree reads one answer of cat-file: the bytes of a tree, or nil for what is no tree or not there.
+// readTree reads one answer of cat-file. It returns the content of a tree, or nil for another or missing object.
 func readTree(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -131,13 +131,13 @@ func readTree(r *bufio.Reader) ([]byte, error) {
 		_, err = io.CopyN(io.Discard, r, size+1)
 		return nil, err
 	}
-	text := make([]byte, size+1) // and the line end after it
+	text := make([]byte, size+1) // with the newline at the end
 	_, err = io.ReadFull(r, text)
 	return text[:size], err
 }
 
-// Contents calls each with the bytes of every file in found, by index, at most limit+1 of them. For an object that is
-// no regular file, err is set. Objects that the mirror lacks are fetched in one request.
+// Contents calls each with the content of every file in found, by index, cut off after limit+1 bytes. For an entry
+// that is no regular file, err is set. Missing objects are fetched with one request.
 func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64,
 	each func(i int, text []byte, err error)) error {
 	index := map[string][]int{}
@@ -170,20 +170,20 @@ func (m *Mirror) Contents(ctx context.Context, found []Entry, limit int64,
 	})
 }
 
-// Describe says for each commit what git describe --tags --long does, by the tags that have a digit: TAG-NUMBER-gHASH.
-// Commits that no tag leads to are not in the answer.
+// Describe returns the output of git describe --tags --long for each commit, from tags that contain a digit:
+// TAG-NUMBER-gHASH. Commits without such a tag are missing from the result.
 func (m *Mirror) Describe(ctx context.Context, commits []string) (map[string]string, error) {
 	if _, err := m.treesOf(ctx, commits); err != nil {
 		return nil, err
 	}
-	// tags are refs, and a commit can be there without them
+	// fetch the tags: a commit may have arrived without them
 	if err := m.FetchNamed(ctx, nil, false); err != nil && !m.Offline {
 		return nil, err
 	}
 	return m.DescribeHeld(ctx, commits)
 }
 
-// DescribeHeld is Describe by the tags that the mirror has: it reaches no network.
+// DescribeHeld is Describe with only the mirror's tags; it does not use the network.
 func (m *Mirror) DescribeHeld(ctx context.Context, commits []string) (map[string]string, error) {
 	all := map[string]string{}
 	for batch := range slices.Chunk(commits, 500) {
@@ -197,7 +197,7 @@ func (m *Mirror) DescribeHeld(ctx context.Context, commits []string) (map[string
 			return nil, fmt.Errorf("git describe: %d answers to %d questions", len(lines), len(batch))
 		}
 		for i, line := range lines {
-			if strings.Contains(line, "-g") { // else it is a hash alone
+			if strings.Contains(line, "-g") { // otherwise it is only a hash
 				all[batch[i]] = line
 			}
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// Ancestor is a commit on the line of first parents of another one.
+// Ancestor is a commit among the first-parent ancestors of another one.
 type Ancestor struct {
 	Commit string
 	Back   int // number of commits back; 1: the parent
 }
 
-// Nearest finds, for each commit (40 digits), its ancestors whose trees are the same outside what the overlay patterns
-// match. It looks up to most commits back along first parents, and lists the nearest first. Two processes serve all
+// Nearest returns, for each commit (40 digits), the ancestors whose trees are the same except for files that match
+// the overlay patterns. It looks at up to most first-parent ancestors, the nearest first. Two git processes serve all
 // commits.
 func (m *Mirror) Nearest(ctx context.Context, commits, overlay []string, most int) (map[string][]Ancestor, error) {
 	in, err := matcher(overlay)
@@ -27,7 +27,7 @@ func (m *Mirror) Nearest(ctx context.Context, commits, overlay []string, most in
 		return nil, err
 	}
 	commits = slices.Compact(slices.Sorted(slices.Values(commits)))
-	if _, err := m.treesOf(ctx, commits); err != nil { // which fetches them
+	if _, err := m.treesOf(ctx, commits); err != nil { // fetches them
 		return nil, err
 	}
 	lines, err := m.lines(ctx, commits, most)
@@ -45,7 +45,7 @@ func (m *Mirror) Nearest(ctx context.Context, commits, overlay []string, most in
 	return found, nil
 }
 
-// lines lists, for each commit, itself and its ancestors along first parents, as far as the mirror has them.
+// lines returns, for each commit, the commit itself and its first-parent ancestors, as far as the mirror has them.
 func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Resolved, error) {
 	var in strings.Builder
 	for _, c := range commits {
@@ -67,7 +67,7 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 					}
 					ids[k] = strings.TrimSuffix(line, "\n")
 				}
-				whole = whole && mirror.IsHash(ids[0]) && mirror.IsHash(ids[1]) // else "… missing"
+				whole = whole && mirror.IsHash(ids[0]) && mirror.IsHash(ids[1]) // otherwise the line is "… missing"
 				if whole {
 					lines[i] = append(lines[i], Resolved{Commit: ids[0], Tree: ids[1]})
 				}
@@ -81,13 +81,13 @@ func (m *Mirror) lines(ctx context.Context, commits []string, most int) ([][]Res
 	return lines, err
 }
 
-// step is a commit's tree and that of its first parent.
+// step is a pair of trees: of a commit and of its first parent.
 type step = [2]string
 
 // outside is a path outside the overlay with its mode and object before and after a step.
 type outside struct{ path, was, is string }
 
-// steps reads what differs in each step of the lines.
+// steps returns the differences outside the overlay in each step of the lines.
 func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) bool) (map[step][]outside, error) {
 	var ordered []step
 	all := map[step][]outside{}
@@ -113,11 +113,11 @@ func (m *Mirror) steps(ctx context.Context, lines [][]Resolved, in func(string) 
 	return all, err
 }
 
-// alike returns the ancestors of a line with the same files outside the overlay as its first commit. A change that was
-// reverted is no difference.
+// alike returns the ancestors in a line with the same files outside the overlay as its first commit. A change that
+// was reverted in between does not count.
 func alike(line []Resolved, steps map[step][]outside) []Ancestor {
 	var found []Ancestor
-	// by path: what the first commit has, what an ancestor has instead
+	// by path: the state in the first commit, and the different state in an ancestor
 	first, now := map[string]string{}, map[string]string{}
 	for i := range line[1:] {
 		for _, o := range steps[step{line[i].Tree, line[i+1].Tree}] {

@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// The modes that git stores.
+// Git's file modes.
 const (
 	modeFile      = "100644"
 	modeExec      = "100755"
@@ -24,7 +24,7 @@ const (
 // emptyTree is the tree without entries; every git knows it without storing it.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-// list names everything in the trees, in git's order, by one process: it is what differs from nothing.
+// list lists the content of trees, in git's order, with one process. It compares them with the empty tree.
 func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree int, e Entry) error) error {
 	pairs := make([][2]string, len(trees))
 	for i, tree := range trees {
@@ -35,8 +35,7 @@ func (m *Mirror) list(ctx context.Context, trees, env []string, each func(tree i
 	})
 }
 
-// differences names everything in which the second tree of each pair differs from the first, in git's order, by one
-// process.
+// differences lists the differences between the two trees of each pair, in git's order, with one process.
 func (m *Mirror) differences(ctx context.Context, pairs [][2]string, env []string,
 	each func(pair int, c change) error) error {
 	var in strings.Builder
@@ -86,8 +85,8 @@ type change struct {
 	oldID   string
 }
 
-// readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0". The lists of a campaign's commits have
-// hundreds of thousands of lines, so this one spares the general tools.
+// readChange reads ":<old mode> <mode> <old id> <id> <status>\0<path>\0". It parses by hand, since a campaign's
+// commits have hundreds of thousands of lines.
 func readChange(r *bufio.Reader) (change, error) {
 	meta, err := r.ReadSlice(0)
 	if err != nil {
@@ -105,8 +104,8 @@ func readChange(r *bufio.Reader) (change, error) {
 	return c, err
 }
 
-// read hands the content of each entry to each, in order, by one process. Entries that are not in the mirror are
-// fetched in one go and handed over after the others.
+// read passes the content of each entry to each, in order, with one process. Entries that the mirror lacks are
+// fetched with one request and passed last.
 func (m *Mirror) read(ctx context.Context, entries []Entry, env []string,
 	each func(e Entry, size int64, r io.Reader) error) error {
 	missing, err := m.readPresent(ctx, entries, env, each)
@@ -131,7 +130,7 @@ func (m *Mirror) read(ctx context.Context, entries []Entry, env []string,
 	return err
 }
 
-// readPresent is read for what the mirror holds; it returns the rest.
+// readPresent is read for entries in the mirror; it returns the missing ones.
 func (m *Mirror) readPresent(ctx context.Context, entries []Entry, env []string,
 	each func(Entry, int64, io.Reader) error) (missing []Entry, err error) {
 	if len(entries) == 0 {
@@ -157,7 +156,7 @@ func (m *Mirror) readPresent(ctx context.Context, entries []Entry, env []string,
 			if err := each(e, size, content); err != nil {
 				return err
 			}
-			// The content and the line end after it.
+			// Skip the rest of the content and the newline after it.
 			if _, err := io.CopyN(io.Discard, r, content.N+1); err != nil {
 				return err
 			}
@@ -167,7 +166,7 @@ func (m *Mirror) readPresent(ctx context.Context, entries []Entry, env []string,
 	return missing, err
 }
 
-// readHeader reads "<id> blob <size>", or "<id> missing" as size -1.
+// readHeader parses "<id> blob <size>"; for "<id> missing" it returns -1.
 func readHeader(r *bufio.Reader, id string) (int64, error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -185,7 +184,7 @@ func readHeader(r *bufio.Reader, id string) (int64, error) {
 	return 0, fmt.Errorf("object %s: answer %q is not understood", id, strings.TrimSpace(line))
 }
 
-// treesOf gives the tree of each commit. A commit that is not in the mirror is fetched.
+// treesOf returns the tree of each commit. It fetches commits that the mirror lacks.
 func (m *Mirror) treesOf(ctx context.Context, commits []string) ([]string, error) {
 	for _, c := range commits {
 		if !mirror.IsHash(c) {

@@ -15,9 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/patch"
 )
 
-// OutsideAll returns the digest of the part of each commit's tree that no overlay pattern matches: equal digests are
-// equal files in equal places. It is the SHA-256, in 64 digits, of "mode SP type SP object TAB path NUL" for each, in
-// git's order. One process reads them: a hundred of them take about as long as ten.
+// OutsideAll returns, for each commit, a digest of the files that match no overlay pattern: equal digests mean equal
+// files at equal paths. The digest is the SHA-256, in 64 digits, of "mode SP type SP object TAB path NUL" for each
+// file, in git's order. One process reads all commits: a hundred take about as long as ten.
 func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map[string]string, error) {
 	in, err := matcher(overlay)
 	if err != nil {
@@ -52,10 +52,10 @@ func (m *Mirror) OutsideAll(ctx context.Context, commits, overlay []string) (map
 	return digests, nil
 }
 
-// OutsidePatched returns the digest that OutsideAll would return for a commit with a patch, as far as it is known
-// without the tree: the digest of the commit if the patch touches only files of the overlay, or else a digest of that
-// and of the parts of the patch outside the overlay. commit is needed if the patch moves a file from the overlay to the
-// outside: the moved content is then known only by its origin. The error for an unreadable patch is a *PatchError.
+// OutsidePatched returns a digest for a commit with a patch, without its tree; base is the commit's digest by
+// OutsideAll. It returns base if the patch touches only files of the overlay, and otherwise a digest of base and of
+// the parts of the patch outside the overlay. commit is needed if the patch moves a file out of the overlay: the
+// moved content is then identified only by its origin. For an unreadable patch it returns *PatchError.
 func OutsidePatched(base, commit string, text []byte, overlay []string) (string, error) {
 	in, err := matcher(overlay)
 	if err != nil {
@@ -84,8 +84,8 @@ func OutsidePatched(base, commit string, text []byte, overlay []string) (string,
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// matcher returns a function that reports whether one of the patterns matches a path. The function remembers paths, as
-// neighbouring commits have most of them in common.
+// matcher returns a function that reports whether a pattern matches a path. The function caches its results, as
+// neighbouring commits share most paths.
 func matcher(patterns []string) (func(path string) bool, error) {
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {

@@ -8,8 +8,8 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// Select returns, by commit (40 digits), the wanted of all files and links in its tree, by path. The tree of the newest
-// is read whole, and of each other one what differs from the next newer one, by one process in all.
+// Select returns, by commit (40 digits), the wanted files and links in its tree, by path. With one process, it reads
+// the whole tree of the newest commit, and for each other commit the differences from the next newer one.
 func (m *Mirror) Select(ctx context.Context, commits []string, wanted func(Entry) bool) (map[string]map[string]Entry,
 	error) {
 	found, all := map[string]map[string]Entry{}, map[string]Entry{}

@@ -1,8 +1,8 @@
-// Package history keeps what is known of the histories of repos, so that the same files are evaluated again without
+// Package history caches facts about the histories of repos, so that the same files can be evaluated again without
 // git.
 //
-// What a commit holds never changes: an answer is good for ever, and is kept by the commit's hash whichever repo it is
-// from.
+// The content of a commit never changes: an answer about it is valid forever, and is stored by the commit's hash for
+// all repos.
 package history
 
 import (
@@ -22,30 +22,30 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// maxFile bounds the bytes of the file. Questions beyond it are asked again.
+// maxFile limits the file, in bytes. Answers beyond it are not stored.
 const maxFile = 256 << 20
 
-// Cache answers questions about histories and keeps the questions that it cannot answer. It is safe for concurrent use.
+// Cache answers questions about histories and collects those that it cannot answer. It is safe for concurrent use.
 type Cache struct {
-	path string // empty: nothing is kept
+	path string // empty: no file
 
 	mu      sync.Mutex
 	read    bool
 	answers map[hclspec.Question]hclspec.Answer // without the name of the repo
-	passing map[hclspec.Question]hclspec.Answer // that are good for this process
-	used    map[hclspec.Question]hclspec.Answer // what this process was told, without the name of the repo
+	passing map[hclspec.Question]hclspec.Answer // valid only in this process
+	used    map[hclspec.Question]hclspec.Answer // answers given in this process, without the name of the repo
 	wanted  []hclspec.Question
-	asked   map[hclspec.Question]bool // those that are wanted
+	asked   map[hclspec.Question]bool // questions in wanted
 }
 
-// Open is the cache in a file, which is read when the first question comes and need not be there.
+// Open returns the cache in a file. The first question reads the file, which may be missing.
 func Open(path string) *Cache {
 	return &Cache{path: path, answers: map[hclspec.Question]hclspec.Answer{},
 		passing: map[hclspec.Question]hclspec.Answer{}, asked: map[hclspec.Question]bool{},
 		used: map[hclspec.Question]hclspec.Answer{}}
 }
 
-// Ask answers a question; false: nobody knows yet, and Wanted has it.
+// Ask returns the answer to a question. If it is not known, Ask returns false and adds the question to Wanted.
 func (c *Cache) Ask(q hclspec.Question) (hclspec.Answer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,13 +72,13 @@ func (c *Cache) known(q hclspec.Question) (hclspec.Answer, bool) {
 	return a, ok
 }
 
-// anywhere is the question without the repo: of a commit it is the same in each.
+// anywhere returns the question without the repo: the content of a commit is the same in all repos.
 func anywhere(q hclspec.Question) hclspec.Question {
 	q.Repo = ""
 	return q
 }
 
-// Wanted are the questions without an answer since the last call, each once, in the order in which they were asked.
+// Wanted returns the unanswered questions since the last call, each once, in the order in which they were asked.
 func (c *Cache) Wanted() []hclspec.Question {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,14 +87,14 @@ func (c *Cache) Wanted() []hclspec.Question {
 	return wanted
 }
 
-// Keep keeps an answer that is good for ever.
+// Keep stores an answer that is valid forever.
 func (c *Cache) Keep(q hclspec.Question, a hclspec.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers[anywhere(q)] = a
 }
 
-// Pass keeps an answer for the rest of this process.
+// Pass stores an answer for the rest of this process.
 func (c *Cache) Pass(q hclspec.Question, a hclspec.Answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ type line struct {
 	A hclspec.Answer   `json:"a"`
 }
 
-// load reads the file: its SHA-256, and a line for each answer. One that is damaged has nothing to say.
+// load reads the file: a SHA-256, and a line for each answer. It ignores a damaged file.
 func (c *Cache) load() {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -133,8 +133,8 @@ func (c *Cache) load() {
 	}
 }
 
-// Used is a file, in order, of the answers that this process has asked for: they are enough to evaluate the same files
-// again. It is empty when there are none.
+// Used returns a file with the answers given in this process, sorted: they are enough to evaluate the same files
+// again. It is empty without answers.
 func (c *Cache) Used() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *Cache) Used() ([]byte, error) {
 	})
 }
 
-// encode is the text of a file with answers.
+// encode returns the text of a file with answers.
 func encode(answers iter.Seq2[hclspec.Question, hclspec.Answer]) ([]byte, error) {
 	var lines bytes.Buffer
 	e := json.NewEncoder(&lines)
@@ -173,7 +173,7 @@ func encode(answers iter.Seq2[hclspec.Question, hclspec.Answer]) ([]byte, error)
 	return fmt.Appendf(nil, "%s\n%s", hex.EncodeToString(sum[:]), lines.Bytes()), nil
 }
 
-// Save writes the answers that are good for ever. The file is replaced whole.
+// Save writes the answers that are valid forever. It replaces the file atomically.
 func (c *Cache) Save() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,7 +185,7 @@ func (c *Cache) Save() error {
 		return err
 	}
 	if len(text) > maxFile {
-		return nil // the file stays as it is
+		return nil // keep the old file
 	}
 	if err := fs.Replace(c.path, text); err != nil {
 		return fmt.Errorf("history: %w", err)

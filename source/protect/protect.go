@@ -1,4 +1,4 @@
-// Package protect knows which files of a tree measure, and so are not a candidate's to change.
+// Package protect finds the protected files of a tree: they measure, so candidates may not change them.
 package protect
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
-// Guard knows the protected files of one baseline: those that a pattern matches, by their own names or by names that
-// they have through links of the baseline, and the links on the way.
+// Guard finds the protected files of one baseline: files that a pattern matches, by their own names or by names
+// through links of the baseline, and the links on the way.
 type Guard struct {
 	patterns []string
 	links    *tree.Links
-	ways     map[string]bool // links
+	ways     map[string]bool // links that lead to protected files
 }
 
-// newGuard makes a guard from the targets of the baseline's links, and the names of its files.
+// newGuard returns a guard for the targets of the baseline's links and the names of its files.
 func newGuard(patterns []string, targets map[string]string, files []string) *Guard {
 	g := &Guard{patterns: patterns, links: tree.NewLinks(targets), ways: map[string]bool{}}
 	if len(targets) == 0 {
@@ -41,7 +41,7 @@ func newGuard(patterns []string, targets map[string]string, files []string) *Gua
 	return g
 }
 
-// lead notes links that lead to protected files, and those that they lead through.
+// lead records links that lead to protected files, and the links in their targets.
 func (g *Guard) lead(links []string) {
 	for _, link := range links {
 		if !g.ways[link] {
@@ -55,10 +55,10 @@ func (g *Guard) matches(name string) bool {
 	return slices.ContainsFunc(g.patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 
-// Holds says whether the file or link of that name, or one that would be there, is protected.
+// Holds reports whether an existing or new file or link with that name is protected.
 func (g *Guard) Holds(name string) bool { return g.by(name) != "" }
 
-// by returns the name by which a file or link is protected: its own, or one that it has through links; "": it is not.
+// by returns the name by which a file or link is protected: its own, or a name through links; empty: it is not.
 func (g *Guard) by(name string) string {
 	if g.matches(name) || g.ways[name] {
 		return name
@@ -71,12 +71,12 @@ func (g *Guard) by(name string) string {
 	return ""
 }
 
-// Found are the protected files and links below a directory, by their names there.
+// Found returns the protected files and links below a directory, by their names there.
 func (g *Guard) Found(dir string) ([]string, error) {
 	return filesBelow(dir, func(name string) bool { return g.Holds(filepath.ToSlash(name)) })
 }
 
-// OfDir is the guard of a baseline whose tree lies in a directory.
+// OfDir returns the guard of a baseline whose tree is in a directory.
 func OfDir(patterns []string, dir string) (*Guard, error) {
 	targets := map[string]string{}
 	files, err := filesBelow(dir, func(name string) bool {
@@ -91,7 +91,7 @@ func OfDir(patterns []string, dir string) (*Guard, error) {
 	return newGuard(patterns, targets, files), err
 }
 
-// filesBelow are the wanted of the files and links below a directory.
+// filesBelow returns the wanted files and links below a directory.
 func filesBelow(dir string, wanted func(name string) bool) (names []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -106,18 +106,18 @@ func filesBelow(dir string, wanted func(name string) bool) (names []string, err 
 	return names, err
 }
 
-// Change is what somebody changes in the tree of a baseline, a commit of 40 digits.
+// Change lists paths that a candidate changes in the tree of a baseline (a commit of 40 digits).
 type Change struct {
 	Baseline string
 	Patterns []string
 	Paths    []string
 }
 
-// longestTarget is that of a link which is followed; git has no longer ones.
+// longestTarget limits the target of a followed link; git has no longer ones.
 const longestTarget = 4 << 10
 
-// Among returns the protected ones among the paths of each change. Behind one that no pattern matches by itself stands,
-// in brackets, its name through links.
+// Among returns the protected paths of each change. A path that is protected only by a name through links is followed
+// by that name in brackets.
 func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, error) {
 	found := make([][]string, len(changes))
 	asked := map[string]bool{}
@@ -156,7 +156,7 @@ func filesOf(ctx context.Context, m *git.Mirror, commit string) ([]string, error
 	return slices.Collect(maps.Keys(files)), err
 }
 
-// targetsOf reads where the links of commits lead.
+// targetsOf returns the targets of the links of commits.
 func targetsOf(ctx context.Context, m *git.Mirror,
 	links map[string]map[string]git.Entry) (map[string]map[string]string, error) {
 	ids := map[string]bool{}

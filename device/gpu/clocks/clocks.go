@@ -1,4 +1,4 @@
-// Package clocks locks the SM clocks of leased devices, and resets them whatever becomes of this process.
+// Package clocks locks the SM clocks of leased devices, and guarantees that they are reset.
 package clocks
 
 import (
@@ -20,22 +20,22 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// The SM clock of a GPU can be locked: then it neither boosts nor idles. Only root can lock it, the lock outlives the
-// process, and the driver does not report it. So the locked devices stand in a record, a file with one UUID a line,
-// from before the lock until the reset. Whoever finds that the owner is gone resets the devices of the record. A record
-// is not synced: no lock outlives a reboot.
+// A GPU with a locked SM clock neither boosts nor idles. Only root can lock it; the lock outlives the process, and
+// the driver does not report it. So a record, a file with one UUID a line, names the locked devices from before the
+// lock until the reset. Whoever finds a record without a living owner resets the devices in it. A record is not
+// synced: no lock outlives a reboot.
 
 // Locker locks the SM clocks of leased devices.
 type Locker struct {
 	Driver  *gpu.Driver
-	Records string // directory
-	// Guard starts what resets the clocks of a record, and removes it, once this process is gone without having done
-	// so. It keeps the files open until then: they are the locks of the devices. done tells it that there is nothing
-	// left to do.
+	Records string // directory of records
+	// Guard starts a process that resets the clocks of a record and removes the record if this process ends without
+	// having done so. Until then the process keeps the lease's files open, because they are the locks of the devices.
+	// done tells the process that nothing is left to do.
 	Guard func(record string, locks []*os.File) (done func() error, err error)
 }
 
-// Locked are the clocks of some devices until they are reset.
+// Locked is a set of devices with locked clocks.
 type Locked struct {
 	driver  *gpu.Driver
 	devices []gpu.Device
@@ -44,7 +44,7 @@ type Locked struct {
 	reset   sync.Once
 }
 
-// Lock locks the SM clocks of leased devices at mhz. locks are the files of the lease. With an error, no clock is
+// Lock locks the SM clocks of leased devices at mhz. locks are the files of the lease. If Lock fails, no clock stays
 // locked.
 func (c *Locker) Lock(ctx context.Context, devices []gpu.Device, locks []*os.File, mhz int) (*Locked, error) {
 	for i := range devices {
@@ -71,13 +71,13 @@ func (c *Locker) Lock(ctx context.Context, devices []gpu.Device, locks []*os.Fil
 	return locked, nil
 }
 
-// newRecord makes a record with a name of its own.
+// newRecord writes a record with a new name.
 func newRecord(dir string, devices []gpu.Device) (string, error) {
 	record := filepath.Join(dir, rand.Text())
 	return record, writeRecord(record, devices)
 }
 
-// writeRecord replaces the record by one of these devices, atomically; without devices, it removes the record.
+// writeRecord atomically replaces the record with one for these devices. Without devices, it removes the record.
 func writeRecord(record string, devices []gpu.Device) error {
 	if len(devices) == 0 {
 		return os.Remove(record)
@@ -89,10 +89,10 @@ func writeRecord(record string, devices []gpu.Device) error {
 	return fs.Replace(record, text.Bytes())
 }
 
-// patience is how long a device may take to get to the clock that it was locked at.
+// patience is how long a device may take to reach the locked clock.
 const (
 	patience = 3 * time.Second
-	pause    = 100 * time.Millisecond // between two looks at it
+	pause    = 100 * time.Millisecond // between two readings
 )
 
 func (l *Locked) lock(ctx context.Context, mhz int) error {
@@ -126,8 +126,7 @@ func (l *Locked) lock(ctx context.Context, mhz int) error {
 	return nil
 }
 
-// Reset gives the devices their own clocks back. One for which that fails is left out from now on. A second call does
-// nothing.
+// Reset unlocks the clocks. A device for which that fails is left out from now on. A second call does nothing.
 func (l *Locked) Reset() (err error) {
 	l.reset.Do(func() {
 		err = resetRecord(l.driver, l.record)
@@ -136,8 +135,8 @@ func (l *Locked) Reset() (err error) {
 	return err
 }
 
-// resetRecord resets the clocks of a record and removes it. A missing device is done. A device that is still locked is
-// quarantined: it would be measured as if its clock were free.
+// resetRecord resets the clocks of a record and removes the record. A missing device counts as reset. A device that
+// is still locked is quarantined: otherwise it would be measured as if its clock were free.
 func resetRecord(d *gpu.Driver, record string) error {
 	text, err := os.ReadFile(record)
 	if errors.Is(err, os.ErrNotExist) {
@@ -160,7 +159,7 @@ func resetRecord(d *gpu.Driver, record string) error {
 	return nil
 }
 
-// stillLocked leaves out devices whose clocks could not be reset, and says so.
+// stillLocked leaves out devices whose clocks could not be reset, and returns an error.
 func stillLocked(d *gpu.Driver, uuids []string, why error) error {
 	for _, dev := range d.Devices() {
 		if slices.Contains(uuids, dev.UUID) {
@@ -170,10 +169,10 @@ func stillLocked(d *gpu.Driver, uuids []string, why error) error {
 	return fmt.Errorf("left out from now on, with a clock that is still locked: %s: %w", strings.Join(uuids, ", "), why)
 }
 
-// Guard waits for the end of alive, which is the end of the process that locked the clocks of a record, and
-// resets the clocks that remain locked.
+// Guard waits for the end of alive, which ends with the process that locked the clocks of a record, and resets the
+// clocks that are still locked.
 func Guard(ctx context.Context, alive io.Reader, record, library string) error {
-	_, _ = io.Copy(io.Discard, alive) // a pipe that breaks has ended, too
+	_, _ = io.Copy(io.Discard, alive) // a broken pipe has ended, too
 	if _, err := os.Stat(record); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -182,10 +181,11 @@ func Guard(ctx context.Context, alive io.Reader, record, library string) error {
 	return resetRecord(d, record)
 }
 
-// ResetLeft resets the clocks that are still locked by processes which were killed together with what guarded them.
-// Their records are in a directory, by which nobody may lock clocks meanwhile. lease leases a device by its UUID, for
-// which it waits a while, until release is called. ResetLeft returns why it could not reset some of them, such as those
-// whose device another benchgraph has leased: they stay for later, and their devices are left out.
+// ResetLeft resets clocks that were left locked by processes which were killed together with their guards. Their
+// records are in a directory; nobody may lock clocks with records there meanwhile. lease leases a device by its UUID,
+// with some patience, until release is called. ResetLeft returns the errors of the clocks that it could not reset,
+// such as those of a device that another benchgraph has leased. Their records stay for the next call, and their
+// devices are left out.
 func ResetLeft(d *gpu.Driver, records string, lease func(uuid string) (release func(), err error)) (left []error) {
 	files, err := os.ReadDir(records)
 	if errors.Is(err, os.ErrNotExist) {
@@ -196,7 +196,7 @@ func ResetLeft(d *gpu.Driver, records string, lease func(uuid string) (release f
 	}
 	for _, f := range files {
 		path := filepath.Join(records, f.Name())
-		if strings.HasPrefix(f.Name(), ".") { // unfinished: no clock was locked yet
+		if strings.HasPrefix(f.Name(), ".") { // incomplete: no clock was locked yet
 			_ = os.Remove(path)
 		} else if err := resetLeft(d, path, lease); err != nil {
 			left = append(left,
@@ -210,7 +210,7 @@ func ResetLeft(d *gpu.Driver, records string, lease func(uuid string) (release f
 func resetLeft(d *gpu.Driver, record string, lease func(uuid string) (release func(), err error)) error {
 	text, err := os.ReadFile(record)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // a guard was just about it
+		return nil // a guard has just removed it
 	}
 	if err != nil {
 		return err
@@ -227,8 +227,8 @@ func resetLeft(d *gpu.Driver, record string, lease func(uuid string) (release fu
 	return resetRecord(d, record)
 }
 
-// OffClock reports clocks that contradict a lock at mhz while something ran. A device that never reached mhz, such as
-// at its power limit, is flagged.
+// OffClock returns a text about clocks above the lock at mhz while a program ran; empty: none. It flags devices that
+// never reached mhz, such as devices at their power limit.
 func OffClock(sums []watch.Summary, mhz int) string {
 	var odd []string
 	for i := range sums {
@@ -244,5 +244,5 @@ func OffClock(sums []watch.Summary, mhz int) string {
 	return strings.Join(odd, "; ")
 }
 
-// BelowLockedClock is the flag of a device that was never as fast as its SM clock was locked at.
+// BelowLockedClock is the flag of a device that never reached its locked SM clock.
 const BelowLockedClock = "below_locked_clock"

@@ -1,4 +1,4 @@
-// Package link says how GPUs of a machine are connected.
+// Package link describes how the GPUs of a machine are connected.
 package link
 
 import (
@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Link is how two GPUs are connected, the closer the greater.
+// Link is the connection of two GPUs.
 type Link struct {
-	NVLinks int  // that are up between them
-	PCIe    Path // the way that is there in any case
+	NVLinks int  // number of active NVLinks between them
+	PCIe    Path // their connection over PCIe
 }
 
-// Path is how far two GPUs are apart on the machine.
+// Path is the distance of two GPUs over PCIe.
 type Path int
 
-// From far to near.
+// Paths, the longest first.
 const (
 	Unknown    Path = iota
 	System          // over the link between processors
@@ -30,7 +30,7 @@ func (p Path) String() string {
 	return [...]string{"?", "SYS", "NODE", "PHB", "PXB", "PIX", "PSB"}[p]
 }
 
-// String is what nvidia-smi's matrix would show.
+// String returns the link as in nvidia-smi's matrix.
 func (l Link) String() string {
 	if l.NVLinks > 0 {
 		return fmt.Sprintf("NV%d", l.NVLinks)
@@ -38,7 +38,7 @@ func (l Link) String() string {
 	return l.PCIe.String()
 }
 
-// Compare orders links by how fast they are.
+// Compare orders links by speed.
 func (l Link) Compare(m Link) int {
 	return cmp.Or(cmp.Compare(l.NVLinks, m.NVLinks), cmp.Compare(l.PCIe, m.PCIe))
 }

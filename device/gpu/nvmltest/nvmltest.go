@@ -1,5 +1,5 @@
-// Package nvmltest builds a library that stands for NVIDIA's NVML on machines without a GPU: it has NVML's binary
-// interface, so that it is loaded as the real one is, and plays a scenario from a text file (see testdata/nvml.c).
+// Package nvmltest builds a stand-in for NVIDIA's NVML on machines without a GPU. The library has NVML's binary
+// interface, so that it is loaded like the real one, and plays a scenario from a text file (see testdata/nvml.c).
 package nvmltest
 
 import (
@@ -17,10 +17,10 @@ import (
 //go:embed testdata/nvml.c
 var source []byte
 
-// ErrNoCompiler is returned where nothing can be built.
+// ErrNoCompiler is the error if the library cannot be built.
 var ErrNoCompiler = errors.New("no C compiler (apt-get install gcc)")
 
-// TwoH100 is a scenario: two devices, of which the second is hot and in use.
+// TwoH100 is a scenario with two devices, the second of which is hot and in use.
 const TwoH100 = `system driver=550.54.15 cuda=12040
 gpu uuid=GPU-a name=NVIDIA_H100_80GB_HBM3 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=345 max=1980 mem=2619 slow=0x0 ecc=0 brand=14
 gpu uuid=GPU-b name=NVIDIA_H100_80GB_HBM3 mib=81559 used=61000 pci=00000000:2a:00.0 limit=500 temp=83 util=97 power=499 sm=1410 max=1980 mem=2619 slow=0x44 ecc=2 brand=14
@@ -28,8 +28,8 @@ nvlink from=GPU-a to=GPU-b n=4
 path from=GPU-a to=GPU-b level=40
 `
 
-// World builds the library for a test, which is skipped where that cannot be, and returns its path and a function that
-// writes a scenario. What this process loads and what it starts play it.
+// World builds the library for a test and returns its path and a function that writes a scenario, for this process
+// and its children. If the library cannot be built, the test is skipped.
 func World(t testing.TB, old bool) (library string, play func(text string)) {
 	t.Helper()
 	library, err := Build(t.TempDir(), old)
@@ -49,8 +49,8 @@ func World(t testing.TB, old bool) (library string, play func(text string)) {
 	}
 }
 
-// Build makes the library in a directory and returns its path. With old, it lacks what drivers before 2020 lack. The
-// processes that load it find their scenario in the file that NVML_SCENARIO names.
+// Build builds the library in a directory and returns its path. With old, it lacks the functions that drivers before
+// 2020 lack. Processes that load it read their scenario from the file in NVML_SCENARIO.
 func Build(dir string, old bool) (library string, err error) {
 	compiled := compiledNew
 	if old {
@@ -64,7 +64,7 @@ func Build(dir string, old bool) (library string, err error) {
 	return library, os.WriteFile(library, text, 0o755)
 }
 
-// The libraries, compiled once for all tests of a package.
+// The libraries are compiled once for all tests of a package.
 var (
 	compiledNew = sync.OnceValues(func() ([]byte, error) { return compile() })
 	compiledOld = sync.OnceValues(func() ([]byte, error) { return compile("-DOLD") })
@@ -96,7 +96,8 @@ func compile(flags ...string) ([]byte, error) {
 	return os.ReadFile(library)
 }
 
-// Scenario is one of n idle devices of a model (with _ for spaces) that has mib MiB. Their UUIDs name the machine.
+// Scenario returns a scenario with n idle devices of a model (with _ for spaces) with mib MiB each. Their UUIDs
+// contain machine.
 func Scenario(machine, model string, mib, n int) string {
 	var text strings.Builder
 	text.WriteString("system driver=550.54.15 cuda=12040\n")

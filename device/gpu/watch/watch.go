@@ -1,4 +1,4 @@
-// Package watch tells whether devices are free to be measured on, and how they were while something ran on them.
+// Package watch checks whether devices are free for a measurement, and observes them while a program runs on them.
 package watch
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// A sample from a GPU counts only when the device was idle before, nobody else used it meanwhile, nothing slowed it
-// down, and its memory was free afterwards. Idle is the gate, Watch looks while it runs, and Idle again is the
-// aftermath.
+// A sample on a GPU counts only if the device was idle before, nobody else used it meanwhile, nothing slowed it down,
+// and its memory was free afterwards. Idle checks before, Watch observes during the run, and Idle checks again
+// afterwards.
 
-// Limits say what counts as idle. The zero value means the defaults.
+// Limits define an idle device. The zero value means the defaults.
 type Limits struct {
-	Used        int64 // bytes of memory that a driver may keep for itself; 0: the larger of 1 GiB and 2 %
+	Used        int64 // bytes of memory that a driver may use itself; 0: the larger of 1 GiB and 2 %
 	Utilization int   // percent; 0: 5
-	Temperature int   // °C at which a device is still cool enough to begin; 0: 70
+	Temperature int   // °C up to which a device is cool enough to begin; 0: 70
 }
 
 func (l Limits) of(d gpu.Device) Limits {
@@ -37,14 +37,14 @@ func (l Limits) of(d gpu.Device) Limits {
 	return l
 }
 
-// Idle says why a device is not ready to be measured on; empty when it is. An error says that it does not answer, or is
-// lost: there is nothing to wait for.
+// Idle returns why a device is not ready for a measurement; empty: it is ready. It returns an error if the device
+// does not answer or is lost: waiting is useless then.
 func Idle(d *gpu.Driver, of gpu.Device, l Limits) (why string, err error) {
 	r, err := d.Read(of)
 	if err != nil {
 		return "", err
 	}
-	if lost := d.Lost(of); lost != "" { // perhaps for what was just read, which is told once
+	if lost := d.Lost(of); lost != "" { // perhaps because of this reading, whose errors are reported only once
 		return "", errors.New(lost)
 	}
 	l = l.of(of)
@@ -64,7 +64,7 @@ func Idle(d *gpu.Driver, of gpu.Device, l Limits) (why string, err error) {
 	return strings.Join(all, ", "), nil
 }
 
-// Ready returns a function that says why a device is not to be granted now: Options.Ready of a pool.
+// Ready returns a function that returns why a device must not be granted now. It serves as Options.Ready of a pool.
 func Ready(d *gpu.Driver) func(of gpu.Device) string {
 	return func(of gpu.Device) string {
 		why, err := Idle(d, of, Limits{})
@@ -75,18 +75,18 @@ func Ready(d *gpu.Driver) func(of gpu.Device) string {
 	}
 }
 
-// Busy is the error for devices that did not get ready in time.
+// Busy is the error for a device that did not get ready in time.
 type Busy struct {
 	Device gpu.Device
 	Why    string
-	Gone   bool // it does not answer, or is lost: there is nothing to wait for
+	Gone   bool // it does not answer or is lost: waiting is useless
 }
 
 func (b *Busy) Error() string {
 	return fmt.Sprintf("device %d (%s): %s", b.Device.Index, b.Device.UUID, b.Why)
 }
 
-// AwaitIdle waits until all devices are ready, looking once a second, and no longer than patience; then it is a *Busy.
+// AwaitIdle waits until all devices are ready; it checks once a second. After patience it returns a *Busy.
 func AwaitIdle(
 	ctx context.Context, d *gpu.Driver, devices []gpu.Device, l Limits, patience time.Duration,
 ) error {
@@ -114,8 +114,8 @@ func AwaitIdle(
 	}
 }
 
-// firstBusy looks at all devices side by side, as a driver may be slow. One that is gone comes before those that may
-// get ready.
+// firstBusy checks all devices in parallel, as a driver may be slow. It prefers a device that is gone to devices that
+// may get ready.
 func firstBusy(d *gpu.Driver, devices []gpu.Device, l Limits) *Busy {
 	found := make([]*Busy, len(devices))
 	var all sync.WaitGroup
@@ -135,10 +135,10 @@ func firstBusy(d *gpu.Driver, devices []gpu.Device, l Limits) *Busy {
 	return cmp.Or(found...)
 }
 
-// every is how often devices are looked at.
+// every is the interval between readings of devices.
 const every = time.Second
 
-// Summary is how a device was while something ran on it.
+// Summary describes a device while a program ran on it.
 type Summary struct {
 	UUID        string   `json:"uuid"`
 	Looks       int      `json:"looks"`
@@ -147,23 +147,23 @@ type Summary struct {
 	Temperature *Range   `json:"temperature_c,omitempty"`
 	SMClock     *Range   `json:"sm_clock_mhz,omitempty"`
 	Used        *Range   `json:"used_bytes,omitempty"`
-	Flags       []string `json:"flags,omitempty"`    // worth knowing: the power cap, say
+	Flags       []string `json:"flags,omitempty"`    // remarkable states, such as the power cap
 	Problems    []string `json:"problems,omitempty"` // each makes the sample void
-	LeftOut     string   `json:"left_out,omitempty"` // why nothing was granted on it afterwards
+	LeftOut     string   `json:"left_out,omitempty"` // why the device was not granted afterwards
 
-	uncorrected *uint64  // errors of memory when it was first looked at
-	foreign     []string // processes that are not known as ours
+	uncorrected *uint64  // memory errors at the first reading
+	foreign     []string // processes that are not known to be ours
 }
 
-// NotToldApart is the flag of a sample taken in a PID namespace where none of the processes on the device was known:
-// they may have been the sample's, or anybody's. That the device was free before and after is then all that is known.
+// NotToldApart is the flag of a sample in a PID namespace where no process on the device was recognized: the
+// processes may belong to the sample or to others. It is then only known that the device was free before and after.
 const NotToldApart = "processes_not_told_apart"
 
-// NotAllTold is the flag of a sample taken where there is only nvidia-smi to ask, which tells neither of critical
-// errors, of the device or its memory, nor why clocks are low: what would have made the sample void may have happened.
+// NotAllTold is the flag of a sample with only nvidia-smi, which reports neither critical errors nor reasons for low
+// clocks: the sample may be void without notice.
 const NotAllTold = "errors_and_slowdowns_not_told"
 
-// Range sums up a quantity over time.
+// Range summarizes a quantity over time.
 type Range struct {
 	Min  float64 `json:"min"`
 	Mean float64 `json:"mean"`
@@ -181,17 +181,17 @@ func (r *Range) add(v float64) *Range {
 	return r
 }
 
-// voids are the slowdowns that make a sample void; the others are flags.
+// voids are the slowdowns that make a sample void; other slowdowns are flags.
 var voids = []string{gpu.SlowHardware, gpu.SlowThermal, gpu.SlowPowerBrake, gpu.SlowSWThermal}
 
-// Watch looks at devices while something runs on them.
+// Watch observes devices while a program runs on them.
 type Watch struct {
 	driver  *gpu.Driver
 	devices []gpu.Device
 	own     func(pid int) bool
 	alarm   func()
-	stays   sync.Map // by PID: processes that nobody here sees, and that are told of again and again
-	apart   bool     // the driver tells of processes by numbers that are those from here: others are foreign
+	stays   sync.Map // by PID: processes that are not visible here and that the driver reports repeatedly
+	apart   bool     // the driver's process numbers are valid here, so that others are foreign
 
 	mu    sync.Mutex
 	state []Summary
@@ -199,8 +199,8 @@ type Watch struct {
 	done  chan struct{}
 }
 
-// Begin starts to look at devices once a second. own says whether a process belongs to what is measured; alarm is
-// called once, when the first problem is seen.
+// Begin starts to read devices once a second. own reports whether a process belongs to the measurement; alarm is
+// called once, at the first problem.
 func Begin(d *gpu.Driver, devices []gpu.Device, own func(pid int) bool, alarm func()) *Watch {
 	w := &Watch{driver: d, devices: devices, own: own, apart: !d.Elsewhere, alarm: sync.OnceFunc(alarm),
 		state: make([]Summary, len(devices)), stop: make(chan struct{}), done: make(chan struct{})}
@@ -218,7 +218,7 @@ func Begin(d *gpu.Driver, devices []gpu.Device, own func(pid int) bool, alarm fu
 				return
 			case <-tick.C:
 				select {
-				case <-w.stop: // when looks take longer than a second, there is always a tick
+				case <-w.stop: // when readings take longer than a second, there is always a tick
 					return
 				default:
 				}
@@ -229,7 +229,7 @@ func Begin(d *gpu.Driver, devices []gpu.Device, own func(pid int) bool, alarm fu
 	return w
 }
 
-// Stop looks once more and tells how the devices were.
+// Stop reads the devices once more and returns the summaries.
 func (w *Watch) Stop() []Summary {
 	close(w.stop)
 	<-w.done
@@ -246,7 +246,7 @@ func (w *Watch) Stop() []Summary {
 	return w.state
 }
 
-// Problems tells, at any time, what has made the sample void so far.
+// Problems returns the problems so far, each of which makes the sample void. It may be called at any time.
 func (w *Watch) Problems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -276,15 +276,15 @@ func (w *Watch) look() {
 	}
 }
 
-// takeProcesses looks who else uses a device. Once the driver has told of a process of ours, the numbers that it tells
-// mean the same here, so that whoever else it told of is foreign.
+// takeProcesses records the other processes on a device. Once the driver has reported one of our processes, its
+// process numbers are known to be valid here, so all others are foreign.
 func (w *Watch) takeProcesses(s *Summary, all []process.Process) {
 	for _, p := range all {
 		if w.own(p.PID) {
 			w.apart = true
 			continue
 		}
-		p.Used = 0 // it changes from look to look, and is the same process
+		p.Used = 0 // it changes between readings of the same process
 		if text := "foreign " + p.String(); !slices.Contains(s.foreign, text) {
 			s.foreign = append(s.foreign, text)
 		}
@@ -299,12 +299,12 @@ func (w *Watch) takeProcesses(s *Summary, all []process.Process) {
 	}
 }
 
-// forgets is how long a driver may go on telling of a process that has ended.
+// forgets is how long a driver may still report a process that has ended.
 const forgets = 500 * time.Millisecond
 
-// read reads a device. What the driver tells of a process and what the system tells of it are of two moments: one that
-// the system does not know has ended between them, and was perhaps our own; or it lives in another PID namespace. So
-// the driver is asked again until it has forgotten it.
+// read reads a device. The driver's report and the system's are from different moments: a process that the system
+// does not know has ended in between and may have been ours, or is in another PID namespace. So read asks the driver
+// again until it no longer reports the process.
 func (w *Watch) read(dev gpu.Device) (gpu.Reading, error) {
 	r, err := w.driver.Read(dev)
 	for end := time.Now().Add(forgets); err == nil && slices.ContainsFunc(r.Processes,

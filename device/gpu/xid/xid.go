@@ -1,16 +1,15 @@
-// Package xid tells the critical errors of NVIDIA devices apart by their numbers.
+// Package xid explains the critical errors of NVIDIA devices by their numbers.
 package xid
 
 import "fmt"
 
-// harmless are the critical errors after which a device is still sound. All but one are reported of a faulty program,
-// or of one that was ended: they are its own affair, and who judges it must see its failure. These are the ones that
-// NVIDIA's own health check passes over (k8s-device-plugin, internal/rm/health.go: "Application errors: the GPU should
-// still be healthy"). The other one, 63, NVIDIA's catalogue answers with "ignore"
-// (https://docs.nvidia.com/deploy/xid-errors): memory was set aside, and an error that nothing could correct is told by
-// itself, as 48, 94 or 95.
+// harmless are the critical errors after which a device is still sound. All but one are caused by a program that is
+// faulty or was killed: its failure is handled elsewhere. NVIDIA's own health check ignores these errors, too
+// (k8s-device-plugin, internal/rm/health.go: "Application errors: the GPU should still be healthy"). For the
+// remaining one, 63, NVIDIA's catalogue recommends "ignore" (https://docs.nvidia.com/deploy/xid-errors): memory was
+// set aside, and an uncorrectable error is reported separately as 48, 94 or 95.
 //
-// After any other, nobody knows whether what was measured is right, nor what comes next.
+// After any other error, measurements on the device cannot be trusted.
 var harmless = map[uint64]string{
 	13:  "graphics engine exception",
 	31:  "page fault",
@@ -21,7 +20,7 @@ var harmless = map[uint64]string{
 	109: "context switch timeout",
 }
 
-// grave names some of the others, for people.
+// grave describes some of the other errors.
 var grave = map[uint64]string{
 	48:  "uncorrectable memory error",
 	64:  "memory could not be set aside",
@@ -36,7 +35,7 @@ var grave = map[uint64]string{
 	154: "to be reset",
 }
 
-// Explain names a critical error, and says whether the device is to blame.
+// Explain describes a critical error, and reports whether the device is to blame.
 func Explain(code uint64) (text string, blamed bool) {
 	what, ok := harmless[code]
 	if !ok {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package images keeps images for Apptainer: the files of each in a directory, as those of this user, and what its
-// registry says of it beside that. They are made nowhere here.
+// Package images keeps images for Apptainer: a directory with an image's files, owned by this user, and a JSON file
+// with its configuration. It imports and pulls images; it builds none.
 package images
 
 import (
@@ -25,35 +25,35 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Image is an image that the engine has: a file with this, beside a directory with its files.
+// Image is an image of the store: a JSON file with these fields, beside a directory with the image's files.
 type Image struct {
 	ID      string // SHA-256 of Config
-	Root    string // name of the directory; images that differ by their labels alone share it
-	Config  []byte // JSON, as its registry has it
+	Root    string // name of the directory; images that differ only in labels share it
+	Config  []byte // JSON, as in the registry
 	Names   []string
 	Digests []string // REPOSITORY@sha256:…
 	Size    int64
 	Created time.Time
-	Env     []string          `json:"-"` // these are from Config
+	Env     []string          `json:"-"` // this and the following fields are parsed from Config
 	Labels  map[string]string `json:"-"`
 	Layers  []string          `json:"-"`
 }
 
-// Store is a directory of images, of all engines of this user.
+// Store is a directory of images, shared by all engines of this user.
 type Store struct {
 	Dir     string
 	Host    executor.Executor // runs tar
-	Environ []string          // in which it runs
+	Environ []string          // environment of tar
 }
 
-// suffix ends the names of the files of images.
+// suffix ends the names of the images' JSON files.
 const suffix = ".json"
 
 func (i *Image) file(dir string) string {
 	return filepath.Join(dir, strings.TrimPrefix(i.ID, "sha256:")+suffix)
 }
 
-// parse takes over what is in Config.
+// parse fills the fields that come from Config.
 func (i *Image) parse() error {
 	var c v1.ConfigFile
 	if err := json.Unmarshal(i.Config, &c); err != nil {
@@ -66,14 +66,14 @@ func (i *Image) parse() error {
 	return nil
 }
 
-// named makes an image of a configuration.
+// named returns an image with a configuration; the ID is the digest of the configuration.
 func named(config []byte, root string, size int64) (*Image, error) {
 	sum := sha256.Sum256(config)
 	i := &Image{ID: "sha256:" + hex.EncodeToString(sum[:]), Root: root, Config: config, Size: size, Created: time.Now()}
 	return i, i.parse()
 }
 
-// Keep keeps an image, with what is known of it already.
+// Keep stores an image. It keeps the names and digests that the store already has for the image.
 func (s *Store) Keep(i *Image) error {
 	if old, err := s.Find(i.ID); err == nil {
 		for _, list := range []struct{ to, from *[]string }{{&i.Names, &old.Names}, {&i.Digests, &old.Digests}} {
@@ -86,7 +86,7 @@ func (s *Store) Keep(i *Image) error {
 	return s.Put(i)
 }
 
-// All are the images that there are, the youngest first.
+// All returns all images, the youngest first.
 func (s *Store) All() (all []*Image, err error) {
 	files, err := os.ReadDir(s.Dir)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -116,7 +116,7 @@ func (s *Store) All() (all []*Image, err error) {
 	return all, err
 }
 
-// Find finds an image by its ID, or by a name or digest.
+// Find returns the image with an ID, name or digest.
 func (s *Store) Find(ref string) (*Image, error) {
 	all, err := s.All()
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Store) Find(ref string) (*Image, error) {
 	return nil, NotFound("No such image: %s", ref)
 }
 
-// Put keeps an image as it is.
+// Put stores an image and overwrites what the store has for it.
 func (s *Store) Put(i *Image) error {
 	text, err := json.Marshal(i)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) Put(i *Image) error {
 	return fs.Replace(i.file(s.Dir), text)
 }
 
-// Labelled makes an image of another one that has more labels.
+// Labelled stores a copy of an image with additional labels. It shares the files.
 func (s *Store) Labelled(of *Image, labels map[string]string) (*Image, error) {
 	var c v1.ConfigFile
 	if err := json.Unmarshal(of.Config, &c); err != nil {
@@ -165,7 +165,7 @@ func (s *Store) Labelled(of *Image, labels map[string]string) (*Image, error) {
 	return i, s.Keep(i)
 }
 
-// Remove removes an image, and its files unless another image has them.
+// Remove removes an image, and its files unless another image shares them.
 func (s *Store) Remove(i *Image) error {
 	if err := os.Remove(i.file(s.Dir)); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s *Store) Remove(i *Image) error {
 // noFiles is the digest of a layer without files.
 var noFiles = v1.Hash{Algorithm: "sha256", Hex: "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"}
 
-// Load makes an image of a tar of files.
+// Load makes an image from a tar archive of files.
 func (s *Store) Load(ctx context.Context, files io.Reader, changes []string) (*Image, error) {
 	unlock, err := s.lock(ctx, func() {})
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *Store) Load(ctx context.Context, files io.Reader, changes []string) (*I
 	return i, s.Keep(i)
 }
 
-// unquoted undoes what container.Import does to a word.
+// unquoted undoes the quoting of container.Import.
 func unquoted(word string) string {
 	if len(word) < 2 || word[0] != '"' {
 		return word
@@ -226,11 +226,11 @@ func unquoted(word string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, `$`).Replace(word[1 : len(word)-1])
 }
 
-// rootPrefix begins the names of the directories with files of images.
+// rootPrefix begins the names of the directories with images' files.
 const rootPrefix = "root-"
 
-// unpack writes the files of a tar into a new directory, which it names, as those of this user. The caller
-// has the lock.
+// unpack extracts a tar archive into a new directory, with all files owned by this user, and returns the directory's
+// name. The caller must hold the lock.
 func (s *Store) unpack(ctx context.Context, files io.Reader) (name string, size int64, err error) {
 	dir, err := os.MkdirTemp(s.Dir, rootPrefix)
 	if err != nil {
@@ -244,7 +244,7 @@ func (s *Store) unpack(ctx context.Context, files io.Reader) (name string, size 
 		Dir: "/", Env: s.Environ, Stdin: in, Stdout: &said, Stderr: &said,
 	})
 	if err == nil && in.err == nil {
-		_, in.err = io.Copy(io.Discard, in) // what comes after the end of the archive is part of its digest
+		_, in.err = io.Copy(io.Discard, in) // the digest covers also the bytes after the end of the archive
 	}
 	if err == nil {
 		err = in.err
@@ -258,9 +258,9 @@ func (s *Store) unpack(ctx context.Context, files io.Reader) (name string, size 
 	return filepath.Base(dir), in.n, os.Chmod(dir, 0o755)
 }
 
-// Furnish makes the directories that Apptainer mounts something at.
+// Furnish makes the directories at which Apptainer mounts file systems.
 func Furnish(root string) error {
-	dir, err := os.OpenRoot(root) // a link of the image leads nowhere else
+	dir, err := os.OpenRoot(root) // links in the image cannot lead out of it
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func Furnish(root string) error {
 	return nil
 }
 
-// counted counts what is read, and keeps the error.
+// counted counts the bytes read and keeps the error.
 type counted struct {
 	r   io.Reader
 	n   int64

@@ -1,4 +1,4 @@
-// Package images keeps images for Apptainer, which runs on Linux alone.
+// Package images keeps images for Apptainer, which runs only on Linux.
 
 //go:build !linux
 

@@ -26,11 +26,11 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Pull brings an image from a registry by its digest. All that comes has the digest that the image, or what names it,
-// says; the ID is that of Docker. What has come of an image stays until the image is whole.
+// Pull fetches an image from a registry by its digest. Each part is checked against the digest in its manifest. The
+// ID is the same as Docker's. Fetched parts stay until the image is complete.
 func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say func(string)) (*Image, error) {
 	if !strings.HasPrefix(digest, "sha256:") {
-		return nil, Cannot("it brings images by digest alone, and %s:%s is none", repository, digest)
+		return nil, Cannot("it pulls images only by digest, and %s:%s is a tag", repository, digest)
 	}
 	full := repository + "@" + digest
 	ref, err := name.NewDigest(full, options(repository)...)
@@ -41,12 +41,12 @@ func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say f
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.lock(ctx, func() { say("Waiting for another process that brings an image") })
+	unlock, err := s.lock(ctx, func() { say("Waiting for another process that pulls an image") })
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if i, err := s.Find(full); err == nil { // that process was asked for it, too
+	if i, err := s.Find(full); err == nil { // the other process has pulled the same image
 		return i, nil
 	}
 	say("Asking for " + full)
@@ -77,7 +77,7 @@ func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say f
 	if err != nil {
 		return nil, err
 	}
-	if old, err := s.Find(i.ID); err == nil { // another process was faster, or another name is known
+	if old, err := s.Find(i.ID); err == nil { // the image is known by another name
 		if err := fs.RemoveTree(filepath.Join(s.Dir, root)); err != nil {
 			return nil, err
 		}
@@ -87,8 +87,8 @@ func (s *Store) Pull(ctx context.Context, repository, digest, auth string, say f
 	return i, errors.Join(s.Keep(i), os.RemoveAll(blobs))
 }
 
-// lock keeps other processes of this user from bringing images until the lock is given back. Where the file system
-// locks nothing, it keeps none.
+// lock keeps other processes of this user from pulling images until unlock is called. On file systems without locks,
+// it excludes nobody.
 func (s *Store) lock(ctx context.Context, wait func()) (unlock func(), err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
@@ -117,7 +117,8 @@ func (s *Store) lock(ctx context.Context, wait func()) (unlock func(), err error
 	}
 }
 
-// sweep removes what killed processes have left half unpacked. What cannot be removed is left to a later process.
+// sweep removes directories that killed processes left half unpacked. A directory that cannot be removed is left to a
+// later sweep.
 func (s *Store) sweep() {
 	all, err := s.All()
 	left, _ := filepath.Glob(filepath.Join(s.Dir, rootPrefix+"*"))
@@ -128,7 +129,7 @@ func (s *Store) sweep() {
 	}
 }
 
-// options say how a registry is spoken to: as Docker does, without encryption on this machine alone.
+// options returns how to reach a registry. As in Docker, only registries on this machine are reached without TLS.
 func options(repository string) []name.Option {
 	host, _, _ := strings.Cut(repository, "/")
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -141,8 +142,8 @@ func options(repository string) []name.Option {
 	return nil
 }
 
-// fetched copies an image into a directory, and compares each part with its digest. A part that is there already is
-// not fetched again.
+// fetched copies an image into a directory and checks the digest of each part. Parts that are already there are not
+// fetched again.
 func fetched(from v1.Image, dir string) (v1.Image, error) {
 	digest, err := from.Digest()
 	if err != nil {

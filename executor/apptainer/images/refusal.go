@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// Refusal is an error with a status of HTTP.
+// Refusal is an error with an HTTP status.
 type Refusal struct {
 	Status int
 	Text   string
@@ -15,15 +15,16 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Text }
 
-// Cannot is the error for what Apptainer does not have. It begins with words that package container knows.
+// Cannot returns the error for a feature that Apptainer lacks. It begins with words that package container
+// recognizes.
 func Cannot(format string, args ...any) error {
 	return &Refusal{http.StatusNotImplemented, "Apptainer cannot do that: " + fmt.Sprintf(format, args...)}
 }
 
-// NotFound is the error for something that is not there.
+// NotFound returns the error for a missing image or container.
 func NotFound(format string, args ...any) error {
 	return &Refusal{http.StatusNotFound, fmt.Sprintf(format, args...)}
 }
 
-// Refused is the error with a status.
+// Refused returns an error with an HTTP status.
 func Refused(status int, text string) error { return &Refusal{status, text} }

@@ -1,5 +1,4 @@
-// Package cgroup bounds what commands use of the machine, by control groups of Linux (version 2) that this process may
-// make.
+// Package cgroup limits commands with control groups of Linux (version 2), where this process may make groups.
 package cgroup
 
 import (
@@ -12,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Controllers are those that bound commands, by the names that the kernel has for them.
+// Controllers are the kernel's names of the controllers that limit commands.
 var Controllers = []string{"cpu", "cpuset", "memory", "pids"}
 
-// ErrVersion is the error where the controllers are those of version 1.
+// ErrVersion is the error for a machine with control groups of version 1.
 var ErrVersion = errors.New("this machine has no control groups of version 2")
 
-// ErrDelegation is the error where this process may make no group that has a controller.
+// ErrDelegation is the error if this process may not make groups with controllers.
 var ErrDelegation = errors.New("no control group is delegated to this process")
 
-// Find looks for the nearest group, from that of this process upward, in which this process may make groups with the
-// most of Controllers. It changes nothing.
+// Find looks for a group in which this process may make groups, from its own group upward. It returns the one with
+// the most Controllers, and of several the nearest. It changes nothing.
 func Find() (*Root, error) {
 	info, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -54,7 +53,7 @@ func Find() (*Root, error) {
 	return best, nil
 }
 
-// mountPoint returns where the groups are mounted.
+// mountPoint returns the directory at which control groups are mounted.
 func mountPoint(mountinfo string) (string, bool) {
 	for line := range strings.Lines(mountinfo) {
 		mount, kind, _ := strings.Cut(line, " - ")
@@ -76,9 +75,9 @@ func ownGroup(groups string) string {
 	return "/"
 }
 
-// rootAt returns what groups made in a directory would have; nil: nothing, or none can be made. The group of this
-// process may have to be left by it, since a group passes controllers on or has processes. The first of all groups is
-// exempt from that.
+// rootAt returns a directory as Root, or nil if this process cannot make groups with controllers there. A group with
+// processes cannot pass controllers on, so this process may have to leave its own group first. The root group is
+// exempt from that rule.
 func rootAt(dir string, own bool) *Root {
 	for _, name := range []string{"", "cgroup.procs"} {
 		if unix.Access(filepath.Join(dir, name), unix.W_OK) != nil {
@@ -101,7 +100,7 @@ func rootAt(dir string, own bool) *Root {
 	return r
 }
 
-// controllersIn returns which of Controllers a file of a group lists.
+// controllersIn returns the Controllers that a group's file lists.
 func controllersIn(dir, file string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {

@@ -19,32 +19,32 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
-// Root is where this process makes groups.
+// Root is a control group in which this process makes groups.
 type Root struct {
-	dir         string   // the group in which it makes one of its own
-	controllers []string // that groups below have, of Controllers
-	leave       bool     // this process has to leave dir before
+	dir         string   // the group that holds this process's group for commands
+	controllers []string // controllers of the groups below, out of Controllers
+	leave       bool     // this process must first leave dir
 
 	mu   sync.Mutex
-	own  *os.File // the group of this process, which is locked as long as that has groups in it
-	used int      // how many
+	own  *os.File // group that holds the groups of commands; locked while it holds any
+	used int      // number of groups in own
 }
 
 // Has reports whether groups have a controller.
 func (r *Root) Has(controller string) bool { return slices.Contains(r.controllers, controller) }
 
-// Limits are what a group may use. What the controllers of the group do not bound has no bound.
+// Limits are the limits of a group. A limit without its controller is ignored.
 type Limits struct {
 	Memory    int64  // bytes, swap included; 0: no limit
-	Processes int    // and threads; 0: no limit
+	Processes int    // processes and threads; 0: no limit
 	Cores     string // such as "0-3,8"; empty: all
-	CPUs      int    // how many cores' worth of time, where Cores is not bounded; 0: no limit
+	CPUs      int    // time of so many cores, if Cores is not limited; 0: no limit
 }
 
-// prefix begins the names of the groups of processes. Whoever holds the lock of one lives.
+// prefix begins the names of the groups of benchgraph processes. A living process holds the lock of its group.
 const prefix = "benchgraph-"
 
-// New makes a group. Close it after use.
+// New makes a group. The caller must close it.
 func (r *Root) New(l Limits) (*Group, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +63,7 @@ func (r *Root) New(l Limits) (*Group, error) {
 		g.file, err = os.Open(dir)
 	}
 	if err != nil {
-		_ = os.Remove(dir) // it holds no process
+		_ = os.Remove(dir) // it holds no processes
 		if r.used == 0 {
 			r.close()
 		}
@@ -92,7 +92,7 @@ func (r *Root) set(dir string, l Limits) error {
 	}
 	for _, s := range settings {
 		err := write(dir, s[0], s[1])
-		if errors.Is(err, os.ErrNotExist) && s[0] == "memory.swap.max" { // a kernel that does not account for swap
+		if errors.Is(err, os.ErrNotExist) && s[0] == "memory.swap.max" { // the kernel does not account for swap
 			continue
 		}
 		if err != nil {
@@ -102,7 +102,7 @@ func (r *Root) set(dir string, l Limits) error {
 	return nil
 }
 
-// open makes the group of this process, and removes those of processes that were killed, with all that runs in them.
+// open makes the group of this process. It removes groups of killed processes and kills everything that runs in them.
 func (r *Root) open() error {
 	if err := r.removeStale(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (r *Root) open() error {
 	return nil
 }
 
-// moveOut moves this process from dir to a group in it, where it stays.
+// moveOut moves this process from dir into a new group in it, for good.
 func (r *Root) moveOut() error {
 	leaf := filepath.Join(r.dir, "self-"+strconv.Itoa(os.Getpid()))
 	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -148,7 +148,7 @@ func (r *Root) moveOut() error {
 
 // close removes the group of this process.
 func (r *Root) close() {
-	_ = os.Remove(r.own.Name()) // one that stays is removed by the next process
+	_ = os.Remove(r.own.Name()) // the next process removes it if this fails
 	r.own.Close()
 	r.own = nil
 }
@@ -174,19 +174,19 @@ func (r *Root) removeStale() error {
 	return nil
 }
 
-// Group is a group of one command.
+// Group is the control group of one command.
 type Group struct {
 	root *Root
 	dir  string
 	file *os.File
 }
 
-// FD returns a descriptor of the group, to start processes in.
+// FD returns a file descriptor of the group, with which processes are started in it.
 func (g *Group) FD() int { return int(g.file.Fd()) }
 
-// OutOfMemory reports whether the kernel has ended processes of the group because memory had run out.
+// OutOfMemory reports whether the kernel has killed processes of the group because memory had run out.
 func (g *Group) OutOfMemory() bool {
-	text, _ := os.ReadFile(filepath.Join(g.dir, "memory.events")) // without the controller, there is none
+	text, _ := os.ReadFile(filepath.Join(g.dir, "memory.events")) // missing without the controller
 	for line := range strings.Lines(string(text)) {
 		if n, ok := strings.CutPrefix(line, "oom_kill "); ok {
 			return strings.TrimSpace(n) != "0"
@@ -195,7 +195,7 @@ func (g *Group) OutOfMemory() bool {
 	return false
 }
 
-// Close ends all that is left in the group, and removes it.
+// Close kills all processes in the group and removes it.
 func (g *Group) Close() error {
 	err := errors.Join(g.file.Close(), remove(g.dir))
 	g.root.mu.Lock()
@@ -206,10 +206,10 @@ func (g *Group) Close() error {
 	return err
 }
 
-// killTime bounds the wait for processes that were killed.
+// killTime limits the wait for killed processes.
 const killTime = 10 * time.Second
 
-// remove kills all in a group and in those below, and removes them.
+// remove kills all processes in a group and in the groups below, and removes the groups.
 func remove(dir string) error {
 	if err := kill(dir); err != nil {
 		return err
@@ -225,7 +225,7 @@ func remove(dir string) error {
 			}
 		}
 	}
-	// A process that has ended is in the group for a moment.
+	// An ended process stays in the group for a moment.
 	for end := time.Now().Add(killTime); ; time.Sleep(time.Millisecond) {
 		err := os.Remove(dir)
 		if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -242,13 +242,13 @@ func kill(dir string) error {
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for range 100 { // before Linux 5.14: what is started meanwhile is found by the next look
+	for range 100 { // before Linux 5.14; the next read finds processes that started meanwhile
 		procs, err := processes(dir)
 		if err != nil || len(procs) == 0 {
-			return nil // nor is there a group
+			return nil // the group does not exist
 		}
 		for _, pid := range procs {
-			_ = syscall.Kill(pid, unix.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, unix.SIGKILL) // the process may have ended
 		}
 		time.Sleep(time.Millisecond)
 	}

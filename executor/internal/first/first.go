@@ -1,71 +1,72 @@
-// Package first is the first process of a sandbox: it waits for its Spec, sets up the namespaces that it finds itself
-// in, runs one program there, and ends all that this leaves.
+// Package first is the first process of a sandbox: it waits for its Spec, sets up the namespaces in which it was
+// started, runs one program there, and ends the program's descendants.
 //
-// It is this very program, started again. What it is is found out before most other packages are set up, so every
-// program that imports this package can be one. The package therefore imports little: no net, no os/exec, no
-// path/filepath.
+// The first process is this program, started again. It must recognize itself before most other packages are
+// initialized, so every program that imports this package can be a first process. The package therefore imports
+// little: no net, no os/exec, no path/filepath.
 package first
 
 import "time"
 
-// Spec is all that the first process is told.
+// Spec describes the work of the first process.
 type Spec struct {
-	Path string   // of the program; empty: Argv[0] is looked up in the PATH of Env
-	Argv []string // of the program
-	Env  []string // of the program, as NAME=value
+	Path string   // path of the program; empty: Argv[0] is looked up in the PATH of Env
+	Argv []string // arguments of the program
+	Env  []string // environment of the program, as NAME=value
 	Dir  string   // its working directory
 
-	Empty    []string // directories of the host that are shown empty
+	Empty    []string // directories of the host that are shown as empty
 	Binds    []Bind
 	Devices  []string // nodes below /dev
-	Most     int      // processes and threads that there may be; heeded from Linux 6.14 on
-	Loopback bool     // the network namespace is new: its loopback is brought up
-	Trial    bool     // there is no program: only what is around it is set up
-	Fence    *Fence   // nil: none
+	Most     int      // limit of processes and threads, from Linux 6.14 on
+	Loopback bool     // bring up the loopback of a new network namespace
+	Trial    bool     // run no program: only set up its surroundings
+	Fence    *Fence   // nil: no fence
 
-	Settle time.Duration // what the program leaves may take to end by itself
-	Grace  time.Duration // then between the polite signal and the last one
+	Settle time.Duration // how long the program's descendants may take to end by themselves
+	Grace  time.Duration // then from SIGTERM to SIGKILL
 }
 
-// Bind shows a file or directory of the host. What is below it on other mounts is shown, too.
+// Bind shows a file or directory of the host, with everything that is mounted below it.
 type Bind struct {
-	From, To string // absolute paths; From empty: nothing, in memory
+	From, To string // absolute paths; From empty: an empty directory in memory
 	Writable bool
 }
 
-// Fence is what Landlock lets the program reach, whatever else it may do.
+// Fence is what Landlock lets the program reach. It never allows more than other rules do.
 type Fence struct {
-	Read    []string // files, and directories with all below them, that it may read and execute
-	Write   []string // likewise, where it may do all
-	Ports   []int    // the TCP ports that it may use, by number, of this machine and of others; nil: all
-	Sockets bool     // abstract sockets of others are out of reach
+	Read    []string // files and directory trees that it may read and execute
+	Write   []string // files and directory trees to which it has all rights
+	Ports   []int    // TCP ports, of this machine and others, that it may use; nil: all
+	Sockets bool     // deny abstract sockets of processes outside
 }
 
-// The names by which this program is started as such a process. No command line of a person begins with these words.
+// The names (argv[0]) under which this program is started as such a process. No person's command line begins with
+// these words.
 const (
 	Name      = "benchgraph: first process of a sandbox"
 	JoinName  = "benchgraph: joins a sandbox"
 	FenceName = "benchgraph: goes behind a fence"
 )
 
-// Message is what the first process and who started it tell each other.
+// Message is a message between the first process and the process that started it.
 type Message struct {
 	// From the first process.
 	Started bool     `json:",omitempty"` // the program runs
-	Failed  *Refusal `json:",omitempty"` // it does not, and nothing else comes
+	Failed  *Refusal `json:",omitempty"` // the program does not run; last message
 	Ended   *Ended   `json:",omitempty"` // the program has ended
-	Gone    *Gone    `json:",omitempty"` // the first process ends, and nothing else comes
-	Dialled *Dialled `json:",omitempty"` // the answer to Dial; the connection comes with it
+	Gone    *Gone    `json:",omitempty"` // the first process ends; last message
+	Dialled *Dialled `json:",omitempty"` // answer to Dial; the connection comes with it
 
 	// To the first process.
-	Begin bool `json:",omitempty"` // the Spec comes with it, the program's streams, and perhaps its control group
-	Stop  bool `json:",omitempty"` // end it all
+	Begin bool `json:",omitempty"` // with the Spec, the program's streams and perhaps its control group
+	Stop  bool `json:",omitempty"` // end everything
 	Dial  int  `json:",omitempty"` // connect to this port of the loopback
 }
 
-// Refusal says which step of the set-up the kernel refused.
+// Refusal is a step of the set-up that the kernel refused.
 type Refusal struct {
-	Step  string // such as "mount /proc"; empty: the program itself could not be started
+	Step  string // such as "mount /proc"; empty: the start of the program
 	Errno int
 }
 
@@ -75,11 +76,11 @@ type Ended struct {
 	Signal int
 }
 
-// Gone is what the program left in the namespaces.
+// Gone describes the namespaces when the first process ends.
 type Gone struct {
-	Alone bool // nothing is there any more but the first process, and little memory; else that ends first
-	Left  int
+	Alone bool // only the first process and little memory are left; false: wait until the namespaces are gone
+	Left  int  // processes that outlived the program and had to be ended
 }
 
-// Dialled is how a connection came about.
+// Dialled is the result of a Dial.
 type Dialled struct{ Port, Errno int }

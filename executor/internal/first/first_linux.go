@@ -14,9 +14,9 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
-// The first process of a sandbox must be there in a millisecond or two, and the other packages of this program take
-// longer than that to be set up. So this is the one init of the module. The main thread is this goroutine's, as in any
-// init: what it gives up, the program that it starts does not have either.
+// The first process must be ready within a millisecond or two, and initializing the other packages takes longer. So
+// this is the only init function of the module. An init function runs on the main thread: privileges that this thread
+// drops are gone for the program that it starts.
 func init() {
 	if len(os.Args) == 0 {
 		return
@@ -31,24 +31,24 @@ func init() {
 	}
 }
 
-// process is the first process at work.
+// process is the state of a running first process.
 type process struct {
 	spec    Spec
-	files   []int         // the program's streams, and the control group that it starts in, if it has one
-	program int           // its number
-	stop    chan struct{} // closed: all is to be ended
-	over    chan struct{} // closed: the program has ended
+	files   []int         // the program's streams and, if it has one, its control group
+	program int           // process number of the program
+	stop    chan struct{} // closed when everything must end
+	over    chan struct{} // closed when the program has ended
 
 	mu   sync.Mutex
-	sent map[int]bool // who got a signal of this round
-	left map[int]bool // who got one after the program had ended
+	sent map[int]bool // processes that got the current signal
+	left map[int]bool // processes that got a signal after the program had ended
 }
 
-// first is the life of the first process. It ends with all that is in its namespaces.
+// first is the main function of the first process. When it returns, everything in its namespaces ends.
 func first() int {
 	p := &process{stop: make(chan struct{}), over: make(chan struct{}), sent: map[int]bool{}, left: map[int]bool{}}
 	unhandled()
-	// Who started benchgraph may have left files open in it, and a directory among them would lead out of the sandbox.
+	// benchgraph may have inherited open files, and an open directory would lead out of the sandbox.
 	if err := linux.CloseRange(controlFD, math.MaxUint32, linux.CLOSE_RANGE_CLOEXEC); err != nil {
 		return p.fail("close files", err)
 	}
@@ -82,46 +82,46 @@ func first() int {
 	return 0
 }
 
-// unhandled undoes what Go's runtime does about signals: the kernel lets a first process be ended by none that it does
-// not handle. os/signal needs a millisecond or more for the same, as it changes threads for each signal.
+// unhandled resets the signal handlers of Go's runtime: the kernel delivers to a first process only signals that it
+// handles. os/signal would need a millisecond or more for that, as it changes threads for each signal.
 func unhandled() {
-	var standard [8]uint64 // SIG_DFL, without flags; no system has a larger sigaction
+	var standard [8]uint64 // SIG_DFL without flags; no system has a larger sigaction
 	for s := uintptr(1); s <= 64; s++ {
-		if syscall.Signal(s) != syscall.SIGURG { // the runtime sends it to itself, and nothing comes of it
+		if syscall.Signal(s) != syscall.SIGURG { // the runtime sends it to itself; ignored by default
 			// SIGKILL cannot be set
 			_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, s, uintptr(unsafe.Pointer(&standard)), 0, 8, 0, 0)
 		}
 	}
 }
 
-// spareThreads makes the threads that Go's runtime will want. A program that uses up the numbers of processes leaves
-// none for a thread, and the runtime ends a process that cannot make one.
+// spareThreads makes the threads that Go's runtime will need. If a program uses up all process numbers, no thread can
+// be made any more, and the runtime aborts a process that cannot make one.
 func spareThreads() {
 	var made sync.WaitGroup
 	done := make(chan struct{})
 	for range 4 {
 		made.Add(1)
 		go func() {
-			runtime.LockOSThread() // for two at once are two threads
+			runtime.LockOSThread() // forces one thread for each goroutine
 			made.Done()
 			<-done
-			runtime.UnlockOSThread() // so that it is kept
+			runtime.UnlockOSThread() // keeps the thread
 		}()
 	}
 	made.Wait()
 	close(done)
 }
 
-// giveUp takes from this thread, and so from the program, all privileges for good. Nobody inside can look into this
-// process.
+// giveUp drops all privileges of this thread, and so of the program, for good. No process inside can then inspect
+// this process.
 func giveUp() (step string, err error) {
 	for c := uintptr(0); c <= linux.CAP_LAST_CAP; c++ {
-		// one that the kernel does not know
+		// EINVAL: the kernel does not know this capability
 		if err := linux.Prctl(syscall.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != syscall.EINVAL {
 			return "drop capabilities", err
 		}
 	}
-	// root is nobody special, setuid gives nothing, nothing is ambient; each for good
+	// root has no special rights, setuid gives none, nothing is ambient; each locked
 	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7
 	if err := linux.Prctl(syscall.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
 		return "lock capabilities", err
@@ -153,12 +153,12 @@ func (p *process) start() error {
 	}
 	p.program, err = syscall.ForkExec(path, p.spec.Argv, attr)
 	for _, fd := range p.files {
-		syscall.Close(fd) // so that the output ends with the program
+		syscall.Close(fd) // the output must end with the program
 	}
 	return err
 }
 
-// program looks for the program as a shell would.
+// program looks up the program as a shell does.
 func (s *Spec) program() (string, error) {
 	if s.Path != "" {
 		return s.Path, nil
@@ -187,8 +187,8 @@ func (s *Spec) program() (string, error) {
 	return "", found
 }
 
-// reap takes the status of all that ends in here, as all orphans become children of this process, until nothing is
-// left.
+// reap reads the status of every process that ends, as all orphans become children of this process, until no process
+// is left.
 func (p *process) reap() {
 	for {
 		var status syscall.WaitStatus
@@ -204,23 +204,23 @@ func (p *process) reap() {
 			}
 			send(Message{Ended: &e})
 			close(p.over)
-			p.program = -1 // its number can be another's now
+			p.program = -1 // another process may get its number
 		}
 	}
 }
 
-// leave says what was left, and ends this process, and with it whatever may still be there. Who hears that
-// there is nothing need not wait for the rest: the kernel takes milliseconds to remove the namespaces. With much in
-// memory it takes longer, and whatever runs meanwhile would pay for that: so that is something.
+// leave sends Gone and ends this process, and with it all others. If Gone says Alone, the other side need not wait
+// until the kernel has removed the namespaces, which takes milliseconds. With much in memory the removal takes longer
+// and would slow down whatever runs meanwhile, so Alone is then false.
 func (p *process) leave(alone bool) {
 	p.mu.Lock()
 	os.Exit(send(Message{Gone: &Gone{alone && !p.holdsMuch(), len(p.left)}}))
 }
 
-// In memory are, at most, so many bytes and files that the kernel removes them in about a millisecond.
+// The kernel removes this many bytes and files in memory in about a millisecond.
 const fewBytes, fewFiles = 1 << 20, 256
 
-// holdsMuch says whether the file systems in memory that were made for the program hold much.
+// holdsMuch reports whether the program's file systems in memory hold much.
 func (p *process) holdsMuch() bool {
 	dirs := []string{"/dev/shm"}
 	for _, b := range p.spec.Binds {
@@ -238,7 +238,8 @@ func (p *process) holdsMuch() bool {
 	return false
 }
 
-// finish ends what is left when the program has ended, or all when it is to be ended: first it asks.
+// finish ends the remaining processes after the program has ended, or all processes on a Stop: SIGTERM first, then
+// SIGKILL.
 func (p *process) finish() {
 	select {
 	case <-p.stop:
@@ -250,11 +251,11 @@ func (p *process) finish() {
 	}
 	p.signal(syscall.SIGTERM, p.spec.Grace)
 	p.signal(syscall.SIGKILL, time.Second)
-	p.leave(false) // which nothing outlives
+	p.leave(false) // nothing survives this
 }
 
-// signal sends a signal to each process once, however late it appears, until the limit has passed. Should nothing be
-// left before, this process ends meanwhile.
+// signal sends a signal to each process once, also to processes that appear later, until the limit has passed. If no
+// process is left earlier, reap ends this process meanwhile.
 func (p *process) signal(sig syscall.Signal, limit time.Duration) {
 	deadline := time.Now().Add(limit)
 	clear(p.sent)
@@ -278,14 +279,14 @@ func (p *process) signal(sig syscall.Signal, limit time.Duration) {
 			}
 		}
 		p.mu.Unlock()
-		if together { // at once, so that a shell does not see its commands end before itself
+		if together { // one call for all, so that a shell does not see its commands end before itself
 			_ = syscall.Kill(-1, sig)
 		}
 		time.Sleep(pause)
 	}
 }
 
-// living are the numbers of all other processes in here that have not ended.
+// living returns the numbers of all other processes in this namespace that have not ended.
 func living() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {

@@ -8,17 +8,18 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
-// The further files that a process that joins is given.
+// Additional files of a process that joins.
 const (
-	userFD    = 4 // the user namespace of the sandbox whose network it joins
+	userFD    = 4 // user namespace of the sandbox whose network is joined
 	networkFD = 5
 )
 
-// Ambient are the privileges that the first process needs to set up its namespaces. They mean nothing outside of them.
+// Ambient are the capabilities that the first process needs to set up its namespaces. They have no effect outside of
+// them.
 var Ambient = []uintptr{linux.CAP_SYS_ADMIN, linux.CAP_NET_ADMIN, linux.CAP_SYS_RESOURCE, linux.CAP_SETPCAP}
 
-// join starts a first process in a user and a network namespace that are there. Only a process of one thread may go
-// into another user namespace, and a Go program never is one: so it is a fork of this one that does. Then this waits
+// join starts a first process in existing user and network namespaces. Only a process with a single thread may enter
+// another user namespace, and a Go program never has one thread: so a fork of this process enters it. Then join waits
 // for its end.
 func join() int {
 	for _, fd := range []int{userFD, networkFD} {
@@ -38,7 +39,7 @@ func join() int {
 	if int(middle) <= 0 {
 		return 1
 	}
-	syscall.Close(controlFD) // the other end sees when the first process is gone
+	syscall.Close(controlFD) // so that the other end notices when the first process ends
 	for {
 		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && err != syscall.EINTR {
 			return 0
@@ -46,7 +47,7 @@ func join() int {
 	}
 }
 
-// joining is all that the fork needs: nothing can be made there.
+// joining holds everything that the fork needs: the fork cannot allocate.
 type joining struct {
 	mask   [8]byte
 	header linux.CapUserHeader
@@ -71,15 +72,15 @@ func assembled() *joining {
 	a.argv[0], _ = syscall.BytePtrFromString(Name)
 	a.envv[0], _ = syscall.BytePtrFromString(Environment)
 	a.fork = uintptr(syscall.SIGCHLD)
-	// A sibling of the one that makes it: a child of this process, whose namespace of processes is not the one it waits
-	// in.
+	// CLONE_PARENT makes the clone a child of this process instead of the fork: the PID namespace in which this
+	// process waits differs from the clone's.
 	a.clone = linux.CLONE_NEWPID | linux.CLONE_NEWNS | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_PARENT |
 		uintptr(syscall.SIGCHLD)
 	return a
 }
 
-// fork forks, and the child goes into the namespaces, starts the first process and ends. Nothing of Go's runtime is
-// there in the children: no other thread, no allocation, no growing stack.
+// fork forks; the child enters the namespaces, starts the first process and ends. Go's runtime does not work in the
+// children: no other threads, no allocation, no growing stack.
 //
 //go:norace
 //go:noinline

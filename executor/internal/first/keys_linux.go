@@ -7,17 +7,17 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
-// keyCalls are the first of the system calls add_key, request_key and keyctl, which follow each other, by the
-// architecture that a program speaks: that of the kernel, and the 32-bit one that it serves as well.
+// keyCalls has the number of add_key for each architecture of a program: the kernel's own and its 32-bit one.
+// request_key and keyctl have the next two numbers.
 var keyCalls = [...]struct{ arch, first uint32 }{
 	{linux.AUDIT_ARCH_X86_64, 248}, {linux.AUDIT_ARCH_I386, 286},
 	{linux.AUDIT_ARCH_AARCH64, 217}, {linux.AUDIT_ARCH_ARM, 309},
 }
 
-// withoutKeys makes the kernel answer this thread, and so the program, as one without keys. Key rings belong to a user
-// and to the session in which benchgraph was started, and to no namespace: a program would read the keys of that
-// session, and find what an earlier program has left there. A filter that looks at nothing but numbers costs other
-// system calls nothing, as the kernel works its answers out beforehand.
+// withoutKeys makes the system calls for keys fail with ENOSYS for this thread, and so for the program. Key rings
+// belong to a user and to the session in which benchgraph was started, not to a namespace: a program could read the
+// keys of that session and of earlier programs. The filter checks only numbers, so the kernel computes its answers in
+// advance and other system calls cost nothing.
 func withoutKeys() (step string, err error) {
 	const (
 		load   = syscall.BPF_LD | syscall.BPF_W | syscall.BPF_ABS
@@ -39,7 +39,7 @@ func withoutKeys() (step string, err error) {
 	}
 	filter = append(filter, syscall.SockFilter{Code: answer, K: linux.SECCOMP_RET_ALLOW})
 	program := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// Older kernels would also slow the program down, lest it guess what others hold.
+	// Without this flag, older kernels would also switch on mitigations that slow the program down.
 	_, _, errno := syscall.RawSyscall(linux.SYS_SECCOMP, linux.SECCOMP_SET_MODE_FILTER,
 		linux.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
-// LandlockVersion returns which version of Landlock the kernel speaks; 0: none.
+// LandlockVersion returns the kernel's version of Landlock; 0: none.
 func LandlockVersion() int {
 	v, _, errno := syscall.Syscall(linux.SYS_LANDLOCK_CREATE_RULESET, 0, 0, linux.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -19,8 +19,7 @@ func LandlockVersion() int {
 	return int(v)
 }
 
-// The versions of Landlock in which things came. Before the first of these, no file could be moved to another
-// directory.
+// Versions of Landlock that added features. Before LandlockMoves, files could not be moved to another directory.
 const (
 	LandlockMoves    = 2
 	landlockTruncate = 3
@@ -29,10 +28,10 @@ const (
 	landlockScopes   = 6
 )
 
-// The rights to files, by the needs of programs.
+// Rights to files, by purpose.
 const (
 	toRead = linux.LANDLOCK_ACCESS_FS_EXECUTE | linux.LANDLOCK_ACCESS_FS_READ_FILE | linux.LANDLOCK_ACCESS_FS_READ_DIR
-	// All that there are to a file that is no directory.
+	// All rights that exist for a file that is no directory.
 	toFile = linux.LANDLOCK_ACCESS_FS_EXECUTE | linux.LANDLOCK_ACCESS_FS_READ_FILE |
 		linux.LANDLOCK_ACCESS_FS_WRITE_FILE | linux.LANDLOCK_ACCESS_FS_TRUNCATE | linux.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	toAll = toFile | toRead | linux.LANDLOCK_ACCESS_FS_REMOVE_DIR | linux.LANDLOCK_ACCESS_FS_REMOVE_FILE |
@@ -43,7 +42,7 @@ const (
 	toOthers  = linux.LANDLOCK_SCOPE_SIGNAL | linux.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 )
 
-// ruleset returns what a kernel that speaks this version of Landlock can withhold of all rights.
+// ruleset returns the rights that the given version of Landlock can restrict.
 func (f *Fence) ruleset(version int) linux.LandlockRulesetAttr {
 	r := linux.LandlockRulesetAttr{Handled_access_fs: toAll}
 	if version < landlockTruncate {
@@ -64,8 +63,7 @@ func (f *Fence) ruleset(version int) linux.LandlockRulesetAttr {
 	return r
 }
 
-// enclose puts this thread, and so the program, inside of the fence for good. The thread can get no new privileges any
-// more.
+// enclose puts this thread, and so the program, behind the fence for good. The thread must have no_new_privs set.
 func (f *Fence) enclose() (step string, err error) {
 	version := LandlockVersion()
 	if version < LandlockMoves {
@@ -105,7 +103,7 @@ func (f *Fence) enclose() (step string, err error) {
 	return "", nil
 }
 
-// allow gives rights to a file, or to a directory and all below it. A path that is not there any more is left out.
+// allow gives rights to a file or a directory tree. Paths that no longer exist are skipped.
 func allow(ruleset int, path string, rights uint64) error {
 	at, err := syscall.Open(path, linux.O_PATH|syscall.O_CLOEXEC, 0)
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EACCES) {
@@ -131,22 +129,21 @@ func allow(ruleset int, path string, rights uint64) error {
 	return nil
 }
 
-// failed writes to fenceFailFD why there will be no program.
+// failed sends the reason why the program will not run.
 func failed(step string, err error) int {
 	if text, err := json.Marshal(refusal(step, err)); err == nil {
-		_, _ = syscall.Write(fenceFailFD, text) // without it, the exit status says that there was a failure
+		_, _ = syscall.Write(fenceFailFD, text) // if that fails, the exit status still reports a failure
 	}
 	return 1
 }
 
-// The files of a process that goes behind a fence and becomes the program.
+// Files of a process that goes behind a fence.
 const (
 	fenceSpecFD = 3 // the Spec, as JSON
-	fenceFailFD = 4 // a Refusal, as JSON; nothing: the program runs
+	fenceFailFD = 4 // a Refusal, as JSON; empty: the program runs
 )
 
-// fence makes this process the program, behind Spec.Fence. There are no namespaces, so that nothing else is left to do
-// here.
+// fence goes behind Spec.Fence and becomes the program. There are no namespaces to set up.
 func fence() int {
 	syscall.CloseOnExec(fenceFailFD)
 	p := &process{}
@@ -172,8 +169,7 @@ func fence() int {
 	path, err := p.spec.program()
 	for tries := 0; err == nil; tries++ {
 		err = syscall.Exec(path, p.spec.Argv, p.spec.Env)
-		// Another thread of who started this process may hold a program that was just written open in a fork, for a
-		// moment.
+		// A fork by another thread of the starting process may hold a just written program open for a moment.
 		if err == syscall.ETXTBSY && tries < 100 {
 			err = syscall.Nanosleep(&syscall.Timespec{Nsec: 10e6}, nil)
 		}

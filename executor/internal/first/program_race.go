@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Program is the file of the first process: this program, or one without the race detector that tests name. A process
-// under the detector takes some 60 ms to start, and a command in a sandbox starts one or two.
+// Program is the file of the first process: this program, or one without the race detector that a test names. A
+// process with the detector takes about 60 ms to start, and a command in a sandbox starts one or two.
 func Program() string {
 	if named := os.Getenv("BENCHGRAPH_TEST_PROGRAM"); named != "" && syscall.Access(named, 1) == nil {
 		return named
@@ -16,6 +16,6 @@ func Program() string {
 	return "/proc/self/exe"
 }
 
-// Environment is the whole environment of the first process. It keeps the race detector from a second of sleep at the
+// Environment is the whole environment of the first process. It avoids the race detector's sleep of one second at the
 // end of each process.
 const Environment = "GORACE=atexit_sleep_ms=10"

@@ -13,21 +13,21 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first/linux"
 )
 
-// What the program can do with files is said by the flags of mounts: nothing is written but through those that may be,
-// no program gives privileges, and a device is one of ours or none.
+// Mount flags control the program's access to files: it writes only to writable mounts, no program gives privileges,
+// and no device works except those of its /dev.
 const (
 	shut = linux.MOUNT_ATTR_RDONLY | linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
 	open = linux.MOUNT_ATTR_NOSUID | linux.MOUNT_ATTR_NODEV
 )
 
-// tree is a part of the host that is taken before all else is hidden, and shown after that.
+// tree is a copy of a mount tree of the host, made before everything is hidden and mounted afterwards.
 type tree struct {
-	fd int // negative: nothing, in memory
+	fd int // negative: an empty directory in memory
 	to string
 }
 
-// setUp makes what the program sees. The mounts are copies of the host's, in a namespace of their own: nothing here
-// changes the host, and all of it is gone with the last process. When it fails, step says at what.
+// setUp sets up the file systems that the program sees. The mounts are copies of the host's, in a new namespace: they
+// do not change the host, and vanish with the last process. On an error, step names the failed step.
 func (s *Spec) setUp() (step string, err error) {
 	syscall.Umask(0o022)
 	devices, step, err := s.devices()
@@ -72,7 +72,7 @@ func (s *Spec) setUp() (step string, err error) {
 	return "", nil
 }
 
-// take clones a part of the host, with all that is mounted in it.
+// take clones a mount tree of the host.
 func take(path string, flags uint64) (int, error) {
 	fd, err := linux.OpenTree(linux.AT_FDCWD, path, linux.OPEN_TREE_CLONE|linux.OPEN_TREE_CLOEXEC|linux.AT_RECURSIVE)
 	if err != nil {
@@ -81,13 +81,13 @@ func take(path string, flags uint64) (int, error) {
 	return fd, setFlags(fd, "", flags)
 }
 
-// setFlags sets flags of all mounts below a path, and cuts them off from what is mounted on the host later.
+// setFlags sets flags of all mounts below a path and detaches them from later mounts on the host.
 func setFlags(fd int, path string, flags uint64) error {
 	return linux.MountSetattr(fd, path, linux.AT_RECURSIVE|linux.AT_EMPTY_PATH,
 		&linux.MountAttr{Attr_set: flags, Propagation: syscall.MS_PRIVATE})
 }
 
-// hide shows a directory empty. The mount is named by a file, as what is shown later may cover it.
+// hide mounts an empty directory over dir. It returns a file for the mount, since a later mount may cover the path.
 func hide(dir string) (int, error) {
 	if err := tmpfs(dir, 0o755, "1m"); err != nil {
 		return -1, err
@@ -95,7 +95,8 @@ func hide(dir string) (int, error) {
 	return syscall.Open(dir, linux.O_PATH|syscall.O_CLOEXEC, 0)
 }
 
-// seal makes read-only what was made to mount something in: hidden directories, and /dev for AT_FDCWD.
+// seal makes the directories read-only that had to be writable to make mount points: hidden directories, and /dev for
+// AT_FDCWD.
 func seal(fds []int) error {
 	for _, fd := range fds {
 		path := ""
@@ -113,7 +114,7 @@ func seal(fds []int) error {
 	return nil
 }
 
-// trees are what is to be shown, each before what is shown inside of it.
+// trees returns the trees of all binds; an outer tree comes before the trees inside it.
 func (s *Spec) trees() (all []tree, step string, err error) {
 	binds := slices.Clone(s.Binds)
 	slices.SortStableFunc(binds, func(a, b Bind) int { return cmp.Compare(a.To, b.To) })
@@ -133,7 +134,7 @@ func (s *Spec) trees() (all []tree, step string, err error) {
 	return all, "", nil
 }
 
-// show mounts a tree where it is to be, which is made unless it is there.
+// show mounts a tree at its path. It makes the mount point if there is none.
 func (t tree) show() error {
 	if t.fd < 0 {
 		return errors.Join(os.MkdirAll(t.to, 0o755), tmpfs(t.to, 0o1777, ""))
@@ -151,7 +152,7 @@ func (t tree) show() error {
 	return linux.MoveMount(t.fd, "", linux.AT_FDCWD, t.to, linux.MOVE_MOUNT_F_EMPTY_PATH|linux.MOVE_MOUNT_T_SYMLINKS)
 }
 
-// place makes what can be mounted over.
+// place makes a mount point.
 func place(path string, dir bool) error {
 	if dir {
 		return os.MkdirAll(path, 0o755)
@@ -174,12 +175,12 @@ func tmpfs(path string, mode uint32, size string) error {
 	return syscall.Mount("tmpfs", path, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, options)
 }
 
-// settings are what a kernel lets the owner of the machine change through /proc, whatever that has given up.
+// settings are files of /proc through which root can change the kernel even without capabilities.
 var settings = []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi",
 	"/proc/scsi"}
 
-// processes shows those of the new namespace, and no way to change the kernel through them. No namespace for users is
-// made in here: it would give privileges back.
+// processes mounts the /proc of the new PID namespace and protects the kernel's settings in it. It forbids new user
+// namespaces, which would give privileges back.
 func (s *Spec) processes() (step string, err error) {
 	const flags = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
 	if err := syscall.Mount("proc", "/proc", "proc", flags, ""); err != nil {
@@ -208,7 +209,7 @@ func (s *Spec) processes() (step string, err error) {
 	return "", nil
 }
 
-// set writes a setting of the kernel.
+// set writes a kernel setting.
 func set(path string, value int) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -219,8 +220,8 @@ func set(path string, value int) error {
 	return err
 }
 
-// countsApart says whether pid_max is a setting of the namespace. Before Linux 6.14 it is one of the whole machine,
-// which root could change from in here.
+// countsApart reports whether pid_max is a setting of the PID namespace. Before Linux 6.14 it belongs to the whole
+// machine, and root could change it from inside.
 func countsApart() bool {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
 	if err != nil {
@@ -233,10 +234,10 @@ func countsApart() bool {
 	return err == nil && (x > 6 || x == 6 && y >= 14)
 }
 
-// usual are the devices that every program may expect, where the host has them.
+// usual are the devices that every program may expect if the host has them.
 var usual = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// devices takes the nodes that the program gets.
+// devices copies the device nodes of the program.
 func (s *Spec) devices() (all []tree, step string, err error) {
 	for i, path := range slices.Concat(s.Devices, usual) {
 		fd, err := take(path, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
@@ -251,7 +252,7 @@ func (s *Spec) devices() (all []tree, step string, err error) {
 	return all, "", nil
 }
 
-// devs makes a /dev of nothing but them, with terminals and shared memory of its own.
+// devs mounts a /dev with only these devices, and with its own terminals and shared memory.
 func devs(devices []tree) (step string, err error) {
 	if err := tmpfs("/dev", 0o755, "1m"); err != nil {
 		return "mount /dev", err
@@ -279,7 +280,7 @@ func devs(devices []tree) (step string, err error) {
 	return "mount /dev/shm", tmpfs("/dev/shm", 0o1777, "")
 }
 
-// loopback brings up that of a new network namespace.
+// loopback brings up the loopback of a new network namespace.
 func loopback() error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -8,21 +8,21 @@ import (
 	"syscall"
 )
 
-// controlFD is the one file that the first process is given at its start: Messages. All else comes with one of them.
+// controlFD is the only file that the first process has at its start: the socket for Messages. All other files come
+// with a message.
 const controlFD = 3
 
-// warm reads and writes once what this process will read and write. The first time takes longest, and a spare has the
-// time.
+// warm encodes and decodes each kind of message once. The first time takes longest, and a spare process has the time.
 func warm() {
 	var s Spec
 	if text, err := json.Marshal(Spec{Argv: []string{""}, Binds: []Bind{{}}, Fence: &Fence{}}); err == nil {
-		_ = json.Unmarshal(text, &s) // it is made for this
+		_ = json.Unmarshal(text, &s) // valid JSON, made above
 	}
 	_, _ = json.Marshal(Message{Ended: &Ended{}, Gone: &Gone{}})
 	_ = json.Unmarshal([]byte(`{"Begin":true}`), &Message{})
 }
 
-// receive waits for what is to be done. False says that nothing is: the other end of the socket is closed.
+// receive waits for the Spec. It returns false if the other end of the socket was closed instead.
 func (p *process) receive() (bool, error) {
 	const most = 5 // files
 	text, rights := make([]byte, 1024), make([]byte, syscall.CmsgSpace(most*4))
@@ -66,7 +66,7 @@ func (p *process) read(fd uintptr) error {
 	return json.Unmarshal(text, &p.spec)
 }
 
-// fail says why there will be no program.
+// fail sends the reason why there will be no program.
 func (p *process) fail(step string, err error) int {
 	send(Message{Failed: refusal(step, err)})
 	return 1
@@ -80,7 +80,7 @@ func refusal(step string, err error) *Refusal {
 	return &Refusal{Step: step, Errno: int(errno)}
 }
 
-// send tells who started this process. If that is gone, so is this process in a moment.
+// send sends a message to the process that started this one. If that process has ended, this one ends in a moment.
 func send(m Message, files ...int) int {
 	text, err := json.Marshal(m)
 	if err == nil {
@@ -92,7 +92,7 @@ func send(m Message, files ...int) int {
 	return 0
 }
 
-// listen does what who started this process says, and ends everything when that is gone.
+// listen handles messages of the process that started this one, and ends everything when that process has ended.
 func (p *process) listen() {
 	var once sync.Once
 	text := make([]byte, 1024)
@@ -114,7 +114,7 @@ func (p *process) listen() {
 	}
 }
 
-// dial connects to a port of the loopback, and hands the connection over.
+// dial connects to a port of the loopback and sends the connection.
 func dial(port int) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err == nil {

@@ -2,5 +2,5 @@
 
 package guard
 
-// Start starts a program by launch. Only Linux guards this process from the program.
+// Start calls launch. Only Linux protects this process from programs.
 func Start(launch func() error) error { return launch() }

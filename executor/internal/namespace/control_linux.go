@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/first"
 )
 
-// Control is how a first process is spoken with.
+// Control is the connection to a first process.
 type Control struct {
 	conn    *net.UnixConn
 	dialing sync.Mutex
@@ -31,7 +31,7 @@ func (a answer) close() {
 	}
 }
 
-// Next is the next message but for answers to Dial. An error means that nothing more comes.
+// Next returns the next message, except for answers to Dial. After an error, no more messages come.
 func (c *Control) Next() (first.Message, error) {
 	text, rights := make([]byte, 1<<10), make([]byte, unix.CmsgSpace(4))
 	for {
@@ -55,7 +55,7 @@ func (c *Control) Next() (first.Message, error) {
 	}
 }
 
-// received is the file that came with a message; nil: none.
+// received returns the file that came with a message; nil: none.
 func received(rights []byte) *os.File {
 	all, err := unix.ParseSocketControlMessage(rights)
 	if err != nil || len(all) == 0 {
@@ -69,7 +69,7 @@ func received(rights []byte) *os.File {
 	return os.NewFile(uintptr(fds[0]), "connection")
 }
 
-// Stop has all in the sandbox ended, politely first.
+// Stop ends all processes in the sandbox, with SIGTERM first.
 func (c *Control) Stop() error { return c.send(first.Message{Stop: true}) }
 
 func (c *Control) send(m first.Message, files ...int) error {
@@ -80,10 +80,10 @@ func (c *Control) send(m first.Message, files ...int) error {
 	return err
 }
 
-// dialPatience bounds the wait for a connection on a loopback, which comes at once or never.
+// dialPatience limits the wait for a connection on a loopback, which comes at once or never.
 const dialPatience = 2 * time.Second
 
-// Dial connects to a port on the loopback of the sandbox. Somebody must be calling Next meanwhile.
+// Dial connects to a port on the loopback of the sandbox. Another goroutine must be calling Next meanwhile.
 func (c *Control) Dial(port int) (net.Conn, error) {
 	c.dialing.Lock()
 	defer c.dialing.Unlock()
@@ -94,7 +94,7 @@ func (c *Control) Dial(port int) (net.Conn, error) {
 	for {
 		select {
 		case a := <-c.answers:
-			if a.dialled.Port != port { // of one that was given up
+			if a.dialled.Port != port { // answer to an earlier Dial that timed out
 				a.close()
 				continue
 			}
@@ -110,5 +110,5 @@ func (c *Control) Dial(port int) (net.Conn, error) {
 	}
 }
 
-// Close ends the talk, and with it all that is still in the sandbox.
+// Close closes the connection. The first process then ends everything in the sandbox.
 func (c *Control) Close() { c.conn.Close() }

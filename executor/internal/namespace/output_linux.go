@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// output is a pipe whose content is copied to a writer.
+// output is a pipe that is copied to a writer.
 type output struct {
 	ours   *os.File
-	copied chan struct{} // closed: all is written
+	copied chan struct{} // closed when everything is written
 }
 
-// newOutput returns the end of the pipe that is the program's, too.
+// newOutput returns an output, and the end of the pipe for the program.
 func newOutput(w io.Writer) (o *output, theirs *os.File, err error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -21,14 +21,14 @@ func newOutput(w io.Writer) (o *output, theirs *os.File, err error) {
 	o = &output{ours: ours, copied: make(chan struct{})}
 	go func() {
 		defer close(o.copied)
-		_, _ = io.Copy(w, ours) // the writer has the error
+		_, _ = io.Copy(w, ours) // the writer keeps the error
 		ours.Close()            // nothing more is written
 	}()
 	return o, theirs, nil
 }
 
-// Drain waits for the rest of the output, as long as the limit: only who was handed a pipe by the program can hold it
-// open for longer than that lives.
+// Drain waits for the rest of the output, at most for limit: only a process outside that was handed the pipe can hold
+// it open longer than the program's descendants live.
 func (p *Process) Drain(limit time.Duration) {
 	late := time.AfterFunc(limit, func() {
 		for _, o := range p.output {

@@ -1,4 +1,4 @@
-// Package namespace starts the first process of a sandbox, and speaks with it.
+// Package namespace starts the first process of a sandbox, and talks to it.
 package namespace
 
 import (
@@ -17,34 +17,34 @@ import (
 	"github.com/benchgraph/benchgraph/executor/internal/thread"
 )
 
-// Network is that of a sandbox, for others to join.
+// Network is the network of a sandbox, which other sandboxes can join.
 type Network struct{ user, net *os.File }
 
-// Close forgets a network.
+// Close closes the files of the network.
 func (n *Network) Close() {
 	n.user.Close()
 	n.net.Close()
 }
 
-// Process is a first process. It waits until Begin says what is to be done.
+// Process is a first process. It waits for Begin.
 type Process struct {
 	*Control
 	kind   kind
 	os     *os.Process
-	gone   chan struct{} // closed: it has ended, and all that was in its namespaces
+	gone   chan struct{} // closed when it has ended, with all processes in its namespaces
 	output []*output
 }
 
-// kind is the kind of network that a first process has.
+// kind is the kind of a first process's network.
 type kind int
 
 const (
-	own    kind = iota // a new one, with nothing but a loopback
-	host               // that of this process
-	joined             // that of another sandbox
+	own    kind = iota // a new network with only a loopback
+	host               // the network of this process
+	joined             // the network of another sandbox
 )
 
-// start starts a first process; beside is the network that it joins.
+// start starts a first process; beside is the network to join.
 func start(kind kind, beside *Network) (*Process, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -74,14 +74,14 @@ func start(kind kind, beside *Network) (*Process, error) {
 	p := &Process{Control: &Control{conn: conn.(*net.UnixConn), answers: make(chan answer, 1)}, kind: kind,
 		gone: make(chan struct{})}
 	started := make(chan error, 1)
-	// The kernel kills the process when the thread that started it ends, so that thread is kept as long as it runs.
+	// The kernel kills the process when the thread that started it ends, so the goroutine keeps the thread.
 	thread.Go(func() {
 		defer close(p.gone)
 		var err error
 		p.os, err = os.StartProcess(first.Program(), []string{name}, attr)
 		started <- err
 		if err == nil {
-			_, _ = p.os.Wait() // its messages have told all
+			_, _ = p.os.Wait() // its messages have said how it ended
 		}
 	})
 	if err := <-started; err != nil {
@@ -91,7 +91,7 @@ func start(kind kind, beside *Network) (*Process, error) {
 	return p, nil
 }
 
-// separate has a process start in namespaces of its own.
+// separate makes a process start in new namespaces.
 func separate(a *syscall.SysProcAttr, kind kind) {
 	a.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if kind == own {
@@ -102,14 +102,15 @@ func separate(a *syscall.SysProcAttr, kind kind) {
 	a.AmbientCaps = first.Ambient
 }
 
-// Streams are those of a program. What is nil is empty, or thrown away. Out and Err may be the same.
+// Streams are the streams of a program. A nil In is empty; output to a nil writer is discarded. Out and Err may be
+// the same.
 type Streams struct {
 	In       *os.File
 	Out, Err io.Writer
 }
 
-// Begin tells the first process what is to be done, with which streams, and in which control group (its descriptor;
-// negative: that of this process). It returns the first message: whether the program runs. It is called once.
+// Begin sends the Spec, the program's streams and its control group (a descriptor; negative: the group of this
+// process). It returns the first answer, which says whether the program runs. It may be called only once.
 func (p *Process) Begin(s first.Spec, streams Streams, group int) (first.Message, error) {
 	if err := p.hand(s, streams, group); err != nil {
 		return first.Message{}, err
@@ -117,7 +118,7 @@ func (p *Process) Begin(s first.Spec, streams Streams, group int) (first.Message
 	return p.Next()
 }
 
-// Written writes a Spec into a file that nobody else can open.
+// Written writes a Spec to an anonymous file.
 func Written(s first.Spec) (*os.File, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -135,7 +136,7 @@ func Written(s first.Spec) (*os.File, error) {
 	return file, nil
 }
 
-// hand hands all that a program needs to the first process.
+// hand sends the Spec and the files of a program to the first process.
 func (p *Process) hand(s first.Spec, streams Streams, group int) error {
 	spec, err := Written(s)
 	if err != nil {
@@ -175,7 +176,7 @@ func (p *Process) hand(s first.Spec, streams Streams, group int) error {
 	return p.send(first.Message{Begin: true}, fds...)
 }
 
-// Gone is closed when the process has ended, and so everything in its namespaces.
+// Gone returns a channel that is closed when the process has ended, and with it everything in its namespaces.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
 func (p *Process) ended() bool {
@@ -187,19 +188,19 @@ func (p *Process) ended() bool {
 	}
 }
 
-// Kill ends it, and with it everything in its namespaces.
+// Kill kills the process, and with it everything in its namespaces.
 func (p *Process) Kill() { _ = p.os.Kill() } // it may have ended
 
-// Pid is its number.
+// Pid returns the process number.
 func (p *Process) Pid() int { return p.os.Pid }
 
-// Network is the network that it is in. Close it after use.
+// Network returns the network of the process. The caller must close it.
 func (p *Process) Network() (*Network, error) {
 	n := &Network{}
 	var err, err2 error
 	n.user, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", p.os.Pid))
 	n.net, err2 = os.Open(fmt.Sprintf("/proc/%d/ns/net", p.os.Pid))
-	// As long as it was not waited for, the number is its own.
+	// Until the process is reaped, no other process has its number.
 	if err := errors.Join(err, err2, p.os.Signal(syscall.Signal(0))); err != nil {
 		n.Close()
 		return nil, err
@@ -207,7 +208,7 @@ func (p *Process) Network() (*Network, error) {
 	return n, nil
 }
 
-// Runs says whether a process is a first one, or waits for one.
+// Runs reports whether a process is a first process, or joins one's network and waits for one.
 func Runs(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	name, _, _ := strings.Cut(string(text), "\x00")

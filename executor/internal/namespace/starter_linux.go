@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// A spare that nobody has wanted for so long is given up.
+	// A spare is given up if no command has used it for this long.
 	spareTime = 10 * time.Second
-	// The namespaces of so many commands may still be there before the end of one more is waited for.
+	// With more namespaces than this still being removed, Await waits for the oldest.
 	mostLeaving = 16
 )
 
-// Starter starts first processes. Once one has ended, it has the next one ready: a spare, whose start takes longer than
-// all else that a command in a sandbox needs. The zero value can be used.
+// Starter starts first processes. When one has ended, Starter starts a spare for the next command: the start takes
+// longer than all other work for a command in a sandbox. The zero value is ready to use.
 type Starter struct {
 	mu      sync.Mutex
 	spare   *spare     // nil: none
-	leaving []*Process // that are alone in their namespaces, and end
+	leaving []*Process // processes that are alone in their namespaces and about to end
 	closed  bool
 }
 
-// spare is a first process that waits for its command, and has run nothing.
+// spare is a first process that waits for its command.
 type spare struct {
 	kind   kind
 	expiry *time.Timer
-	made   chan struct{} // closed: first and mounts are set
-	first  *Process      // nil: it could not be started
-	mounts int           // a file: the list of this process's mounts, as it was before
+	made   chan struct{} // closed when first and mounts are set
+	first  *Process      // nil: the start failed
+	mounts int           // descriptor of this process's list of mounts, opened before the start
 }
 
-// Start returns a first process. Its network is that of another sandbox, if beside is not nil; else that of this
-// process (network), or a new one, with nothing but a loopback.
+// Start returns a first process. Its network is beside if that is not nil; otherwise it is this process's network if
+// network is true, or a new one with only a loopback.
 func (s *Starter) Start(network bool, beside *Network) (*Process, error) {
 	kind := own
 	switch {
@@ -62,7 +62,7 @@ func (s *Starter) Start(network bool, beside *Network) (*Process, error) {
 	return start(kind, beside)
 }
 
-// remove says whether a spare was there until now.
+// remove takes a spare and reports whether it was still there.
 func (s *Starter) remove(n *spare) bool {
 	s.mu.Lock()
 	was := n != nil && s.spare == n
@@ -77,12 +77,13 @@ func (s *Starter) remove(n *spare) bool {
 	return was
 }
 
-// fits says whether a first process that is started now would see the same.
+// fits reports whether a first process that starts now would see the same mounts.
 func (n *spare) fits() bool {
 	if n.first == nil || n.first.ended() {
 		return false
 	}
-	// The kernel tells once that the list has changed since it was opened. The namespace may have changed likewise.
+	// The kernel reports a change of the list once. Then compare the lists: the spare's namespace may have changed in
+	// the same way.
 	watched := []unix.PollFd{{Fd: int32(n.mounts), Events: unix.POLLPRI}}
 	if changed, err := unix.Poll(watched, 0); err == nil && changed == 0 {
 		return true
@@ -92,14 +93,14 @@ func (n *spare) fits() bool {
 	return err == nil && err2 == nil && slices.Equal(ours, theirs)
 }
 
-// mountsOf lists what a process sees mounted: what, where, and with which flags.
+// mountsOf returns the mounts of a process, sorted: source, mount point and flags.
 func mountsOf(pid string) ([]string, error) {
 	text, err := os.ReadFile("/proc/" + pid + "/mountinfo")
 	var all []string
 	for line := range strings.Lines(string(text)) {
 		mount, kind, _ := strings.Cut(line, " - ")
 		if fields := strings.Fields(mount); len(fields) > 5 {
-			all = append(all, strings.Join(fields[2:6], " ")+" "+kind) // numbers are of a namespace
+			all = append(all, strings.Join(fields[2:6], " ")+" "+kind) // the leading numbers differ between namespaces
 		}
 	}
 	slices.Sort(all)
@@ -119,9 +120,9 @@ func (s *Starter) drop(n *spare) {
 	s.mu.Unlock()
 }
 
-// Await waits for the end of a command, whose program's end it tells at once, and returns what its first process said
-// at last; nil: that was killed, and everything with it. The kernel removes namespaces that are empty and hold little
-// memory later, which takes it milliseconds: nobody waits for that but Close.
+// Await waits for the end of a command and returns the last message of its first process; nil means that the first
+// process was killed with everything in its namespaces. It calls ended as soon as the program ends. The kernel takes
+// milliseconds to remove namespaces; if they are empty and hold little memory, only Close waits for that.
 func (s *Starter) Await(p *Process, ended func(*first.Ended)) *first.Gone {
 	var gone *first.Gone
 	for gone == nil {
@@ -141,7 +142,7 @@ func (s *Starter) Await(p *Process, ended func(*first.Ended)) *first.Gone {
 	return gone
 }
 
-// leave notes that the namespaces of a process are empty, and has a spare made.
+// leave records that the namespaces of a process are empty, and starts a spare.
 func (s *Starter) leave(p *Process) {
 	s.mu.Lock()
 	s.leaving = append(slices.DeleteFunc(s.leaving, (*Process).ended), p)
@@ -165,16 +166,15 @@ func (s *Starter) ahead(kind kind) *spare {
 	go func() {
 		defer close(n.made)
 		var err error
-		// os.Open would have Go's runtime wait for the change, too, and be the one who is told.
+		// With os.Open, Go's runtime would poll the file, too, and receive the report of the change.
 		if n.mounts, err = unix.Open("/proc/self/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-			n.first, _ = start(kind, nil) // without, the next command is told why none can be started
+			n.first, _ = start(kind, nil) // if this fails, the next command gets the error of its own start
 		}
 	}()
 	return n
 }
 
-// Close gives up the spare, and waits until all namespaces are gone, as long as the limit. No command may be there any
-// more.
+// Close gives up the spare and waits until all namespaces are gone, at most for limit. No command may run any more.
 func (s *Starter) Close(limit time.Duration) error {
 	s.mu.Lock()
 	s.closed = true

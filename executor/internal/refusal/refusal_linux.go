@@ -1,4 +1,4 @@
-// Package refusal tells what it means that the kernel refuses a part of a sandbox.
+// Package refusal explains errors of the kernel when a sandbox is set up.
 package refusal
 
 import (
@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Passes says whether an error is one of a machine that is short of something, and may have it a moment later. A
-// command in a sandbox can use up the processes, open files and namespaces of its user. So such an error never says
-// that this machine makes no sandbox: another command would then run without one.
+// Passes reports whether an error means a temporary shortage on this machine. A command in a sandbox can use up the
+// processes, open files and namespaces of its user. So such an error must never mean that this machine has no
+// sandbox: the next command would run without one.
 func Passes(err error) bool {
 	for _, e := range []error{syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS,
 		syscall.EDQUOT, syscall.EINTR} {
@@ -25,17 +25,17 @@ func Passes(err error) bool {
 	return full(err) && !off()
 }
 
-// full says whether there are as many namespaces as there may be.
+// full reports whether the limit of namespaces is reached.
 func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EUSERS) }
 
-// off says whether there may be no namespaces of one kind.
+// off reports whether one kind of namespace is forbidden.
 func off() bool {
 	return slices.ContainsFunc([]string{"user", "pid", "mnt", "ipc", "uts", "net"}, func(kind string) bool {
 		return setting("user.max_"+kind+"_namespaces") == "0"
 	})
 }
 
-// Limit names what may be raised against an error that passes.
+// Limit names the limit to raise after a temporary error.
 func Limit(err error) string {
 	processes := fmt.Sprintf("processes (ulimit -u: %s; perhaps pids.max of a control group)",
 		ulimit(unix.RLIMIT_NPROC))
@@ -63,7 +63,7 @@ func ulimit(resource int) string {
 	return fmt.Sprint(limit.Cur)
 }
 
-// Remedy is what makes namespaces possible on a machine that refuses them for good.
+// Remedy returns how to allow namespaces on a machine that refuses them permanently.
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSYS):
@@ -82,16 +82,16 @@ func Remedy(err error) string {
 		"systempaths=unconfined (with AppArmor also --security-opt apparmor=unconfined), or give each block an image"
 }
 
-// setting returns the value of a setting of the kernel; empty: it has none of this name.
+// setting returns the value of a kernel setting; empty: there is no such setting.
 func setting(name string) string {
 	text, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	return strings.TrimSpace(string(text))
 }
 
-// Settings returns all by which the kernel decides whether this process can make namespaces.
+// Settings returns all settings by which the kernel decides whether this process can make namespaces.
 func Settings() string {
 	var name unix.Utsname
-	_ = unix.Uname(&name) // it cannot fail
+	_ = unix.Uname(&name) // cannot fail
 	text := unix.ByteSliceToString(name.Release[:])
 	namespace, _ := os.Readlink("/proc/self/ns/user")
 	status, _ := os.ReadFile("/proc/self/status")

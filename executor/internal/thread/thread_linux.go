@@ -1,4 +1,4 @@
-// Package thread gives goroutines threads of their own.
+// Package thread runs goroutines on threads of their own.
 package thread
 
 import (
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Go runs f in a goroutine that has a thread of its own, which is not the main one: the main thread is the parent of
-// all orphans that this process adopts, and of nothing else.
+// Go runs f in a goroutine with its own thread, never the main thread: adopted orphans become children of the main
+// thread, and it must have no other children.
 func Go(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -20,6 +20,6 @@ func Go(f func()) {
 		}
 		done := make(chan struct{})
 		Go(func() { defer close(done); f() })
-		<-done // until then this thread is taken, so that the other is another
+		<-done // holds the main thread until then, so that the other goroutine gets another
 	}()
 }

@@ -2,5 +2,5 @@
 
 package thread
 
-// Go runs f in a goroutine: only on Linux does it matter in which thread that is.
+// Go runs f in a goroutine: the thread matters only on Linux.
 func Go(f func()) { go f() }

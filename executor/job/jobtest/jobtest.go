@@ -14,61 +14,62 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// Traits are what a scheduler does in another way, by its nature. The suite asks for it in that way.
+// Traits are differences between schedulers that follow from how they work. The suite allows for them.
 type Traits struct {
-	// beginnings of the names of variables that jobs have beside those that they were given
+	// prefixes of variables that jobs have in addition to their own
 	Adds []string
-	// A container ends with a number alone: 137 stands for signal 9, whether the script or the kernel chose it.
+	// A container reports only an exit status: 137 means signal 9, whether the script or the kernel chose it.
 	Container bool
-	// What a job prints arrives as text: bytes that are none arrive as marks.
+	// The log of a job is text: invalid bytes are replaced.
 	Text bool
-	// Log follows a job that runs. Without that, Log writes what the job has printed up to now.
+	// Log follows a running job. Otherwise Log writes what the job has printed so far.
 	Follows bool
-	// A cluster may get other machines: a job that none can take is no error, and waits a while before it is given up.
+	// The cluster may get new machines: a job that no machine can run is accepted, waits a while and is then given
+	// up.
 	Late bool
-	// A job is an object that Cancel, and another job of its key, delete. Its end is not known any more.
+	// Cancel, and a new job of the same key, delete the job. Its end is then no longer known.
 	Deletes bool
-	// The time between two looks at all jobs, which all waits share. 0: each wait is a question of its own, which is
-	// answered at the end.
+	// The time between two polls of all jobs, shared by all waits. 0: each wait is its own request, answered at the
+	// end.
 	Every time.Duration
 }
 
-// Site is a scheduler with machines that are idle, for one story. A story is skipped where it needs a hook that is nil:
-// nobody plays a fault to a cloud itself.
+// Site is a scheduler with idle machines, for one story. A story is skipped if it needs a hook that is nil: faults of
+// a cloud cannot be simulated.
 type Site struct {
-	Client func() job.Scheduler // makes a client, which knows nothing of the others
-	Never  job.ID               // of a job that never was
-	Dir    string               // files that jobs find under the same path
+	Client func() job.Scheduler // makes a client that knows nothing of the others
+	Never  job.ID               // of a job that never existed
+	Dir    string               // directory that jobs see at the same path
 
-	Told    func() []string           // what the users of clients were told
-	Hold    func(held bool)           // whether jobs that are queued stay so
-	Silence func(silent bool)         // whether the scheduler answers nobody
-	Seen    func() string             // all that others can read of jobs, but for what jobs print
+	Told    func() []string           // messages to the users of clients
+	Hold    func(held bool)           // keeps queued jobs in the queue, or lets them start
+	Silence func(silent bool)         // stops the scheduler's answers, or lets them through
+	Seen    func() string             // everything about jobs that others can read, except their output
 	Kept    func(key string) []string // what is left of a job beside the queue
-	Count   func() Count              // what clients did
-	// Lose returns a client whose first submissions get no answer; made says whether their jobs are made.
+	Count   func() Count              // number of clients' requests
+	// Lose returns a client whose first submissions get no answer; made says whether their jobs are created.
 	Lose       func(made bool, times int) job.Scheduler
-	Impossible func(*job.Job)    // has a job ask for what no machine has
-	Ends       map[string]Ending // by others
+	Impossible func(*job.Job)    // changes a job to need more than any machine has
+	Ends       map[string]Ending // ways in which others end a job
 }
 
-// Count is how often clients asked.
+// Count counts the clients' requests.
 type Count struct {
-	Looks   int // at the jobs
+	Looks   int // polls of all jobs
 	Submits int
-	Details int // about one job that has ended
+	Details int // requests about one ended job
 }
 
-// Ending is one way in which a job ends that would run for long.
+// Ending is one way in which a long job is ended by others.
 type Ending struct {
-	Time   time.Duration   // that the job asks for
-	End    func(id job.ID) // of a job that runs; nil: it ends by its time
+	Time   time.Duration   // time limit of the job
+	End    func(id job.ID) // ends the running job; nil: the time limit ends it
 	State  job.State       // "": the job is lost
-	Signal int             // by which the script ended, where the scheduler says so
-	Reason string          // words that the reason has
+	Signal int             // that ended the script, if the scheduler reports it
+	Reason string          // text that the reason contains
 }
 
-// story is one that the suite tells.
+// story is one story of the suite.
 type story struct {
 	Traits
 	Site
@@ -82,7 +83,7 @@ func newStory(t *testing.T, traits Traits, open func(t *testing.T) Site) *story 
 	return &story{traits, site, t, open, site.Client()}
 }
 
-// Run runs the suite on sites that open makes.
+// Run runs the suite on sites that open returns.
 func Run(t *testing.T, traits Traits, open func(t *testing.T) Site) {
 	for name, tell := range map[string]func(*story){
 		"ends": (*story).ends, "log": (*story).log, "log of a job that runs": (*story).runningLog,
@@ -101,14 +102,14 @@ func Run(t *testing.T, traits Traits, open func(t *testing.T) Site) {
 	}
 }
 
-// plays skips a story where the site lacks a hook for it.
+// plays skips a story if the site lacks the hooks that it needs.
 func (s *story) plays(hooks bool) {
 	if !hooks {
 		s.Skip("nobody can play that to this scheduler")
 	}
 }
 
-// Submit submits a job of whose key there is none.
+// Submit submits a job with a new key.
 func Submit(t testing.TB, c job.Queue, j job.Job) job.ID {
 	t.Helper()
 	id, found, err := c.Submit(t.Context(), j)
@@ -128,7 +129,7 @@ func Wait(t testing.TB, c job.Scheduler, id job.ID) job.End {
 	return end
 }
 
-// Reach waits until a job has a state.
+// Reach waits until a job reaches a state.
 func Reach(t testing.TB, c job.Scheduler, id job.ID, state job.State) job.Status {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -136,7 +137,7 @@ func Reach(t testing.TB, c job.Scheduler, id job.ID, state job.State) job.Status
 	return follow(ctx, t, c, id).reaches(state)
 }
 
-// Printed is what a job has printed.
+// Printed returns the output of a job.
 func Printed(t testing.TB, c job.Scheduler, id job.ID) string {
 	t.Helper()
 	var text strings.Builder
@@ -146,14 +147,14 @@ func Printed(t testing.TB, c job.Scheduler, id job.ID) string {
 	return text.String()
 }
 
-// job is a job with a key that no other has, and a name that could be taken for other words of a scheduler.
+// job returns a job with a unique key, and a name that looks like a scheduler's output.
 func (s *story) job(script string) job.Job {
 	key := "a.B_c:d-" + rand.Text()
 	return job.Job{Key: key, Name: "trial[\"" + key[:9] + "\"] JobState=FAILED\n", Script: script,
 		Request: []byte("request of " + key), Environ: []string{"PATH=/usr/bin:/bin"}}
 }
 
-// completes waits for a job that has nothing to fail by, and returns what it printed; "": anything.
+// completes waits for a job that must succeed, and returns its output. It checks the output unless prints is "".
 func (s *story) completes(id job.ID, prints string) string {
 	s.Helper()
 	end, text := Wait(s, s.client, id), Printed(s, s.client, id)
@@ -170,7 +171,7 @@ func (s *story) cancels(id job.ID) {
 	}
 }
 
-// finds looks for a job of a key; "": there is none.
+// finds returns the job of a key; "" if there is none.
 func (s *story) finds(key string) job.ID {
 	s.Helper()
 	id, found, err := s.Client().Find(s.Context(), key)
@@ -183,7 +184,7 @@ func (s *story) finds(key string) job.ID {
 	return id
 }
 
-// following is a Wait that goes on beside the test.
+// following is a Wait in the background.
 type following struct {
 	testing.TB
 	id     job.ID
@@ -204,7 +205,7 @@ func follow(ctx context.Context, t testing.TB, c job.Scheduler, id job.ID) *foll
 
 func (s *story) follow(id job.ID) *following { return follow(s.Context(), s, s.client, id) }
 
-// reaches waits until a state is told.
+// reaches waits until a state is reported.
 func (f *following) reaches(state job.State) job.Status {
 	f.Helper()
 	for {
@@ -228,7 +229,7 @@ func (f *following) wait() job.End {
 	return f.end
 }
 
-// goes are lines of a script that wait for a file, and the function that makes it.
+// goes returns lines of a script that wait for a file, and a function that makes the file.
 func (s *story) goes() (lines string, release func()) {
 	s.Helper()
 	path := filepath.Join(s.Dir, "go-"+rand.Text())

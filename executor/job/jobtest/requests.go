@@ -13,15 +13,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// takes are lines of a script that print its request, with the encryption key if there is one, and remove the request.
+// takes is a script that prints its request, with the encryption key if there is one, and removes the request.
 const takes = `echo "request $(base64 -w0 "$BENCHGRAPH_REQUEST") $BENCHGRAPH_REQUEST_KEY"; rm "$BENCHGRAPH_REQUEST"
 `
 
-// printedRequest is the line of a job that has taken its request.
+// printedRequest matches the line that takes prints.
 var printedRequest = regexp.MustCompile(`(?m)^request (\S+) (\S*)$`)
 
-// took fails the story unless one job has taken the request, by the words of all jobs of the key. It returns the
-// encryption key.
+// took fails the story unless exactly one job of the key has printed the request. text is the output of these jobs.
+// It returns the encryption key.
 func (s *story) took(text string, request []byte) (key string) {
 	s.Helper()
 	all := printedRequest.FindAllStringSubmatch(text, -1)
@@ -38,9 +38,9 @@ func (s *story) took(text string, request []byte) (key string) {
 	return key
 }
 
-// A request of several parts arrives as it was, in a directory that only the user can open; the file is encrypted, or
-// only the user can read it, too. Variables arrive as they were, whatever is in them, and the job has no others. A job
-// that has removed its request has no other.
+// A request of several parts arrives unchanged in a directory that only the user can open; the file is encrypted, or
+// only the user can read it. Variables arrive unchanged, whatever they contain, and the job has no others. After the
+// job has removed its request, there is no second copy.
 func (s *story) request() {
 	j := s.job(`ls -ld "${BENCHGRAPH_REQUEST%/*}" | cut -c1-10; ls -l "$BENCHGRAPH_REQUEST" | cut -c1-10
 exec sh -c '` + takes + `find "${BENCHGRAPH_REQUEST%/*}" -name "request*" | wc -l
@@ -76,8 +76,8 @@ tr "\n\0" "~\n" </proc/$$/environ; true'
 	}
 }
 
-// While a job is queued, nobody can read its request and its variables. When it has taken the request, a client that
-// submits it again finds the job, and writes no other request.
+// While a job is queued, nobody can read its request and its variables. After the job has taken its request, a client
+// that submits it again finds the job and writes no second request.
 func (s *story) queuedRequest() {
 	s.plays(s.Seen != nil && s.Hold != nil)
 	lines, release := s.goes()
@@ -113,7 +113,7 @@ func (s *story) queuedRequest() {
 	}
 }
 
-// What is kept beside the queue goes with the job: by itself, or where it is forgotten.
+// Data beside the queue is removed with the job: automatically or by Forget.
 func (s *story) left() {
 	if s.Kept == nil {
 		s.Skip("the scheduler keeps nothing of a job beside its queue")

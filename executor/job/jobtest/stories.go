@@ -17,13 +17,13 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// The end of a job is that of its script.
+// The end of a job is the end of its script.
 func (s *story) ends() {
 	type end struct{ code, signal int }
 	wants := map[string]end{"true": {}, "exit 3": {code: 3}, "exit 124": {code: 124}, "exit 255": {code: 255},
 		"exit 137": {code: 137}, "exec /nonexistent": {code: 127}, "kill -KILL $$": {signal: 9},
 		"kill -TERM $$": {signal: 15}}
-	if s.Container { // in which the script is the first process, and no signal of its own ends that
+	if s.Container { // the script is the container's first process, and its own signals cannot end it
 		delete(wants, "kill -KILL $$")
 		delete(wants, "kill -TERM $$")
 		wants["exit 137"] = end{signal: 9}
@@ -51,7 +51,7 @@ func (s *story) ends() {
 	}
 }
 
-// The log has all that a job printed, also one that failed.
+// The log has the whole output of a job, also of a failed one.
 func (s *story) log() {
 	var want strings.Builder
 	for i := range 500 {
@@ -73,11 +73,11 @@ printf 'a\033[31mb\rc\000d\377e'; exit 3`)
 	}
 }
 
-// reader tells of what is written to it.
+// reader reports when something has been written to it.
 type reader struct {
 	strings.Builder
 	first sync.Once
-	seen  chan struct{} // closed when there is something
+	seen  chan struct{} // closed after the first write
 }
 
 func (r *reader) Write(p []byte) (int, error) {
@@ -85,7 +85,7 @@ func (r *reader) Write(p []byte) (int, error) {
 	return r.Builder.Write(p)
 }
 
-// What a job prints can be read while the job runs. The log of a job that never ran is empty.
+// The output of a running job can be read. The log of a job that never ran is empty.
 func (s *story) runningLog() {
 	s.plays(s.Dir != "" && s.Hold != nil)
 	lines, release := s.goes()
@@ -119,7 +119,8 @@ func (s *story) runningLog() {
 	}
 }
 
-// All who submit the same work get the same job, in one process and in several. Once it has ended, it is another job.
+// All clients that submit the same work get the same job, in one process and in several. After its end, a submission
+// makes a new job.
 func (s *story) oneKey() {
 	s.plays(s.Hold != nil)
 	s.Hold(true) // a job that another process has made meanwhile is cancelled before it runs
@@ -169,7 +170,7 @@ func (s *story) oneKey() {
 	}
 }
 
-// A client that knows nothing of a job finds it by its key, and follows it to its end.
+// Another client finds a job by its key and follows it to its end.
 func (s *story) anotherClient() {
 	id := Submit(s, s.client, s.job("sleep 600"))
 	other := s.Client()
@@ -204,7 +205,7 @@ func (s *story) cancelled(end job.End) {
 	}
 }
 
-// The end of a context ends a wait and leaves the job. A submission whose context has ended makes no job.
+// The end of a context ends a wait, not the job. A submission whose context has ended makes no job.
 func (s *story) contexts() {
 	mine := errors.New("enough")
 	ctx, stop := context.WithCancelCause(s.Context())
@@ -232,7 +233,7 @@ func (s *story) contexts() {
 	s.cancels(id)
 }
 
-// A job that is queued, and one that runs, can be cancelled, and cancelled again. A job that has ended keeps its end.
+// A queued job and a running one can be cancelled, more than once. An ended job keeps its end.
 func (s *story) cancel() {
 	ended := Submit(s, s.client, s.job("exit 3"))
 	Wait(s, s.client, ended)
@@ -263,7 +264,7 @@ func (s *story) cancel() {
 	}
 }
 
-// Nothing of a job is left when Cancel returns, even if the job does not want to end.
+// When Cancel returns, no process of the job is left, even if the job ignores SIGTERM.
 func (s *story) stubborn() {
 	s.plays(s.Dir != "")
 	path := filepath.Join(s.Dir, "lock")
@@ -289,7 +290,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// What others do to a job is told apart from what its script does.
+// The end of a job tells whether others or its script ended it.
 func (s *story) endings() {
 	s.plays(s.Ends != nil)
 	for name := range s.Ends {
@@ -298,7 +299,7 @@ func (s *story) endings() {
 			s := newStory(t, s.Traits, s.open)
 			begun := filepath.Join(s.Dir, "begun-"+rand.Text())
 			script := "sleep 600"
-			if s.Dir != "" { // else it may end before its script begins, which is told in another way
+			if s.Dir != "" { // otherwise it may end before its script begins, which is reported in another way
 				script = "echo >'" + begun + "'\n" + script
 			}
 			ending, j := s.Ends[name], s.job(script)
@@ -322,7 +323,8 @@ func (s *story) endings() {
 	}
 }
 
-// A submission whose answer is lost has made one job, whether that runs or has ended when it is looked for.
+// A submission whose answer is lost makes exactly one job, whether the job still runs or has ended when the client
+// looks for it.
 func (s *story) lostAnswer() {
 	s.plays(s.Lose != nil)
 	lines, release := s.goes()
@@ -337,7 +339,7 @@ func (s *story) lostAnswer() {
 	}
 }
 
-// Where the context ends before there is an answer, it is not known whether there is a job.
+// If the context ends before an answer, it is not known whether there is a job.
 func (s *story) noAnswer() {
 	s.plays(s.Lose != nil)
 	client := s.Lose(false, 1000)
@@ -359,7 +361,7 @@ func (s *story) noAnswer() {
 	}
 }
 
-// A scheduler that answers nobody for a while changes nothing but the time, and the user is told once.
+// A scheduler that does not answer for a while costs only time, and the user is told once.
 func (s *story) silence() {
 	s.plays(s.Silence != nil)
 	lines, release := s.goes()
@@ -408,7 +410,7 @@ func (s *story) silence() {
 	}
 }
 
-// Fifty jobs need no more looks than one.
+// Fifty jobs need no more polls than one job.
 func (s *story) many() {
 	s.plays(s.Count != nil && s.Hold != nil)
 	const jobs = 50
@@ -451,7 +453,7 @@ func (s *story) many() {
 	}
 }
 
-// A job that asks for what no machine has is refused, or given up after a while, with a reason.
+// A job that needs more than any machine has is refused, or given up after a while, with a reason.
 func (s *story) impossible() {
 	s.plays(s.Impossible != nil)
 	j := s.job("true")
@@ -477,7 +479,7 @@ func (s *story) impossible() {
 	}
 }
 
-// What is no ID is no job.
+// Malformed IDs are refused.
 func (s *story) noIDs() {
 	for _, id := range []job.ID{"", "x", "x/a b", "/key"} {
 		for what, err := range map[string]error{

@@ -1,4 +1,4 @@
-// Package poll has one reading of a scheduler's jobs serve all who ask for them or wait for the end of one.
+// Package poll shares one reading of a scheduler's jobs among all callers that need them or wait for the end of one.
 package poll
 
 import (
@@ -9,32 +9,32 @@ import (
 
 // Look is one reading of all jobs.
 type Look[T any] struct {
-	Jobs map[string]T // by the names of Read
+	Jobs map[string]T // by the names that read gives them
 	Err  error        // why they could not be read
 	done chan struct{}
 }
 
-// Poll reads jobs. It is safe for concurrent use.
+// Poll reads jobs for many callers. It is safe for concurrent use.
 type Poll[T any] struct {
 	read  func() (map[string]T, error)
 	every time.Duration
 
 	mu      sync.Mutex
-	next    *Look[T]            // that nobody has begun; nil: none is wanted
-	looking bool                // a goroutine carries looks out
-	waiting map[*waiter[T]]bool // that each poll is handed to
-	polling bool                // a goroutine polls for them
-	wake    chan struct{}       // has room for one: the set of waiters changed
+	next    *Look[T]            // next reading, not begun yet; nil: nobody needs one
+	looking bool                // carryOut is running
+	waiting map[*waiter[T]]bool // waiters that get each reading
+	polling bool                // poll is running
+	wake    chan struct{}       // capacity 1: the set of waiters has changed
 }
 
-// New returns a Poll that reads jobs by a function. While somebody waits, every is the time between two looks; 0: from
-// 1 s to 30 s, a twentieth of the age of the youngest wait.
+// New returns a Poll that reads jobs with read. While somebody waits, every is the time between two readings; 0 means
+// a twentieth of the age of the youngest wait, between 1 s and 30 s.
 func New[T any](every time.Duration, read func() (map[string]T, error)) *Poll[T] {
 	return &Poll[T]{read: read, every: every, waiting: map[*waiter[T]]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// Look reads the jobs. The reading begins after the call; all who call before it begins share it. The error is that of
-// the reading, or says why ctx ended.
+// Look reads the jobs. The reading begins after the call; all callers until its begin share it. The error is that of
+// the reading, or the cause of ctx.
 func (p *Poll[T]) Look(ctx context.Context) (*Look[T], error) {
 	p.mu.Lock()
 	if p.next == nil {
@@ -54,7 +54,7 @@ func (p *Poll[T]) Look(ctx context.Context) (*Look[T], error) {
 	}
 }
 
-// carryOut carries out looks, one after another, as long as any are wanted.
+// carryOut reads the jobs again and again while a caller needs a reading.
 func (p *Poll[T]) carryOut() {
 	for {
 		p.mu.Lock()
@@ -71,8 +71,8 @@ func (p *Poll[T]) carryOut() {
 	}
 }
 
-// Each calls a function with each look, also with those that failed, until it says that the wait is over or returns an
-// error, or ctx ends. A look that comes while the function runs is replaced by the next one.
+// Each calls take with each reading, also with failed ones, until take reports that the wait is over or returns an
+// error, or ctx ends. If several readings come while take runs, only the last counts.
 func (p *Poll[T]) Each(ctx context.Context, take func(*Look[T]) (over bool, err error)) error {
 	w := p.join()
 	defer p.leave(w)
@@ -88,7 +88,7 @@ func (p *Poll[T]) Each(ctx context.Context, take func(*Look[T]) (over bool, err 
 	}
 }
 
-// Until is Each for a function that finds something out, which it returns with the end of the wait.
+// Until is Each for a function that also returns a value.
 func Until[T, E any](ctx context.Context, p *Poll[T],
 	judge func(context.Context, *Look[T]) (found E, over bool, err error)) (found E, err error) {
 	err = p.Each(ctx, func(l *Look[T]) (over bool, err error) {
@@ -98,13 +98,13 @@ func Until[T, E any](ctx context.Context, p *Poll[T],
 	return found, err
 }
 
-// waiter is one who is handed each look of the shared poll.
+// waiter is a caller that gets each reading of the shared poll.
 type waiter[T any] struct {
 	since time.Time
-	looks chan *Look[T] // has room for the last one
+	looks chan *Look[T] // capacity 1: holds the last reading
 }
 
-// join begins to hand looks to a new waiter. leave ends it.
+// join adds a waiter. leave removes it.
 func (p *Poll[T]) join() *waiter[T] {
 	w := &waiter[T]{time.Now(), make(chan *Look[T], 1)}
 	p.mu.Lock()
@@ -132,7 +132,7 @@ func (p *Poll[T]) changed() {
 	}
 }
 
-// poll looks at the jobs for all who wait, as long as there is one.
+// poll reads the jobs for all waiters, as long as there are any.
 func (p *Poll[T]) poll() {
 	for last := (time.Time{}); ; {
 		every, wanted := p.interval()
@@ -147,11 +147,11 @@ func (p *Poll[T]) poll() {
 			}
 		}
 		last = time.Now()
-		l, _ := p.Look(context.Background()) // its error is for the waiters
+		l, _ := p.Look(context.Background()) // the waiters get the error
 		p.mu.Lock()
 		for w := range p.waiting {
 			select {
-			case <-w.looks: // nobody took the one before
+			case <-w.looks: // the waiter has not taken the previous reading
 			default:
 			}
 			w.looks <- l
@@ -160,7 +160,7 @@ func (p *Poll[T]) poll() {
 	}
 }
 
-// interval is the time between two looks. Where nobody waits, it ends the poll.
+// interval returns the time between two readings. Without waiters, wanted is false and the poll ends.
 func (p *Poll[T]) interval() (every time.Duration, wanted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package cluster is the inside of benchgraph-kubernetes: it submits jobs as Jobs of a Kubernetes cluster, each with
-// one Pod, and follows them to their ends. What Kubernetes says of a Job tells when it no longer runs, and why it never
-// will; whether it made its result is for others to say.
+// Package cluster is the implementation of benchgraph-kubernetes: it submits jobs as Jobs of a Kubernetes cluster,
+// each with one Pod, and follows them to their ends. Kubernetes' status of a Job tells when the Job no longer runs
+// and why it can never run; it does not tell whether the job made its result.
 //
-// An API server that does not answer says nothing about any Job.
+// No conclusion about a Job follows from an API server that does not answer.
 package cluster
 
 import (
@@ -29,17 +29,17 @@ import (
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
 )
 
-// name is that of the scheduler, for people.
+// name is the scheduler's name in messages.
 const name = "Kubernetes"
 
-// Options say how a cluster is spoken to. The kubeconfig is found as by kubectl, in the environment of the process.
+// Options are the settings of a cluster. The kubeconfig is found as by kubectl, in the environment of the process.
 type Options struct {
 	kubernetes.Asks
-	// between two looks at the Jobs; 0: from 1 s to 30 s, a twentieth of the age of the youngest job
+	// between two readings of the Jobs; 0: a twentieth of the age of the youngest wait, between 1 s and 30 s
 	Every time.Duration
-	// how long a state must last that does not end by itself; longer, where something may yet end it; 0: 20 s
+	// how long a state without progress may last; longer if it may still change; 0: 20 s
 	Grace time.Duration
-	// called when the cluster stops answering or taking Jobs, and then not until that is over; may be nil
+	// called once when the cluster stops answering or accepting Jobs, until that is over; may be nil
 	Told func(message string)
 }
 
@@ -54,10 +54,10 @@ type Cluster struct {
 	troubles job.Troubles
 
 	mu       sync.Mutex
-	machines machines // the cluster's nodes, as they were a while ago
+	machines machines // recent copy of the cluster's nodes
 }
 
-// answerTime bounds one question to the API server.
+// answerTime limits one request to the API server.
 const answerTime = 30 * time.Second
 
 // Open reads the kubeconfig, and asks the API server whether the user may list the Jobs of the namespace.
@@ -95,8 +95,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("kubernetes: the API server %s does not answer as one: %s; see to it that "+
 			"kubectl get jobs works here", config.Host, words(err))
 	}
-	// Jobs of a namespace that is not there are listed as none. A user who may not read the namespace learns of that
-	// when a Job is made.
+	// For a namespace that does not exist, the list of Jobs is empty. A user who may not read the namespace gets the
+	// error when a Job is created.
 	err = c.core.Get().Resource("namespaces").Name(namespace).Do(ctx).Error()
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("kubernetes: %s; %s", words(err), wrongNamespace)
@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 
 const wrongNamespace = "correct namespace in the executor block, or have the namespace made"
 
-// configure reads the kubeconfig as kubectl does; in a Pod without one, the account of the Pod counts.
+// configure reads the kubeconfig as kubectl does; in a Pod without one, it uses the Pod's account.
 func configure(context string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
@@ -131,7 +131,7 @@ func configure(context string) (*rest.Config, string, error) {
 	return nil, "", fmt.Errorf("kubernetes: the kubeconfig (%s) cannot be used: %s", files, words(err))
 }
 
-// connect makes the clients of the two groups of the API that are used, and knows no types of others.
+// connect makes the clients of the two API groups in use; the scheme has no types of other groups.
 func (c *Cluster) connect(config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(batchv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
@@ -164,12 +164,12 @@ func (c *Cluster) of(resource string) rest.Interface {
 	return c.core
 }
 
-// get begins a question about a resource of the namespace.
+// get returns a request to read a resource of the namespace.
 func (c *Cluster) get(resource string) *rest.Request {
 	return c.of(resource).Get().Namespace(c.namespace).Resource(resource)
 }
 
-// words are those of an error of the client, in one line.
+// words returns the message of a client's error as one line.
 func words(err error) string {
 	text := err.Error()
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
@@ -178,7 +178,7 @@ func words(err error) string {
 	return job.Words(text)
 }
 
-// Troubles that pass by themselves.
+// Temporary troubles.
 const (
 	silent = "kubernetes: the API server does not answer; benchgraph asks again and again"
 	full   = "kubernetes: the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
@@ -190,7 +190,7 @@ func isName(text string) bool {
 	return uid != ""
 }
 
-// Find looks for a Job of a key that is queued or running.
+// Find looks for a queued or running Job with a key.
 func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
 	j, err := c.read(ctx, nameOf(key))
 	if err != nil || j == nil || j.Annotations[keyAnnotation] != key || over(j) {
@@ -199,7 +199,7 @@ func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, 
 	return idOf(j), true, nil
 }
 
-// read returns a Job by its name; nil if there is none.
+// read returns the Job of a name; nil if there is none.
 func (c *Cluster) read(ctx context.Context, name string) (*batchv1.Job, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
 	defer stop()

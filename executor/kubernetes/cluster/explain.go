@@ -14,15 +14,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// machines are the nodes of the cluster.
+// machines are the nodes of the cluster at one time.
 type machines struct {
 	asked time.Time
 	nodes []corev1.Node
-	known bool // the user may list them
+	known bool // the user may list nodes
 }
 
-// explain looks for what hinders a Job that has not begun, where the Job and its Pod do not say: the events of the two,
-// and the nodes. A user who may not see those waits without a reason.
+// explain looks for the obstacle of a Job that has not started, if neither the Job nor its Pod names it: in their
+// events and in the nodes. If the user may not read those, the Job waits without a reason.
 func (f *follower) explain(ctx context.Context, e entry, v *verdict) {
 	if v.stuck.last != 0 || suspended(e.job) ||
 		time.Since(e.job.CreationTimestamp.Time) < f.c.o.Grace/4 {
@@ -49,7 +49,7 @@ func (f *follower) explain(ctx context.Context, e entry, v *verdict) {
 	}
 }
 
-// events says what hinders a Job without a Pod, or a Pod that has a node.
+// events returns the obstacle of a Job without a Pod, or of a Pod that has a node.
 func (c *Cluster) events(ctx context.Context, j *batchv1.Job, pod *corev1.Pod) stuck {
 	if pod == nil {
 		words := c.warning(ctx, j.UID, "FailedCreate")
@@ -62,7 +62,7 @@ func (c *Cluster) events(ctx context.Context, j *batchv1.Job, pod *corev1.Pod) s
 	return stuck{words, patient}
 }
 
-// creation says how many times the grace a Job may be without a Pod for such a reason.
+// creation returns how many times the grace a Job may have no Pod for that reason.
 func creation(words string) int {
 	over, alone := quota(words)
 	switch {
@@ -74,9 +74,9 @@ func creation(words string) int {
 	return soon
 }
 
-// warning is the message of the newest event about an object, where that is a warning whose reason begins with a text;
-// "" otherwise: what happened since the warning says that it no longer holds. A Pod that waited for a node has a
-// warning of that before it has a node, on which its image may then be pulled for long.
+// warning returns the message of the newest event about an object if that event is a warning whose reason begins with
+// reason. Otherwise it returns "": a later event shows that the warning no longer holds. Other warnings are ignored:
+// a Pod that waited for a node has a warning about that before its image is pulled.
 func (c *Cluster) warning(ctx context.Context, of types.UID, reason string) string {
 	ctx, stop := context.WithTimeout(ctx, lastWord)
 	defer stop()
@@ -91,7 +91,7 @@ func (c *Cluster) warning(ctx context.Context, of types.UID, reason string) stri
 		if !fails && e.Type == corev1.EventTypeWarning {
 			continue
 		}
-		if at := last(&e); at.After(newest) || at.Equal(newest) && !fails { // times have no parts of a second
+		if at := last(&e); at.After(newest) || at.Equal(newest) && !fails { // times are whole seconds
 			newest, words = at, ""
 			if fails {
 				words = job.Words(e.Message)
@@ -101,7 +101,7 @@ func (c *Cluster) warning(ctx context.Context, of types.UID, reason string) stri
 	return words
 }
 
-// last is when an event happened last, in whole seconds.
+// last returns when an event last happened, in whole seconds.
 func last(e *corev1.Event) time.Time {
 	at := e.LastTimestamp.Time
 	if e.Series != nil && e.Series.LastObservedTime.After(at) {
@@ -113,7 +113,7 @@ func last(e *corev1.Event) time.Time {
 	return at.Truncate(time.Second)
 }
 
-// nodes returns the nodes as they were within the last minute; false where the user may not see them.
+// nodes returns the nodes, at most one minute old; known is false if the user may not list them.
 func (c *Cluster) nodes(ctx context.Context) ([]corev1.Node, bool) {
 	c.mu.Lock()
 	m := c.machines
@@ -140,7 +140,7 @@ func fits(n *corev1.Node, pod *corev1.PodSpec) bool {
 		}
 	}
 	for _, taint := range n.Spec.Taints {
-		passing := strings.HasPrefix(taint.Key, "node.kubernetes.io/") // of the node's state, which changes
+		passing := strings.HasPrefix(taint.Key, "node.kubernetes.io/") // reflects the node's state, which changes
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule || passing {
 			continue
 		}
@@ -161,7 +161,7 @@ func tolerates(t corev1.Toleration, taint corev1.Taint) bool {
 		(t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
 }
 
-// greater compares two amounts; false where one is none.
+// greater reports whether amount a is greater than b; false if either is malformed.
 func greater(a, b string) bool {
 	x, err := resource.ParseQuantity(a)
 	if err != nil {

@@ -20,8 +20,8 @@ type entry struct {
 	pods []corev1.Pod
 }
 
-// list asks for all Jobs of the namespace that benchgraph made, and then for the Pods: a Job that has ended by then has
-// the Pod that it ended with.
+// list reads all Jobs of the namespace that benchgraph made, and then their Pods: so each ended Job is listed with
+// its last Pod.
 func (c *Cluster) list() (all map[string]entry, err error) {
 	defer func() {
 		if err != nil {

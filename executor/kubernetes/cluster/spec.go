@@ -21,51 +21,54 @@ import (
 )
 
 const (
-	// ours is the label of all that benchgraph makes.
+	// ours labels everything that benchgraph makes.
 	ours, oursValue = "app.kubernetes.io/managed-by", "benchgraph"
 	queueLabel      = "kueue.x-k8s.io/queue-name"
 
 	keyAnnotation    = "benchgraph/key"
 	nodeAnnotation   = "benchgraph/node"
-	submitAnnotation = "benchgraph/submission" // tells who made a Job when an answer is lost
+	submitAnnotation = "benchgraph/submission" // identifies the submission that made a Job when an answer is lost
 
 	gpus = "nvidia.com/gpu"
 )
 
 const (
 	container = "job"
-	// scriptVariable has the script. The entries of a Secret are variables of the container: as files, what is measured
-	// could read them.
+	// scriptVariable has the script. The entries of a Secret become variables of the container: measured programs
+	// could read them as files.
 	scriptVariable = "BENCHGRAPH_SCRIPT"
-	// mostScript bounds a script, in bytes. The kernel takes variables of up to 128 KiB.
+	// mostScript limits a script, in bytes. The kernel accepts variables of up to 128 KiB.
 	mostScript = 96 << 10
-	// memoryDir is the directory of a Pod that is in memory. The request is written to no disk of the node.
+	// memoryDir is a directory of a Pod in memory, so that the request is not written to a disk of the node.
 	memoryDir = "/dev/shm"
-	// keepFor is how long a Job stays that has ended.
+	// keepFor is how long an ended Job stays.
 	keepFor = 24 * time.Hour
-	// mostSecret is the greatest size of a Secret, in bytes; less some for its names.
+	// mostSecret limits a Secret, in bytes; some space is left for its names.
 	mostSecret = 1<<20 - 16<<10
 )
 
-// nameOf is the name of the Job of a key. Two who submit a job at once give the same name, and one of them gets it.
+// nameOf returns the name of the Job of a key. Two simultaneous submissions use the same name, and only one creates
+// the Job.
 func nameOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "benchgraph-" + hex.EncodeToString(sum[:8])
 }
 
-// idOf is the ID of a Job. The beginning of its UID tells it from earlier ones of its key.
+// idOf returns the ID of a Job. The beginning of its UID distinguishes it from earlier Jobs of its key.
 func idOf(j *batchv1.Job) job.ID {
 	uid, _, _ := strings.Cut(string(j.UID), "-")
 	return job.NewID(j.Name+"."+uid, j.Annotations[keyAnnotation])
 }
 
-// preamble tells the worker the name of the job. The UID of a Job is known only when there is one.
+// preamble sets the variable with the name of the job for the worker. The UID of a Job is known only after its
+// creation.
 const preamble = "unset " + scriptVariable + "\nexport " + job.NameVariable +
 	`="$BENCHGRAPH_JOB_NAME.${BENCHGRAPH_JOB_UID%%-*}"
 unset BENCHGRAPH_JOB_NAME BENCHGRAPH_JOB_UID
 `
 
-// secretOf is the Secret of a job, whose entries are variables: its script, its request in parts, and its variables.
+// secretOf returns the Secret of a job, whose entries become variables: its script, its request in parts, and its
+// environment.
 func secretOf(j *batchv1.Job, of job.Job) (*corev1.Secret, error) {
 	refused := func(words string) error {
 		return &job.Refused{Scheduler: name, Name: of.Name, Words: words,
@@ -96,7 +99,7 @@ func secretOf(j *batchv1.Job, of job.Job) (*corev1.Secret, error) {
 	}}, nil
 }
 
-// secretSuffix tells the Secret of a submission from those of others of its key, which may be on their way out.
+// secretSuffix distinguishes the Secret of a submission from earlier ones of its key, which may not be deleted yet.
 func secretSuffix(j *batchv1.Job) string { return j.Annotations[submitAnnotation] }
 
 func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
@@ -112,7 +115,7 @@ func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{Name: nameOf(of.Key), Labels: own, Annotations: notes},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: &once, TTLSecondsAfterFinished: &keep,
-			// A Pod that was ended for others is no failure of its command. The Job keeps that when the Pod is gone.
+			// A disrupted Pod is not a failure of its command. The Job keeps that information after the Pod is gone.
 			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
 				Action: batchv1.PodFailurePolicyActionFailJob,
 				OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{
@@ -127,16 +130,16 @@ func (c *Cluster) jobOf(of job.Job, submission string) *batchv1.Job {
 	return j
 }
 
-// podOf is what the Pod of a job is made from. Secret is the name of the Secret.
+// podOf returns the Pod template of a job. secret is the name of the Secret.
 func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, NodeSelector: c.o.NodeSelector, Tolerations: c.tolerations,
 		ServiceAccountName: c.o.ServiceAccount,
-		// What is measured gets neither the account of the Pod nor variables that depend on other services.
+		// Measured programs get neither the Pod's account nor variables that depend on other services.
 		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 		Volumes: []corev1.Volume{
-			// Processes of several GPUs exchange more there than the 64 MiB of an engine's default.
+			// Processes with several GPUs exchange more data there than the default of 64 MiB.
 			{Name: "shm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 				Medium: corev1.StorageMediumMemory}}},
 		},
@@ -144,12 +147,12 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	if c.o.PullSecret != "" {
 		pod.ImagePullSecrets = []corev1.LocalObjectReference{{Name: c.o.PullSecret}}
 	}
-	if of.Time > 0 { // of the Pod, as the time in the queue does not count
+	if of.Time > 0 { // limit of the Pod, so that the time in the queue does not count
 		seconds := int64(of.Time / time.Second)
 		pod.ActiveDeadlineSeconds = &seconds
 	}
 	if of.Exclusive {
-		// from both sides: a Pod that is alone admits none of ours beside it, nor do they admit it
+		// An exclusive Pod admits no other Pod of benchgraph beside it, and is not placed beside one.
 		pod.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				TopologyKey:       "kubernetes.io/hostname",
@@ -161,7 +164,7 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	pod.Affinity = avoid(pod.Affinity, of.Avoids)
 	main := corev1.Container{
 		Name: container, Image: c.o.Image,
-		// in one stream: a node mixes the lines of two in an order of its own
+		// one stream: a node mixes the lines of two streams in any order
 		Command:   []string{"/bin/sh", "-c", `exec 2>&1; eval "$` + scriptVariable + `"`},
 		Resources: resources(of), Env: environ(),
 		VolumeMounts: []corev1.VolumeMount{{Name: "shm", MountPath: memoryDir}},
@@ -172,7 +175,7 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.o.Volumes[at]}}})
 		main.VolumeMounts = append(main.VolumeMounts, corev1.VolumeMount{Name: claim, MountPath: at})
 	}
-	for _, from := range append(slices.Clone(c.o.EnvFrom), secret) { // the last one counts
+	for _, from := range append(slices.Clone(c.o.EnvFrom), secret) { // the last one wins
 		main.EnvFrom = append(main.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: from}}})
 	}
@@ -180,8 +183,8 @@ func (c *Cluster) podOf(of job.Job, secret string) corev1.PodSpec {
 	return pod
 }
 
-// avoid has a scheduler prefer all other nodes. With a demand in its place a Pod would wait for ever where there is no
-// other node.
+// avoid makes the scheduler prefer all other nodes. A requirement instead of a preference would let a Pod wait
+// forever if there is no other node.
 func avoid(a *corev1.Affinity, nodes []string) *corev1.Affinity {
 	if len(nodes) == 0 {
 		return a
@@ -190,7 +193,7 @@ func avoid(a *corev1.Affinity, nodes []string) *corev1.Affinity {
 		a = &corev1.Affinity{}
 	}
 	var others []corev1.NodeSelectorRequirement
-	for _, node := range slices.Sorted(slices.Values(nodes)) { // each takes one value
+	for _, node := range slices.Sorted(slices.Values(nodes)) { // each requirement has one value
 		others = append(others, corev1.NodeSelectorRequirement{Key: "metadata.name",
 			Operator: corev1.NodeSelectorOpNotIn, Values: []string{node}})
 	}
@@ -200,7 +203,7 @@ func avoid(a *corev1.Affinity, nodes []string) *corev1.Affinity {
 	return a
 }
 
-// environ are the variables of a job that its Secret does not have.
+// environ returns the variables of a job that are not in its Secret.
 func environ() []corev1.EnvVar {
 	field := func(name, path string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
@@ -212,8 +215,7 @@ func environ() []corev1.EnvVar {
 	}
 }
 
-// resources are what a job asks for, and gets no more of: with requests as large as limits, a Pod is among the last
-// that a node evicts.
+// resources returns requests and limits of a job. They are equal, so that the node evicts such a Pod last.
 func resources(of job.Job) corev1.ResourceRequirements {
 	list := corev1.ResourceList{}
 	add := func(name corev1.ResourceName, amount int64, format resource.Format) {
@@ -227,7 +229,7 @@ func resources(of job.Job) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Requests: list, Limits: list}
 }
 
-// tolerations reads taints, see kubernetes.IsToleration.
+// tolerations parses taints, see kubernetes.IsToleration.
 func tolerations(texts []string) (all []corev1.Toleration, err error) {
 	for _, text := range texts {
 		if !kubernetes.IsToleration(text) {

@@ -11,15 +11,15 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// States of Jobs, beside those of package job.
+// States of Jobs in addition to those of package job.
 const (
 	completing job.State = "COMPLETING" // its processes may still write
-	preempted  job.State = "PREEMPTED"  // for others, or for the sake of the node
+	preempted  job.State = "PREEMPTED"  // for other Pods or because of the node
 	nodeFail   job.State = "NODE_FAIL"
 	cancelled  job.State = "CANCELLED"
 )
 
-// isTrue returns the condition of a Job; nil if it has none that is true.
+// isTrue returns a condition of a Job; nil if the condition is missing or not true.
 func isTrue(j *batchv1.Job, what batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range j.Status.Conditions {
 		if d := &j.Status.Conditions[i]; d.Type == what && d.Status == corev1.ConditionTrue {
@@ -36,28 +36,28 @@ func over(j *batchv1.Job) bool {
 	return isTrue(j, batchv1.JobComplete) != nil || isTrue(j, batchv1.JobFailed) != nil
 }
 
-// verdict is what a Job and its Pods say.
+// verdict is the state of a Job according to its conditions and Pods.
 type verdict struct {
 	job.End
 	over  bool
 	stuck stuck
 }
 
-// stuck is why a Job does not begin.
+// stuck is why a Job does not start.
 type stuck struct {
-	why  string // "": nothing is known to hinder it
-	last int    // how many times the grace this may last; 0: as long as it wants
+	why  string // "": no known obstacle
+	last int    // how many times the grace this may last; 0: without limit
 }
 
-// How many times the grace a state may last that hinders a Job.
+// How many times the grace an obstacle may last.
 const (
 	atOnce  = 1
-	soon    = 3  // what is missing may be on its way
-	patient = 15 // a registry or a volume may come back
-	scaled  = 45 // an autoscaler may make a machine
+	soon    = 3  // a missing object may still be created
+	patient = 15 // a registry or a volume may recover
+	scaled  = 45 // an autoscaler may add a machine
 )
 
-// verdict judges a Job by its conditions and by its last Pod.
+// verdict returns the state of a Job from its conditions and its last Pod.
 func (e entry) verdict() (v verdict) {
 	v.Submitted = e.job.CreationTimestamp.Time
 	var pod *corev1.Pod
@@ -91,7 +91,7 @@ func (e entry) verdict() (v verdict) {
 	return v
 }
 
-// began is when the container of a Pod began; where that is not known, when the Pod did.
+// began returns when the container of a Pod started; if that is unknown, when the Pod started.
 func began(pod *corev1.Pod) time.Time {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.State.Running != nil {
@@ -107,8 +107,8 @@ func began(pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// late reports whether the container of a Pod had less than half of the time of the Pod, in which its image is pulled,
-// too. A container that never began has no time at which it did.
+// late reports whether the container of a Pod had less than half of the Pod's time limit, which includes pulling the
+// image. Pods whose container never started are not late.
 func late(pod *corev1.Pod) bool {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.State.Running != nil || s.State.Terminated != nil && !s.State.Terminated.StartedAt.IsZero() {
@@ -120,7 +120,7 @@ func late(pod *corev1.Pod) bool {
 	return true
 }
 
-// live judges the Pod of a Job that has not ended.
+// live sets the state from the Pod of a Job that has not ended.
 func (v *verdict) live(pod *corev1.Pod) {
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed, pod.DeletionTimestamp != nil:
@@ -155,11 +155,11 @@ func (v *verdict) pending(pod *corev1.Pod) {
 	}
 }
 
-// lasting are words of registries after which another try has the same answer.
+// lasting are messages of registries after which a retry gets the same answer.
 var lasting = []string{"not found", "manifest unknown", "unauthorized", "denied", "forbidden",
 	"authentication required", "does not exist", "no match for platform"}
 
-// waits says how many times the grace a container may wait for such a reason.
+// waits returns how many times the grace a container may wait for that reason.
 func waits(w *corev1.ContainerStateWaiting) int {
 	switch w.Reason {
 	case "InvalidImageName", "ErrImageNeverPull":
@@ -177,7 +177,7 @@ func waits(w *corev1.ContainerStateWaiting) int {
 	return patient
 }
 
-// failed says how a Job failed, by its last Pod; where that is gone, by the Job's own word.
+// failed sets the state of a failed Job from its last Pod; if the Pod is gone, from the Job's condition.
 func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 	v.State, v.Reason = job.Failed, ""
 	switch {
@@ -228,12 +228,12 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 	}
 }
 
-// deleted reports whether somebody deleted a Pod before its container ended, which then ends by a signal.
+// deleted reports whether somebody deleted a Pod before its container ended; a signal then ended the container.
 func deleted(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
 	}
-	at := pod.DeletionTimestamp.Time // with the time in it that the Pod was given
+	at := pod.DeletionTimestamp.Time // includes the grace period of the Pod
 	if pod.DeletionGracePeriodSeconds != nil {
 		at = at.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
 	}
@@ -245,20 +245,20 @@ func deleted(pod *corev1.Pod) bool {
 	return true
 }
 
-// disrupted is the state of a Job whose Pod was ended for others.
+// disrupted returns the state of a Job whose Pod was disrupted.
 func disrupted(why, reason string) job.State {
 	switch why {
 	case "DeletionByTaintManager", "DeletionByPodGC":
 		return nodeFail
 	case corev1.PodReasonTerminationByKubelet:
 		if reason != "Evicted" && reason != "Preempting" {
-			return nodeFail // its node shuts down
+			return nodeFail // the node shuts down
 		}
 	}
 	return preempted
 }
 
-// quota reports whether words say that a quota is used up, and whether the object by itself is more than the quota.
+// quota reports whether a message says that a quota is exceeded, and whether the object alone exceeds the quota.
 func quota(words string) (over, alone bool) {
 	_, after, over := strings.Cut(words, "exceeded quota: ")
 	if !over {

@@ -17,13 +17,13 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// lastWord is how long a question that runs when ctx ends may still take: its answer says which Job there is.
+// lastWord is how long a running request may continue after ctx has ended: its answer tells whether there is a Job.
 const lastWord = 15 * time.Second
 
-// Submit submits a job, unless one of the same key is queued or running: then found is true. The name of a Job follows
-// from the key, so that of two who submit at once, one makes the Job and the other finds it. Where an answer is lost,
-// the Job is looked for before it is made again, until ctx ends. A job that the cluster does not take is a Refused, an
-// end of ctx in a moment of doubt an Unanswered.
+// Submit submits a job unless one with the same key is queued or running; then found is true. The name of a Job is
+// derived from the key: of two simultaneous submissions, one creates the Job and the other finds it. If an answer is
+// lost, Submit looks for the Job before it creates it again, until ctx ends. It returns Refused if the cluster
+// refuses the job, and Unanswered if ctx ends while it is unknown whether the Job exists.
 func (c *Cluster) Submit(ctx context.Context, of job.Job) (id job.ID, found bool, err error) {
 	if !job.IsKey(of.Key) {
 		return "", false, fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most",
@@ -50,8 +50,8 @@ func (c *Cluster) Submit(ctx context.Context, of job.Job) (id job.ID, found bool
 type submission struct {
 	c       *Cluster
 	job     job.Job
-	mark    string // by which a Job is known as made here
-	doubted bool   // an answer was lost, and there may be a Job
+	mark    string // identifies the Jobs of this submission
+	doubted bool   // an answer was lost; the Job may exist
 }
 
 func (s *submission) unanswered(err error) error {
@@ -62,7 +62,7 @@ func (s *submission) unanswered(err error) error {
 		Remedy: "look for it with kubectl get job " + nameOf(s.job.Key)}
 }
 
-// apart is a context for a question that has its time even if ctx ends.
+// apart returns a context for a request that may finish even if ctx ends.
 func apart(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), answerTime,
 		fmt.Errorf("no answer within %s", answerTime))
@@ -70,7 +70,7 @@ func apart(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { end(); stop() }
 }
 
-// try looks for the Job and makes it where there is none. It returns nil where it has to be tried again.
+// try looks for the Job and creates it if there is none. It returns nil if the caller must try again.
 func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 	c := s.c
 	j, err := c.read(ctx, nameOf(s.job.Key))
@@ -82,7 +82,7 @@ func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 	case j != nil && j.Annotations[keyAnnotation] != s.job.Key:
 		return nil, s.refused("there is a Job "+j.Name+" already, which is not benchgraph's", "delete that Job")
 	case j != nil && j.DeletionTimestamp != nil:
-		return nil, nil // it is on its way out
+		return nil, nil // it is being deleted
 	case j != nil && over(j):
 		err := c.remove(ctx, j, metav1.DeletePropagationBackground)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -103,7 +103,7 @@ func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 	return j, nil
 }
 
-// create makes the Job; it returns nil where another was faster or an answer is missing.
+// create creates the Job; it returns nil if another submission was faster or there is no answer.
 func (s *submission) create(ctx context.Context) (*batchv1.Job, error) {
 	own, stop := apart(ctx)
 	defer stop()
@@ -118,8 +118,8 @@ func (s *submission) create(ctx context.Context) (*batchv1.Job, error) {
 	return made, nil
 }
 
-// equip makes the Secret of a Job, without which its Pod does not start: also of one whose submitter was killed before
-// that. A Job that cannot have its Secret is removed.
+// equip creates the Secret of a Job; without it the Pod does not start. The Job may be of another submitter that was
+// killed before this step. A Job that cannot have its Secret is removed.
 func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 	own, stop := apart(ctx)
 	defer stop()
@@ -135,7 +135,7 @@ func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 			err = own.Err()
 		}
 	}
-	if own.Err() != nil { // the next submission goes on with it
+	if own.Err() != nil { // the next submission continues
 		s.doubted = true
 		return s.unanswered(context.Cause(own))
 	}
@@ -148,7 +148,7 @@ func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 	return s.judge(err)
 }
 
-// remove deletes one Job, and no later one of its name.
+// remove deletes one Job, but no later Job of the same name.
 func (c *Cluster) remove(ctx context.Context, j *batchv1.Job, how metav1.DeletionPropagation) error {
 	ctx, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
 	defer stop()
@@ -156,19 +156,19 @@ func (c *Cluster) remove(ctx context.Context, j *batchv1.Job, how metav1.Deletio
 		PropagationPolicy: &how, Preconditions: &metav1.Preconditions{UID: &j.UID}}).Do(ctx).Error()
 }
 
-// passes reports whether the same question may be answered later. After such an error, what was asked for may have been
-// done.
+// passes reports whether the same request may succeed later. After such an error, the request may still have had its
+// effect.
 func passes(err error) bool {
 	status, ok := err.(apierrors.APIStatus)
 	if !ok {
-		return true // of the connection
+		return true // error of the connection
 	}
 	code := int(status.Status().Code)
 	return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusUnauthorized ||
 		code == http.StatusConflict || code >= http.StatusInternalServerError
 }
 
-// judge says whether the Job may be taken later: nil if so.
+// judge returns nil if the Job may be accepted later, and otherwise why it is refused.
 func (s *submission) judge(err error) error {
 	text := words(err)
 	if passes(err) {
@@ -179,7 +179,7 @@ func (s *submission) judge(err error) error {
 	over, mine := quota(text)
 	over = over || strings.Contains(text, "status unknown for quota") // the quota is new
 	switch {
-	case over && !mine: // other objects use it up, and they end
+	case over && !mine: // other objects use the quota up, and will end
 		s.c.troubles.Has(full, words(err))
 		return nil
 	case over:

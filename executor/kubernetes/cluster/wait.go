@@ -14,9 +14,9 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job/poll"
 )
 
-// Wait follows a Job until it no longer runs. Told is called when its state, reason or node is another one, and may be
-// nil. All waits share one reading of the Jobs. A Job that waits for something that never comes is deleted; so is one
-// that was taken from its node and would begin anew. The end of ctx ends the wait and leaves the Job.
+// Wait follows a Job until it no longer runs. told is called when its state, reason or node changes; it may be nil.
+// All waits share one reading of the Jobs. Wait deletes a Job that waits for something that never comes, and a Job
+// that was taken from its node and would start again. The end of ctx ends the wait, not the Job.
 func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
 	if err := id.Check(isName); err != nil {
 		return job.End{}, err
@@ -29,8 +29,8 @@ func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	return end, err
 }
 
-// forget deletes the Secret of a Job that has ended, which only its Pod needed. What fails is left to the Job, with
-// which the Secret is deleted at last.
+// forget deletes the Secret of an ended Job, which only its Pod needed. If that fails, the Secret is deleted with the
+// Job.
 func (c *Cluster) forget(e entry) {
 	ctx, stop := context.WithTimeout(context.Background(), lastWord)
 	defer stop()
@@ -38,8 +38,8 @@ func (c *Cluster) forget(e entry) {
 		Error()
 }
 
-// Cancel deletes a Job, and returns when its Pods are gone: none of its processes can write any more, unless its node
-// is cut off. The end of ctx ends the wait with an error, and what the API server was asked by then goes on.
+// Cancel deletes a Job and returns when its Pods are gone: its processes can no longer write, unless the node is
+// unreachable. If ctx ends, Cancel returns an error, and the deletion continues.
 func (c *Cluster) Cancel(ctx context.Context, id job.ID) error {
 	if err := id.Check(isName); err != nil {
 		return err
@@ -59,20 +59,20 @@ type follower struct {
 	told    func(job.Status)
 	cancels bool // it deletes the Job
 
-	last   entry // as it was seen last; with no Job: it was not
+	last   entry // last state seen; without a Job if it was never seen
 	status job.Status
-	ran    bool      // it was seen to run
-	absent int       // looks in a row that lack it
+	ran    bool      // it was seen running
+	absent int       // number of successive readings without it
 	why    string    // why it is stuck
-	since  time.Time // since when it has been stuck for that reason
-	asked  time.Time // when events were last asked for
-	hint   stuck     // what they said
-	sent   time.Time // when the API server last took the deletion
+	since  time.Time // since when that is the reason
+	asked  time.Time // time of the last request for events
+	hint   stuck     // result of that request
+	sent   time.Time // time of the last accepted deletion
 }
 
 func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	if l.Err != nil {
-		f.absent, f.why = 0, "" // from here on, nothing is known to have lasted
+		f.absent, f.why = 0, "" // the periods of absence and of an obstacle start again
 		return job.End{}, false, nil
 	}
 	e, ok := l.Jobs[string(f.id)]
@@ -81,7 +81,7 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	}
 	stays := stranded(e, f.c.o.Grace)
 	if len(e.pods) == 0 && !suspended(e.job) {
-		e.pods = f.last.pods // what a deleted Pod said last, such as why it was deleted
+		e.pods = f.last.pods // the last status of a deleted Pod, such as why it was deleted
 	}
 	f.absent, f.last = 0, e
 	v := e.verdict()
@@ -89,7 +89,7 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 		f.tell(v.Status)
 		return v.End, true, nil
 	}
-	if v.State == job.Pending && f.ran && !f.cancels { // Kueue took it from its node, and would have it begin anew
+	if v.State == job.Pending && f.ran && !f.cancels { // Kueue took it from its node and would start it again
 		v.State, v.Reason = preempted, "its Pod was taken from the node"
 		err := f.c.Cancel(ctx, f.id)
 		return v.End, err == nil, err
@@ -110,7 +110,7 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	return f.stay(ctx, v)
 }
 
-// gone judges a Job that a look lacks: two of them in a row mean that somebody deleted it.
+// gone handles a reading without the Job: after two in a row, somebody has deleted it.
 func (f *follower) gone() (job.End, bool, error) {
 	if f.absent++; f.absent < 2 {
 		return job.End{}, false, nil
@@ -130,10 +130,10 @@ func (f *follower) tell(s job.Status) {
 	}
 }
 
-// again is the time after which a Job that is still there is deleted once more.
+// again is the time after which the deletion of a remaining Job is repeated.
 const again = 30 * time.Second
 
-// delete deletes the Job, which then stays until its Pods are gone.
+// delete deletes the Job, which stays until its Pods are gone.
 func (f *follower) delete(ctx context.Context) {
 	if !f.sent.IsZero() && time.Since(f.sent) < again {
 		return
@@ -143,9 +143,9 @@ func (f *follower) delete(ctx context.Context) {
 	}
 }
 
-// stay judges a Job that has not ended: one that has been stuck for too long is deleted.
+// stay handles a Job that has not ended: it deletes one that has been stuck for too long.
 func (f *follower) stay(ctx context.Context, v verdict) (job.End, bool, error) {
-	// the words of a reason may count or quote
+	// Compare only the limit: the text of the same reason may contain changing numbers.
 	if v.stuck.last == 0 {
 		f.why = ""
 		return job.End{}, false, nil
@@ -161,13 +161,13 @@ func (f *follower) stay(ctx context.Context, v verdict) (job.End, bool, error) {
 	return v.End, err == nil, err
 }
 
-// stranded reports whether a node should have ended the Pod of a Job long ago.
+// stranded reports whether a node should have ended a Pod of the Job long ago.
 func stranded(e entry, grace time.Duration) bool {
 	for _, p := range e.pods {
 		if p.DeletionTimestamp == nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		// It has the time in it that the Pod was given, and no parts of a second.
+		// The deletion time includes the grace period and is a whole second.
 		if time.Since(p.DeletionTimestamp.Time) > soon*grace+time.Second {
 			return true
 		}
@@ -175,8 +175,8 @@ func stranded(e entry, grace time.Duration) bool {
 	return false
 }
 
-// Log writes what a Job has printed, and prints, until it ends. It waits for one that has not begun. A Job whose Pod is
-// gone, or never ran, has printed nothing.
+// Log writes the output of a Job until it ends. It waits until the Job starts. For a Job whose Pod is gone or never
+// ran, it writes nothing.
 func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	if err := id.Check(isName); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
 	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
 		Stream(ctx)
-	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // the container never began
+	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // the container never started
 		return nil
 	}
 	if err != nil {

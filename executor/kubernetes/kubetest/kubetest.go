@@ -1,8 +1,8 @@
-// Package kubetest starts the API server of a Kubernetes cluster for tests, with its store: both are real. The tests
-// play the Job controller, the scheduler and the kubelet of one node: they write through the API what those would
-// write, and run the commands of Pods as processes of this machine. It needs Linux, root, Debian's etcd-server, and the
-// program that "make kubernetes" builds. With the script run beside this file, all of them are real.
+// Package kubetest starts a real API server of a Kubernetes cluster, with its store, for tests. The tests simulate
+// the Job controller, the scheduler and the kubelet of one node: they write through the API what those would write,
+// and run the commands of Pods as processes of this machine. It needs Linux, root, Debian's etcd-server, and the
+// program that "make kubernetes" builds. With the script "run" beside this file, all components are real.
 package kubetest
 
-// Image is the name of an image that tests name; nothing pulls it.
+// Image is the image of tests; nothing pulls it.
 const Image = "benchgraph.test/busybox:1"

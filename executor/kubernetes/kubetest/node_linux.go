@@ -16,13 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Node is the name of the node that is played.
+// Node is the name of the simulated node.
 const Node = "n1"
 
-// devices is how many GPUs the node has.
+// devices is the number of the node's GPUs.
 const devices = 4
 
-// Nodes makes the played node, whose kubelet serves logs, unless it is there.
+// Nodes makes the simulated node, whose kubelet serves logs, unless it exists.
 func (c *Cluster) Nodes() {
 	c.t.Helper()
 	ctx := context.Background()
@@ -39,7 +39,7 @@ func (c *Cluster) Nodes() {
 	has := corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"),
 		"pods": resource.MustParse("100"), "nvidia.com/gpu": *resource.NewQuantity(devices, resource.DecimalSI)}
 	n.Spec.Taints = nil
-	c.must(c.Core.Put().Resource("nodes").Name(Node).Body(n).Do(ctx).Into(n)) // without the taint of a new node
+	c.must(c.Core.Put().Resource("nodes").Name(Node).Body(n).Do(ctx).Into(n)) // remove the taint of a new node
 	n.Status = corev1.NodeStatus{Capacity: has, Allocatable: has,
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
@@ -48,7 +48,7 @@ func (c *Cluster) Nodes() {
 	c.must(c.Core.Put().Resource("nodes").Name(Node).SubResource("status").Body(n).Do(ctx).Error())
 }
 
-// logs serves what a Pod has printed, as a kubelet does: /containerLogs/NAMESPACE/POD/CONTAINER.
+// logs serves the output of a Pod, as a kubelet does: /containerLogs/NAMESPACE/POD/CONTAINER.
 func (c *Cluster) logs(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/")
 	if len(parts) != 5 || parts[1] != "containerLogs" {
@@ -74,7 +74,7 @@ func (c *Cluster) logs(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = http.NewResponseController(w).Flush()
 		select {
-		case <-run.done: // of which the rest is to be copied
+		case <-run.done: // copy the rest
 			over = true
 		case <-r.Context().Done():
 			return

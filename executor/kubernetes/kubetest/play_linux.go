@@ -22,12 +22,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Control plays the Job controller and the garbage collector in a namespace, where they are missing. Pods stay as they
-// are made, for the test to write their status.
+// Control simulates the Job controller and the garbage collector in a namespace, unless they are real. Pods stay
+// unchanged until the test writes their status.
 func (c *Cluster) Control(t testing.TB, namespace string) { c.play(t, namespace, nil) }
 
-// Play plays in addition the scheduler, and the kubelet of one node, which runs the commands of Pods with environ, as
-// NAME=value, beside their own variables.
+// Play also simulates the scheduler and the kubelet of one node, which runs the commands of Pods with environ, as
+// NAME=value, in addition to their own variables.
 func (c *Cluster) Play(t testing.TB, namespace string, environ ...string) {
 	c.play(t, namespace, append([]string{}, environ...))
 }
@@ -53,7 +53,7 @@ func (c *Cluster) play(t testing.TB, namespace string, environ []string) {
 	t.Cleanup(func() { stop(); <-ended })
 }
 
-// Hold says whether Pods of a namespace that have no node get none.
+// Hold sets whether Pods of a namespace without a node stay without one.
 func (c *Cluster) Hold(namespace string, held bool) {
 	if c.Real() {
 		c.hold(namespace, held)
@@ -64,15 +64,15 @@ func (c *Cluster) Hold(namespace string, held bool) {
 	c.held[namespace] = held
 }
 
-// played is a Pod whose command runs, or has run.
+// played is a Pod whose command runs or has run.
 type played struct {
 	cmd  *exec.Cmd
-	out  string        // file with what it printed
-	ends time.Time     // by the limit of the Pod; zero: there is none
-	done chan struct{} // closed when it has ended
+	out  string        // file with its output
+	ends time.Time     // by the Pod's time limit; zero: no limit
+	done chan struct{} // closed when the command has ended
 }
 
-// step goes once through the Jobs and Pods of a namespace. What fails is tried again by the next step.
+// step handles the Jobs and Pods of a namespace once. The next step retries what failed.
 func (c *Cluster) step(ctx context.Context, namespace string, environ []string) {
 	jobs, pods := &batchv1.JobList{}, &corev1.PodList{}
 	if c.Batch.Get().Namespace(namespace).Resource("jobs").Do(ctx).Into(jobs) != nil ||
@@ -112,7 +112,7 @@ func (c *Cluster) step(ctx context.Context, namespace string, environ []string) 
 
 // collect deletes the Secrets whose Jobs are gone.
 func (c *Cluster) collect(ctx context.Context, namespace string) {
-	secrets, jobs := &corev1.SecretList{}, &batchv1.JobList{} // in this order: a Job is there before its Secret
+	secrets, jobs := &corev1.SecretList{}, &batchv1.JobList{} // in this order: a Job exists before its Secret
 	if c.Core.Get().Namespace(namespace).Resource("secrets").Do(ctx).Into(secrets) != nil ||
 		c.Batch.Get().Namespace(namespace).Resource("jobs").Do(ctx).Into(jobs) != nil {
 		return
@@ -126,7 +126,7 @@ func (c *Cluster) collect(ctx context.Context, namespace string) {
 	}
 }
 
-// control does with a Job what its controller does.
+// control does the Job controller's work for one Job.
 func (c *Cluster) control(ctx context.Context, j *batchv1.Job, pods []corev1.Pod) {
 	switch {
 	case j.DeletionTimestamp != nil:
@@ -208,7 +208,7 @@ func (c *Cluster) write(ctx context.Context, to rest.Interface, resource, namesp
 	}
 }
 
-// kubelet starts the command of a Pod, and writes its status.
+// kubelet starts the command of a Pod and writes the Pod's status.
 func (c *Cluster) kubelet(ctx context.Context, p *corev1.Pod, environ []string) {
 	key := p.Namespace + "/" + p.Name
 	c.mu.Lock()
@@ -229,7 +229,7 @@ func (c *Cluster) kubelet(ctx context.Context, p *corev1.Pod, environ []string) 
 		return
 	case run == nil:
 		run, err := c.start(ctx, p, environ)
-		if err != nil { // such as a Secret that is not there yet
+		if err != nil { // such as a Secret that does not exist yet
 			return
 		}
 		c.mu.Lock()
@@ -298,8 +298,8 @@ func (p *played) kill() {
 	<-p.done
 }
 
-// start runs the command of a Pod as the first process of a PID namespace, in a mount namespace of its own, in which
-// directories in memory are mounted.
+// start runs the command of a Pod as the first process of a PID namespace, in its own mount namespace with the Pod's
+// directories in memory.
 func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*played, error) {
 	main := p.Spec.Containers[0]
 	env := slices.Clone(environ)
@@ -316,7 +316,7 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 		label, _ := strings.CutPrefix(v.ValueFrom.FieldRef.FieldPath, "metadata.labels['")
 		env = append(env, v.Name+"="+p.Labels[strings.TrimSuffix(label, "']")])
 	}
-	memory := []string{} // where such directories are
+	memory := []string{} // paths of the directories in memory
 	for _, v := range p.Spec.Volumes {
 		for _, m := range main.VolumeMounts {
 			if v.EmptyDir != nil && m.Name == v.Name {
@@ -332,7 +332,7 @@ func (c *Cluster) start(ctx context.Context, p *corev1.Pod, environ []string) (*
 	run.cmd = exec.Command("/bin/sh", append([]string{"-c", `mount -t proc proc /proc || exit
 		for d in $0; do mount -t tmpfs none "$d" || exit; done; exec "$@"`, strings.Join(memory, " ")},
 		main.Command...)...)
-	// two streams, which a kubelet copies to one file, each in its own time
+	// two streams: a kubelet copies them to one file independently
 	run.cmd.Env, run.cmd.Stdout, run.cmd.Stderr, run.cmd.Dir = env, io.MultiWriter(out), io.MultiWriter(out), "/"
 	run.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL,
 		Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}

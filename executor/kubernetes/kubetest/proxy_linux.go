@@ -11,25 +11,25 @@ import (
 	"sync"
 )
 
-// proxy is between clients and the API server. It plays the faults of a network, for one namespace or another.
+// proxy is a proxy before the API server. It simulates network faults for single namespaces.
 type proxy struct {
 	*httptest.Server
 	mu   sync.Mutex
 	ways map[string]*way // by namespace
 }
 
-// way is how requests about a namespace get to the API server, and their answers back.
+// way describes the connection of a namespace to the API server.
 type way struct {
 	silent bool
-	lose   int            // how many Jobs are still to be made without an answer
-	made   bool           // those are made
+	lose   int            // number of Jobs whose creation still gets no answer
+	made   bool           // those Jobs are created
 	calls  map[string]int // by method and resource, such as POST jobs
 }
 
-// errCut cuts the connection in the place of an answer.
+// errCut cuts the connection instead of an answer.
 var errCut = errors.New("the connection is cut")
 
-// between starts a proxy before an API server, which ends with the test.
+// between starts a proxy before an API server; it ends with the test.
 func (c *Cluster) between(server string) *proxy {
 	c.t.Helper()
 	to, err := url.Parse(server)
@@ -55,7 +55,7 @@ func (c *Cluster) between(server string) *proxy {
 	return p
 }
 
-// on looks at the way of a namespace, or changes it.
+// on calls do with the way of a namespace, which do may change.
 func (p *proxy) on(namespace string, do func(*way)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *proxy) on(namespace string, do func(*way)) {
 	do(p.ways[namespace])
 }
 
-// pass counts a request, and says whether its connection is cut before or after the API server carries it out.
+// pass counts a request and reports whether its connection is cut before or after the API server handles it.
 func (p *proxy) pass(r *http.Request) (before, after bool) {
 	_, path, _ := strings.Cut(r.URL.Path, "/namespaces/")
 	namespace, resource, _ := strings.Cut(path, "/")
@@ -80,17 +80,18 @@ func (p *proxy) pass(r *http.Request) (before, after bool) {
 	return before, after
 }
 
-// Silence says whether nobody who asks about a namespace gets an answer.
+// Silence sets whether requests about a namespace get no answer.
 func (c *Cluster) Silence(namespace string, silent bool) {
 	c.proxy.on(namespace, func(w *way) { w.silent = silent })
 }
 
-// Lose has the next requests to make a Job in a namespace end without an answer; made says whether Jobs are made.
+// Lose makes the next requests to create a Job in a namespace end without an answer; made says whether the Jobs are
+// created.
 func (c *Cluster) Lose(namespace string, made bool, times int) {
 	c.proxy.on(namespace, func(w *way) { w.made, w.lose = made, times })
 }
 
-// Calls is how often a request came, such as "POST jobs".
+// Calls returns how often a request came, such as "POST jobs".
 func (c *Cluster) Calls(namespace, call string) (n int) {
 	c.proxy.on(namespace, func(w *way) { n = w.calls[call] })
 	return n

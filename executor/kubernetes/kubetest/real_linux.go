@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// real is the directory in which the script run beside this file has what starts the kubelet of a node; "": all but the
-// API server is played.
+// real returns the directory in which the script "run" beside this file keeps the start of a node's kubelet; "" means
+// that everything but the API server is simulated.
 func real() string { return os.Getenv("BENCHGRAPH_TEST_NODE") }
 
 // HasNode reports whether clusters have a real node.
@@ -25,7 +25,7 @@ func HasNode() bool { return real() != "" }
 // Real reports whether controllers, scheduler and kubelet are real.
 func (c *Cluster) Real() bool { return HasNode() }
 
-// Picture is the image of Pods, by its digest.
+// Picture returns the image of Pods, by digest.
 func (c *Cluster) Picture() string {
 	if !c.Real() {
 		return "bench@sha256:" + strings.Repeat("0", 64)
@@ -35,7 +35,7 @@ func (c *Cluster) Picture() string {
 	return strings.TrimSpace(string(text))
 }
 
-// address of the node, see the script.
+// address is the node's address, see the script.
 const address = "10.88.0.1"
 
 // join starts the controllers, the scheduler and the kubelet of one node, and waits until the node is ready.
@@ -76,7 +76,7 @@ func (c *Cluster) join() {
 		}
 		return false
 	})
-	// as a device plugin would advertise them
+	// advertise GPUs as a device plugin would
 	c.must(c.Core.Patch(types.JSONPatchType).Resource("nodes").Name(Node).SubResource("status").
 		Body([]byte(`[{"op":"add","path":"/status/capacity/nvidia.com~1gpu","value":"4"}]`)).Do(context.Background()).
 		Error())
@@ -91,7 +91,7 @@ func (c *Cluster) join() {
 	})
 }
 
-// until waits for a condition, for 2 minutes at most.
+// until waits for a condition, at most 2 minutes.
 func (c *Cluster) until(what string, is func() bool) {
 	c.t.Helper()
 	for begun := time.Now(); !is(); time.Sleep(100 * time.Millisecond) {
@@ -101,10 +101,10 @@ func (c *Cluster) until(what string, is func() bool) {
 	}
 }
 
-// heldLabel is that of namespaces whose Pods are made with a gate, which the scheduler heeds.
+// heldLabel marks namespaces whose Pods get a scheduling gate.
 const heldLabel, gate = "held", "benchgraph.test/held"
 
-// gates has the API server give new Pods of held namespaces a gate.
+// gates makes the API server give new Pods of held namespaces a gate.
 func (c *Cluster) gates() {
 	c.t.Helper()
 	post := func(resource, object string) {
@@ -122,7 +122,7 @@ func (c *Cluster) gates() {
 		"kind":"MutatingAdmissionPolicyBinding","metadata":{"name":"hold"},"spec":{"policyName":"hold"}}`)
 }
 
-// hold has new Pods of a namespace wait, or lets all go. It returns when the API server heeds it.
+// hold makes new Pods of a namespace wait, or releases all. It returns when the API server applies the change.
 func (c *Cluster) hold(namespace string, held bool) {
 	c.t.Helper()
 	ctx := context.Background()
@@ -144,22 +144,22 @@ func (c *Cluster) hold(namespace string, held bool) {
 	for _, p := range pods.Items {
 		if len(p.Spec.SchedulingGates) > 0 {
 			_ = c.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("pods").Name(p.Name).
-				Body([]byte(`{"spec":{"schedulingGates":null}}`)).Do(ctx).Error() // it may be deleted meanwhile
+				Body([]byte(`{"spec":{"schedulingGates":null}}`)).Do(ctx).Error() // it may have been deleted
 		}
 	}
 }
 
-// Halt stops the kubelet, or has it go on: a node that is cut off.
+// Halt stops the kubelet or lets it continue, as if the node were unreachable.
 func (c *Cluster) Halt(halt bool) {
 	c.t.Helper()
 	c.must(c.agent.Signal(map[bool]os.Signal{true: syscall.SIGSTOP, false: syscall.SIGCONT}[halt]))
 }
 
-// Claim makes a claim of a directory of this machine, whose root the node has in /host.
+// Claim makes a claim for a directory of this machine, whose root the node has at /host.
 func (c *Cluster) Claim(namespace, name, dir string) {
 	c.t.Helper()
 	if !c.Real() {
-		return // where all directories are those of this machine
+		return // simulated nodes use the directories of this machine
 	}
 	volume := namespace + "-" + name
 	common := `"storageClassName":"","accessModes":["ReadWriteMany"],`

@@ -32,27 +32,27 @@ import (
 
 // Cluster is a control plane that runs until the test ends.
 type Cluster struct {
-	Batch, Core rest.Interface // for an administrator
+	Batch, Core rest.Interface // clients of an administrator
 
 	t       testing.TB
 	dir     string
 	address string // of the API server
-	proxy   *proxy // by which the clients of a test reach it
+	proxy   *proxy // the clients of a test reach the API server through it
 	starts  chan func()
-	agent   *os.Process // the kubelet; nil: it is played
+	agent   *os.Process // the kubelet; nil: it is simulated
 
-	nodes sync.Mutex // held while they are made
+	nodes sync.Mutex // held while the node is made
 
 	mu    sync.Mutex
 	names int
-	pods  map[string]*played // by namespace and name
-	jobs  map[string]int     // how many there were, by namespace
+	pods  map[string]*played // by NAMESPACE/NAME
+	jobs  map[string]int     // last number of Jobs, by namespace
 	held  map[string]bool    // namespaces in which Pods get no node
 }
 
 const admin = "admin-token"
 
-// program is where the Makefile has a part of Kubernetes built, in the module of the test.
+// program returns the path at which the Makefile builds a part of Kubernetes, in the module of the test.
 func (c *Cluster) program(name string) string {
 	c.t.Helper()
 	dir, err := os.Getwd()
@@ -75,14 +75,14 @@ func Start(t testing.TB) *Cluster {
 		jobs: map[string]int{}, held: map[string]bool{}}
 	program := c.program("kube-apiserver")
 	if _, err := os.Stat(program); err != nil {
-		// also in CI, which has no time for that
+		// also in CI, which has no time to build it
 		t.Skipf("%s is not there: make kubernetes builds it, in minutes", program)
 	}
 	if _, err := exec.LookPath("etcd"); err != nil {
 		needtest.Missing(t, "no etcd (apt-get install etcd-server)")
 	}
 	go func() {
-		runtime.LockOSThread() // and no unlock: the kernel ends the processes with the thread that started them
+		runtime.LockOSThread() // never unlocked: the kernel ends the processes with the thread that started them
 		for start := range c.starts {
 			start()
 		}
@@ -101,7 +101,7 @@ func Start(t testing.TB) *Cluster {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC", "--anonymous-auth=false", "--endpoint-reconciler-type=none", "--allow-privileged",
 		"--kubelet-preferred-address-types=InternalIP", "--v=0"}
-	if !c.Real() { // nobody makes the accounts of namespaces
+	if !c.Real() { // without controllers, namespaces have no accounts
 		serve = append(serve, "--disable-admission-plugins=ServiceAccount")
 	}
 	c.connect()
@@ -116,7 +116,7 @@ func Start(t testing.TB) *Cluster {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// port is a port of this machine that nothing listens on.
+// port returns a free port of this machine.
 func port(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -127,8 +127,8 @@ func port(t testing.TB) string {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// credentials writes the key by which tokens of accounts are signed, and the tokens of an administrator and of a user
-// who may do nothing.
+// credentials writes the key that signs the accounts' tokens, and the tokens of an administrator and of a user
+// without rights.
 func (c *Cluster) credentials() {
 	c.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -146,7 +146,7 @@ func (c *Cluster) must(err error) {
 	}
 }
 
-// run starts a process, which ends with the test.
+// run starts a process that ends with the test.
 func (c *Cluster) run(name string, argv ...string) *os.Process {
 	c.t.Helper()
 	path := c.path(name + ".log")
@@ -173,7 +173,7 @@ func (c *Cluster) run(name string, argv ...string) *os.Process {
 	return cmd.Process
 }
 
-// connect makes the clients of an administrator.
+// connect makes clients of an administrator.
 func (c *Cluster) connect() {
 	c.t.Helper()
 	known := scheme.NewScheme()
@@ -192,7 +192,7 @@ func (c *Cluster) connect() {
 	c.must(err)
 }
 
-// ready waits until the API server is.
+// ready waits until the API server is ready.
 func (c *Cluster) ready() {
 	c.t.Helper()
 	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -246,8 +246,8 @@ func (c *Cluster) kubeconfig(dir, user, namespace, server string) string {
 	return path
 }
 
-// Quota makes a quota in a namespace, as the controller of quotas would have it: amounts by name, and how much of them
-// is used. It returns when the API server heeds it.
+// Quota makes a quota in a namespace with the status that the quota controller would write: amounts by name, and the
+// used part of them. It returns when the API server applies the quota.
 func (c *Cluster) Quota(namespace string, hard, used map[string]string) {
 	c.t.Helper()
 	status, err := json.Marshal(map[string]any{"hard": hard, "used": used})
@@ -258,10 +258,10 @@ func (c *Cluster) Quota(namespace string, hard, used map[string]string) {
 		string(spec)+`}`)
 	c.must(c.Core.Patch(types.MergePatchType).Namespace(namespace).Resource("resourcequotas").Name("q").
 		SubResource("status").Body([]byte(`{"status":` + string(status) + `}`)).Do(context.Background()).Error())
-	time.Sleep(2 * time.Second) // until the API server has the new status, which it takes from its own watch
+	time.Sleep(2 * time.Second) // until the API server's own watch has delivered the status
 }
 
-// Post makes an object from its JSON in a namespace, at a path such as pods or pods/NAME/eviction.
+// Post creates an object in a namespace from JSON, at a path such as pods or pods/NAME/eviction.
 func (c *Cluster) Post(namespace, resource, object string) {
 	c.t.Helper()
 	err := c.Core.Post().AbsPath("/api/v1/namespaces/"+namespace+"/"+resource).

@@ -1,6 +1,6 @@
-// Package modaltest is a stand-in for Modal in tests. It speaks the protocol of Modal's client library, and runs the
-// commands of sandboxes as processes of this machine, each with the environment that it was given, and no other.
-// Whatever the library does not use is not there. GPUs are counted and not real.
+// Package modaltest is a stand-in for Modal in tests. It implements the part of Modal's protocol that the client
+// library uses, and runs the commands of sandboxes as processes of this machine, each with only its own environment.
+// GPUs are counted, not real.
 package modaltest
 
 import (
@@ -26,42 +26,42 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The token that the server takes.
+// The token that the server accepts.
 const (
 	TokenID     = "ak-test"
 	TokenSecret = "as-test"
 )
 
-// Server is a Modal with one account and one environment.
+// Server is a stand-in for Modal with one account and one environment.
 type Server struct {
 	pb.UnimplementedModalClientServer
 	url string
-	dir string // of the sandboxes and volumes
+	dir string // files of the sandboxes and volumes
 
 	mu        sync.Mutex
-	last      int               // number of an object
+	last      int               // number of the last object
 	objects   map[string]string // IDs of apps, secrets, volumes and images by kind and name
 	secrets   map[string]map[string]string
 	images    map[string]string // Dockerfiles by ID
-	logins    map[string]string // of the registries of images, by ID
+	logins    map[string]string // ID of the secret with the registry login, by image ID
 	sandboxes []*Sandbox
-	answers   map[string]any // by key of idempotency
+	answers   map[string]any // by method and idempotency key
 	faults    map[string][]Fault
 	calls     map[string]int
-	capacity  int                                // GPUs; -1: as many as are asked for
+	capacity  int                                // GPUs; -1: no limit
 	held      bool                               // no sandbox starts
-	silent    bool                               // nobody gets an answer
-	environ   func(id string, gpus int) []string // of a machine; nil: nothing more
+	silent    bool                               // no call gets an answer
+	environ   func(id string, gpus int) []string // additional variables of a sandbox; nil: none
 }
 
-// Fault is what becomes of the next call of a method.
+// Fault is the result of the next call of a method.
 type Fault struct {
 	Code  codes.Code
-	After bool          // the call is carried out, and its answer is lost
-	Retry time.Duration // after which the server asks to try again; 0: it does not
+	After bool          // the call has its effect, but its answer is lost
+	Retry time.Duration // delay after which the client should retry; 0: the server gives none
 }
 
-// Start starts a server, which ends with the test, and all its sandboxes with it.
+// Start starts a server. The server and all its sandboxes end with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := New(t.TempDir())
@@ -69,14 +69,14 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// New makes a server that keeps its files in a directory.
+// New returns a server that keeps its files in dir.
 func New(dir string) *Server {
 	return &Server{dir: dir, objects: map[string]string{}, secrets: map[string]map[string]string{},
 		images: map[string]string{}, logins: map[string]string{}, answers: map[string]any{},
 		faults: map[string][]Fault{}, calls: map[string]int{}, capacity: -1}
 }
 
-// Serve listens on this machine. What it returns ends the server.
+// Serve listens on this machine. The returned function stops the server.
 func (s *Server) Serve(failed func(error)) (end func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,13 +96,13 @@ func (s *Server) Serve(failed func(error)) (end func()) {
 	}
 }
 
-// Environ are the variables with which the library finds the server, and its token.
+// Environ returns the variables by which the library finds the server and its token.
 func (s *Server) Environ() []string {
 	return []string{"MODAL_SERVER_URL=" + s.url, "MODAL_TOKEN_ID=" + TokenID, "MODAL_TOKEN_SECRET=" + TokenSecret,
 		"MODAL_CONFIG_PATH=" + filepath.Join(s.dir, "modal.toml")}
 }
 
-// Capacity bounds the GPUs of all sandboxes together; -1: nothing does. Sandboxes beyond are queued.
+// Capacity limits the GPUs of all sandboxes together; -1: no limit. Sandboxes beyond the limit are queued.
 func (s *Server) Capacity(gpus int) {
 	s.mu.Lock()
 	s.capacity = gpus
@@ -110,7 +110,7 @@ func (s *Server) Capacity(gpus int) {
 	s.schedule()
 }
 
-// Hold says whether all sandboxes that are queued stay so.
+// Hold sets whether queued sandboxes stay queued.
 func (s *Server) Hold(held bool) {
 	s.mu.Lock()
 	s.held = held
@@ -118,14 +118,14 @@ func (s *Server) Hold(held bool) {
 	s.schedule()
 }
 
-// Silence says whether nobody gets an answer, also to what was asked before.
+// Silence sets whether no call gets an answer, including calls that have already begun.
 func (s *Server) Silence(silent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.silent = silent
 }
 
-// silence returns the error that a caller has in the place of an answer while the server is silent.
+// silence returns the error that replaces all answers while the server is silent.
 func (s *Server) silence() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,21 +135,22 @@ func (s *Server) silence() error {
 	return nil
 }
 
-// Machine says which variables a sandbox has of its image and its machine, by its ID and its number of GPUs.
+// Machine sets the function that returns a sandbox's variables from its image and machine, by its ID and number of
+// GPUs.
 func (s *Server) Machine(environ func(id string, gpus int) []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.environ = environ
 }
 
-// Secret makes a secret.
+// Secret creates a secret.
 func (s *Server) Secret(name string, values map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.secrets[s.object("secret", name, "st")] = values
 }
 
-// Volume makes a volume, and returns its directory.
+// Volume creates a volume and returns its directory.
 func (s *Server) Volume(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,28 +159,29 @@ func (s *Server) Volume(name string) string {
 	return dir
 }
 
-// Fail has the next calls of a method, such as SandboxCreate, fail.
+// Fail makes the next calls of a method, such as SandboxCreate, fail.
 func (s *Server) Fail(method string, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[method] = append(s.faults[method], faults...)
 }
 
-// Calls is how often a method was called.
+// Calls returns how often a method was called.
 func (s *Server) Calls(method string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[method]
 }
 
-// Sandboxes are all that were made, the first first.
+// Sandboxes returns all sandboxes in the order of their creation.
 func (s *Server) Sandboxes() []*Sandbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sandboxes)
 }
 
-// Seen is all that the server knows but the values of secrets, as text: what others with the account can read.
+// Seen returns as text everything that the server knows except the values of secrets: others with the account can
+// read it.
 func (s *Server) Seen() string {
 	var text strings.Builder
 	for _, sb := range s.Sandboxes() {
@@ -191,7 +193,7 @@ func (s *Server) Seen() string {
 	return text.String()
 }
 
-// object is the ID of an object of a name, which is made if there is none.
+// object returns the ID of the object with a name; it creates the object if there is none.
 func (s *Server) object(kind, name, prefix string) string {
 	id, ok := s.objects[kind+"/"+name]
 	if !ok || name == "" {
@@ -257,9 +259,10 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	return next(srv, ss)
 }
 
-// admit checks who calls. All but the first call have a token that the server gave; streams have none.
+// admit checks the caller's credentials. All calls but the first have a token that the server gave out; streams have
+// none.
 func (s *Server) admit(method string, md metadata.MD) error {
-	has := func(key, value string) bool { // the library sends some twice
+	has := func(key, value string) bool { // the library sends some values twice
 		all := md.Get(key)
 		return len(all) > 0 && all[0] == value
 	}
@@ -272,7 +275,7 @@ func (s *Server) admit(method string, md metadata.MD) error {
 	return nil
 }
 
-// authToken is a token with an end, of which the library reads nothing else.
+// authToken returns a token; the library reads only its expiry.
 func authToken() string {
 	part := func(v any) string {
 		text, _ := json.Marshal(v)
@@ -286,7 +289,7 @@ func (s *Server) AuthTokenGet(context.Context, *pb.AuthTokenGetRequest) (*pb.Aut
 	return pb.AuthTokenGetResponse_builder{Token: authToken()}.Build(), nil
 }
 
-// EnvironmentGetOrCreate knows one environment.
+// EnvironmentGetOrCreate returns the only environment.
 func (s *Server) EnvironmentGetOrCreate(_ context.Context, r *pb.EnvironmentGetOrCreateRequest) (
 	*pb.EnvironmentGetOrCreateResponse, error) {
 	return pb.EnvironmentGetOrCreateResponse_builder{EnvironmentId: "en-1",
@@ -294,14 +297,14 @@ func (s *Server) EnvironmentGetOrCreate(_ context.Context, r *pb.EnvironmentGetO
 			Settings: pb.EnvironmentSettings_builder{ImageBuilderVersion: "2025.06"}.Build()}.Build()}.Build(), nil
 }
 
-// AppGetOrCreate makes apps.
+// AppGetOrCreate creates apps.
 func (s *Server) AppGetOrCreate(_ context.Context, r *pb.AppGetOrCreateRequest) (*pb.AppGetOrCreateResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return pb.AppGetOrCreateResponse_builder{AppId: s.object("app", r.GetAppName(), "ap")}.Build(), nil
 }
 
-// SecretGetOrCreate finds secrets that Secret has made, and makes ephemeral ones.
+// SecretGetOrCreate finds secrets of Server.Secret, and creates ephemeral ones.
 func (s *Server) SecretGetOrCreate(_ context.Context, r *pb.SecretGetOrCreateRequest) (*pb.SecretGetOrCreateResponse,
 	error) {
 	s.mu.Lock()
@@ -317,7 +320,7 @@ func (s *Server) SecretGetOrCreate(_ context.Context, r *pb.SecretGetOrCreateReq
 	return pb.SecretGetOrCreateResponse_builder{SecretId: id}.Build(), nil
 }
 
-// VolumeGetOrCreate finds volumes that Volume has made.
+// VolumeGetOrCreate finds volumes of Server.Volume.
 func (s *Server) VolumeGetOrCreate(_ context.Context, r *pb.VolumeGetOrCreateRequest) (*pb.VolumeGetOrCreateResponse,
 	error) {
 	s.mu.Lock()
@@ -329,7 +332,7 @@ func (s *Server) VolumeGetOrCreate(_ context.Context, r *pb.VolumeGetOrCreateReq
 	return pb.VolumeGetOrCreateResponse_builder{VolumeId: id}.Build(), nil
 }
 
-// ImageGetOrCreate has an image at once, unless its name has "missing" in it.
+// ImageGetOrCreate returns an image at once, unless its name contains "missing".
 func (s *Server) ImageGetOrCreate(_ context.Context, r *pb.ImageGetOrCreateRequest) (*pb.ImageGetOrCreateResponse,
 	error) {
 	file := strings.Join(r.GetImage().GetDockerfileCommands(), "\n")

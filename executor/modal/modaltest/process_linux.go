@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// processOf says how a command is started that ends with this process, with mounts in namespaces of its own.
+// processOf returns the attributes of a command that ends with this process. With mounts, it has namespaces of its
+// own.
 func processOf(mounts bool) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if mounts {

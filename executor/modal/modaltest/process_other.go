@@ -4,5 +4,5 @@ package modaltest
 
 import "syscall"
 
-// processOf says how a command is started. A sandbox with volumes fails here, since only Linux has namespaces.
+// processOf returns the attributes of a command. Sandboxes with volumes fail here: only Linux has namespaces.
 func processOf(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

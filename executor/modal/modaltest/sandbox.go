@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Sandbox is one that the library asked for.
+// Sandbox is a sandbox that the library created.
 type Sandbox struct {
 	ID    string
 	App   string
@@ -40,11 +40,11 @@ type Sandbox struct {
 	over       chan struct{} // closed when it has ended
 
 	mu       sync.Mutex
-	cmd      *exec.Cmd // nil: it was not started
+	cmd      *exec.Cmd // nil: not started
 	started  time.Time
 	finished time.Time
 	result   *pb.GenericResult
-	asked    *pb.GenericResult // the end that the server gives to it; nil: it ends by itself
+	asked    *pb.GenericResult // the result that the server imposes; nil: none
 	entries  [][]byte          // of its standard output
 	printed  chan struct{}     // closed when there are more entries, and replaced
 }
@@ -88,7 +88,7 @@ func (s *Server) SandboxCreate(_ context.Context, r *pb.SandboxCreateRequest) (*
 
 func (sb *Sandbox) gpus() int { return int(sb.definition.GetResources().GetGpuConfig().GetCount()) }
 
-// schedule starts the sandboxes that have room.
+// schedule starts the queued sandboxes for which there is capacity.
 func (s *Server) schedule() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Server) schedule() {
 	}
 }
 
-// environOf are the variables of a sandbox, without those of this process.
+// environOf returns the variables of a sandbox, which has none of this process.
 func (s *Server) environOf(sb *Sandbox) []string {
 	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "MODAL_IS_REMOTE=1",
 		"MODAL_SANDBOX_ID=" + sb.ID, "MODAL_TASK_ID=" + sb.task()}
@@ -130,11 +130,11 @@ func (s *Server) mountsOf(sb *Sandbox) (pairs []string) {
 
 func (sb *Sandbox) task() string { return "ta-" + strings.TrimPrefix(sb.ID, "sb-") }
 
-// mounting binds pairs of directories, and starts what follows after "--".
+// mounting is a script that binds pairs of directories and then runs the command after "--".
 const mounting = `while [ "$1" != -- ]; do mkdir -p "$2" && mount --bind "$1" "$2" || exit 126; shift 2; done
 shift; exec "$@"`
 
-// start runs the command. With volumes, it has a mount namespace of its own.
+// start runs the command. With volumes, it has its own mount namespace.
 func (sb *Sandbox) start(environ, mounts []string) {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
@@ -151,7 +151,7 @@ func (sb *Sandbox) start(environ, mounts []string) {
 	sb.cmd = cmd
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // whose end would be the end of the process
+		runtime.LockOSThread() // the process ends with its thread
 		err := os.MkdirAll(sb.dir, 0o700)
 		if err == nil {
 			err = cmd.Start()
@@ -161,7 +161,7 @@ func (sb *Sandbox) start(environ, mounts []string) {
 		if err == nil {
 			limit = time.AfterFunc(sb.Limit, func() { sb.end(pb.GenericResult_GENERIC_STATUS_TIMEOUT, "") })
 			err = cmd.Wait()
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kill remaining processes
 			limit.Stop()
 		}
 		sb.finish(err)
@@ -173,7 +173,7 @@ func (sb *Sandbox) start(environ, mounts []string) {
 	}
 }
 
-// finish notes the end of the command.
+// finish records the end of the command.
 func (sb *Sandbox) finish(err error) {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
@@ -200,7 +200,7 @@ func (sb *Sandbox) finish(err error) {
 	sb.more()
 }
 
-// end has the sandbox end with a result, and its processes with it.
+// end ends the sandbox and its processes with a result.
 func (sb *Sandbox) end(st pb.GenericResult_GenericStatus, words string) {
 	sb.mu.Lock()
 	if sb.asked == nil {
@@ -216,37 +216,37 @@ func (sb *Sandbox) end(st pb.GenericResult_GenericStatus, words string) {
 	}
 }
 
-// Terminate ends a sandbox as a person may do in Modal's pages.
+// Terminate ends a sandbox as a person can do on Modal's pages.
 func (sb *Sandbox) Terminate() { sb.end(pb.GenericResult_GENERIC_STATUS_TERMINATED, "") }
 
-// Preempt ends a sandbox as Modal does when somebody else needs its machine.
+// Preempt ends a sandbox as Modal does when it needs the machine for others.
 func (sb *Sandbox) Preempt() {
 	sb.end(pb.GenericResult_GENERIC_STATUS_TERMINATED, "The worker was preempted")
 }
 
-// Evict ends a sandbox for its memory.
+// Evict ends a sandbox because of its memory.
 func (sb *Sandbox) Evict() { sb.end(pb.GenericResult_GENERIC_STATUS_MEMORY_MANAGER_EVICTION, "") }
 
-// Break ends a sandbox with its machine.
+// Break ends a sandbox as if its machine had failed.
 func (sb *Sandbox) Break() {
 	sb.end(pb.GenericResult_GENERIC_STATUS_INTERNAL_FAILURE, "The worker was lost")
 }
 
-// Started is when the sandbox began; zero while it is queued.
+// Started returns when the sandbox started; zero while it is queued.
 func (sb *Sandbox) Started() time.Time {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
 	return sb.started
 }
 
-// ended is the result of a sandbox that has ended; nil before.
+// ended returns the result of the sandbox; nil until it has ended.
 func (sb *Sandbox) ended() *pb.GenericResult {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
 	return sb.result
 }
 
-// State is the end of a sandbox in the words of the protocol, such as SUCCESS; before it, QUEUED or RUNNING.
+// State returns the result in the protocol's words, such as SUCCESS; before the end, QUEUED or RUNNING.
 func (sb *Sandbox) State() string {
 	if r := sb.ended(); r != nil {
 		return strings.TrimPrefix(r.GetStatus().String(), "GENERIC_STATUS_")
@@ -257,14 +257,14 @@ func (sb *Sandbox) State() string {
 	return "RUNNING"
 }
 
-// Output is what the sandbox has printed.
+// Output returns the output of the sandbox.
 func (sb *Sandbox) Output() string {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
 	return string(bytes.Join(sb.entries, nil))
 }
 
-// Write takes what the sandbox prints. The protocol has texts, and no bytes that are none.
+// Write records output of the sandbox. The protocol carries text, so invalid bytes are replaced.
 func (sb *Sandbox) Write(p []byte) (int, error) {
 	sb.mu.Lock()
 	defer sb.mu.Unlock()
@@ -287,7 +287,7 @@ func (s *Server) sandbox(id string) (*Sandbox, error) {
 	return nil, status.Errorf(codes.NotFound, "Sandbox %s not found", id)
 }
 
-// Forget has the server know nothing of a sandbox any more.
+// Forget makes the server forget a sandbox.
 func (s *Server) Forget(gone *Sandbox) {
 	s.mu.Lock()
 	s.sandboxes = slices.DeleteFunc(s.sandboxes, func(sb *Sandbox) bool { return sb == gone })
@@ -295,7 +295,7 @@ func (s *Server) Forget(gone *Sandbox) {
 	gone.Terminate()
 }
 
-// SandboxWait answers at the end of a sandbox, or after a time. One that was forgotten meanwhile is not known.
+// SandboxWait returns at the end of a sandbox or after a time-out. It fails if the sandbox was forgotten meanwhile.
 func (s *Server) SandboxWait(ctx context.Context, r *pb.SandboxWaitRequest) (*pb.SandboxWaitResponse, error) {
 	sb, err := s.sandbox(r.GetSandboxId())
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *Server) SandboxWait(ctx context.Context, r *pb.SandboxWaitRequest) (*pb
 	return pb.SandboxWaitResponse_builder{Result: sb.ended()}.Build(), nil
 }
 
-// SandboxTerminate ends a sandbox, and does not wait for the end.
+// SandboxTerminate ends a sandbox without waiting for the end.
 func (s *Server) SandboxTerminate(_ context.Context, r *pb.SandboxTerminateRequest) (*pb.SandboxTerminateResponse,
 	error) {
 	sb, err := s.sandbox(r.GetSandboxId())
@@ -326,10 +326,10 @@ func (s *Server) SandboxTerminate(_ context.Context, r *pb.SandboxTerminateReque
 	return pb.SandboxTerminateResponse_builder{ExistingResult: before}.Build(), nil
 }
 
-// pageOf is how many sandboxes an answer lists at most.
+// pageOf is the largest number of sandboxes in one answer.
 const pageOf = 3
 
-// SandboxList lists sandboxes, the newest first, a page at a time.
+// SandboxList lists sandboxes, the newest first, one page at a time.
 func (s *Server) SandboxList(_ context.Context, r *pb.SandboxListRequest) (*pb.SandboxListResponse, error) {
 	var page []*pb.SandboxInfo
 	all := s.Sandboxes()

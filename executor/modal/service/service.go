@@ -1,7 +1,8 @@
-// Package service is the inside of benchgraph-modal: it speaks to Modal by Modal's own client library. What Modal says
-// of a sandbox tells when it no longer runs; whether it made its result is for others to say.
+// Package service is the implementation of benchgraph-modal: it talks to Modal through Modal's client library.
+// Modal's status of a sandbox tells when the sandbox no longer runs; it does not tell whether the job made its
+// result.
 //
-// An answer that does not come says nothing about any sandbox.
+// No conclusion about a sandbox follows from a missing answer.
 package service
 
 import (
@@ -23,26 +24,26 @@ import (
 	"github.com/benchgraph/benchgraph/executor/modal"
 )
 
-// name is that of the scheduler, for people.
+// name is the scheduler's name in messages.
 const name = "Modal"
 
-// Options say how Modal is spoken to. The token and the address of Modal are in the environment of the process, and in
-// the user's ~/.modal.toml, as for all programs that use the library. MODAL_SANDBOX_V2 must be 0: the newer kind of
-// sandboxes, which the library would take for those without GPUs, is in no list.
+// Options are the settings of a Service. The token and Modal's address come from the environment of the process and
+// from the user's ~/.modal.toml, as for all programs that use the library. MODAL_SANDBOX_V2 must be 0: the library
+// would use the newer kind of sandboxes if they have no GPUs, and no list contains those.
 type Options struct {
 	modal.Asks
-	Told  func(message string) // called when Modal stops answering, and then not until that is over; may be nil
-	Every time.Duration        // the first pause between two questions, which doubles; 0: a second
+	Told  func(message string) // called once when Modal stops answering, until that is over; may be nil
+	Every time.Duration        // first pause between two requests, which doubles; 0: 1 s
 }
 
-// Service is an app of Modal. It is safe for concurrent use.
+// Service runs jobs in an app of Modal. It is safe for concurrent use.
 type Service struct {
 	o       Options
 	client  *client.Client
 	app     *client.App
 	secrets []*client.Secret
 	volumes map[string]*client.Volume // by the path at which each is mounted
-	login   *client.Secret            // of the registry; nil: none
+	login   *client.Secret            // for the registry; nil: none
 
 	troubles job.Troubles
 
@@ -50,7 +51,7 @@ type Service struct {
 	image    *client.Image // nil: Modal has not built it yet
 }
 
-// throttled bounds how long the library may wait in silence when Modal asks for patience.
+// throttled limits how long the library may wait silently when Modal throttles it.
 const throttled = 10 * time.Second
 
 // Open looks up the app, the secrets and the volumes.
@@ -93,7 +94,7 @@ func Open(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-// explain tells a user why Modal cannot be used.
+// explain returns an error that says why Modal cannot be used.
 func explain(what string, err error) error {
 	words := clean(err)
 	switch {
@@ -107,7 +108,7 @@ func explain(what string, err error) error {
 	return fmt.Errorf("modal: %s: %s", what, words)
 }
 
-// clean makes one line of the words of an error of the library.
+// clean returns the message of a library's error as one line.
 func clean(err error) string {
 	text := err.Error()
 	if _, words, ok := strings.Cut(text, " desc = "); ok {
@@ -116,27 +117,27 @@ func clean(err error) string {
 	return job.Words(text)
 }
 
-// passes reports whether the same question may be answered later. After all such errors but that of too many requests,
-// what was asked for may have been done.
+// passes reports whether the same request may succeed later. After all such errors except ResourceExhausted, the
+// request may have had its effect.
 func passes(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Canceled, codes.Aborted,
 		codes.ResourceExhausted, codes.Unauthenticated:
 		return true
-	case codes.Unknown: // also of an error that is none of the protocol, such as that of the library's own checks
+	case codes.Unknown: // also errors from outside the protocol, such as those of the library's own checks
 		_, ok := status.FromError(err)
 		return ok || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	}
 	return false
 }
 
-// Troubles that pass by themselves.
+// Temporary troubles.
 const (
 	silent = "modal: Modal does not answer; benchgraph asks again and again"
 	full   = "modal: Modal takes no more sandboxes for now; benchgraph asks again and again"
 )
 
-// warnings are the warnings of the library and of Modal itself, for the user.
+// warnings passes warnings of the library and of Modal to the user.
 type warnings struct{ told func(string) }
 
 func (warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
@@ -155,22 +156,22 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// answers takes answers of Modal of which the library passes on a part only: it says that a sandbox that was terminated
-// ended with code 137, which a command can, too.
+// answers collects details of Modal's answers that the library does not pass on. For example, the library reports a
+// terminated sandbox as exit code 137, which a command can also return.
 type answers struct {
-	finished bool // whether a list is to have sandboxes that have ended
+	finished bool // list also sandboxes that have ended
 	result   *pb.GenericResult
 	listed   []*pb.SandboxInfo
 }
 
 type answersKey struct{}
 
-// createdError ends the library's Create, when there is a sandbox.
+// createdError makes the library's Create return as soon as the sandbox exists.
 type createdError struct{ id string }
 
 func (e *createdError) Error() string { return "sandbox " + e.id + " is there" }
 
-// look takes answers on their way to the library.
+// look copies answers on their way to the library.
 func look(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, next grpc.UnaryInvoker,
 	opts ...grpc.CallOption) error {
 	a, ok := ctx.Value(answersKey{}).(*answers)
@@ -191,7 +192,7 @@ func look(ctx context.Context, method string, req, reply any, cc *grpc.ClientCon
 	return nil
 }
 
-// asked is a context whose answers are taken.
+// asked returns a context for a call whose answers go to a.
 func asked(ctx context.Context, a *answers) context.Context {
 	return context.WithValue(ctx, answersKey{}, a)
 }

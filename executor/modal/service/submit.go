@@ -22,14 +22,14 @@ import (
 
 const keyTag = "benchgraph_key"
 
-// nameOf is the name of the sandbox of a key. Modal gives a name to one sandbox of an app at a time, so that no two run
-// of one key. A key may be too long for a name.
+// nameOf returns the name of the sandbox of a key. In an app, Modal gives each name to only one sandbox at a time, so
+// two sandboxes of one key never run at once. A key may be too long for a name, so it is hashed.
 func nameOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "benchgraph-" + hex.EncodeToString(sum[:20])
 }
 
-// list returns the sandboxes of a key: those that are queued or running, and all if finished is set.
+// list returns the queued and running sandboxes of a key, and with finished also those that have ended.
 func (s *Service) list(ctx context.Context, key string, finished bool) ([]*pb.SandboxInfo, error) {
 	a := &answers{finished: finished}
 	all, err := s.client.Sandboxes.List(asked(ctx, a), &client.SandboxListParams{AppID: s.app.AppID,
@@ -51,7 +51,7 @@ func ended(info *pb.SandboxInfo) bool {
 		info.GetMetadata().GetResult().GetStatus() != 0
 }
 
-// Find looks for a sandbox of a key that is queued or running.
+// Find looks for a queued or running sandbox with a key.
 func (s *Service) Find(ctx context.Context, key string) (id job.ID, found bool, err error) {
 	all, err := s.list(ctx, key, false)
 	if err != nil {
@@ -65,19 +65,19 @@ func (s *Service) Find(ctx context.Context, key string) (id job.ID, found bool, 
 	return "", false, nil
 }
 
-// submission is a job on its way.
+// submission is one call of Submit.
 type submission struct {
 	*Service
 	job     job.Job
 	params  *client.SandboxCreateParams
-	known   map[string]bool // sandboxes of the key that had ended before; nil: no list was read
-	doubted bool            // whether there may be a sandbox that Modal did not tell of
+	known   map[string]bool // earlier sandboxes of the key that had ended; nil: not listed yet
+	doubted bool            // there may be a sandbox of which no answer told
 }
 
-// Submit starts a sandbox for a job, unless there is one of the same key that is queued or running: then found is true.
-// Where the answer leaves open whether there is a sandbox, Modal is asked for the key before it is asked for another
-// sandbox, until ctx ends. A job that Modal does not take is a Refused, an end of ctx in a moment of doubt an
-// Unanswered.
+// Submit starts a sandbox for a job unless one with the same key is queued or running; then found is true. If an
+// answer leaves open whether the sandbox exists, Submit looks for the key before it asks for a sandbox again, until
+// ctx ends. It returns Refused if Modal refuses the job, and Unanswered if ctx ends while it is unknown whether the
+// sandbox exists.
 func (s *Service) Submit(ctx context.Context, j job.Job) (id job.ID, found bool, err error) {
 	params, err := s.params(j)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Service) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 	}
 }
 
-// try looks for the job, and starts a sandbox where there is none. An empty ID and no error mean that a try may do
-// better a little later.
+// try looks for the job and starts a sandbox if there is none. It returns an empty ID and no error if the caller must
+// try again later.
 func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error) {
 	all, err := s.list(ctx, s.job.Key, true)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error)
 	}
 	for _, info := range all {
 		switch {
-		case !ended(info), !first && !s.known[info.GetId()]: // one that ended since it was asked for
+		case !ended(info), !first && !s.known[info.GetId()]: // or it has ended since Submit began
 			return job.NewID(info.GetId(), s.job.Key), !s.doubted, nil
 		case first:
 			s.known[info.GetId()] = true
@@ -134,7 +134,7 @@ func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error)
 	if err != nil {
 		return "", false, err
 	}
-	// An answer on its way is waited for: nothing else says which sandbox there is.
+	// Wait for an answer that is under way: nothing else tells the ID of the sandbox.
 	asking, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() {
@@ -144,17 +144,17 @@ func (s *submission) try(ctx context.Context) (id job.ID, found bool, err error)
 	if made, ok := errors.AsType[*createdError](err); ok {
 		return job.NewID(made.id, s.job.Key), false, nil
 	}
-	if _, ok := errors.AsType[client.AlreadyExistsError](err); ok { // somebody was faster, or an answer was lost
+	if _, ok := errors.AsType[client.AlreadyExistsError](err); ok { // another submission won, or an answer was lost
 		return "", false, nil
 	}
 	s.doubted = s.doubted || passes(err) && status.Code(err) != codes.ResourceExhausted
 	return "", false, err
 }
 
-// lastWord is how long the answer to a call may take that has begun when ctx ends.
+// lastWord is how long a running call may continue after ctx has ended.
 const lastWord = 15 * time.Second
 
-// built is the image, which Modal builds once.
+// built returns the image, which Modal builds once.
 func (s *Service) built(ctx context.Context) (*client.Image, error) {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -170,16 +170,16 @@ func (s *Service) built(ctx context.Context) (*client.Image, error) {
 	return image, nil
 }
 
-// mostRequest bounds the variables with the request, in bytes. The kernel takes up to 2 MiB.
+// mostRequest limits the variables with the request, in bytes. The kernel accepts up to 2 MiB.
 const mostRequest = 1 << 20
 
-// What a script begins and goes on with, before and after its request is a file.
+// Lines of the script before and after the lines that write the request to a file.
 const (
 	prologue = "umask 077\nexec 2>&1\n"
 	named    = `[ -z "$MODAL_SANDBOX_ID" ] || export ` + job.NameVariable + `="$MODAL_SANDBOX_ID"` + "\n"
 )
 
-// params are what the library is asked for.
+// params returns the parameters of the library's Create.
 func (s *Service) params(j job.Job) (*client.SandboxCreateParams, error) {
 	if !job.IsKey(j.Key) {
 		return nil, fmt.Errorf("job %q: its key %q is to be made of letters, digits and . _ : -, %d at most", j.Name,

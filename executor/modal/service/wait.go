@@ -16,7 +16,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// sandbox is a handle for a sandbox, which the library makes without a question.
+// sandbox returns a handle for a sandbox; the library makes it without a request.
 func (s *Service) sandbox(ctx context.Context, id job.ID) (*client.Sandbox, error) {
 	if err := id.Check(func(name string) bool { return strings.HasPrefix(name, "sb-") }); err != nil {
 		return nil, err
@@ -24,15 +24,15 @@ func (s *Service) sandbox(ctx context.Context, id job.ID) (*client.Sandbox, erro
 	return s.client.Sandboxes.FromID(ctx, id.Name(), nil)
 }
 
-// Wait follows a sandbox to its end. Told is called when its status changes; it may be nil. A sandbox that Modal does
-// not know is lost. Where Modal does not answer, Wait goes on until it does or ctx ends.
+// Wait follows a sandbox to its end. told is called when its status changes; it may be nil. A sandbox that Modal does
+// not know is lost. If Modal does not answer, Wait continues until it does or ctx ends.
 func (s *Service) Wait(ctx context.Context, id job.ID, told func(job.Status)) (job.End, error) {
 	sb, err := s.sandbox(ctx, id)
 	if err != nil {
 		return job.End{}, err
 	}
 	watching, stop := context.WithCancel(ctx)
-	begun := make(chan job.Status, 1) // has the status when the sandbox began
+	begun := make(chan job.Status, 1) // the last status that begins saw
 	go func() { begun <- s.begins(watching, id, told) }()
 	result, err := s.result(ctx, sb)
 	stop()
@@ -43,7 +43,7 @@ func (s *Service) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	if result == nil {
 		return job.End{Status: last, Lost: true}, nil
 	}
-	if last.State != job.Running { // it was shorter than a look
+	if last.State != job.Running { // the sandbox ended before begins saw it run
 		last = s.status(ctx, id, last)
 	}
 	end := endOf(result)
@@ -51,7 +51,7 @@ func (s *Service) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	return end, nil
 }
 
-// result is that of a sandbox that has ended; nil if Modal does not know the sandbox.
+// result waits for the end of a sandbox and returns its result; nil if Modal does not know the sandbox.
 func (s *Service) result(ctx context.Context, sb *client.Sandbox) (*pb.GenericResult, error) {
 	for try := 0; ; try++ {
 		a := &answers{}
@@ -71,7 +71,7 @@ func (s *Service) result(ctx context.Context, sb *client.Sandbox) (*pb.GenericRe
 	}
 }
 
-// begins looks at a sandbox until it runs, and returns how it stood last.
+// begins polls a sandbox until it runs, and returns its last status.
 func (s *Service) begins(ctx context.Context, id job.ID, told func(job.Status)) job.Status {
 	var last job.Status
 	for try := 0; ; try++ {
@@ -86,7 +86,7 @@ func (s *Service) begins(ctx context.Context, id job.ID, told func(job.Status)) 
 	}
 }
 
-// status is how a sandbox stands, also after its end; last where Modal does not say.
+// status returns the status of a sandbox, also after its end; it returns last if Modal does not tell.
 func (s *Service) status(ctx context.Context, id job.ID, last job.Status) job.Status {
 	ctx, stop := context.WithTimeout(ctx, lastWord)
 	defer stop()
@@ -107,7 +107,7 @@ func (s *Service) status(ctx context.Context, id job.ID, last job.Status) job.St
 	return last
 }
 
-// moment is a time that Modal gives in seconds since 1970.
+// moment converts Modal's time in seconds since 1970.
 func moment(seconds float64) time.Time {
 	if !(seconds > 0) || seconds > 1<<40 {
 		return time.Time{}
@@ -116,7 +116,8 @@ func moment(seconds float64) time.Time {
 	return time.Unix(int64(whole), int64(part*1e9))
 }
 
-// endOf reads a result. Modal ends a sandbox that takes more memory than it asked for when its machine has none left.
+// endOf converts a result. When a machine runs out of memory, Modal evicts sandboxes that use more than they asked
+// for.
 func endOf(r *pb.GenericResult) job.End {
 	words := clean(errors.New(r.GetException() + " " + r.GetPropagationReason()))
 	end := job.End{Status: job.Status{State: job.Failed, Reason: words}}
@@ -144,7 +145,7 @@ func endOf(r *pb.GenericResult) job.End {
 	return end
 }
 
-// Cancel terminates a sandbox, and returns when it has ended. One that Modal does not know has ended.
+// Cancel terminates a sandbox and returns when it has ended. It succeeds if Modal does not know the sandbox.
 func (s *Service) Cancel(ctx context.Context, id job.ID) error {
 	sb, err := s.sandbox(ctx, id)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *Service) Cancel(ctx context.Context, id job.ID) error {
 	}
 }
 
-// Log writes what a sandbox has printed, and waits for a sandbox that runs.
+// Log writes the output of a sandbox, and follows a running one.
 func (s *Service) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	sb, err := s.sandbox(ctx, id)
 	if err != nil {

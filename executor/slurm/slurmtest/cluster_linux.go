@@ -15,7 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
 
-// Cluster is a Slurm cluster that ends with its test. Its methods end the test where they fail.
+// Cluster is a Slurm cluster that ends with its test. If one of its methods fails, the test fails.
 type Cluster struct {
 	t       testing.TB
 	dir     string
@@ -27,7 +27,7 @@ type Cluster struct {
 	daemons *daemons
 }
 
-// startTime bounds the start of a daemon. It takes a tenth of a second on an idle machine.
+// startTime limits the start of a daemon, which takes a tenth of a second on an idle machine.
 const startTime = 8 * time.Second
 
 // Start starts a cluster and waits until its nodes are idle.
@@ -43,7 +43,7 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 	}
 	c := &Cluster{t: t, dir: t.TempDir(), count: max(nodes.Count, 1), gpus: nodes.GPUs, hides: nodes.Hides,
 		disk: nodes.Disk}
-	if err := os.Chmod(filepath.Dir(c.dir), 0o711); err != nil { // jobs of other users read the configuration
+	if err := os.Chmod(filepath.Dir(c.dir), 0o711); err != nil { // other users' jobs read the configuration
 		t.Fatal(err)
 	}
 	c.net = newNetwork(t, c.count)
@@ -60,73 +60,73 @@ func Start(t testing.TB, nodes Nodes) *Cluster {
 
 func node(i int) string { return fmt.Sprintf("n%d", i+1) }
 
-// Environ is an environment, as NAME=value, in which Slurm's commands find this cluster.
+// Environ returns an environment, as NAME=value, in which Slurm's commands find this cluster.
 func (c *Cluster) Environ() []string {
 	return []string{"SLURM_CONF=" + filepath.Join(c.dir, "slurm.conf"), "PATH=" + os.Getenv("PATH"),
 		"HOME=" + c.dir, "LC_ALL=C.UTF-8"}
 }
 
-// Gateway is the address of this machine by which the nodes reach it.
+// Gateway returns this machine's address for the nodes.
 func (c *Cluster) Gateway() string { return c.net.gateway() }
 
-// Profile gives the jobs on a node variables of their own, as NAME=value, in the place of earlier ones.
+// Profile sets additional variables, as NAME=value, of jobs on a node. It replaces earlier ones.
 func (c *Cluster) Profile(node string, vars ...string) {
 	c.t.Helper()
 	c.file(filepath.Join("profile", node), strings.Join(append(vars, ""), "\n"))
 }
 
-// Kill takes the power from a node: all its processes end at once, and it cannot be reached. The controller notices in
-// about 30 s; Fail makes it notice at once.
+// Kill simulates a power failure of a node: all its processes end at once, and it is unreachable. The controller
+// notices within about 30 s; Fail makes it notice at once.
 func (c *Cluster) Kill(node string) {
 	c.t.Helper()
 	c.net.set(c.t, node, "down")
 	c.daemons.kill(c.t, node)
 }
 
-// Up starts a node again that was killed.
+// Up starts a killed node again.
 func (c *Cluster) Up(node string) {
 	c.t.Helper()
 	c.net.set(c.t, node, "up")
 	c.start(node)
 }
 
-// Cut takes the network from a node. Its processes run on.
+// Cut cuts a node off the network. Its processes continue.
 func (c *Cluster) Cut(node string) {
 	c.t.Helper()
 	c.net.set(c.t, node, "down")
 }
 
-// Join gives a node its network back.
+// Join reconnects a node to the network.
 func (c *Cluster) Join(node string) {
 	c.t.Helper()
 	c.net.set(c.t, node, "up")
 }
 
-// Fail makes the controller take a node for dead at once.
+// Fail makes the controller consider a node dead at once.
 func (c *Cluster) Fail(node string) { c.update("nodename="+node, "state=down", "reason=test") }
 
-// Drain takes a node out of use; the jobs on it run to their ends.
+// Drain takes a node out of use; its jobs run to their ends.
 func (c *Cluster) Drain(node string) { c.update("nodename="+node, "state=drain", "reason=test") }
 
-// Resume brings a node back into use that was drained or failed.
+// Resume brings a drained or failed node back into use.
 func (c *Cluster) Resume(node string) { c.update("nodename="+node, "state=resume") }
 
-// EndNow lets the time of a running job be over. The controller looks every 30 s.
+// EndNow moves the time limit of a running job to now. The controller checks limits every 30 s.
 func (c *Cluster) EndNow(job string) { c.update("jobid="+job, "EndTime=now+1") }
 
-// StopController ends the controller in order, so that it keeps its state.
+// StopController ends the controller with SIGTERM, so that it saves its state.
 func (c *Cluster) StopController() {
 	c.t.Helper()
 	c.daemons.stop(c.t, controller)
 }
 
-// KillController ends the controller at once, with the state that it last wrote.
+// KillController kills the controller; only its last saved state remains.
 func (c *Cluster) KillController() {
 	c.t.Helper()
 	c.daemons.kill(c.t, controller)
 }
 
-// ForgetJobs has the controller know no job any more, as one that has lost its state.
+// ForgetJobs makes the controller forget all jobs, as if it had lost its state.
 func (c *Cluster) ForgetJobs() {
 	c.t.Helper()
 	c.StopController()
@@ -178,7 +178,7 @@ func (c *Cluster) update(args ...string) {
 	c.Command("scontrol", append([]string{"update"}, args...)...)
 }
 
-// idle waits until as many nodes can take jobs.
+// idle waits until that many nodes are idle.
 func (c *Cluster) idle(count int) {
 	c.t.Helper()
 	c.until(fmt.Sprintf("%d nodes are idle", count), func() bool {
@@ -187,13 +187,13 @@ func (c *Cluster) idle(count int) {
 	})
 }
 
-// until waits for a state of the cluster. Where it does not come, the logs say why.
+// until waits for a condition. On a time-out it writes the logs.
 func (c *Cluster) until(what string, is func() bool) {
 	c.t.Helper()
 	for end := time.Now().Add(startTime); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			c.Logs()
-			c.t.Fatalf("after %s it is not so that %s", startTime, what)
+			c.t.Fatalf("%s: not within %s", what, startTime)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func (c *Cluster) write(more []string) {
 	if c.gpus > 0 {
 		gres = fmt.Sprintf(" Gres=gpu:h200:%d", c.gpus)
 		for i := range c.gpus {
-			// the null device, as gres.conf takes no plain file
+			// the null device, as gres.conf accepts no plain file
 			name := filepath.Join(c.dir, fmt.Sprintf("dev/gpu%d", i))
 			if err := unix.Mknod(name, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))); err != nil {
 				c.t.Fatal(err)
@@ -76,8 +76,8 @@ func (c *Cluster) write(more []string) {
 	}
 }
 
-// configuration lets the controller notice everything as early as it can, and take requests for as many processors as
-// a test likes. A requeued job waits for cred_expire.
+// configuration makes the controller notice everything as early as possible, and accept requests for any number of
+// processors. A requeued job waits for cred_expire.
 const configuration = `ClusterName=test
 SlurmctldHost=HOST(ADDRESS)
 SlurmctldPort=PORT
@@ -112,7 +112,7 @@ SchedulerParameters=sched_interval=1,bf_interval=1,sched_min_interval=0,batch_sc
 PartitionName=gpu Nodes=n[FIRST-LAST] Default=YES MaxTime=INFINITE State=UP
 `
 
-// munge starts the daemon by which the others know each other.
+// munge starts the daemon with which the others authenticate each other.
 func (c *Cluster) munge() {
 	c.t.Helper()
 	key := filepath.Join(c.dir, "munge", "key")
@@ -128,7 +128,7 @@ func (c *Cluster) munge() {
 	})
 }
 
-// start starts a node. All its processes are in a namespace, and end with the first of them.
+// start starts a node. All its processes are in a PID namespace and end with its first process.
 func (c *Cluster) start(node string) {
 	c.t.Helper()
 	c.daemons.start(c.t, node, c.log(node), append(os.Environ(), c.Environ()...),

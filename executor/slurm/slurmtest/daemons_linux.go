@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// daemons are the processes of a cluster. One thread starts all of them, so that the kernel ends them with it when the
-// test program is killed.
+// daemons are the processes of a cluster. One thread starts all of them, so that the kernel ends them if the test
+// program is killed.
 type daemons struct {
 	running map[string]*daemon
 	starts  chan func()
@@ -24,7 +24,7 @@ type daemon struct {
 func newDaemons(t testing.TB) *daemons {
 	d := &daemons{running: map[string]*daemon{}, starts: make(chan func())}
 	go func() {
-		runtime.LockOSThread() // and no unlock: the thread ends with the last daemon
+		runtime.LockOSThread() // never unlocked: the thread ends with the last daemon
 		for start := range d.starts {
 			start()
 		}
@@ -66,7 +66,7 @@ func (d *daemons) start(t testing.TB, name, log string, env []string, argv ...st
 	}()
 }
 
-// stop lets a daemon end in order.
+// stop ends a daemon with SIGTERM.
 func (d *daemons) stop(t testing.TB, name string) {
 	t.Helper()
 	d.end(t, name, syscall.SIGTERM)
@@ -77,7 +77,7 @@ func (d *daemons) kill(t testing.TB, name string) {
 	d.end(t, name, syscall.SIGKILL)
 }
 
-// end ends a daemon and waits until it is gone. It does nothing where the daemon does not run.
+// end ends a daemon and waits until it is gone. It does nothing if the daemon does not run.
 func (d *daemons) end(t testing.TB, name string, signal syscall.Signal) {
 	t.Helper()
 	one := d.running[name]
@@ -86,7 +86,7 @@ func (d *daemons) end(t testing.TB, name string, signal syscall.Signal) {
 	}
 	delete(d.running, name)
 	select {
-	case <-one.done: // its number may be that of another process by now
+	case <-one.done: // another process may have its number by now
 		return
 	default:
 	}

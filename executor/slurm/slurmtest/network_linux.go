@@ -19,11 +19,11 @@ import (
 
 // network is a bridge with one network namespace for each node.
 type network struct {
-	prefix string // of all names
-	subnet int    // the two middle numbers of its addresses
+	prefix string // prefix of all names
+	subnet int    // second and third number of its addresses
 }
 
-// newNetwork makes a network that ends with the test.
+// newNetwork makes a network that is removed at the end of the test.
 func newNetwork(t testing.TB, count int) *network {
 	t.Helper()
 	sweep()
@@ -46,7 +46,7 @@ func newNetwork(t testing.TB, count int) *network {
 		n.must(t, "netns", "add", name)
 		t.Cleanup(func() { n.must(t, "netns", "del", name) })
 		n.must(t, "link", "add", outer, "type", "veth", "peer", "name", inner)
-		t.Cleanup(func() { _ = ip("link", "del", outer) }) // the namespace may have taken it along
+		t.Cleanup(func() { _ = ip("link", "del", outer) }) // it may have been removed with the namespace
 		n.must(t, "link", "set", inner, "netns", name)
 		n.must(t, "-n", name, "addr", "add", n.address(i)+"/24", "dev", inner)
 		n.must(t, "-n", name, "link", "set", inner, "up")
@@ -56,16 +56,16 @@ func newNetwork(t testing.TB, count int) *network {
 	return n
 }
 
-// digits writes a number with base 36 and so many digits.
+// digits returns a number in base 36 with that many digits.
 func digits(n, count int) string {
 	text := strconv.FormatInt(int64(n), 36)
 	return strings.Repeat("0", max(count-len(text), 0)) + text
 }
 
-// ours are the names that networks give, with the number of the process that made them.
+// ours matches the names of networks and contains the number of the process that made them.
 var ours = regexp.MustCompile(`^bg([0-9a-z]{5})[0-9a-z]{2}(br|on\d+|n\d+)$`)
 
-// sweep removes networks of test programs that were killed.
+// sweep removes networks of killed test programs.
 func sweep() {
 	dead := func(name string) bool {
 		found := ours.FindStringSubmatch(name)
@@ -89,7 +89,7 @@ func sweep() {
 	}
 }
 
-// taken says that an interface of this machine has an address of the same subnet.
+// taken reports whether this machine has an interface in the subnet of an address.
 func taken(address string) bool {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
@@ -107,14 +107,14 @@ func (n *network) device(node string) string { return n.prefix + "o" + node }
 
 func (n *network) namespace(node string) string { return "/run/netns/" + n.prefix + node }
 
-// gateway is the address of this machine in the network.
+// gateway returns this machine's address in the network.
 func (n *network) gateway() string { return fmt.Sprintf("10.%d.%d.1", n.subnet>>8, n.subnet&255) }
 
 func (n *network) address(i int) string {
 	return fmt.Sprintf("10.%d.%d.%d", n.subnet>>8, n.subnet&255, i+2)
 }
 
-// set plugs the cable of a node in, or pulls it out: up, down.
+// set connects a node to the network ("up") or disconnects it ("down").
 func (n *network) set(t testing.TB, node, state string) {
 	t.Helper()
 	n.must(t, "link", "set", n.device(node), state)
@@ -134,7 +134,7 @@ func ip(args ...string) error {
 	return nil
 }
 
-// freePort is a port that nobody listens on now.
+// freePort returns a free port.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")

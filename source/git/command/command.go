@@ -1,4 +1,4 @@
-// Package command runs git for package git: with an environment and a configuration of its own, so that nothing of the
+// Package command runs git for package git, with a separate environment and configuration, so that no setting of the
 // user or of a repository has an effect.
 package command
 
@@ -21,11 +21,11 @@ const (
 	maxStderr = 64 << 10
 )
 
-// ConfigName is the file in a mirror that holds Config.
+// ConfigName is the name of the file with Config in a mirror.
 const ConfigName = "benchgraph-gitconfig"
 
-// Config stands in for the user's configuration. It is a file and not a list of -c options because a fetch from a
-// path starts a second git, which drops the options but reads the file.
+// Config replaces the user's configuration. It is a file, because a fetch from a path starts a second git, which
+// reads the file but not -c options.
 const Config = `[safe]
 	directory = *
 [core]
@@ -55,7 +55,7 @@ const Config = `[safe]
 	lowSpeedTime = 60
 `
 
-// passed are the variables that a fetch may need and that cannot change what a repository holds.
+// passed are the variables that a fetch may need and that cannot change the content of a repository.
 var passed = []string{
 	"PATH", "HOME", "TMPDIR", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
 	"GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY", "GIT_SSL_NO_VERIFY", "GIT_SSH_COMMAND",
@@ -63,7 +63,8 @@ var passed = []string{
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
 }
 
-// Environment is what every git that works on the repository dir sees: of the caller's, what a fetch may need.
+// Environment returns the environment of every git in the repository dir. From the caller's it keeps only what a
+// fetch may need.
 func Environment(caller []string, dir string) []string {
 	var env []string
 	ssh := "GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30"
@@ -88,7 +89,7 @@ func Environment(caller []string, dir string) []string {
 		"GIT_ASKPASS=true",
 		"GIT_OPTIONAL_LOCKS=0",
 		"GIT_NO_REPLACE_OBJECTS=1",
-		"GIT_NO_LAZY_FETCH=1", // older gits than 2.39.4 do not know it: see filters in package git
+		"GIT_NO_LAZY_FETCH=1", // git before 2.39.4 ignores it: see filters in package mirror
 		"GIT_DEFAULT_REF_FORMAT=files",
 		"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
 		"LC_ALL=C",
@@ -109,11 +110,11 @@ type Call struct {
 	Args   []string
 	Stdin  string
 	Env    []string  // added to Git.Env
-	OK     []int     // exit statuses that are answers, beside 0
-	Stderr io.Writer // gets git's complaints, too, and not the log; nil: the log does
+	OK     []int     // exit statuses besides 0 that are no errors
+	Stderr io.Writer // gets git's standard error instead of the log; nil: the log gets it
 }
 
-// verb returns the subcommand of git: the first word after the settings.
+// verb returns git's subcommand: the first word after the -c options.
 func (c Call) verb() string {
 	args := c.Args
 	for len(args) > 2 && args[0] == "-c" {
@@ -122,11 +123,11 @@ func (c Call) verb() string {
 	return args[0]
 }
 
-// ExitError is git ending with a status that is no answer.
+// ExitError is the error for git's exit status.
 type ExitError struct {
 	Verb   string
 	Status executor.Status
-	Stderr string // the end of it
+	Stderr string // end of its standard error
 }
 
 func (e *ExitError) Error() string {
@@ -139,7 +140,7 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("git %s: exit status %d", e.Verb, e.Status.Code)
 }
 
-// Output runs git and returns what it printed.
+// Output runs git and returns its output.
 func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 	var out []byte
 	err := g.Stream(ctx, c, func(r *bufio.Reader) (err error) {
@@ -152,7 +153,7 @@ func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 	return string(out), err
 }
 
-// Stream runs git and hands its output to read as it comes. When read returns early, git is stopped.
+// Stream runs git and passes its output to read. If read returns early, git is stopped.
 func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error) error {
 	verb := c.verb()
 	outR, outW := io.Pipe()
@@ -179,7 +180,7 @@ func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error
 	}()
 	readErr := read(bufio.NewReaderSize(outR, 64<<10))
 	if readErr != nil {
-		// Closed first: a git that is blocked on its output would not notice a polite signal.
+		// First close the output: a git that is blocked on it would not react to SIGTERM.
 		outR.CloseWithError(readErr)
 		proc.Stop()
 	} else {
@@ -194,7 +195,7 @@ func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error
 	case e.err != nil:
 		return fmt.Errorf("git %s: %w", verb, e.err)
 	case !e.status.OK() && !(e.status.Signal == "" && slices.Contains(c.OK, e.status.Code)):
-		// An output that was cut short is told by git's own complaint, not by ours.
+		// Git's own message explains truncated output better.
 		return &ExitError{Verb: verb, Status: e.status, Stderr: stderr.String()}
 	case readErr != nil:
 		return fmt.Errorf("git %s: output is cut short: %w", verb, readErr)
@@ -202,7 +203,7 @@ func (g *Git) Stream(ctx context.Context, c Call, read func(*bufio.Reader) error
 	return nil
 }
 
-// tail keeps the last bytes written to it: git's last words say why it gave up.
+// tail keeps the last bytes: they say why git failed.
 type tail struct{ buf bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -219,7 +220,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) String() string { return t.buf.String() }
 
-// FirstLine is the first sentence of git's complaint, for people.
+// FirstLine returns the first line of git's message that is neither a hint nor a warning.
 func FirstLine(s string) string {
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
@@ -230,7 +231,7 @@ func FirstLine(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// Alternate writes a path so that git takes a colon in it for a part of it.
+// Alternate quotes a path for git's list of alternates, so that a colon in it is no separator.
 func Alternate(path string) string {
 	if !strings.ContainsAny(path, `:"\`) {
 		return path

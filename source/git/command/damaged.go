@@ -11,8 +11,8 @@ var damaged = lazyregexp.New(`(?im)^.*(loose object .* is corrupt|object file .*
 	`bad (object|tree) |missing (blob|tree|commit|object)|pack(file)? .*(is corrupt|does not match|mismatch)|` +
 	`unknown object type|failed to read object|repository corruption).*$`)
 
-// Damaged returns the line by which git tells that its objects are damaged, where that is why it failed, and what to do
-// about it. Neither a revision nor a patch is to blame.
+// Damaged returns the line in which git reports damaged objects, and the remedy. If the error has another cause, both
+// are empty. Damage is not the fault of a revision or a patch.
 func Damaged(err error) (line, remedy string) {
 	if e, ok := errors.AsType[*ExitError](err); ok {
 		line = damaged().FindString(e.Stderr)

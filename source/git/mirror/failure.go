@@ -7,7 +7,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// FailureOf says what an error of git means for who asked. Damaged and missing objects are the mirror's own.
+// FailureOf converts an error of git. Damaged or missing objects are failures of the machine (infra).
 func FailureOf(err error) failure.Failure {
 	f := failure.Failure{Class: failure.Permanent, Rule: "git", Stage: "fetch", Message: err.Error()}
 	if fetch, ok := errors.AsType[*FetchError](err); ok {

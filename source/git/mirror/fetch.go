@@ -16,13 +16,12 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// FetchError says that a repository could not be read, and of which class the failure is: transient ones were tried
-// several times already.
+// FetchError is the error for a repository that could not be fetched. Transient failures have already been retried.
 type FetchError struct {
 	Location string
 	Class    failure.Class
-	Evidence string // what git said
-	Remedy   string // what the user can do; may be empty
+	Evidence string // git's message
+	Remedy   string // may be empty
 	Err      error
 }
 
@@ -32,10 +31,10 @@ func (e *FetchError) Error() string {
 
 func (e *FetchError) Unwrap() error { return e.Err }
 
-// MissingObjects says that a repository on this machine, or a bundle, does not hold all of a commit.
+// MissingObjects is the error if a repository on this machine, or a bundle, lacks objects of a commit.
 type MissingObjects struct {
 	Location string
-	Object   string // the first object that is missing
+	Object   string // first missing object
 	Count    int
 	Remedy   string
 }
@@ -45,7 +44,7 @@ func (e *MissingObjects) Error() string {
 		e.Remedy)
 }
 
-// errOffline is why nothing was fetched.
+// errOffline is the reason why nothing was fetched.
 var errOffline = errors.New("not in the mirror, and offline")
 
 const fetchAttempts = 4
@@ -55,11 +54,12 @@ func (m *Mirror) Fetch(ctx context.Context, revs ...string) error {
 	return m.FetchNamed(ctx, revs, true)
 }
 
-// fetchRefs fetches all branches and tags and the extra refspecs. Without again, it does so once in the Mirror's life.
+// fetchRefs fetches all branches and tags and the extra refspecs. Unless again is set, it does so only once in the
+// life of the Mirror.
 func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) error {
 	what := "refs " + strings.Join(extra, " ")
 	m.mu.Lock()
-	// held while fetching: whoever else misses something waits for this fetch instead of starting one
+	// held while fetching: other callers wait for this fetch instead of starting one
 	defer m.mu.Unlock()
 	if m.fetched[what] && !again {
 		return nil
@@ -76,10 +76,10 @@ func (m *Mirror) fetchRefs(ctx context.Context, extra []string, again bool) erro
 	return err
 }
 
-// Lacks reports whether contents may be missing that a fetch brings.
+// Lacks reports whether a fetch may bring contents that the mirror lacks.
 func (m *Mirror) Lacks() bool { return m.url() != "" }
 
-// url returns where objects are fetched from: the location, or the server of a partial clone on this machine; empty if
+// url returns the source of missing objects: the location, or the server of a partial clone on this machine; empty if
 // nothing is fetched.
 func (m *Mirror) url() string {
 	if m.kind == remote {
@@ -95,13 +95,13 @@ func (m *Mirror) FetchObjects(ctx context.Context, ids []string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// Negotiation only costs time if single objects are wanted.
+	// Negotiation only costs time for single objects.
 	err := m.fetch(ctx, want{specs: ids, config: []string{"fetch.negotiationAlgorithm", "noop"}})
 	fe, ok := errors.AsType[*FetchError](err)
 	if !ok || !objectsRefused().MatchString(fe.Evidence) || m.entire || m.kind != remote {
 		return err
 	}
-	// It leaves objects out and does not give them later. Without filter it gives all at once.
+	// The server leaves objects out and does not send them later, but it sends everything without a filter.
 	m.entire = true
 	return m.fetch(ctx, allRefs(nil))
 }
@@ -119,23 +119,23 @@ func (m *Mirror) incomplete(ids []string) error {
 	return &MissingObjects{Location: m.Shown, Object: ids[0], Count: len(ids), Remedy: remedy}
 }
 
-// objectsRefused is what git says of a server that gives no single objects.
+// objectsRefused matches git's messages about a server that does not send single objects.
 var objectsRefused = lazyregexp.New(`(?i)not our ref|unadvertised object|not advertised|missing necessary objects`)
 
-// allRefs asks for all branches and tags, and for more.
+// allRefs returns a request for all branches and tags, and for extra refspecs.
 func allRefs(extra []string) want {
 	return want{flags: []string{"--prune", "--force"},
 		specs: append([]string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}, extra...)}
 }
 
-// want is what one fetch asks for.
+// want is the request of one fetch.
 type want struct {
 	flags  []string
 	specs  []string // refspecs or hashes
-	config []string // names and values, in turn
+	config []string // names and values, alternating
 }
 
-// fetch runs git fetch until it succeeds, fails for good, or has failed too often.
+// fetch runs git fetch until it succeeds, fails permanently, or has failed too often.
 func (m *Mirror) fetch(ctx context.Context, w want) error {
 	if m.Offline && m.Lacks() {
 		return &FetchError{Location: m.Shown, Class: failure.Permanent, Evidence: errOffline.Error(),
@@ -175,7 +175,7 @@ func (m *Mirror) fetch(ctx context.Context, w want) error {
 	}
 }
 
-// fetchAs is fetchOnce for a partial mirror, if filter says so and the server offers it, or for a whole one.
+// fetchAs is fetchOnce for a partial mirror, if filter is set and the server supports it, or for a complete one.
 func (m *Mirror) fetchAs(ctx context.Context, w want, filter bool) error {
 	if filter {
 		offered, err := m.filters(ctx)
@@ -192,15 +192,15 @@ func (m *Mirror) fetchAs(ctx context.Context, w want, filter bool) error {
 	return m.fetchOnce(ctx, w, filter)
 }
 
-// fetchOnce is one git fetch. The remote is described in the environment alone: the mirror's configuration keeps no
-// URL, which may hold a token, and no promise of objects, so that a reading command says what is missing instead of
-// fetching it one by one.
+// fetchOnce runs git fetch once. Only the environment describes the remote: the mirror's configuration contains no
+// URL, which may hold a token, and no promisor, so that reading commands report missing objects instead of fetching
+// them one by one.
 func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
-		"--update-shallow"}, // a shallow repository gives what it has
+		"--update-shallow"}, // accept a shallow repository as it is
 		w.flags...)
 	config := append([]string{
-		"core.fsync", "all", "core.fsyncMethod", "batch", // older gits do it for packs alone
+		"core.fsync", "all", "core.fsyncMethod", "batch", // older gits sync only packs
 	}, w.config...)
 	if filter {
 		args = append(args, "--filter=blob:none")
@@ -214,8 +214,8 @@ func (m *Mirror) fetchOnce(ctx context.Context, w want, filter bool) error {
 	return err
 }
 
-// remoteEnv returns the environment that defines the remote and further settings of one call, as names and values in
-// turn.
+// remoteEnv returns the environment that configures the remote and further settings of one call. config has names and
+// values, alternating.
 func (m *Mirror) remoteEnv(config ...string) []string {
 	config = append([]string{"remote.origin.url", cmp.Or(m.url(), m.location)}, config...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(config)/2)}
@@ -229,7 +229,7 @@ func (m *Mirror) remoteEnv(config ...string) []string {
 var filterRefused = lazyregexp.New(`(?i)does not support (--)?filter|filtering not|filter '?blob:none'? not ` +
 	`supported|invalid filter-spec`)
 
-// signatures say what a failed fetch means; the first that matches decides.
+// signatures map messages of a failed fetch to their meaning. The first match counts.
 var signatures = []struct {
 	match  func() *regexp.Regexp
 	class  failure.Class
@@ -263,7 +263,7 @@ func DiskFull(err error) bool {
 	return ok && diskFull().MatchString(e.Stderr)
 }
 
-// classify says what a failed fetch means.
+// classify returns the meaning of a failed fetch.
 func (m *Mirror) classify(e *command.ExitError) *FetchError {
 	fe := &FetchError{Location: m.Shown, Class: failure.Permanent, Evidence: e.Error(), Err: e}
 	for _, s := range signatures {

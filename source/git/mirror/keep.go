@@ -15,12 +15,12 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// keptName is the file of a mirror that lists the commits whose trees the mirror holds itself.
+// keptName is the file that lists the commits whose trees the mirror has copied.
 const keptName = "benchgraph-kept"
 
-// Keep copies commits (40 digits) with their trees, without their history, from a repository on this machine, whose
-// objects the mirror borrows otherwise: a branch that is amended there, and a sweep, take away what is pinned. Of other
-// repositories, a mirror has its own objects anyway.
+// Keep copies the trees of commits (40 digits), without their history, from a repository on this machine. Otherwise
+// the mirror only borrows the objects of such a repository: amending a branch there and git gc would remove pinned
+// commits. A mirror of any other repository has its own objects anyway.
 func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 	if m.kind != repository {
 		return nil
@@ -43,7 +43,7 @@ func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 			return err
 		}
 		_, err = m.Git.Output(ctx, command.Call{
-			// Looking for more differences than those that the repository has takes twice as long, to save a fifth.
+			// Searching for more deltas than the repository has takes twice as long, to save a fifth of the space.
 			Args: []string{"-c", "core.fsync=all", "pack-objects", "--quiet", "--non-empty", "--window=0",
 				filepath.Join(m.Dir, "objects", "pack", "pack")},
 			Stdin: objects + strings.Join(added, "\n") + "\n",
@@ -59,7 +59,7 @@ func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 	return nil
 }
 
-// treeObjects names all that is in the trees of commits and not in those of others, a line each.
+// treeObjects lists the objects in the trees of commits that are not in the trees of others, one a line.
 func (m *Mirror) treeObjects(ctx context.Context, commits, others []string) (string, error) {
 	var in, ids strings.Builder
 	for _, c := range commits {

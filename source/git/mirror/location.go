@@ -17,7 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// kind is what a location turned out to be.
+// kind is the kind of a location.
 type kind int
 
 const (
@@ -28,10 +28,10 @@ const (
 
 // local is a repository on this machine.
 type local struct {
-	dir     string // of the repository (.git or bare), absolute
-	objects string // of its objects, absolute
+	dir     string // directory of the repository (.git or bare), absolute
+	objects string // directory of its objects, absolute
 	shallow bool
-	// the URL that a partial clone gets its missing objects from; empty: the repository is no partial clone
+	// URL from which a partial clone gets its missing objects; empty: no partial clone
 	promisor string
 }
 
@@ -40,7 +40,7 @@ var (
 	scpLike = lazyregexp.New(`^([^/:@]+@)?[^/:]+:[^/]?`)
 )
 
-// kindOf says what a location is, or why it is none.
+// kindOf returns the kind of a location, or an error if it is invalid.
 func kindOf(location string) (kind, error) {
 	switch {
 	case location == "":
@@ -71,7 +71,7 @@ func kindOf(location string) (kind, error) {
 	return 0, err
 }
 
-// checkBundle says why a file is no bundle.
+// checkBundle returns an error if a file is no bundle.
 func checkBundle(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func checkBundle(path string) error {
 	return nil
 }
 
-// redact is the location without its password, and the password.
+// redact returns the location without its password, and the password.
 func redact(location string) (shown string, secrets []string) {
 	u, err := url.Parse(location)
 	if err != nil || u.User == nil {
@@ -94,7 +94,7 @@ func redact(location string) (shown string, secrets []string) {
 	if password, ok := u.User.Password(); ok && password != "" {
 		secrets = append(secrets, password)
 	} else if !ok && (u.Scheme == "http" || u.Scheme == "https") {
-		// A lone user name of an http URL is a token more often than a name.
+		// A lone user name in an http URL is usually a token.
 		secrets = append(secrets, u.User.Username())
 		u.User = url.User("xxxxx")
 	}
@@ -145,8 +145,8 @@ func (m *Mirror) inspect(ctx context.Context) (local, error) {
 	return l, err
 }
 
-// promisor returns the URL from which git itself would fetch what a repository on this machine lacks, or "" if the
-// repository is no partial clone.
+// promisor returns the URL from which git would fetch the objects that a repository on this machine lacks, or "" if
+// the repository is no partial clone.
 func (m *Mirror) promisor(ctx context.Context, l local) (string, error) {
 	promised, err := filepath.Glob(filepath.Join(l.objects, "pack", "*.promisor"))
 	if err != nil || len(promised) == 0 {
@@ -154,7 +154,7 @@ func (m *Mirror) promisor(ctx context.Context, l local) (string, error) {
 	}
 	out, err := m.Git.Output(ctx, command.Call{
 		Args: []string{"config", "-z", "--get-regexp", `^remote\..*\.(url|promisor|partialclonefilter)$`},
-		Env:  foreign(l.dir), OK: []int{1}, // no such setting
+		Env:  foreign(l.dir), OK: []int{1}, // 1: no such setting
 	})
 	if err != nil {
 		return "", fmt.Errorf("repository %s: %w", m.Shown, err)
@@ -179,13 +179,13 @@ func (m *Mirror) promisor(ctx context.Context, l local) (string, error) {
 	return "", nil
 }
 
-// foreign makes git work in a repository of somebody else, whose configuration then counts. It could name a program
-// that fetches what is missing there, so nothing is fetched.
+// foreign returns the environment in which git works in a foreign repository, whose configuration then applies. Since
+// the configuration could name a program that fetches missing objects, nothing may be fetched.
 func foreign(dir string) []string {
 	return []string{"GIT_DIR=" + dir, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none"}
 }
 
-// followLocal takes over the refs of the repository on this machine as they are now. Its objects are there already.
+// followLocal copies the current refs of the repository on this machine. Its objects are borrowed.
 func (m *Mirror) followLocal(ctx context.Context) error {
 	env := foreign(m.local.dir)
 	refs, err := m.Git.Output(ctx, command.Call{Args: []string{"for-each-ref", "--format=%(objectname) %(refname)"},
@@ -193,7 +193,7 @@ func (m *Mirror) followLocal(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("repository %s: %w", m.Shown, err)
 	}
-	// A repository without a commit has no HEAD; then there is none to take over.
+	// A repository without a commit has no HEAD.
 	head, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", "HEAD^{commit}"},
 		Env: env, OK: []int{1, 128}})
 	if err != nil {
@@ -208,7 +208,7 @@ func (m *Mirror) followLocal(ctx context.Context) error {
 			text.WriteString(line)
 		}
 	}
-	// Written in one piece: thousands of refs through update-ref would be thousands of files.
+	// Written as one file: update-ref would write a file for each of thousands of refs.
 	return m.exclusively(ctx, func() error {
 		return fs.Replace(filepath.Join(m.Dir, "packed-refs"), []byte(text.String()))
 	})

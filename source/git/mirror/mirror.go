@@ -1,5 +1,5 @@
-// Package mirror keeps the bare copy of a foreign repository: it follows the location, fetches what is missing, tries
-// again what may pass, and says which commit a revision stands for.
+// Package mirror keeps bare copies of foreign repositories: it follows the location, fetches missing objects, retries
+// after temporary failures, and resolves revisions.
 package mirror
 
 import (
@@ -19,48 +19,48 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// Options says which repository is mirrored, and where.
+// Options say which repository to mirror, and where.
 type Options struct {
 	Exec executor.Executor
-	// of the bare mirror, absolute; made when it is missing; emptied when it mirrors another Location
+	// bare mirror, absolute; created if it is missing; emptied if it mirrors another Location
 	Dir      string
 	Location string    // URL, scp-like address, path of a repository (work tree or bare), or bundle file
-	Env      []string  // the caller's environment: PATH, HOME, proxies, certificates and ssh settings are taken from it
-	Log      io.Writer // gets what git complains of, perhaps from several goroutines; nil: discarded
-	Offline  bool      // never reach for the network: what is not in the mirror is an error
+	Env      []string  // the caller's environment, which provides PATH, HOME, proxies, certificates and ssh settings
+	Log      io.Writer // gets git's messages, perhaps from several goroutines; nil: discarded
+	Offline  bool      // do not use the network: objects that the mirror lacks are an error
 }
 
-// Mirror is the bare copy of one repository. It is safe for concurrent use, also by several processes.
+// Mirror is the bare copy of a repository. It is safe for concurrent use, also by several processes.
 type Mirror struct {
 	Git      command.Git // runs in the mirror
 	Dir      string
 	location string
-	Shown    string // location without a password, for people
+	Shown    string // location without password, for messages
 	kind     kind
-	local    local // of a repository on this machine
+	local    local // a repository on this machine
 	Offline  bool
-	Backoff  time.Duration // before the second attempt at a fetch
+	Backoff  time.Duration // before the second attempt of a fetch
 
 	mu      sync.Mutex
-	fetched map[string]bool // what was asked of the location already, so that it is asked once
-	offers  *bool           // whether the server can leave objects out; nil: it was not asked yet
-	entire  bool            // it can, and then does not give them: all is fetched
+	fetched map[string]bool // fetches that succeeded and are not repeated
+	offers  *bool           // whether the server can leave objects out; nil: not asked yet
+	entire  bool            // the server leaves objects out but does not send them later: fetch everything
 }
 
-// Resolved is what a revision stands for: 40 hexadecimal digits each.
+// Resolved is the result of a revision; each field has 40 hexadecimal digits.
 type Resolved struct {
 	Commit string
 	Tree   string
 }
 
 const (
-	cleanAfter   = 24 * time.Hour // a scratch directory older than this belongs to nobody
+	cleanAfter   = 24 * time.Hour // no running process uses a scratch directory older than this
 	firstBackoff = time.Second
 )
 
 var fullHash = lazyregexp.New(`^[0-9a-f]{40}$`)
 
-// IsHash reports whether a text is the whole name of an object: 40 hexadecimal digits.
+// IsHash reports whether a text is a full object name: 40 hexadecimal digits.
 func IsHash(text string) bool { return fullHash().MatchString(text) }
 
 // Open prepares a mirror. See git.Open.
@@ -95,8 +95,8 @@ func Open(ctx context.Context, o Options) (*Mirror, error) {
 	return m, nil
 }
 
-// prepare creates the bare repository if it does not exist. A repository that lost a part that git needs is created
-// again: everything in it can be fetched.
+// prepare creates the bare repository if it does not exist. It creates a damaged one again: everything in it can be
+// fetched.
 func (m *Mirror) prepare(ctx context.Context) error {
 	if m.ready() {
 		return nil
@@ -115,13 +115,13 @@ func (m *Mirror) id() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ready says that the bare repository is there, and of the right location.
+// ready reports whether the bare repository exists and mirrors this location.
 func (m *Mirror) ready() bool {
 	have, err := os.ReadFile(filepath.Join(m.Dir, readyName))
 	return err == nil && string(have) == m.id() && m.whole()
 }
 
-// fill makes the bare repository anew. The caller holds the mirror's lock.
+// fill creates the bare repository again. The caller must hold the mirror's lock.
 func (m *Mirror) fill(ctx context.Context) error {
 	if err := m.empty(); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (m *Mirror) fill(ctx context.Context) error {
 	return fs.Replace(filepath.Join(m.Dir, readyName), []byte(m.id()))
 }
 
-// whole says that the mirror has what makes a directory a repository for git.
+// whole reports whether the mirror has the parts by which git recognizes a repository.
 func (m *Mirror) whole() bool {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if _, err := os.Stat(filepath.Join(m.Dir, name)); err != nil {
@@ -154,17 +154,17 @@ func (m *Mirror) whole() bool {
 	return true
 }
 
-// files is what a new mirror holds beside what git puts there.
+// files returns the files that a new mirror gets in addition to git's.
 func (m *Mirror) files() map[string]string {
 	f := map[string]string{
 		command.ConfigName: command.Config,
-		// HEAD is a ref like any other, so that a fetch can set it.
+		// HEAD refers to an ordinary ref, so that a fetch can set it.
 		"HEAD": "ref: " + headRef + "\n",
-		// These win over every .gitattributes in a tree: bytes are laid out and patched as they are stored.
+		// These override every .gitattributes in a tree: bytes are written and patched as they are stored.
 		"info/attributes": "* -text !eol -ident -filter !working-tree-encoding -whitespace\n",
 	}
 	if m.kind == repository {
-		// Borrowing is safe because a mirror only reads. What must not go away is copied: see Keep.
+		// Borrowing is safe because a mirror only reads. Objects that must not vanish are copied: see Keep.
 		f["objects/info/alternates"] = m.local.objects + "\n"
 	}
 	return f
@@ -194,7 +194,7 @@ const (
 	scratchPrefix = "benchgraph-scratch-"
 )
 
-// Scratch makes a directory in the mirror; one that is left behind is removed a day later.
+// Scratch makes a directory in the mirror. A leftover directory is removed after a day.
 func (m *Mirror) Scratch() (string, error) { return os.MkdirTemp(m.Dir, scratchPrefix) }
 
 // exclusively runs f while nobody else, in this process or another, writes to the mirror.
@@ -203,7 +203,7 @@ func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // which also unlocks
+	defer lock.Close() // closing also unlocks
 	for {              // in steps, so that the wait ends with ctx
 		switch err := fs.LockWithin(lock, fs.Exclusive, 50*time.Millisecond); {
 		case err == nil:
@@ -217,8 +217,8 @@ func (m *Mirror) exclusively(ctx context.Context, f func() error) error {
 	}
 }
 
-// sweep removes the leftovers of killed processes. It runs under the lock, when no file of these names can belong to a
-// living writer; scratch directories are used without the lock, so only old ones are removed. Errors are ignored: git
+// sweep removes leftovers of killed processes. It runs under the lock, so no living writer owns a file with one of
+// these names. Scratch directories are used without the lock, so only old ones are removed. It ignores errors: git
 // reports them better.
 func (m *Mirror) sweep() {
 	for _, pattern := range []string{"*.lock", "refs/*/*.lock", "objects/info/*.lock", "objects/pack/tmp_*",
@@ -236,8 +236,8 @@ func (m *Mirror) sweep() {
 	}
 }
 
-// settle makes all that is in a directory durable: a mirror is not called ready when a loss of power could leave it
-// with empty files, such as the one that keeps git from changing the ends of lines.
+// settle syncs all files in a directory to disk. Otherwise, after a loss of power, a mirror that is marked ready
+// could have empty files, such as the one that keeps git from changing line ends.
 func settle(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// A mirror is partial, without the content of files, only where the server says that it can leave that out. A server of
-// plain files cannot. With a configuration that promises missing objects, git's program for such servers would have
-// each of them fetched by another git, which begins in the same way, without end.
+// A mirror is partial, without the content of files, only if the server offers to leave content out. A server of
+// plain files cannot. If the configuration had a promisor, git's helper for such servers would start another git to
+// fetch each missing object, which would start the helper again, endlessly.
 
-// filterOffered is a line of git's trace of packets in which the server offers to leave objects out: among the features
-// of the command fetch, or, in the older protocol, behind the first reference.
+// filterOffered matches a line of git's packet trace in which the server offers filters: among the features of the
+// command fetch or, in the older protocol, after the first ref.
 var filterOffered = lazyregexp.New(`(?m)packet: .*< (fetch=(.* )?filter\b|.*\\0(.* )?filter\b)`)
 
-// traced is a line of that trace.
+// traced matches a line of that trace.
 var traced = lazyregexp.New(`(?m)^.* packet: .*\n`)
 
-// filters says whether the server can leave objects out. Each other transport than HTTP runs git at the other end,
-// which says so itself.
+// filters reports whether the server can leave objects out. All transports other than HTTP run git on the other side,
+// which declares its features itself.
 func (m *Mirror) filters(ctx context.Context) (bool, error) {
 	if !strings.HasPrefix(m.url(), "http://") && !strings.HasPrefix(m.url(), "https://") {
 		return true, nil
@@ -48,8 +48,8 @@ func (m *Mirror) filters(ctx context.Context) (bool, error) {
 	return offered, nil
 }
 
-// startOver empties a partial mirror, since git would take its objects as complete in the full fetches that follow. The
-// caller holds the lock of the mirror.
+// startOver empties a partial mirror, since git would consider its objects complete in the following full fetches.
+// The caller must hold the mirror's lock.
 func (m *Mirror) startOver(ctx context.Context) error {
 	promised, err := filepath.Glob(filepath.Join(m.Dir, "objects", "pack", "*.promisor"))
 	if err != nil || len(promised) == 0 {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	reachTime     = 10 * time.Second // for a connection to the host of a repository
-	reachAttempts = 2                // to connect, in all
-	retryTime     = 30 * time.Second // after which a failed fetch is not tried again: somebody waits for a plan
+	reachTime     = 10 * time.Second // time limit of a connection to the host of a repository
+	reachAttempts = 2                // number of attempts to connect
+	retryTime     = 30 * time.Second // after this time, a failed fetch is not retried: a user waits for the plan
 )
 
-// reach tries to connect to the host of the repository. Git itself would wait minutes for a host that does not answer.
-// Behind a proxy, and over ssh, whose hosts may be names of the user's own, nothing is tried.
+// reach tries to connect to the host of the repository. Git itself would wait minutes for a silent host. It tries
+// nothing behind a proxy, or over ssh, where the user's configuration may define host names.
 func (m *Mirror) reach(ctx context.Context) error {
 	address := m.address()
 	if address == "" {
@@ -36,7 +36,7 @@ func (m *Mirror) reach(ctx context.Context) error {
 		Err: err}
 }
 
-// address is the host and the port that git connects to; empty when that is not known.
+// address returns the host and the port to which git connects; empty if that is not known.
 func (m *Mirror) address() string {
 	u, err := url.Parse(m.url())
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/command"
 )
 
-// UnknownRev says that a revision stands for no commit of a repository, or for more than one.
+// UnknownRev is the error for a revision that names no commit of a repository, or several.
 type UnknownRev struct {
 	Rev       string
 	Location  string
 	Reason    string
-	Near      []string // branches and tags with a similar name; for an ambiguous hash, the commits it may mean
+	Near      []string // similar branches and tags; for an ambiguous hash, the possible commits
 	Ambiguous bool
-	Shallow   bool // the repository lacks a part of its history
+	Shallow   bool // the repository lacks part of its history
 }
 
 func (e *UnknownRev) Error() string {
@@ -89,7 +89,7 @@ func (m *Mirror) Resolve(ctx context.Context, revs []string) (map[string]Resolve
 	return found, errors.Join(wrong...)
 }
 
-// lookUp resolves revisions in the mirror alone, with one process of git. It returns the missing ones.
+// lookUp resolves revisions only in the mirror, with one git process. It returns the missing ones.
 func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Resolved) ([]string, error) {
 	if len(revs) == 0 {
 		return nil, nil
@@ -120,7 +120,7 @@ func (m *Mirror) lookUp(ctx context.Context, revs []string, found map[string]Res
 	return missing, nil
 }
 
-// FetchNamed fetches what the revisions may be named after: branches, tags, HEAD, and refs that are spelled out.
+// FetchNamed fetches the refs that the revisions may name: branches, tags, HEAD, and full ref names.
 func (m *Mirror) FetchNamed(ctx context.Context, revs []string, again bool) error {
 	var extra []string
 	for _, rev := range revs {
@@ -138,13 +138,13 @@ func (m *Mirror) FetchNamed(ctx context.Context, revs []string, again bool) erro
 	err := m.fetchRefs(ctx, extra, again)
 	if fe, ok := errors.AsType[*FetchError](err); ok && len(extra) > 0 &&
 		strings.Contains(fe.Evidence, "couldn't find remote ref") {
-		// One missing name must not keep the others away. It is reported as unknown afterwards.
+		// Do not let one missing name keep the others away. It is later reported as unknown.
 		return m.fetchRefs(ctx, nil, again)
 	}
 	return err
 }
 
-// fetchHashes asks for whole hashes that no branch or tag leads to. Servers may refuse; then the hash is unknown.
+// fetchHashes fetches full hashes that no branch or tag reaches. If the server refuses, the hash is unknown.
 func (m *Mirror) fetchHashes(ctx context.Context, revs []string) error {
 	if m.kind != remote {
 		return nil
@@ -165,7 +165,7 @@ func (m *Mirror) fetchHashes(ctx context.Context, revs []string) error {
 	return nil
 }
 
-// fetchHash asks for one commit, once in the Mirror's life.
+// fetchHash fetches one commit, only once in the life of the Mirror.
 func (m *Mirror) fetchHash(ctx context.Context, id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +179,7 @@ func (m *Mirror) fetchHash(ctx context.Context, id string) error {
 	return err
 }
 
-// base is the name or hash that a revision begins with.
+// base returns the name or hash at the beginning of a revision.
 func base(rev string) string {
 	if i := strings.IndexAny(rev, "^~"); i >= 0 {
 		return rev[:i]
@@ -189,7 +189,7 @@ func base(rev string) string {
 
 var abbreviated = lazyregexp.New(`^[0-9a-f]{4,39}$`)
 
-// unknown says as much as can be found out about a revision that stands for no commit that is whole.
+// unknown returns an error with everything that is known about a revision without a whole commit.
 func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 	commit, err := m.Git.Output(ctx, command.Call{Args: []string{"rev-parse", "--quiet", "--verify", rev + "^{commit}"},
 		OK: []int{1, 128}})
@@ -241,7 +241,7 @@ func (m *Mirror) unknown(ctx context.Context, rev string) (*UnknownRev, error) {
 	return u, nil
 }
 
-// near picks the three names most like the wanted one, if any is like it.
+// near returns up to three names that are similar to the wanted one.
 func near(name string, refs []string) []string {
 	type scored struct {
 		name string

@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// ErrEmpty says that a patch is a text without anything in it.
+// ErrEmpty is the error for a patch of only space.
 var ErrEmpty = errors.New("it is empty")
 
-// RefuseEmpty returns an error for a text without any difference, whatever else may be wrong with the text. The error
-// for a text of nothing but space is ErrEmpty.
+// RefuseEmpty returns an error for a text without any difference, whatever else may be wrong with it. For a text of
+// only space it returns ErrEmpty.
 func RefuseEmpty(text []byte) error {
 	switch {
 	case len(bytes.TrimSpace(text)) == 0:

@@ -1,4 +1,4 @@
-// Package patch reads patches as git writes them and refuses what no patch may do.
+// Package patch parses patches as git writes them, and refuses forbidden ones.
 package patch
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
 
-// Error says why a patch was refused. A refused patch leaves nothing behind.
+// Error is the error for a refused patch. A refused patch leaves no files.
 type Error struct {
-	File   string // that the patch wants to change; empty: the patch as a whole is at fault
-	Hunk   int    // of the file, from 1; 0: not one hunk is at fault
-	Line   int    // of the patch, from 1: where the hunk, or what cannot be read, begins; 0: unknown
+	File   string // file that the patch would change; empty: the whole patch is at fault
+	Hunk   int    // hunk of the file, from 1; 0: no single hunk is at fault
+	Line   int    // line of the patch, from 1, at which the hunk or the unreadable part begins; 0: unknown
 	Reason string
 }
 
@@ -47,8 +47,8 @@ const (
 // Part is the part of a patch for one file.
 type Part struct {
 	File  *gitdiff.File
-	Line  int   // of the patch where it begins
-	Hunks []int // lines of the patch where its hunks begin
+	Line  int   // first line in the patch
+	Hunks []int // first lines of its hunks in the patch
 }
 
 // Name returns the name of the part for errors.
@@ -59,7 +59,7 @@ func (p Part) Name() string {
 	return p.File.OldName
 }
 
-// Touches is what the part changes, makes or removes.
+// Touches returns the paths that the part changes, creates or removes.
 func (p Part) Touches() []string {
 	var paths []string
 	if !p.File.IsNew && !p.File.IsCopy && p.File.OldName != "" {
@@ -71,8 +71,8 @@ func (p Part) Touches() []string {
 	return paths
 }
 
-// Touched lists what a patch changes, makes or removes, sorted. A patch that is empty, cannot be read or reaches
-// where no patch may is a *Error.
+// Touched returns the paths that a patch changes, creates or removes, sorted. For an empty, unreadable or forbidden
+// patch it returns *Error.
 func Touched(patch []byte) ([]string, error) {
 	parts, err := Parse(patch)
 	if err != nil {
@@ -88,7 +88,7 @@ func Touched(patch []byte) ([]string, error) {
 
 var parseErrorLine = lazyregexp.New(`^gitdiff: line (\d+): `)
 
-// Parse reads a patch and refuses what no patch may do.
+// Parse parses a patch. It returns *Error for a forbidden one.
 func Parse(patch []byte) ([]Part, error) {
 	readings, err := Readings(patch)
 	if err != nil {
@@ -97,20 +97,20 @@ func Parse(patch []byte) ([]Part, error) {
 	return readings[0].Parts, nil
 }
 
-// Reading is one way to take a patch.
+// Reading is one way to read a patch.
 type Reading struct {
 	Text  []byte
 	Parts []Part
 }
 
 // Readings parses a patch in every plausible way, at least one. There are two if its headers end in CR LF: an editor
-// either changed all line ends, or only those outside the files' content.
+// has changed either all line ends, or only those outside the files' content.
 func Readings(patch []byte) ([]Reading, error) {
 	if len(patch) > maxPatch {
 		return nil, &Error{Reason: fmt.Sprintf("over %d MiB", maxPatch>>20)}
 	}
 	if len(patch) > 0 && patch[len(patch)-1] != '\n' {
-		patch = append(patch[:len(patch):len(patch)], '\n') // what programs that trim their output take away
+		patch = append(patch[:len(patch):len(patch)], '\n') // some programs trim the last newline
 	}
 	texts := [][]byte{patch}
 	if clean := headersWithoutCR(patch); !bytes.Equal(clean, patch) {
@@ -154,7 +154,7 @@ func parseText(patch []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// lacksPrefix is the error for a name of which git apply would remove the only component.
+// lacksPrefix returns the error for a name whose only component git apply would remove.
 func (s section) lacksPrefix(name string) error {
 	return &Error{File: name, Line: s.line,
 		Reason: "the name lacks the prefix a/ or b/: make the patch by git diff without --no-prefix"}
@@ -163,7 +163,7 @@ func (s section) lacksPrefix(name string) error {
 func (s section) parse() (Part, error) {
 	header, _, _ := bytes.Cut(s.text, []byte("\n"))
 	if names := strings.Fields(string(header)); s.git && len(names) == 4 && !bytes.Contains(header, []byte("/")) {
-		return Part{}, s.lacksPrefix(names[3]) // the parser takes such a name as it is
+		return Part{}, s.lacksPrefix(names[3]) // the parser would accept such a name
 	}
 	files, _, err := gitdiff.Parse(bytes.NewReader(s.text))
 	if err != nil {
@@ -173,7 +173,7 @@ func (s section) parse() (Part, error) {
 			line, reason = s.line+max(n, 1)-1, strings.TrimPrefix(reason, at[0])
 		}
 		if strings.Contains(reason, "miscounts") && len(s.hunks) > 0 {
-			line = s.hunks[len(s.hunks)-1] // the parser counts from where it gave up, which may be the end of the file
+			line = s.hunks[len(s.hunks)-1] // the parser reports where it gave up, perhaps the end of the file
 		}
 		return Part{}, &Error{Line: line, Reason: reason}
 	}
@@ -215,7 +215,7 @@ func (s section) parse() (Part, error) {
 	return p, nil
 }
 
-// names are both names in the header of a section that is not git's, as the parser reads each of them.
+// names returns both names in the header of a section without a git header, each as the parser reads it.
 func (s section) names() (old, new string, err error) {
 	lines := bytes.SplitAfterN(s.text, []byte("\n"), 3)
 	for i, name := range []*string{&old, &new} {
@@ -229,7 +229,7 @@ func (s section) names() (old, new string, err error) {
 	return old, new, nil
 }
 
-// forbidden returns the change in the part that no patch may make, or "".
+// forbidden returns the forbidden change in the part, or "".
 func (p Part) forbidden() string {
 	f := p.File
 	for _, name := range []string{f.OldName, f.NewName} {
@@ -248,7 +248,7 @@ func (p Part) forbidden() string {
 	return ""
 }
 
-// section is the part of a patch for one file, from its first line on.
+// section is the part of a patch for one file.
 type section struct {
 	text  []byte
 	line  int
@@ -256,13 +256,13 @@ type section struct {
 	git   bool // begins with "diff --git"
 }
 
-// split finds the sections of a patch. What stands between them (a mail's text, a signature) is left out.
+// split returns the sections of a patch. It skips text before and between them (a mail's text, a signature).
 func split(patch []byte) []section {
 	var all []section
 	lines := bytes.SplitAfter(patch, []byte("\n"))
 	at := func(i int, prefix string) bool { return i < len(lines) && bytes.HasPrefix(lines[i], []byte(prefix)) }
 	c := counter{}
-	inHeader := false // of a git section: its own --- line begins nothing new
+	inHeader := false // in the header of a git section, whose --- line begins no new section
 	for i, line := range lines {
 		if c.content(line) {
 			add(all, line)
@@ -296,10 +296,10 @@ func add(all []section, line []byte) {
 
 var hunkHeader = lazyregexp.New(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
-// counter knows which lines of a patch are content: as many as the hunk's header says.
+// counter tells which lines of a patch are content: as many as the hunk's header announces.
 type counter struct{ old, new int }
 
-// header takes note of a hunk's header.
+// header reads a hunk's header.
 func (c *counter) header(line []byte) {
 	m := hunkHeader().FindSubmatch(line)
 	if m == nil {
@@ -318,7 +318,7 @@ func (c *counter) header(line []byte) {
 	c.old, c.new = count(m[1]), count(m[2])
 }
 
-// content says whether the line belongs to the hunk that has begun.
+// content reports whether the line belongs to the current hunk.
 func (c *counter) content(line []byte) bool {
 	if c.old <= 0 && c.new <= 0 || len(line) == 0 {
 		return false
@@ -346,8 +346,7 @@ func (c *counter) content(line []byte) bool {
 	return true
 }
 
-// headersWithoutCR takes the carriage returns off the lines that are not content. Content keeps them: they are part of
-// the files.
+// headersWithoutCR removes carriage returns from lines that are not content. In content, they belong to the files.
 func headersWithoutCR(patch []byte) []byte {
 	if !bytes.Contains(patch, []byte("\r\n")) {
 		return patch
@@ -368,7 +367,7 @@ func headersWithoutCR(patch []byte) []byte {
 	return out
 }
 
-// Canonical is the part without what does not change its effect.
+// Canonical returns the part without details that do not change its effect.
 func (p Part) Canonical() string {
 	f := *p.File
 	f.OldOIDPrefix, f.NewOIDPrefix, f.Score = "", "", 0
@@ -381,7 +380,7 @@ func (p Part) Canonical() string {
 	f.ReverseBinaryFragment = nil
 	text := f.String()
 	if f.BinaryFragment != nil {
-		// A delta applies to the very blob that the index line names.
+		// A delta applies only to the blob in the index line.
 		text = p.File.OldOIDPrefix + "\x00" + text
 	}
 	return text

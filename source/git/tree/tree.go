@@ -1,4 +1,4 @@
-// Package tree keeps what is written of a foreign tree inside one directory.
+// Package tree writes foreign trees, and ensures that they stay inside one directory.
 package tree
 
 import (
@@ -15,10 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// Escapes says that a tree holds a path or a link that leads out of it.
+// Escapes is the error for a tree with a path or a link that leads out of the tree.
 type Escapes struct {
 	Path   string
-	Target string // of the link; empty: the path itself is at fault
+	Target string // target of the link; empty: the path itself is at fault
 }
 
 func (e *Escapes) Error() string {
@@ -31,38 +31,38 @@ func (e *Escapes) Error() string {
 	return fmt.Sprintf("link %q: its target %q leads out of the tree", e.Path, e.Target)
 }
 
-// deepest is how many links may lead through each other: systems follow no more.
+// deepest is the largest number of links that lead through each other: systems follow no more.
 const deepest = 40
 
-// longestPlace bounds what following costs. No system opens a longer path.
+// longestPlace limits the paths that are followed. No system opens a longer path.
 const longestPlace = 4 << 10
 
-// Links knows where the symbolic links of a tree lead. Each is followed once, however many lead through it.
+// Links resolves the symbolic links of a tree. It follows each link only once, however many links lead through it.
 type Links struct {
 	targets map[string]string // by path
 	ends    map[string]end
-	to      map[string][]string // links by the places where they lead; nil: nobody has asked yet
+	to      map[string][]string // links by the places where they lead; nil before the first question
 }
 
-// end is where a link leads.
+// end is the result of following a link.
 type end struct {
 	place   string // path in the tree; "." is its top
-	nowhere bool   // in a circle, or while it is being followed
+	nowhere bool   // in a cycle, or not followed to its end yet
 	outside bool
-	through []string // links in its target
+	through []string // links that the target leads through
 }
 
-// NewLinks takes the targets of links by their paths.
+// NewLinks returns the Links with these targets, by path.
 func NewLinks(targets map[string]string) *Links {
 	return &Links{targets: targets, ends: map[string]end{}}
 }
 
-// StaysInside says whether a link leads to a place inside the tree. It is followed the way the system would, through
-// the other links of the tree: "a/../x" leads elsewhere when a is a link. A link that leads nowhere, or in a circle,
-// leads nowhere outside; one that leads through more links than a system follows is not accepted.
+// StaysInside reports whether a link leads to a place inside the tree. It follows the link as the system would,
+// through other links of the tree: "a/../x" leads elsewhere if a is a link. A broken link or a cycle counts as
+// inside; a link through more links than a system follows does not.
 func (l *Links) StaysInside(link string) bool { return !l.follow(link, 1).outside }
 
-// follow finds the end of a link, depth links after the first.
+// follow returns the end of a link; depth is its position in a chain of links.
 func (l *Links) follow(link string, depth int) end {
 	if e, ok := l.ends[link]; ok {
 		return e
@@ -71,13 +71,13 @@ func (l *Links) follow(link string, depth int) end {
 	if depth > deepest || strings.HasPrefix(target, "/") || strings.ContainsRune(target, 0) {
 		return end{outside: true}
 	}
-	l.ends[link] = end{nowhere: true} // as long as it is being followed: who comes here again is in a circle
+	l.ends[link] = end{nowhere: true} // until it is followed: if follow comes here again, the links form a cycle
 	e := l.walk(path.Dir(link), target, depth)
 	l.ends[link] = e
 	return e
 }
 
-// walk goes from a directory along a path.
+// walk follows a path from a directory.
 func (l *Links) walk(at, to string, depth int) end {
 	var through []string
 	for part := range strings.SplitSeq(to, "/") {
@@ -106,11 +106,11 @@ func (l *Links) walk(at, to string, depth int) end {
 	return end{place: at, through: through}
 }
 
-// mostNames bounds how many names of one place are looked for.
+// mostNames limits the names of one place.
 const mostNames = 100
 
-// Names are the other names by which a system finds a place of the tree, each with the links on its way. None leads
-// through a link twice, so that one which leads up the tree makes no end of them.
+// Names returns the other names of a place in the tree, each with the links on its way. No name leads through a link
+// twice, so a link that leads up the tree does not give endless names.
 func (l *Links) Names(place string) map[string][]string {
 	names := map[string][]string{place: nil}
 	for list := []string{place}; len(list) > 0 && len(names) < mostNames; list = list[1:] {
@@ -145,10 +145,10 @@ func (l *Links) leadingTo(place string) []string {
 	return l.to[place]
 }
 
-// Next are the links that the target of a link leads through by itself.
+// Next returns the links that the target of a link leads through.
 func (l *Links) Next(link string) []string { return l.follow(link, 1).through }
 
-// Inside says whether a path of a tree names a place inside it that is not git's own.
+// Inside reports whether a path names a place inside the tree that does not belong to git.
 func Inside(p string) bool {
 	if !fs.ValidPath(p) || p == "." || strings.ContainsRune(p, 0) {
 		return false
@@ -156,7 +156,7 @@ func Inside(p string) bool {
 	return !slices.ContainsFunc(strings.Split(p, "/"), isGit)
 }
 
-// isGit reports whether some file system treats a name as .git: one that ignores case, invisible characters, or a
+// isGit reports whether a file system may treat a name as .git: one that ignores case, invisible characters, or a
 // suffix after a dot, a space or a colon.
 func isGit(name string) bool {
 	seen := strings.Map(func(r rune) rune {
@@ -170,14 +170,13 @@ func isGit(name string) bool {
 	return strings.EqualFold(seen, ".git") || strings.EqualFold(seen, "git~1")
 }
 
-// Writer writes files below one directory and nowhere else. It follows no existing link out of the directory, and
-// overwrites nothing.
+// Writer writes files only below one directory. It follows no link out of the directory, and overwrites nothing.
 type Writer struct {
 	root *os.Root
 	made map[string]bool
 }
 
-// NewWriter opens a directory, which is made if it is missing.
+// NewWriter opens a directory; it creates the directory if it is missing.
 func NewWriter(dir string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -189,10 +188,10 @@ func NewWriter(dir string) (*Writer, error) {
 	return &Writer{root: root, made: map[string]bool{".": true}}, nil
 }
 
-// Close ends the writing.
+// Close closes the directory.
 func (w *Writer) Close() error { return w.root.Close() }
 
-// Dir makes a directory and those above it.
+// Dir makes a directory and its parents.
 func (w *Writer) Dir(dir string) error {
 	if w.made[dir] {
 		return nil
@@ -221,7 +220,7 @@ func (w *Writer) File(name string, perm fs.FileMode, size int64, r io.Reader) er
 	}
 	_, err = io.CopyN(f, r, size)
 	if err == nil {
-		err = f.Chmod(perm) // whatever the umask says
+		err = f.Chmod(perm) // independent of the umask
 	}
 	return errors.Join(err, f.Close())
 }

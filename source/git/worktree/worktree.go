@@ -1,5 +1,5 @@
-// Package worktree reads the checkout of a repository in which a user works: its changes as a patch, its commits as a
-// list. It changes nothing there.
+// Package worktree reads the work tree of a user: its changes as a patch, and its commits as a list. It changes
+// nothing there.
 package worktree
 
 import (
@@ -17,25 +17,25 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/mirror"
 )
 
-// Tree is a checkout in which a user works. The configuration of the repository and of the user counts, since it
-// tells which files git ignores and how it stores the others.
+// Tree is a user's work tree. The configuration of the repository and of the user applies, since it says which files
+// git ignores and how it stores files.
 type Tree struct {
 	Top  string // directory, absolute
 	Head string // commit, 40 digits
 	git  command.Git
 }
 
-// ErrNone is the error for a directory that lies in no work tree, or in one without a commit.
+// ErrNone is the error for a directory outside of any work tree, or in one without a commit.
 var ErrNone = errors.New("no work tree of a git repository with a commit")
 
-// elsewhere are the variables that would lead git to another repository than the directory's, or change what it prints.
+// elsewhere are variables that would make git use another repository, or change its output.
 var elsewhere = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
 	"GIT_EXTERNAL_DIFF", "GIT_DIFF_OPTS",
 }
 
-// Open finds the work tree in which a directory lies. Env is the caller's whole environment.
+// Open finds the work tree of a directory. env is the caller's whole environment.
 func Open(ctx context.Context, exec executor.Executor, dir string, env []string) (*Tree, error) {
 	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -59,7 +59,7 @@ func Open(ctx context.Context, exec executor.Executor, dir string, env []string)
 	return w, nil
 }
 
-// Has says whether the repository has a commit, of 40 digits.
+// Has reports whether the repository has a commit (40 digits).
 func (w *Tree) Has(ctx context.Context, commit string) (bool, error) {
 	_, err := w.git.Output(ctx, command.Call{Args: []string{"cat-file", "-e", commit + "^{commit}"}})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
@@ -68,7 +68,7 @@ func (w *Tree) Has(ctx context.Context, commit string) (bool, error) {
 	return err == nil, err
 }
 
-// Resolve is the commit that a revision stands for there.
+// Resolve returns the commit of a revision.
 func (w *Tree) Resolve(ctx context.Context, rev string) (string, error) {
 	if !mirror.Spelled(rev) {
 		return "", &mirror.UnknownRev{Rev: rev, Location: w.Top, Reason: "is not the spelling of a revision of"}
@@ -82,8 +82,8 @@ func (w *Tree) Resolve(ctx context.Context, rev string) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// Changes lists the files that differ from the last commit, including untracked files. Ignored files and the absolute
-// paths in except are left out. Nothing is written.
+// Changes returns the files that differ from the last commit, including untracked files. It leaves out ignored files
+// and the absolute paths in except. It writes nothing.
 func (w *Tree) Changes(ctx context.Context, except []string) (files []string, err error) {
 	left, err := w.tracked(ctx, except)
 	if err != nil {
@@ -102,8 +102,8 @@ func (w *Tree) Changes(ctx context.Context, except []string) (files []string, er
 	return files, err
 }
 
-// Patch makes the tree of a commit into the work tree as it stands, with the files of Changes. It is empty when both
-// are the same. Nothing in the repository is changed.
+// Patch returns a patch from the tree of a commit to the current work tree, with the files of Changes. The patch is
+// empty if they are equal. Patch changes nothing in the repository.
 func (w *Tree) Patch(ctx context.Context, commit string, except []string) (patch []byte, err error) {
 	scratch, err := os.MkdirTemp("", "benchgraph-index-")
 	if err != nil {
@@ -127,14 +127,13 @@ func (w *Tree) Patch(ctx context.Context, commit string, except []string) (patch
 	return []byte(text), err
 }
 
-// run runs git with nothing of the repository's configuration that would run other programs or change how names are
-// written.
+// run runs git without settings of the repository that would run other programs or change the spelling of names.
 func (w *Tree) run(ctx context.Context, env []string, args ...string) (string, error) {
 	safe := []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=true"}
 	return w.git.Output(ctx, command.Call{Args: append(safe, args...), Env: env})
 }
 
-// tracked returns pathspecs that exclude the given paths, without those that git ignores: git refuses to exclude
+// tracked returns pathspecs that exclude the given paths, except those that git ignores: git refuses to exclude
 // ignored paths.
 func (w *Tree) tracked(ctx context.Context, paths []string) (specs []string, err error) {
 	var names []string
@@ -158,7 +157,8 @@ func (w *Tree) tracked(ctx context.Context, paths []string) (specs []string, err
 	return specs, err
 }
 
-// beside is the environment in which git writes an index and objects into scratch, and reads those of the repository.
+// beside returns an environment in which git writes an index and objects to scratch, and reads the repository's
+// objects.
 func (w *Tree) beside(ctx context.Context, scratch string) ([]string, error) {
 	out, err := w.git.Output(ctx, command.Call{
 		Args: []string{"rev-parse", "--path-format=absolute", "--git-path", "index", "--git-path", "objects"},
@@ -168,8 +168,8 @@ func (w *Tree) beside(ctx context.Context, scratch string) ([]string, error) {
 	}
 	index, objects, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\n")
 	own := filepath.Join(scratch, "index")
-	// The index saves git from reading the files. Git distrusts entries for files as young as the index, so the copy
-	// gets the time of the original.
+	// A copy of the index saves git from reading all files. Git distrusts entries of files as young as the index, so
+	// the copy gets the original's time.
 	info, statErr := os.Stat(index)
 	if have, err := os.ReadFile(index); err == nil && statErr == nil {
 		if err := os.WriteFile(own, have, 0o600); err != nil {
@@ -188,11 +188,11 @@ func (w *Tree) beside(ctx context.Context, scratch string) ([]string, error) {
 	}, nil
 }
 
-// Titled is a commit and the first line of its message.
+// Titled is a commit with the first line of its message.
 type Titled struct{ Commit, Title string }
 
-// Range are the commits of a range such as v1.0..HEAD, the oldest first: those that have one parent, at most as many as
-// most, and whether there are more.
+// Range returns the commits with one parent in a range such as v1.0..HEAD, the oldest first. It returns at most most
+// commits, and whether there are more.
 func (w *Tree) Range(ctx context.Context, spelling string, most int) (list []Titled, more bool, err error) {
 	from, to, ok := strings.Cut(spelling, "..")
 	if !ok || strings.HasPrefix(to, ".") {

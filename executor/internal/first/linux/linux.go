@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package linux is the part of golang.org/x/sys/unix that the first process of a sandbox needs beyond package syscall,
-// under the same names. Go sets packages up in the order of their paths, and golang.org/x/sys/unix after hundreds of
-// others: the first process would wait for all of them. A test holds each name against that package.
+// Package linux is the part of golang.org/x/sys/unix that the first process of a sandbox needs beyond package
+// syscall, with the same names. Go initializes packages in the order of their paths, and golang.org/x/sys/unix comes
+// after hundreds of others: the first process would wait for all of them. A test compares each name with that
+// package.
 package linux
 
 import (
@@ -74,7 +75,7 @@ const (
 	LANDLOCK_SCOPE_SIGNAL               = 0x2
 )
 
-// Filters of system calls (linux/seccomp.h, linux/audit.h).
+// System call filters (linux/seccomp.h, linux/audit.h).
 const (
 	SECCOMP_SET_MODE_FILTER        = 0x1
 	SECCOMP_FILTER_FLAG_SPEC_ALLOW = 0x4
@@ -116,8 +117,8 @@ type (
 	// MountAttr is the argument of MountSetattr.
 	MountAttr struct{ Attr_set, Attr_clr, Propagation, Userns_fd uint64 }
 
-	// LandlockRulesetAttr is the argument of SYS_LANDLOCK_CREATE_RULESET. Kernels take a shorter one, and a longer one
-	// of zeros.
+	// LandlockRulesetAttr is the argument of SYS_LANDLOCK_CREATE_RULESET. Kernels accept a shorter struct, and a
+	// longer one if the additional fields are zero.
 	LandlockRulesetAttr struct{ Handled_access_fs, Handled_access_net, Scoped uint64 }
 
 	// LandlockPathBeneathAttr is the argument of SYS_LANDLOCK_ADD_RULE for files, LandlockNetPortAttr for ports.
@@ -135,19 +136,19 @@ func Capset(header *CapUserHeader, data *[2]CapUserData) error {
 	return failed(errno)
 }
 
-// Prctl does an operation of prctl(2) on this thread.
+// Prctl calls prctl(2) on this thread.
 func Prctl(option int, a, b, c, d uintptr) error {
 	_, _, errno := syscall.Syscall6(syscall.SYS_PRCTL, uintptr(option), a, b, c, d, 0)
 	return failed(errno)
 }
 
-// CloseRange closes files by number, or with CLOSE_RANGE_CLOEXEC marks them to be closed, from first to last.
+// CloseRange closes the files from first to last; with CLOSE_RANGE_CLOEXEC, it marks them to be closed on exec.
 func CloseRange(first, last uint32, flags int) error {
 	_, _, errno := syscall.Syscall(SYS_CLOSE_RANGE, uintptr(first), uintptr(last), uintptr(flags))
 	return failed(errno)
 }
 
-// OpenTree opens a part of what is mounted, or a copy of it.
+// OpenTree opens a mount tree, or a copy of it.
 func OpenTree(dir int, path string, flags uint) (int, error) {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -157,7 +158,7 @@ func OpenTree(dir int, path string, flags uint) (int, error) {
 	return int(fd), failed(errno)
 }
 
-// MoveMount mounts what OpenTree opened.
+// MoveMount mounts a tree of OpenTree.
 func MoveMount(fromDir int, from string, toDir int, to string, flags int) error {
 	f, err := syscall.BytePtrFromString(from)
 	if err != nil {
@@ -172,7 +173,7 @@ func MoveMount(fromDir int, from string, toDir int, to string, flags int) error 
 	return failed(errno)
 }
 
-// MountSetattr sets flags of a mount, or with AT_RECURSIVE of all below it, too.
+// MountSetattr sets flags of a mount; with AT_RECURSIVE, also of all mounts below it.
 func MountSetattr(dir int, path string, flags uint, attr *MountAttr) error {
 	p, err := syscall.BytePtrFromString(path)
 	if err != nil {
