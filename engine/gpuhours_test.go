@@ -101,7 +101,7 @@ func (h *hours) start(j job, compile time.Duration, passes int) {
 	}
 }
 
-// told adds the devices and times of leases.
+// told returns a function that adds up the device time of leases.
 func (h *hours) told(gpus map[string]int) func(engine.Event) {
 	return func(e engine.Event) {
 		_, name, _ := strings.Cut(e.Address, ".")

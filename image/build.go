@@ -112,7 +112,7 @@ func (m *making) build(ctx context.Context) error {
 	return m.step(ctx, "build", describe, func(ctx context.Context, labels map[string]string) (container.Image, error) {
 		pins := map[string]string{}
 		for _, base := range t.Bases {
-			img, err := m.fetched(ctx, base)
+			img, err := m.ensureBase(ctx, base)
 			if err != nil {
 				return container.Image{}, err
 			}

@@ -23,7 +23,7 @@ func (m *making) changed(ctx context.Context, box string, changes []api.Filesyst
 	var edited []string
 	for _, c := range changes {
 		switch {
-		case ofContainer(c.Path), m.lost(c.Path) != nil: // mount points of volumes are made for the container
+		case ofContainer(c.Path), m.inVolume(c.Path) != nil: // mount points of volumes are made for the container
 		case c.Kind != api.ChangeModify:
 			return true, nil
 		default:
@@ -36,8 +36,9 @@ func (m *making) changed(ctx context.Context, box string, changes []api.Filesyst
 	return m.differ(ctx, box, edited)
 }
 
-// patched notes the changed files outside of installed packages. Later checks compare the packages with their RECORDs.
-func (m *making) patched(changes []api.FilesystemChange, labels map[string]string) error {
+// notePatched notes the changed files outside of installed packages. Later checks compare the packages with their
+// RECORDs.
+func (m *making) notePatched(changes []api.FilesystemChange, labels map[string]string) error {
 	packages, err := m.packages(m.at.Labels)
 	if err != nil || len(packages) == 0 {
 		return err
@@ -93,7 +94,7 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 		return false, nil
 	}
 	files := slices.Sorted(maps.Keys(now))
-	text, err := m.look(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil)
+	text, err := m.inspect(ctx, "build", append([]string{"sha256sum", "--"}, files...), nil)
 	if err != nil {
 		return true, nil // no answer, for instance without sha256sum, counts as a change
 	}
@@ -106,8 +107,8 @@ func (m *making) differ(ctx context.Context, box string, names []string) (bool, 
 	return false, nil
 }
 
-// lost returns the failure of a step that writes below a volume of the image: an image does not keep such files.
-func (m *making) lost(at string) error {
+// inVolume returns the failure of a step that writes below a volume of the image: an image does not keep such files.
+func (m *making) inVolume(at string) error {
 	for _, volume := range m.at.Volumes {
 		if fs.Below(at, path.Clean(volume)) {
 			return buildFailure("in_volume", fmt.Sprintf("%s is below %s, a VOLUME of the image: what is put there "+

@@ -171,7 +171,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 		if !changed && len(c.env) == 0 {
 			return errNoEffect
 		}
-		return m.patched(changes, labels)
+		return m.notePatched(changes, labels)
 	}
 	err = m.step(ctx, "fix "+f.Fix.Address.Name, describe,
 		func(ctx context.Context, labels map[string]string) (container.Image, error) {
@@ -181,7 +181,7 @@ func (m *making) patch(ctx context.Context, f fix.Due) error {
 			return m.change(ctx, c, labels)
 		})
 	if errors.Is(err, errNoEffect) {
-		return m.without(ctx, f, err)
+		return m.withoutEffect(ctx, f, err)
 	}
 	return f.About(err)
 }
@@ -198,8 +198,8 @@ func (m *making) nextSecond(ctx context.Context) error {
 	}
 }
 
-// without handles a fix that changed nothing.
-func (m *making) without(ctx context.Context, f fix.Due, why error) error {
+// withoutEffect handles a fix that changed nothing.
+func (m *making) withoutEffect(ctx context.Context, f fix.Due, why error) error {
 	if !f.When && (f.Verify.Shell != nil || f.Verify.Argv != nil) {
 		if err := m.verify(ctx, f.Verify); err == nil {
 			m.say("fix %s was learnt from another variant, and this one passes its verify as it is\n",
@@ -261,7 +261,7 @@ func (m *making) files(ctx context.Context, f fix.Due) ([]fixedFile, error) {
 			return nil, fmt.Errorf("file %q: in an image it goes to an absolute path, or to one that begins with $SITE",
 				to)
 		}
-		if err := m.lost(path.Clean(to)); err != nil {
+		if err := m.inVolume(path.Clean(to)); err != nil {
 			return nil, f.About(err)
 		}
 		one := fixedFile{to: path.Clean(to), content: []byte(file.Content)}

@@ -121,7 +121,7 @@ func (t *Task) Run(ctx context.Context, env *engine.Env) error {
 	for _, f := range t.Fixes {
 		steps = append(steps, func(ctx context.Context) error { return m.fix(ctx, f) })
 	}
-	for _, step := range append(steps, m.own) {
+	for _, step := range append(steps, m.addLabels) {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ import (
 
 // python returns the places of Python packages in the image so far.
 func (m *making) python(ctx context.Context) (python.Layout, error) {
-	text, err := m.look(ctx, "build", []string{"sh", "-c", python.Find}, nil)
+	text, err := m.inspect(ctx, "build", []string{"sh", "-c", python.Find}, nil)
 	if err != nil {
 		return python.Layout{}, err
 	}
@@ -172,7 +172,7 @@ func (m *making) prove(ctx context.Context, name string, w *wheel.Wheel, py pyth
 		if at == "" {
 			continue
 		}
-		if err := m.lost(at); err != nil {
+		if err := m.inVolume(at); err != nil {
 			return shell.Package{}, err
 		}
 		want[at] = f

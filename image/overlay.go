@@ -160,7 +160,7 @@ func (o *overlay) prepare(ctx context.Context, m *making) error {
 			}
 		}
 	}
-	text, err := m.look(ctx, "build", argv, nil)
+	text, err := m.inspect(ctx, "build", argv, nil)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay cannot contain",
 				"build a wheel and install it")
 		}
-		if err := m.lost(o.place(name)); err != nil {
+		if err := m.inVolume(o.place(name)); err != nil {
 			return err
 		}
 	}
@@ -296,10 +296,10 @@ func (o *overlay) lay(ctx context.Context, m *making, labels map[string]string) 
 		if err := o.prove(ctx, m, box); err != nil {
 			return err
 		}
-		if err := m.patched(changes, labels); err != nil {
+		if err := m.notePatched(changes, labels); err != nil {
 			return err
 		}
-		return m.listed(packages, labels)
+		return m.listPackages(packages, labels)
 	}
 	if err := m.nextSecond(ctx); err != nil {
 		return container.Image{}, err
@@ -369,8 +369,8 @@ func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 	return nil
 }
 
-// listed adds packages to the label that lists them, and replaces entries with the same directory.
-func (m *making) listed(packages []shell.Package, labels map[string]string) error {
+// listPackages adds packages to the label that lists them, and replaces entries with the same directory.
+func (m *making) listPackages(packages []shell.Package, labels map[string]string) error {
 	all, err := m.packages(labels)
 	if err != nil {
 		return err

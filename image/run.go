@@ -118,7 +118,7 @@ func (m *making) inert(ctx context.Context, use func(name string) error) (err er
 // commit makes the image of a step.
 func (m *making) commit(ctx context.Context, name string, c changing, labels map[string]string) (container.Image,
 	error) {
-	options := m.committed(c, labels)
+	options := m.configOf(c, labels)
 	id, err := m.engine.Commit(ctx, name, options)
 	if err != nil {
 		return container.Image{}, err
@@ -127,10 +127,10 @@ func (m *making) commit(ctx context.Context, name string, c changing, labels map
 	return m.engine.Image(ctx, id)
 }
 
-// committed returns the configuration of a step's image: that of the image before, with the step's labels and
+// configOf returns the configuration of a step's image: that of the image before, with the step's labels and
 // variables. It omits the step's command. The engine keeps volumes, ports and the stop signal by itself; ONBUILD is
 // omitted.
-func (m *making) committed(c changing, labels map[string]string) api.CommitOptions {
+func (m *making) configOf(c changing, labels map[string]string) api.CommitOptions {
 	config := &api.Config{
 		User: m.at.User, WorkingDir: m.at.Dir, Entrypoint: append([]string{}, m.at.Entrypoint...), Cmd: m.at.Command,
 		Env: c.env, Labels: map[string]string{}, Shell: m.at.Shell, Healthcheck: m.at.Health,
@@ -172,9 +172,9 @@ func (m *making) nodeLabel() map[string]string {
 	return map[string]string{container.LabelNode: m.t.Spec.Address.String()}
 }
 
-// look runs a command in a temporary container, hardened, without a network unless the block allows it, and returns its
-// standard output.
-func (m *making) look(ctx context.Context, stage string, argv []string, mounts []executor.Mount) (string, error) {
+// inspect runs a command in a temporary container, hardened, without a network unless the block allows it, and returns
+// its standard output.
+func (m *making) inspect(ctx context.Context, stage string, argv []string, mounts []executor.Mount) (string, error) {
 	dir, err := os.MkdirTemp(m.env.Work, "look-")
 	if err == nil {
 		err = os.Chmod(dir, 0o777) // the user depends on the image
@@ -210,7 +210,7 @@ func (m *making) verify(ctx context.Context, c hclspec.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.look(ctx, "verify", argv, mounts)
+	_, err = m.inspect(ctx, "verify", argv, mounts)
 	if f, ok := errors.AsType[*engine.Failure](err); ok && f.Rule == "" && f.Stage == "verify" {
 		f.Rule = verifyFailed
 	}

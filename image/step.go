@@ -82,7 +82,7 @@ func (m *making) pull(ctx context.Context) error {
 				Message: "the digest of image " + m.base.Name + " is unknown",
 				Remedy:  "plan again where the registry, or an engine that has it, can be reached"}}
 	}
-	img, err := m.fetched(ctx, m.base)
+	img, err := m.ensureBase(ctx, m.base)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func (m *making) pull(ctx context.Context) error {
 	return nil
 }
 
-// fetched returns a pinned image, and pulls it if the engine does not have it.
-func (m *making) fetched(ctx context.Context, base Base) (container.Image, error) {
+// ensureBase returns a pinned image, and pulls it if the engine does not have it.
+func (m *making) ensureBase(ctx context.Context, base Base) (container.Image, error) {
 	for _, ref := range []string{base.Ref(), base.Digest} { // an image without a registry is pinned by its ID
 		if img, err := m.engine.Image(ctx, ref); err == nil {
 			return img, nil
@@ -231,8 +231,9 @@ func (m *making) labels(key string) map[string]string {
 	return all
 }
 
-// own ensures that the finished image is one of benchgraph's: an image without changing steps gets at least the labels.
-func (m *making) own(ctx context.Context) error {
+// addLabels ensures that the finished image is one of benchgraph's: an image without changing steps gets at least the
+// labels.
+func (m *making) addLabels(ctx context.Context) error {
 	if m.at.Labels[container.LabelKey] == m.chain {
 		return nil
 	}

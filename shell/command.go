@@ -46,7 +46,7 @@ func (s *Shell) variables(word string) string {
 		if value, ok := s.vars[name]; ok {
 			return value, true
 		}
-		for _, v := range s.given() {
+		for _, v := range s.baseEnviron() {
 			if have, value, _ := strings.Cut(v, "="); have == name {
 				return value, true
 			}
@@ -60,8 +60,8 @@ func Words(text string) iter.Seq[string] {
 	return strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>\"'=", r) })
 }
 
-// given returns the part of the commands' environment that the node did not declare.
-func (s *Shell) given() []string {
+// baseEnviron returns the part of the commands' environment that the node did not declare.
+func (s *Shell) baseEnviron() []string {
 	if s.box != nil {
 		return s.box.environ()
 	}
@@ -69,7 +69,7 @@ func (s *Shell) given() []string {
 }
 
 func (s *Shell) environ() []string {
-	environ := slices.Clone(s.given())
+	environ := slices.Clone(s.baseEnviron())
 	for _, name := range slices.Sorted(maps.Keys(s.vars)) {
 		environ = append(environ, name+"="+s.vars[name])
 	}
@@ -125,7 +125,7 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 	argv := s.expand(command)
 	out := s.Capture()
 	defer out.Close()
-	s.Say("$ %s\n", told(argv))
+	s.Say("$ %s\n", forLog(argv))
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = standstill.Timeout(ctx, timeout, errTimeout)
@@ -208,8 +208,8 @@ func (s *Shell) Failure(stage string, o *output.Kept, how string) error {
 	return f
 }
 
-// told returns a command as the log shows it. Further lines are marked, so that none is taken for output.
-func told(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
+// forLog returns a command as the log shows it. Further lines are marked, so that none is taken for output.
+func forLog(argv []string) string { return strings.ReplaceAll(strings.Join(argv, " "), "\n", "\n> ") }
 
 func (s *Shell) classify(stage string, o *output.Kept, rules []classify.Rule) (classify.Match, bool, error) {
 	f, err := o.Open()

@@ -58,9 +58,9 @@ type Package struct {
 	Patched []string `json:"patched,omitempty"`
 }
 
-// enter makes the commands run in containers of the place's image. Variables and references become paths in these
-// containers.
-func (s *Shell) enter(r input.Refs, at Place) error {
+// enterContainer makes the commands run in containers of the place's image. Variables and references become paths in
+// these containers.
+func (s *Shell) enterContainer(r input.Refs, at Place) error {
 	home, tmp, err := workdir.PrivateDirs(s.env.Scratch)
 	if err != nil {
 		return err

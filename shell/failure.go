@@ -42,15 +42,15 @@ func (s *Shell) outOfMemory(stage string, o *output.Kept) error {
 // notRun returns the failure of a command that did not start. A program that is missing in an image or in an input
 // stays missing; one that is missing on this machine may be there the next time.
 func (s *Shell) notRun(err error, stage string) error {
-	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.brought(start)) {
+	if start, ok := errors.AsType[*executor.StartError](err); s.box == nil && !(ok && s.cameWithInputs(start)) {
 		return diagnosis.NotRun(err, stage, failure.Infra)
 	}
 	return diagnosis.NotRun(err, stage, failure.Permanent)
 }
 
-// brought reports whether a program that could not start on the host came with the node's inputs: it is missing or not
-// executable in the working directory or in an input. The interpreter of a script is the machine's.
-func (s *Shell) brought(e *executor.StartError) bool {
+// cameWithInputs reports whether a program that could not start on the host came with the node's inputs: it is missing
+// or not executable in the working directory or in an input. The interpreter of a script is the machine's.
+func (s *Shell) cameWithInputs(e *executor.StartError) bool {
 	if e.Passing || !strings.ContainsRune(e.Program, filepath.Separator) {
 		return false
 	}

@@ -38,7 +38,7 @@ type Server struct {
 // the server dies.
 func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
 	sh := s.with(spec.Env)
-	if err := s.rehome(); err != nil {
+	if err := s.renewHome(); err != nil {
 		return nil, err
 	}
 	log, err := workdir.Create(logFile)
@@ -52,7 +52,7 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 		out = io.MultiWriter(out, srv.watch)
 	}
 	argv := sh.expand(spec.Command)
-	sh.Say("$ %s &\n", told(argv))
+	sh.Say("$ %s &\n", forLog(argv))
 	cmd := sh.command(argv, out, out)
 	if cmd.Container != nil {
 		cmd.Container.Shm, cmd.Container.Grants = spec.ShmSize, GrantsOf(spec)

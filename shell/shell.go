@@ -100,7 +100,7 @@ func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
 		s.vars["PORT"] = strconv.Itoa(env.Lease.Ports[0])
 	}
 	if at.Image != nil {
-		if err := s.enter(r, at); err != nil {
+		if err := s.enterContainer(r, at); err != nil {
 			return nil, err
 		}
 	} else if at.Hidden != nil {

@@ -207,8 +207,7 @@ func (p *Drawing) lonely(members, taking []Member) bool {
 		})
 }
 
-// withdraw removes the verdicts of measured members for which a known issue was found since. Without a baseline, no
-// other member has a verdict.
+// withdraw removes the verdicts of members with a known issue that was found later, or whose baseline has one.
 func (b *builder) withdraw(g *Group) {
 	for _, m := range g.Members {
 		gap, out := b.Issues[m.Bench.Address.String()]
@@ -287,7 +286,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		}
 		for _, m := range members {
 			n.Estimate += m.Bench.Estimate
-			b.inImage(n, m.Bench.Image)
+			b.needEngine(n, m.Bench.Image)
 			if b.keepsCores(m.Bench) {
 				n.Resources.Cores = n.Resources.CPUs > 0
 			}
@@ -296,8 +295,8 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 				b.link(n, &n.Order, probe)
 			}
 		}
-		b.lockable(n, t)
-		b.granted(n, members)
+		b.needClocks(n, t)
+		b.needGrants(n, members)
 		nodes = append(nodes, n)
 		g.Trials = append(g.Trials, group.Block{At: at, Members: names})
 		if i == 1 {

@@ -389,6 +389,7 @@ func (b *builder) trialRequest(trial hclspec.Address, members []Member) device.R
 	return q
 }
 
+// CommitOf returns the commit of a candidate, "commit/variant".
 func CommitOf(candidate string) string {
 	commit, _, _ := strings.Cut(candidate, "/")
 	return commit

@@ -53,8 +53,7 @@ func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 	return &canary{spec: spec, t: t, env: env, place: sample.CanaryPlaceOf(t.group, in)}
 }
 
-// trusted returns the member whose definitions count for the block: the baseline, which no patch has changed, or the
-// first.
+// trusted returns the member whose definitions count for the block: the unpatched baseline, or the first member.
 func (t *trialTask) trusted() Member { return trusted(t.members) }
 
 func trusted(members []Member) Member {
@@ -86,7 +85,7 @@ func (c *canary) before(ctx context.Context, member string) error {
 
 // compare compares a run with the first one of the block, and with those of other blocks.
 func (c *canary) compare(r sample.CanaryRun, when string) error {
-	if before := c.record.Before.Value; off(r.Value, before, c.spec.Tolerance) {
+	if before := c.record.Before.Value; differs(r.Value, before, c.spec.Tolerance) {
 		return c.void("%s before the block and %s %s (%s)", c.record.Figure(before), c.record.Figure(r.Value), when,
 			sample.Change(r.Value, before))
 	}
@@ -118,7 +117,7 @@ func (c *canary) after(ctx context.Context) (err error) {
 // judge compares a run with those of the group's blocks that count and ran on the same devices.
 func (c *canary) judge(r sample.CanaryRun) error {
 	usual, blocks := c.t.p.canaries.Usual(c.place, c.t.at)
-	if blocks >= fewestBlocks && off(r.Value, usual, c.spec.Tolerance) {
+	if blocks >= fewestBlocks && differs(r.Value, usual, c.spec.Tolerance) {
 		return c.void("%s, and %s is usual here, the median of %d blocks (%s)", c.record.Figure(r.Value),
 			c.record.Figure(usual), blocks, sample.Change(r.Value, usual))
 	}
@@ -128,8 +127,8 @@ func (c *canary) judge(r sample.CanaryRun) error {
 // fewestBlocks is the number of blocks that define the usual speed: among fewer, a single odd one would decide.
 const fewestBlocks = 3
 
-// off reports whether two numbers differ by more than a tolerance, relative to the second.
-func off(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
+// differs reports whether two numbers differ by more than a tolerance, relative to the second.
+func differs(value, from, tolerance float64) bool { return math.Abs(value-from) > tolerance*from }
 
 // void returns the failure of a block whose canary changed. Devices on which that happens repeatedly are leased last.
 func (c *canary) void(format string, args ...any) error {
@@ -140,18 +139,18 @@ func (c *canary) void(format string, args ...any) error {
 					"twice in a row", d.Index, d.UUID)})
 		}
 	}
-	return c.noCount("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%",
+	return c.uncounted("canary", nil, fmt.Sprintf("the block does not count: its canary changed by more than %g %%",
 		100*c.spec.Tolerance), fmt.Sprintf(format, args...),
 		"find out what else uses the machine or slows it down, or raise tolerance in the canary")
 }
 
 // failed returns the failure of a block whose canary gave no number. A retry would not either.
 func (c *canary) failed(message, evidence, remedy string) error {
-	return c.noCount("canary_failed", &engine.Retry{Attempts: 1}, message, evidence, remedy)
+	return c.uncounted("canary_failed", &engine.Retry{Attempts: 1}, message, evidence, remedy)
 }
 
-// noCount returns the failure of a block because of its canary. It says nothing about the members.
-func (c *canary) noCount(rule string, retry *engine.Retry, message, evidence, remedy string) error {
+// uncounted returns the failure of a block because of its canary. It says nothing about the members.
+func (c *canary) uncounted(rule string, retry *engine.Retry, message, evidence, remedy string) error {
 	f := &engine.Failure{Retry: retry, Failure: failure.Failure{Class: failure.Infra, Rule: rule, Stage: "run",
 		Message: message, Evidence: evidence, Remedy: remedy}}
 	c.env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{

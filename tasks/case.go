@@ -59,7 +59,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 			return f.Candidate == m.Candidate && f.Commit == g.Commit
 		})
 		if f := ends[at].Failure; f != nil && !reported { // a gather node fails when a block did
-			a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
+			a.add(a.addLastAttempt(findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f}))
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 				candidate = m.Candidate
 			}
 		}
-		a.add(a.last(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
+		a.add(a.addLastAttempt(findings.Failed{Address: at, Commit: g.Commit, Candidate: candidate, Failure: *f}))
 		return nil
 	}
 	if end.Entry.Dir == "" {
@@ -106,8 +106,8 @@ func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	return nil
 }
 
-// last adds to a node's failure the ID and duration of the last failed attempt there.
-func (a *accountant) last(f findings.Failed) findings.Failed {
+// addLastAttempt adds to a node's failure the ID and duration of the last failed attempt there.
+func (a *accountant) addLastAttempt(f findings.Failed) findings.Failed {
 	for _, attempt := range slices.Backward(a.Journal.Attempts(f.Address)) {
 		if attempt.Failure != nil && !attempt.Interrupted() {
 			f.Attempt, f.Took = attempt.ID, attempt.Duration
@@ -212,8 +212,7 @@ func (p *Drawing) uncovered(c *hclspec.Compare, groups []*Group) []stats.Compari
 	return rows
 }
 
-// measuring returns caveats about the files that measure a member: the baseline's copies, or files that its patch
-// changes.
+// measuring returns caveats about the files that measure a member: the baseline's, or its own patched ones.
 func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	add := func(text string) { list = append(list, stats.Caveat{Kind: stats.CaveatProtected, Text: text}) }
 	if patterns := p.copies[m.Candidate]; len(patterns) > 0 {

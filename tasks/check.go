@@ -61,8 +61,10 @@ func (t *trialTask) describeCheck(d *cache.Description, c *hclspec.Check) {
 	}
 }
 
-// apart reports whether the member's check has a lifecycle of its own.
-func (l *lifecycle) apart() bool { return l.t.checked && l.t.block > 1 && l.m.Bench.Server != nil }
+// hasOwnCheck reports whether the member's check has a lifecycle of its own.
+func (l *lifecycle) hasOwnCheck() bool {
+	return l.t.checked && l.t.block > 1 && l.m.Bench.Server != nil
+}
 
 // againDir holds the files of a check's lifecycle, in the directory of its member.
 const againDir = "again"
@@ -70,7 +72,7 @@ const againDir = "again"
 // checkApart runs the check in a lifecycle of its own, after the measured one. Both use the same paths, so that a
 // server cannot tell in which one it runs.
 func (l *lifecycle) checkApart(ctx context.Context) error {
-	if !l.apart() || !runs(l.m.Bench.Check) {
+	if !l.hasOwnCheck() || !hasCommand(l.m.Bench.Check) {
 		return nil
 	}
 	aside, err := os.MkdirTemp(l.env.Out, "measured-")
@@ -94,15 +96,15 @@ func (l *lifecycle) checkApart(ctx context.Context) error {
 		os.Remove(aside))
 }
 
-// runs reports whether there is a check with a command.
-func runs(c *hclspec.Check) bool {
+// hasCommand reports whether there is a check with a command.
+func hasCommand(c *hclspec.Check) bool {
 	return c != nil && (c.Command.Shell != nil || c.Command.Argv != nil)
 }
 
 // check runs the check's command beside the member's server, or by itself with the member's data.
 func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 	c := l.m.Bench.Check
-	if !l.t.checked || !runs(c) {
+	if !l.t.checked || !hasCommand(c) {
 		return nil
 	}
 	l.progress("check")
@@ -126,7 +128,7 @@ func (l *lifecycle) check(ctx context.Context, server *shell.Server) error {
 		return err
 	}
 	l.seed(sh)
-	return l.wrong(l.runCheck(ctx, server, sh))
+	return l.asWrong(l.runCheck(ctx, server, sh))
 }
 
 func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.Shell) error {
@@ -137,8 +139,8 @@ func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.
 	return server.Client(ctx, sh.Shell, c.Command, c.Timeout, nil)
 }
 
-// wrong turns a failure of a check into one with the rule Wrong. Failures that may pass, or that a fix may mend, stay.
-func (l *lifecycle) wrong(err error) error {
+// asWrong turns a failure of a check into one with the rule Wrong, unless it may pass or a fix may mend it.
+func (l *lifecycle) asWrong(err error) error {
 	f, ok := errors.AsType[*engine.Failure](err)
 	if !ok || f.Class.Retried() {
 		return err
@@ -154,8 +156,8 @@ func (l *lifecycle) wrong(err error) error {
 	return err
 }
 
-// agree compares the files of all candidates of a checked block with the baseline's, and records failures.
-func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
+// compareFiles compares the files of all candidates of a checked block with the baseline's, and records failures.
+func (t *trialTask) compareFiles(env *engine.Env, rec *sample.Record) error {
 	base := t.trusted()
 	whole := func(m Member) bool {
 		own, in := rec.Members[m.Name]
@@ -190,7 +192,7 @@ func (t *trialTask) agree(env *engine.Env, rec *sample.Record) error {
 			own.Failure = &f.Failure
 			rec.Members[failed.Name] = own
 			fmt.Fprintf(env.Log, "%s: %s: %s\n", failed.Candidate, f.Message, f.Evidence)
-			t.tellInvalid(env, failed, f)
+			t.emitInvalid(env, failed, f)
 			break
 		}
 	}

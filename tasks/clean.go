@@ -84,19 +84,19 @@ func (t *trialTask) watched(ctx context.Context, env *engine.Env, live func(cont
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := watch.Begin(t.p.GPUs, devices, t.p.own, func() { cancel(errContaminated) })
+	w := watch.Begin(t.p.GPUs, devices, t.p.ownsProcess, func() { cancel(errContaminated) })
 	err := live(ctx)
 	sums := w.Stop()
 	if problems := w.Problems(); len(problems) > 0 {
 		return sums, voided("contaminated", "run", "the sample does not count", strings.Join(problems, "; "))
 	}
-	left := t.leftFree(ctx, devices, sums)
+	left := t.awaitFree(ctx, devices, sums)
 	return sums, cmp.Or(err, left)
 }
 
-// moving runs one lifecycle. The sample does not count if benchgraph stood still meanwhile: the measured program
-// probably did, too, while its clock went on.
-func moving(ctx context.Context, live func(context.Context) error) error {
+// unlessStandstill runs one lifecycle. The sample does not count if benchgraph stood still meanwhile: the measured
+// program probably did, too, while its clock went on.
+func unlessStandstill(ctx context.Context, live func(context.Context) error) error {
 	why, err := standstill.During(ctx, errContaminated, live)
 	if why != "" {
 		return infra("stood_still", "run", "the sample does not count", why,
@@ -105,17 +105,17 @@ func moving(ctx context.Context, live func(context.Context) error) error {
 	return err
 }
 
-// own reports whether a process belongs to a command of this project.
-func (p *Services) own(pid int) bool {
+// ownsProcess reports whether a process belongs to a command of this project.
+func (p *Services) ownsProcess(pid int) bool {
 	if c, ok := p.Containers.(interface{ Own(pid int) bool }); ok {
 		return c.Own(pid)
 	}
 	return family.Own(pid)
 }
 
-// leftFree waits until the devices are free again. A device that does not become free is left out from now on, with a
+// awaitFree waits until the devices are free again. A device that does not become free is left out from now on, with a
 // note. The sample counts, since its devices were free before; later samples need free devices, too.
-func (t *trialTask) leftFree(ctx context.Context, devices []gpu.Device, sums []watch.Summary) error {
+func (t *trialTask) awaitFree(ctx context.Context, devices []gpu.Device, sums []watch.Summary) error {
 	// after use, only the memory counts
 	hot := watch.Limits{Temperature: 1000, Utilization: 100}
 	err := watch.AwaitIdle(ctx, t.p.GPUs, devices, hot, freePatience)
@@ -190,8 +190,7 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 
 const clockRemedy = "apply as root on a machine whose driver can lock clocks, or remove sm_clock from the gpus block"
 
-// clocksNotLocked returns the failure of a block whose clocks could not be locked. It is not retried: nothing would
-// have changed.
+// clocksNotLocked returns the failure of a block whose clocks could not be locked. A retry would fail as well.
 func clocksNotLocked(mhz int, err error) error {
 	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "clocks_not_locked", Stage: "start", Evidence: err.Error(),
@@ -199,11 +198,10 @@ func clocksNotLocked(mhz int, err error) error {
 	}}
 }
 
-// observed is watched with two further conditions: benchgraph did not stand still, and locked clocks stayed as they
-// were.
+// observed is watched with two more conditions: benchgraph did not stand still, and locked clocks did not change.
 func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
-	sums, err := t.watched(ctx, env, func(ctx context.Context) error { return moving(ctx, live) })
+	sums, err := t.watched(ctx, env, func(ctx context.Context) error { return unlessStandstill(ctx, live) })
 	if mhz := t.clock(); mhz != 0 && ctx.Err() == nil {
 		if odd := clocks.OffClock(sums, mhz); odd != "" {
 			return sums, voided("contaminated", "run", "the sample does not count", odd)
@@ -212,8 +210,8 @@ func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(con
 	return sums, err
 }
 
-// lockable makes a block with locked clocks wait for a machine that can lock them.
-func (b *builder) lockable(n *engine.Node, t *trialTask) {
+// needClocks makes a block with locked clocks wait for a machine that can lock them.
+func (b *builder) needClocks(n *engine.Node, t *trialTask) {
 	if mhz := t.clock(); mhz != 0 && b.Clocks != nil {
 		alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
+// FindingsFile is the file name of findings in the result of a compare node, as JSON.
 const FindingsFile = "findings.json"
 
 // compareTask judges candidates once their blocks have ended, in whatever way. The ends are in its key.

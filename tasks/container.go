@@ -15,17 +15,17 @@ import (
 	"github.com/benchgraph/benchgraph/shell/fix"
 )
 
-// inImage makes a node wait for a container engine, if the node runs in an image.
-func (b *builder) inImage(n *engine.Node, image hclspec.Address) {
+// needEngine makes a node wait for a container engine, if the node runs in an image.
+func (b *builder) needEngine(n *engine.Node, image hclspec.Address) {
 	if image != (hclspec.Address{}) {
 		n.Lacks = b.Lacks[n.Resources.GPUs.Count > 0]
 		n.Resources.Cores = n.Resources.Cores || n.Resources.CPUs > 0
 	}
 }
 
-// granted makes a block wait for an engine that grants the limits and devices of its servers. The engine is tried once
-// for each set of grants.
-func (b *builder) granted(n *engine.Node, members []Member) {
+// needGrants makes a block wait for an engine that grants the limits and devices of its servers. The engine is tried
+// once for each set of grants.
+func (b *builder) needGrants(n *engine.Node, members []Member) {
 	for _, m := range members {
 		s := m.Bench.Server
 		if m.Bench.Image == (hclspec.Address{}) || s == nil || len(s.Ulimits)+len(s.Devices) == 0 {
@@ -40,14 +40,12 @@ func (b *builder) granted(n *engine.Node, members []Member) {
 	}
 }
 
-// askEngine returns a function that reports why there is no container engine, or none that passes check. check may be
-// nil.
+// askEngine returns a function that reports why no container engine passes check; a nil check needs only an engine.
 func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) func() string {
 	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, p.StateDir, p.StoreDir, something, check) })
 }
 
-// withImage adds the fixes of an image to the fixes that a node may learn. built are the fixes that the image was made
-// with.
+// withImage adds the fixes of an image to those that a node may learn. The image was made with the fixes built.
 func (b *builder) withImage(cures []fix.Cure, image hclspec.Address, candidate string) (all []fix.Cure,
 	built []fix.Due) {
 	if image == (hclspec.Address{}) {

@@ -107,8 +107,7 @@ type Seen struct {
 	models   map[string]*regexp.Regexp
 }
 
-// NewFacts returns the facts of a project with only the spec and the lock. spec is nil if the files are not evaluated
-// yet.
+// NewFacts returns the facts of a project with only the spec and the lock. A nil spec is not evaluated yet.
 func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{

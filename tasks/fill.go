@@ -67,13 +67,13 @@ func (b *builder) addFills(g *Group, members []Member) {
 		n.Resources, n.Estimate = b.trialRequest(trial, t.members), m.Bench.Estimate
 		n.Hardware = b.hardwareFor(trial, m)
 		n.Resources.Quiet = false // nothing is measured
-		b.inImage(n, m.Bench.Image)
+		b.needEngine(n, m.Bench.Image)
 		b.needMounts(n, m.Bench.Mounts, m.Bench.Image)
 		for _, probe := range b.Probes[m.Candidate] {
 			b.link(n, &n.Order, probe)
 		}
-		b.lockable(n, &t.trialTask)
-		b.granted(n, t.members)
+		b.needClocks(n, &t.trialTask)
+		b.needGrants(n, t.members)
 	}
 }
 

@@ -180,7 +180,7 @@ func (b *builder) gatherFixes() {
 		var list []fix.Due
 		switch t := n.Task.(type) {
 		case worker:
-			list = slices.Clone(t.own().fixes)
+			list = slices.Clone(t.common().fixes)
 		case *image.Task:
 			list = slices.Clone(t.Fixes)
 		}
@@ -254,7 +254,7 @@ func CuresOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.
 func curesOf(n *engine.Node, candidate string) (cures []fix.Cure, applied []fix.Due) {
 	switch t := n.Task.(type) {
 	case worker:
-		w := t.own()
+		w := t.common()
 		return w.cures, fix.Merge(slices.Clone(w.fixes), w.built)
 	case *image.Task:
 		return t.Cures, t.Fixes

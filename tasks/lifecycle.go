@@ -72,7 +72,7 @@ func (l *lifecycle) run(ctx context.Context) error {
 	if err != nil {
 		return l.sh.Excused(err)
 	}
-	l.tell(primary)
+	l.emitSample(primary)
 	l.warn(primary)
 	return nil
 }
@@ -225,7 +225,7 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	if len(before) > 0 {
 		l.counters = server.Counted(ctx).Since(before)
 	}
-	if l.apart() {
+	if l.hasOwnCheck() {
 		return nil
 	}
 	return l.check(ctx, server)
@@ -286,7 +286,7 @@ func (l *lifecycle) seed(sh *fix.Shell) {
 	l.runs++
 }
 
-func (l *lifecycle) tell(s metrics.Sample) {
+func (l *lifecycle) emitSample(s metrics.Sample) {
 	data := map[string]any{
 		"benchmark": l.m.Bench.Address.Name, "candidate": l.m.Candidate, "block": l.t.block, "baseline": l.m.Baseline,
 		"metric": s.Metric, "value": s.Value, "unit": s.Unit,

@@ -178,4 +178,5 @@ func Unserved(n *engine.Node, f *failure.Failure) (*hclspec.Wheel, string) {
 	return t.wheel, t.url
 }
 
+// Patterns returns the patterns of an overlay as the key under which the lock has digests for them.
 func Patterns(overlay []string) string { return strings.Join(overlay, " ") }

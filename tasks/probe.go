@@ -49,8 +49,8 @@ func (t *probeTask) Run(ctx context.Context, env *engine.Env) error {
 	return err
 }
 
-// measuredIn returns the image in which all benchmarks of a candidate run; zero if they do not share one.
-func (b *builder) measuredIn(candidate string) hclspec.Address {
+// imageOfBenchmarks returns the image in which all benchmarks of a candidate run; zero if they do not share one.
+func (b *builder) imageOfBenchmarks(candidate string) hclspec.Address {
 	if b.places == nil {
 		b.places = map[string]hclspec.Address{}
 		for i := range b.Spec.Benchmarks {
@@ -73,11 +73,11 @@ func (b *builder) addKnownIssue(k *hclspec.KnownIssue) {
 	}
 	t.refs.Add(t.src)
 	t.refs.AddCommand(k.Probe)
-	if t.image = b.measuredIn(k.Candidate); t.image != (hclspec.Address{}) {
+	if t.image = b.imageOfBenchmarks(k.Candidate); t.image != (hclspec.Address{}) {
 		t.refs.Add(t.image)
 	}
 	n := b.add(k.Block, t, t.refs)
-	b.inImage(n, t.image)
+	b.needEngine(n, t.image)
 	b.needSandbox(n, k.Sandbox, t.image)
 	if k.Probe.Shell == nil && k.Probe.Argv == nil {
 		n.Exclude = engine.Exclude{Action: engine.Skip, Reason: "known issue: " + k.Reason}

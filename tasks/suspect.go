@@ -50,7 +50,7 @@ func (t *trialTask) evict(env *engine.Env, rec *sample.Record, room workdir.Room
 	if f.Subject = own.Candidate; own.Failure == nil {
 		own.Failure = &f.Failure
 		rec.Members[name] = own
-		t.tellInvalid(env, Member{Candidate: own.Candidate, Bench: t.members[0].Bench}, f)
+		t.emitInvalid(env, Member{Candidate: own.Candidate, Bench: t.members[0].Bench}, f)
 	}
 	return true
 }
@@ -74,7 +74,7 @@ func (s *suspect) retry() *engine.Retry {
 // again, in the same order.
 func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec *sample.Record) (r sample.Member,
 	err error) {
-	if why := t.leftOut(s.member, *rec, nil); why != "" {
+	if why := t.whyLeftOut(s.member, *rec, nil); why != "" {
 		return sample.Member{Candidate: s.member.Candidate, Skipped: why}, nil
 	}
 	times := 1 + rec.VoidedBy(s.member.Candidate, s.failure.Rule)

@@ -76,7 +76,8 @@ func (t *commandTask) Run(ctx context.Context, env *engine.Env) (err error) {
 	return workdir.Keep(ctx, env, made, t.spec.Outputs, sh.Secrets)
 }
 
-const MaxSent = 64 << 20 // bytes; jobs get no copies of larger files of the project
+// MaxSent is the size in bytes of the largest file of a project that jobs get a copy of.
+const MaxSent = 64 << 20
 
 // rootOf returns the directory that holds an input: the project's. A worker has a copy of the project without its large
 // files, which stay in the original directory: away reports that case.
@@ -164,7 +165,7 @@ func (b *builder) addTask(ctx context.Context, s *hclspec.Task, inputs []string)
 		return err
 	}
 	n := b.add(s.Block, t, t.refs)
-	b.hold(n, &s.Work)
+	b.setResources(n, &s.Work)
 	n.Resources.Quiet = s.Quiet
 	if why := b.Misfits[n.Address]; why != "" {
 		n.Exclude = blocked("%s", why)
@@ -254,7 +255,7 @@ func (b *builder) inputFile(ctx context.Context, name string) (File, error) {
 // FilesOf returns the files of the project that a node reads, each as the process first read it.
 func FilesOf(n *engine.Node) []File {
 	if t, ok := n.Task.(worker); ok {
-		return t.own().files
+		return t.common().files
 	}
 	return nil
 }

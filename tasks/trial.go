@@ -186,7 +186,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		if rec.Members[name].Same {
 			continue
 		}
-		if why := t.leftOut(m, *rec, pilot); why != "" {
+		if why := t.whyLeftOut(m, *rec, pilot); why != "" {
 			rec.Members[name] = sample.Member{Candidate: m.Candidate, Skipped: why}
 			continue
 		}
@@ -221,7 +221,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 	if c != nil && c.begun {
 		rec.Canary = &c.record
 	}
-	return t.agree(env, rec)
+	return t.compareFiles(env, rec)
 }
 
 // order draws the order of the members. In as many successive blocks as there are members, each member has each
@@ -245,9 +245,9 @@ func (t *trialTask) order() (uint64, []string) {
 	return seed, append(slices.Clone(names[turn:]), names[:turn]...)
 }
 
-// leftOut returns why a member is not to be run: the member or the baseline has failed, or the member is a baseline and
-// all others failed in the pilot; "" to run it.
-func (t *trialTask) leftOut(m Member, now sample.Record, pilot *sample.Record) string {
+// whyLeftOut returns why a member is not to be run: the member or the baseline has failed, or the member is a baseline
+// and all others failed in the pilot; "" to run it.
+func (t *trialTask) whyLeftOut(m Member, now sample.Record, pilot *sample.Record) string {
 	for _, rec := range []*sample.Record{pilot, &now} {
 		if rec == nil {
 			continue
@@ -305,7 +305,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds
 	case !errors.As(err, &f) || ctx.Err() != nil:
 		return r, err
 	}
-	t.tellInvalid(env, m, f)
+	t.emitInvalid(env, m, f)
 	if _, fixable := fix.Wanted(f.Rule); fixable || f.Class.Retried() {
 		return r, f // not for a fixable rule without a registered fix
 	}
@@ -316,7 +316,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds
 	return r, nil
 }
 
-func (t *trialTask) tellInvalid(env *engine.Env, m Member, f *engine.Failure) {
+func (t *trialTask) emitInvalid(env *engine.Env, m Member, f *engine.Failure) {
 	env.Emit(engine.Event{Type: engine.SampleInvalid, Failure: &f.Failure, Data: map[string]any{
 		"benchmark": m.Bench.Address.Name, "candidate": m.Candidate, "block": t.block,
 	}})

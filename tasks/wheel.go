@@ -103,8 +103,7 @@ func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	return nil
 }
 
-// Builds reports whether a node runs the build of a wheel. Other nodes of wheels download, or lay an overlay over a
-// build.
+// Builds reports whether a node builds a wheel. Other nodes of wheels download, or lay an overlay over a build.
 func Builds(n *engine.Node) bool {
 	_, ok := n.Task.(*buildTask)
 	return ok
@@ -251,7 +250,7 @@ func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.W
 		order = append(order, src.Repo)
 	}
 	n := b.addAt(at, w.Block, t, t.refs, order...)
-	b.hold(n, &w.Build.Work)
+	b.setResources(n, &w.Build.Work)
 	if problem != "" {
 		n.Exclude = blocked("%s", problem)
 	}

@@ -27,9 +27,9 @@ type work struct {
 }
 
 // worker is implemented by tasks that embed work.
-type worker interface{ own() *work }
+type worker interface{ common() *work }
 
-func (w *work) own() *work { return w }
+func (w *work) common() *work { return w }
 
 // newWork returns the work of a block, with references to all that the block needs: its source, the references in its
 // command and environment, and needs. fixes are the fixes that may be applied to the block.
@@ -47,10 +47,10 @@ func (b *builder) newWork(block hclspec.Block, of *hclspec.Work, source hclspec.
 	return w
 }
 
-// hold sets the resources that the node requests, and its conditions on the machine.
-func (b *builder) hold(n *engine.Node, of *hclspec.Work) {
+// setResources sets the resources that the node requests, and its conditions on the machine.
+func (b *builder) setResources(n *engine.Node, of *hclspec.Work) {
 	n.Resources, n.Estimate = request(of.Limits), of.Estimate
-	b.inImage(n, of.Image)
+	b.needEngine(n, of.Image)
 	b.needMounts(n, of.Mounts, of.Image)
 	b.needSandbox(n, of.Sandbox, of.Image)
 }

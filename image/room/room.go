@@ -138,8 +138,8 @@ func (r *Room) Begin(ctx context.Context, plan *engine.Plan) {
 			}
 		}
 	}
-	if r.engine != nil && len(images) > 0 && r.find(ctx, slices.Sorted(maps.Keys(images))) == nil {
-		_ = r.look(ctx)
+	if r.engine != nil && len(images) > 0 && r.findBases(ctx, slices.Sorted(maps.Keys(images))) == nil {
+		_ = r.readImages(ctx)
 	}
 }
 
@@ -247,13 +247,13 @@ func (r *Room) save() {
 func (r *Room) Uses(image string, img container.Image, p Part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.use(image, img.ID)
+	r.noteUse(image, img.ID)
 	if p.ref != "" {
 		r.there[p.name], r.brings[img.ID], r.notes.Bytes[p.name] = true, p.name, img.Size
 	}
 }
 
-func (r *Room) use(image, id string) {
+func (r *Room) noteUse(image, id string) {
 	if r.ids[image] == nil {
 		r.ids[image] = map[string]bool{}
 	}
@@ -267,7 +267,7 @@ func (r *Room) use(image, id string) {
 func (r *Room) Made(image, id string, size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.use(image, id)
+	r.noteUse(image, id)
 	for _, p := range r.parts[image] {
 		r.there[p.name] = true
 		if p.name != image {
@@ -302,7 +302,7 @@ func (r *Room) neverFit(ctx context.Context, images []string) string {
 	if (!known || needs <= free) && (r.limit == 0 || needs <= r.limit) {
 		return ""
 	}
-	if r.find(ctx, images) != nil || r.look(ctx) != nil {
+	if r.findBases(ctx, images) != nil || r.readImages(ctx) != nil {
 		return "" // another call reports an engine that does not answer
 	}
 	needs = r.least(images)
@@ -352,7 +352,7 @@ func (r *Room) idsOf(images []string) map[string]bool {
 	return ids
 }
 
-func (r *Room) find(ctx context.Context, images []string) error {
+func (r *Room) findBases(ctx context.Context, images []string) error {
 	for _, image := range images {
 		r.mu.Lock()
 		parts := slices.Clone(r.parts[image])

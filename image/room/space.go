@@ -96,7 +96,7 @@ func (r *Room) makeSpace(ctx context.Context, log io.Writer, p Part) (gone int) 
 	if r.enough(ctx, p) {
 		return 0
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.readImages(ctx); err != nil {
 		fmt.Fprintf(log, "images that could be removed: %v\n", err)
 		return 0
 	}
@@ -130,8 +130,8 @@ func (r *Room) enough(ctx context.Context, p Part) bool {
 	return (!known || free-margin >= needs) && (r.limit == 0 || r.limit-all >= needs)
 }
 
-// look reads the list of benchgraph's images from the engine.
-func (r *Room) look(ctx context.Context) error {
+// readImages reads the list of benchgraph's images from the engine.
+func (r *Room) readImages(ctx context.Context) error {
 	made, err := r.engine.Images(ctx)
 	if err != nil {
 		return err
