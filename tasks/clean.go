@@ -30,7 +30,7 @@ const (
 	freePatience = 20 * time.Second // for their memory to be freed after a sample
 )
 
-// errContaminated is the cause for which a lifecycle is stopped early: its sample would not count.
+// errContaminated is the cause of cancellation for a lifecycle whose sample would not count.
 var errContaminated = errors.New("something happened on the devices")
 
 // Devices returns the devices of this machine, or of the one for which everything is planned; nil if no benchmark there
