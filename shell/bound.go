@@ -14,7 +14,7 @@ import (
 	"github.com/docker/go-units"
 )
 
-// errDisk is the cause for which a command is ended that has written more than its node may.
+// errDisk is the cause of cancellation for a command that has written more than its node may.
 var errDisk = errors.New("more was written than the node may write")
 
 // The free space of the disk is read every second, which costs nothing. The files of an attempt are counted only when

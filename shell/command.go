@@ -25,7 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell/output"
 )
 
-// errTimeout is the cause for which a phase is ended that took too long.
+// errTimeout is the cause of cancellation for a phase that takes too long.
 var errTimeout = errors.New("timeout")
 
 func (s *Shell) expand(c hclspec.Command) []string {
@@ -105,8 +105,8 @@ func (s *Shell) command(argv []string, stdout, stderr io.Writer) executor.Comman
 	return cmd
 }
 
-// hostLimits returns the limits of a command on the host. Cores are limited only if the limits are in the node's key,
-// and only in a sandbox, which is in that key, too: otherwise the number of cores would be an input outside of the key.
+// hostLimits returns the limits of a command on the host. Cores are limited only in a sandbox, and only if the node's
+// key contains the limits, as it contains the sandbox: a limit outside of the key could change a result.
 func (s *Shell) hostLimits() *executor.Limits {
 	l := &executor.Limits{Memory: s.limits.Memory}
 	if s.cell != nil && s.keyed {

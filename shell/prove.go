@@ -35,7 +35,7 @@ const (
 	MostSaid      = 16 << 20 // bytes of an answer
 )
 
-// errTalks is the cause for which a command is ended that prints more than MostSaid.
+// errTalks is the cause of cancellation for a command that prints more than MostSaid.
 var errTalks = errors.New("too long an answer")
 
 // Proof is the artefact that a command was proven to run.

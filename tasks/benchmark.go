@@ -207,8 +207,7 @@ func (p *Drawing) lonely(members, taking []Member) bool {
 		})
 }
 
-// withdraw removes the verdicts of measured members for which a known issue was found since. Without a baseline, no
-// other member has a verdict.
+// withdraw removes the verdicts of members with a known issue that was found later, or whose baseline has one.
 func (b *builder) withdraw(g *Group) {
 	for _, m := range g.Members {
 		gap, out := b.Issues[m.Bench.Address.String()]

@@ -53,8 +53,7 @@ func (t *trialTask) canary(env *engine.Env, in machine.Instance) *canary {
 	return &canary{spec: spec, t: t, env: env, place: sample.CanaryPlaceOf(t.group, in)}
 }
 
-// trusted returns the member whose definitions count for the block: the baseline, which no patch has changed, or the
-// first.
+// trusted returns the member whose definitions count for the block: the unpatched baseline, or the first member.
 func (t *trialTask) trusted() Member { return trusted(t.members) }
 
 func trusted(members []Member) Member {

@@ -212,8 +212,7 @@ func (p *Drawing) uncovered(c *hclspec.Compare, groups []*Group) []stats.Compari
 	return rows
 }
 
-// measuring returns caveats about the files that measure a member: the baseline's copies, or files that its patch
-// changes.
+// measuring returns caveats about the files that measure a member: the baseline's, or its own patched ones.
 func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	add := func(text string) { list = append(list, stats.Caveat{Kind: stats.CaveatProtected, Text: text}) }
 	if patterns := p.copies[m.Candidate]; len(patterns) > 0 {

@@ -132,8 +132,7 @@ func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.
 	return server.Client(ctx, sh.Shell, c.Command, c.Timeout, nil)
 }
 
-// asWrong turns a failure of a check into one with the rule Wrong. Failures that may pass, or that a fix may mend,
-// stay.
+// asWrong turns a failure of a check into one with the rule Wrong, unless it may pass or a fix may mend it.
 func (l *lifecycle) asWrong(err error) error {
 	f, ok := errors.AsType[*engine.Failure](err)
 	if !ok || f.Class.Retried() {

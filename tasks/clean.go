@@ -30,7 +30,7 @@ const (
 	freePatience = 20 * time.Second // for their memory to be freed after a sample
 )
 
-// errContaminated is the cause for which a lifecycle is stopped early: its sample would not count.
+// errContaminated is the cause of cancellation for a lifecycle whose sample would not count.
 var errContaminated = errors.New("something happened on the devices")
 
 // Devices returns the devices of this machine, or of the one for which everything is planned; nil if no benchmark there
@@ -190,8 +190,7 @@ func (t *trialTask) lockClocks(ctx context.Context, env *engine.Env) (devices []
 
 const clockRemedy = "apply as root on a machine whose driver can lock clocks, or remove sm_clock from the gpus block"
 
-// clocksNotLocked returns the failure of a block whose clocks could not be locked. It is not retried: nothing would
-// have changed.
+// clocksNotLocked returns the failure of a block whose clocks could not be locked. A retry would fail as well.
 func clocksNotLocked(mhz int, err error) error {
 	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 1}, Failure: failure.Failure{
 		Class: failure.Infra, Rule: "clocks_not_locked", Stage: "start", Evidence: err.Error(),
@@ -199,8 +198,7 @@ func clocksNotLocked(mhz int, err error) error {
 	}}
 }
 
-// observed is watched with two further conditions: benchgraph did not stand still, and locked clocks stayed as they
-// were.
+// observed is watched with two more conditions: benchgraph did not stand still, and locked clocks did not change.
 func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(context.Context) error) ([]watch.Summary,
 	error) {
 	sums, err := t.watched(ctx, env, func(ctx context.Context) error { return unlessStandstill(ctx, live) })

@@ -40,14 +40,12 @@ func (b *builder) needGrants(n *engine.Node, members []Member) {
 	}
 }
 
-// askEngine returns a function that reports why there is no container engine, or none that passes check. check may be
-// nil.
+// askEngine returns a function that reports why no container engine passes check; a nil check needs only an engine.
 func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) func() string {
 	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, p.StateDir, p.StoreDir, something, check) })
 }
 
-// withImage adds the fixes of an image to the fixes that a node may learn. built are the fixes that the image was made
-// with.
+// withImage adds the fixes of an image to those that a node may learn. The image was made with the fixes built.
 func (b *builder) withImage(cures []fix.Cure, image hclspec.Address, candidate string) (all []fix.Cure,
 	built []fix.Due) {
 	if image == (hclspec.Address{}) {

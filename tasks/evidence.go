@@ -54,9 +54,8 @@ func (t *trialTask) triesElsewhere(ctx context.Context, old *cache.Meta) []sampl
 	return append(rec.Tries, last)
 }
 
-// try returns an earlier attempt that had a result, with the members that failed in it, if the result is in the store
-// or was kept when it was replaced. there is false for an evicted result: its block was measured again for want of it,
-// not on request.
+// try returns an earlier attempt that had a result, with the members that failed in it, and whether the result is in
+// the store or was kept when it was replaced. An evicted result was measured again for want of it, not on request.
 func (t *trialTask) try(ctx context.Context, a journal.Attempt) (try sample.Try, there bool) {
 	try = sample.Try{Run: a.Run, Start: a.Start}
 	e, err := t.p.ResultOf(ctx, a)

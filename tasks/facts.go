@@ -107,8 +107,7 @@ type Seen struct {
 	models   map[string]*regexp.Regexp
 }
 
-// NewFacts returns the facts of a project with only the spec and the lock. spec is nil if the files are not evaluated
-// yet.
+// NewFacts returns the facts of a project with only the spec and the lock. A nil spec is not evaluated yet.
 func NewFacts(c Config, spec *hclspec.Spec, lock *lockfile.Lock) *Facts {
 	s := newServices(c)
 	f := &Facts{Services: s, Spec: spec, Lock: lock, wheels: &wheelLookup{}, Seen: Seen{
@@ -233,7 +232,7 @@ type Config struct {
 	StateDir   string   // absolute path; holds mirrors and logs
 	StoreDir   string   // absolute path of the store, which must not be mounted
 	Hidden     []string // absolute paths of further directories that sandboxed commands must not see
-	Named      []string // absolute paths: a failure of a command that misses one of them is put down to that
+	Named      []string // absolute paths; if one is missing here, it explains failures of commands that name it
 	Store      Store
 	Journal    *journal.Journal
 	Stat       *cache.StatCache
@@ -251,9 +250,9 @@ type Config struct {
 	Drawn      func(context.Context, *Drawing) (remote.Drawn, error)
 	Home       string         // absolute path of the project of which Spec.Dir is a copy; empty: it is no copy
 	GPUs       *gpu.Driver    // watches devices while samples are taken; nil: no watch
-	Clocks     *clocks.Locker // locks the clocks of devices; nil: cannot
+	Clocks     *clocks.Locker // locks the clocks of devices; nil: no locks
 	HTTP       *http.Client   // for downloads
-	Sandbox    string         // setting of the command line; empty: the file's counts
+	Sandbox    string         // sandbox setting of the command line; empty: the file decides
 	Environ    []string       // PATH, HOME and LANG for commands, as NAME=value
 	GitEnviron []string       // the whole environment, only for git: proxies, certificates, ssh
 	Secret     func(name string) (value string, ok bool)

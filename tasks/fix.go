@@ -230,8 +230,8 @@ func (p *Drawing) cures(eligible []hclspec.Address, block hclspec.Address, candi
 	return all
 }
 
-// SubjectOf returns the candidate that a failure of a node is about: the member of a block that the failure names, in
-// its present spelling, or the node's key.
+// SubjectOf returns the candidate that a failure of a node is about: a member of a block, under its present name, or
+// the node's key.
 func SubjectOf(n *engine.Node, f *failure.Failure) string {
 	if t, ok := n.Task.(*trialTask); ok {
 		for _, m := range t.members {

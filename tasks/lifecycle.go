@@ -231,8 +231,8 @@ func (l *lifecycle) measure(ctx context.Context, server *shell.Server) error {
 	return l.check(ctx, server)
 }
 
-// pass runs the command once, for one part of the sample. Its output is where that of a single pass would be, so that a
-// failure's rules find it.
+// pass runs the command once, for one part of the sample. Its output is where that of a single pass would be, so that
+// readers of a failure find it.
 func (l *lifecycle) pass(ctx context.Context, server *shell.Server, number int) error {
 	phase := "run"
 	if l.m.Bench.Design.Passes() > 1 {

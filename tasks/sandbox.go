@@ -46,8 +46,7 @@ func (p *Facts) confinement(own string, image hclspec.Address,
 	return makes()
 }
 
-// keepsCores reports whether the machine limits the measured commands of a benchmark to the declared cores. Only
-// sandboxes do.
+// keepsCores reports whether the machine limits the measured commands to the declared cores, which only sandboxes do.
 func (p *Facts) keepsCores(b *hclspec.Benchmark) bool {
 	if p.measuredIn(b) == executor.Unconfined {
 		return false

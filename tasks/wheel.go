@@ -103,8 +103,7 @@ func (t *overlayTask) Run(_ context.Context, env *engine.Env) error {
 	return nil
 }
 
-// Builds reports whether a node runs the build of a wheel. Other nodes of wheels download, or lay an overlay over a
-// build.
+// Builds reports whether a node builds a wheel. Other nodes of wheels download, or lay an overlay over a build.
 func Builds(n *engine.Node) bool {
 	_, ok := n.Task.(*buildTask)
 	return ok
