@@ -45,7 +45,7 @@ func playEngine(t *testing.T, f http.HandlerFunc) *container.Engine {
 		Patience: 200 * time.Millisecond})
 }
 
-func TestWhatEnginesSayHasAMeaning(t *testing.T) {
+func TestMeaningsOfEngineErrors(t *testing.T) {
 	for _, test := range []struct {
 		code  int
 		says  string

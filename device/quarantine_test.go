@@ -131,7 +131,7 @@ func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 }
 
 // A device that this process has given back may have to cool down for a moment; one that others use does not.
-func TestARefusalSaysWhatOnlySettles(t *testing.T) {
+func TestARefusalOfCoolingDevicesSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
 		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)

@@ -26,7 +26,7 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
+func TestStartErrorsExplain(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
 	plain := write(t, "plain", "echo no", 0o644)
 	noInterpreter := write(t, "script", "#!/no/such/python -u\nprint()\n", 0o755)

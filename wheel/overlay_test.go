@@ -270,7 +270,7 @@ func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
 	pythonAccepts(t, path)
 }
 
-func TestWhatTheBuildGeneratedStaysWhenItWasRecorded(t *testing.T) {
+func TestRecordedGeneratedFilesStay(t *testing.T) {
 	patterns := []string{"pkg/**/*.py"}
 	before := tree(t, map[string]string{"pkg/a.py": "a", "pkg/deleted.py": "d"})
 	after := tree(t, map[string]string{"pkg/a.py": "A"})

@@ -67,7 +67,7 @@ func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 }
 
 // Beside a device that is gone, no other one is waited for.
-func TestAwaitIdleWaitsForNothingBesideWhatIsGone(t *testing.T) {
+func TestAwaitIdleFailsForAGoneDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(dev gpu.Device, _ int) (gpu.Reading, error) {
 			if dev.Index == 1 {
@@ -299,8 +299,8 @@ func TestProcessesInANamespace(t *testing.T) {
 	}
 }
 
-// A sample of which not all is known that could make it void says so.
-func TestWhatNvidiaSMIDoesNotTellIsFlagged(t *testing.T) {
+// A sample is flagged if errors that would make it void cannot be read.
+func TestNvidiaSMIFlagsUnknownErrors(t *testing.T) {
 	for provider, want := range map[string][]string{gpu.ProviderNVML: nil, gpu.ProviderNvidiaSMI: {NotAllTold}} {
 		synctest.Test(t, func(t *testing.T) {
 			d, devices := play(func(gpu.Device, int) (gpu.Reading, error) { return gpu.Reading{}, nil })
