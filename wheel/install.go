@@ -107,7 +107,7 @@ func (a *archive) headers(name string) (map[string]string, error) {
 	}
 	defer r.Close()
 	all := map[string]string{}
-	lines := bufio.NewScanner(io.LimitReader(r, maxLaid))
+	lines := bufio.NewScanner(io.LimitReader(r, maxSourceFile))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := lines.Text()

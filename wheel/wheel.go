@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	maxEntries   = 200_000
-	maxDirectory = 64 << 20 // bytes of the list of entries, which the reader keeps in memory
-	maxEntry     = 8 << 30  // bytes of one unpacked entry: libraries with code for many GPUs are large
-	maxTotal     = 32 << 30 // total bytes
-	maxLaid      = 64 << 20 // bytes of a source file in the overlay, which is kept in memory
-	maxRatio     = 1040     // deflate cannot do better than 1032
-	nameIsUTF8   = 0x800
-	dosEpoch     = 1<<5 | 1 // 1 January 1980, the earliest date in a zip file
+	maxEntries    = 200_000
+	maxDirectory  = 64 << 20 // bytes of the list of entries, which the reader keeps in memory
+	maxEntry      = 8 << 30  // bytes of one unpacked entry: libraries with code for many GPUs are large
+	maxTotal      = 32 << 30 // total bytes
+	maxSourceFile = 64 << 20 // bytes of a source file in the overlay, which is kept in memory
+	maxRatio      = 1040     // deflate cannot do better than 1032
+	nameIsUTF8    = 0x800
+	dosEpoch      = 1<<5 | 1 // 1 January 1980, the earliest date in a zip file
 )
 
 // prefixes are the directories in which source trees keep the top-level packages of a wheel.
@@ -38,8 +38,8 @@ type archive struct {
 	signed  string   // name of the entry that signs the RECORD; empty: none
 }
 
-// laid is a source file that is written into a wheel.
-type laid struct {
+// sourceFile is a source file that is written into a wheel.
+type sourceFile struct {
 	data []byte
 	perm fs.FileMode
 }
@@ -130,21 +130,21 @@ func topOf(name string) string {
 }
 
 // load reads a source file. Links must stay inside the tree.
-func (l *layer) load(name string) (laid, error) {
+func (l *layer) load(name string) (sourceFile, error) {
 	f, err := l.source.Open(name)
 	if err != nil {
-		return laid{}, err
+		return sourceFile{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return laid{}, err
+		return sourceFile{}, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxLaid {
-		return laid{}, fmt.Errorf("source file %s: not a file of at most %d MiB", name, maxLaid>>20)
+	if !info.Mode().IsRegular() || info.Size() > maxSourceFile {
+		return sourceFile{}, fmt.Errorf("source file %s: not a file of at most %d MiB", name, maxSourceFile>>20)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxLaid+1))
-	return laid{data: data, perm: permission(info.Mode())}, err
+	data, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
+	return sourceFile{data: data, perm: permission(info.Mode())}, err
 }
 
 // limited is a reader that fails after a number of bytes.
@@ -237,7 +237,7 @@ func checkEntry(f *zip.File) error {
 // write writes the wheel without removed entries and with replaced ones (entry → source file). All other entries are
 // copied without recompression: most of a wheel are libraries of hundreds of megabytes.
 func (a *archive) write(out io.Writer, replaced map[string]string, removed map[string]bool,
-	load func(string) (laid, error)) error {
+	load func(string) (sourceFile, error)) error {
 	if a.signed != "" {
 		return fmt.Errorf("entry %q: a signed wheel cannot be changed", a.signed)
 	}
@@ -282,7 +282,7 @@ func (a *archive) write(out io.Writer, replaced map[string]string, removed map[s
 	if err != nil {
 		return err
 	}
-	if err := addEntry(z, a.record, laid{data: text, perm: 0o644}); err != nil {
+	if err := addEntry(z, a.record, sourceFile{data: text, perm: 0o644}); err != nil {
 		return err
 	}
 	return z.Close()
@@ -323,7 +323,7 @@ func copyEntry(z *zip.Writer, f *zip.File) error {
 	return err
 }
 
-func addEntry(z *zip.Writer, name string, file laid) error {
+func addEntry(z *zip.Writer, name string, file sourceFile) error {
 	w, err := z.CreateHeader(header(name, file.perm))
 	if err != nil {
 		return err

@@ -71,11 +71,11 @@ func Trace(p *document.Counted) (map[string][]byte, error) {
 			if len(a.Devices) > 0 {
 				break
 			}
-			lane := onCores.take(a.Start, a.End)
+			lane := onCores.reserve(a.Start, a.End)
 			slice(cores, lane, fmt.Sprintf("core %d", lane), a.Start, a.End, kind, a)
 		}
 		if a.Start.Sub(a.Ready) >= time.Millisecond {
-			lane := waiting.take(a.Ready, a.Start)
+			lane := waiting.reserve(a.Ready, a.Start)
 			slice(waits, lane, fmt.Sprintf("waiting %d", lane), a.Ready, a.Start, "wait", a)
 		}
 	}
@@ -98,8 +98,8 @@ func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 // lanes are tracks without overlapping intervals.
 type lanes []time.Time // by track: when it becomes free
 
-// take reserves the first track that is free at from until to, and returns its number, from 1.
-func (l *lanes) take(from, to time.Time) int {
+// reserve reserves the first track that is free at from until to, and returns its number, from 1.
+func (l *lanes) reserve(from, to time.Time) int {
 	for i, free := range *l {
 		if !free.After(from) {
 			(*l)[i] = to

@@ -17,8 +17,8 @@ import (
 // alive is the interval of signs of life when nothing happens.
 const alive = 15 * time.Second
 
-// place returns the name of a position in a run log, as used in events.
-func place(run string, offset int64) string { return run + ":" + strconv.FormatInt(offset, 10) }
+// position returns the name of a position in a run log, as used in events.
+func position(run string, offset int64) string { return run + ":" + strconv.FormatInt(offset, 10) }
 
 // events sends the run log from a place on as server-sent events, one for each line, then appended lines, and then
 // the log of the next apply. The ID of an event is the place after it. Events without an ID: "now" says that an apply
@@ -136,7 +136,7 @@ func (c *client) line(text []byte) {
 	if len(text) > runlog.Longest || json.Compact(&compact, text) != nil {
 		return
 	}
-	c.send(fmt.Sprintf("id: %s\ndata: %s\n\n", place(c.run, c.offset), compact.Bytes()))
+	c.send(fmt.Sprintf("id: %s\ndata: %s\n\n", position(c.run, c.offset), compact.Bytes()))
 }
 
 // announce sends news that are in no log.

@@ -217,12 +217,12 @@ func TestEventsFollowTheNewestLog(t *testing.T) {
 	}
 	expect(first+":8", `{"n":1}`)
 	end := int64(8 + len("no event\rid: 7\n{\"n\":\"") + len(long) + len("\"}\n{\r\"n\":2}\n"))
-	expect(place(first, end), `{"n":2}`)
+	expect(position(first, end), `{"n":2}`)
 	write(first, ":3}\n")
-	expect(place(first, end+8), `{"n":3}`)
+	expect(position(first, end+8), `{"n":3}`)
 	write(first, "{\"n\":4}\n")
 	write(second, "{\"n\":5}\n")
-	expect(place(first, end+16), `{"n":4}`)
+	expect(position(first, end+16), `{"n":4}`)
 	expect(second+":8", `{"n":5}`)
 }
 

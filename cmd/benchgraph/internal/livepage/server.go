@@ -121,7 +121,7 @@ func (s *Server) now(results shown) *page.Now {
 	}
 	moment := time.Now()
 	if at.run != "" {
-		n.At = place(at.run, at.offset)
+		n.At = position(at.run, at.offset)
 	}
 	if results.problem != nil {
 		n.Problem = results.problem.Error()
