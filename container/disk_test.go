@@ -80,7 +80,7 @@ func TestForeignImagesStay(t *testing.T) {
 	}
 }
 
-// What two images share is one layer, whatever steps without files lie between.
+// A layer shared by two images has one ID, even with steps without files in between.
 func TestLayersAreCountedOnce(t *testing.T) {
 	e := containertest.NewDaemon(t, containertest.DaemonOptions{}).Engine()
 	f := newFaults(t)

@@ -210,7 +210,7 @@ func TestADriverThatHangs(t *testing.T) {
 	})
 }
 
-// What a driver says too late counts: a device that broke is not granted.
+// A late answer of a driver counts: a broken device is not granted.
 func TestALateAnswerIsJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, driver := lookers(t, func(d gpu.Device, second int) (r gpu.Reading, _ error) {

@@ -164,7 +164,7 @@ func haveSibling(dir string) {
 	os.Exit(0)
 }
 
-// What other code of this process started is not the host's to end or to reap.
+// The host neither ends nor reaps processes that other code of this process started.
 func TestHostLeavesOtherChildrenAlone(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

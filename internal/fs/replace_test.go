@@ -53,7 +53,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 	}
 }
 
-// What cannot be written leaves the old content, and nothing beside it.
+// A failed write leaves the old content, and no other file.
 func TestFailuresLeaveTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	place := filepath.Join(dir, "place")

@@ -269,7 +269,7 @@ func TestOutsideLeavesOutTheOverlay(t *testing.T) {
 	}
 }
 
-// What the overlay covers has no influence: the digest is that of the tree without it.
+// Files of the overlay have no influence on the digest.
 func TestOutsideIsTheDigestOfTheTreeWithoutTheOverlay(t *testing.T) {
 	o := newOrigin(t)
 	o.commit("x", nil)

@@ -48,7 +48,7 @@ func TestIdleSaysWhyNot(t *testing.T) {
 	}
 }
 
-// Whoever interrupts an apply does not wait for a driver that hangs.
+// An interrupted apply does not wait for a hanging driver.
 func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
@@ -133,7 +133,7 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 	})
 }
 
-// What happens on a device while a sample is taken: which of it makes the sample void, and what is only worth knowing.
+// Events on a device during a sample: some make the sample void, others only add a flag.
 func TestWatch(t *testing.T) {
 	quiet := gpu.Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60),
 		SMClock:     ptr(1980),
