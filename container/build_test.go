@@ -127,7 +127,7 @@ ENTRYPOINT ["/busybox"]
 }
 
 // An image that came from a registry is built on under its digest, and the registry is not asked again.
-func TestBuildOnWhatWasPulled(t *testing.T) {
+func TestBuildOnAPulledImage(t *testing.T) {
 	t.Parallel()
 	e := open(t, containertest.Engine(t), nil)
 	f := newFaults(t)

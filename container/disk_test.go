@@ -15,9 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 )
 
-// An image that benchgraph brought goes when it is removed, unless somebody else has come to rely on it; it stays known
-// as what it is.
-func TestWhatWasBroughtMayGo(t *testing.T) {
+// A pulled image can be removed, unless somebody else uses it. If the removal fails, the image stays marked.
+func TestPulledImagesAreRemovable(t *testing.T) {
 	d := containertest.NewDaemon(t, containertest.DaemonOptions{})
 	e := d.Engine()
 	f := newFaults(t)
@@ -62,8 +61,8 @@ func TestWhatWasBroughtMayGo(t *testing.T) {
 	}
 }
 
-// An image that was there before benchgraph asked for it is none that it brought.
-func TestWhatWasThereStays(t *testing.T) {
+// An image that was in the engine before a pull does not count as pulled.
+func TestForeignImagesStay(t *testing.T) {
 	d := containertest.NewDaemon(t, containertest.DaemonOptions{})
 	e := d.Engine()
 	f := newFaults(t)
@@ -81,7 +80,7 @@ func TestWhatWasThereStays(t *testing.T) {
 	}
 }
 
-// What two images share is one layer, whatever steps without files lie between.
+// A layer shared by two images has one ID, even with steps without files in between.
 func TestLayersAreCountedOnce(t *testing.T) {
 	e := containertest.NewDaemon(t, containertest.DaemonOptions{}).Engine()
 	f := newFaults(t)

@@ -45,7 +45,7 @@ func playEngine(t *testing.T, f http.HandlerFunc) *container.Engine {
 		Patience: 200 * time.Millisecond})
 }
 
-func TestWhatEnginesSayHasAMeaning(t *testing.T) {
+func TestMeaningsOfEngineErrors(t *testing.T) {
 	for _, test := range []struct {
 		code  int
 		says  string
@@ -88,7 +88,7 @@ func TestWhatEnginesSayHasAMeaning(t *testing.T) {
 	}
 }
 
-// What a long message means may stand at its end, and that end is shown.
+// The meaning of a long message may be at its end, which is shown.
 func TestTheEndOfALongMessageCounts(t *testing.T) {
 	e := playEngine(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w,

@@ -91,7 +91,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-func TestImportRefusesWhatWouldBecomeAnotherInstruction(t *testing.T) {
+func TestImportRefusesInjectedInstructions(t *testing.T) {
 	t.Parallel()
 	e := containertest.Engine(t)
 	for _, value := range []string{"b\nENV x=y", "b\rUSER root"} {

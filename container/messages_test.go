@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// What an engine tells is read to its end or to its first mistake, however it looks.
+// Messages of an engine are read to their end or to the first error, whatever their content.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"status":"Downloading","id":"a","progressDetail":{"current":1,"total":2}}` + "\r\n" +
 		`{"stream":"Step 1/2 : RUN x\n"}` + "\n" + `{"errorDetail":{"code":3,"message":"m"},"error":"m"}`))
@@ -31,7 +31,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// What stands in for an engine builds in another way, and tells it as engines did before BuildKit.
+// Other engines have other builders, and report builds as engines did before BuildKit.
 func TestStepsOfOtherBuilders(t *testing.T) {
 	t.Parallel()
 	told := `{"stream":"Step 1/2 : FROM busybox\n"}

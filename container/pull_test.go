@@ -131,7 +131,7 @@ func impatient(t *testing.T) *container.Engine {
 }
 
 // The faults of a registry that pass.
-func TestPullOutlivesWhatPasses(t *testing.T) {
+func TestPullOutlivesTemporaryErrors(t *testing.T) {
 	t.Parallel()
 	shared := impatient(t)
 	for name, c := range map[string]func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool{

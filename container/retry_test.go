@@ -24,7 +24,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A registry that asks to be left alone is left alone for that long; one that says nothing, for longer each time.
+// Retries respect a registry's Retry-After; without one, the pauses grow.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -39,8 +39,8 @@ func TestRoomOnTheDiskRunsShortAndComesBack(t *testing.T) {
 	must(t, p, device.Request{Disk: 1 << 50}).Release() // nothing is known of it
 }
 
-// What was granted can be filled, whatever the others fill: the disk never runs over.
-func TestWhatIsGrantedOfTheDiskCanBeFilled(t *testing.T) {
+// Every lease can fill its disk space, whatever the others fill: the disk never gets full.
+func TestGrantedDiskCanBeFilled(t *testing.T) {
 	const size = 100
 	type holder struct {
 		*device.Lease

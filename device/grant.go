@@ -90,7 +90,7 @@ func (p *LocalPool) takeOf(some []gpu.Device, want GPUs, h *hold) ([]gpu.Device,
 		})
 	}
 	for len(free) >= want.Count {
-		chosen := choose(p.first(free, want.Count), want.Count, p.total.Links)
+		chosen := choose(p.preferred(free, want.Count), want.Count, p.total.Links)
 		not, why := p.lockGPUs(chosen, h)
 		if why == nil {
 			return chosen, nil
@@ -126,8 +126,8 @@ func keptFor(w *wish.Wish) string {
 // elsewhereLeased is the reason for a device that another process has locked.
 const elsewhereLeased = "leased by another benchgraph"
 
-// first returns the devices from which n are chosen: all but those of Options.Last, if these are enough.
-func (p *LocalPool) first(free []gpu.Device, n int) []gpu.Device {
+// preferred returns the devices from which n are chosen: all but those of Options.Last, if these are enough.
+func (p *LocalPool) preferred(free []gpu.Device, n int) []gpu.Device {
 	if p.total.Last == nil {
 		return free
 	}

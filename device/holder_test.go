@@ -15,9 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/device/hostlock"
 )
 
-// Whoever asks learns who has leased a device and for what; what an earlier holder noted is not believed of another
-// one.
-func TestWhoHoldsADevice(t *testing.T) {
+// HolderOf returns the holder of a device and its node. It ignores the note of an earlier holder.
+func TestHolderOf(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
 	for name, locks := range map[string]string{"of all users": locks, "of one's own": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -178,8 +177,8 @@ func TestLeaseOfOneDevice(t *testing.T) {
 	}
 }
 
-// A pool opens no driver for a node that needs no device: this one hangs.
-func TestWhoNeedsNoDeviceAsksNoDriver(t *testing.T) {
+// A pool opens no driver for a node that needs no device: the driver of this test hangs.
+func TestNoDeviceNoDriver(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play("system driver=550.54.15 hang=1\n")
 	driver := gpu.NewDriver(t.Context(), gpu.Options{Library: library})

@@ -103,7 +103,7 @@ func (p *LocalPool) seen(looks []*look, answers []string) {
 	changed := false
 	for i, l := range looks {
 		if !l.known {
-			changed, l.asked = true, time.Now() // as who asked for it could not
+			changed, l.asked = true, time.Now() // nobody could ask again meanwhile
 		}
 		changed = changed || (l.why == "") != (answers[i] == "")
 		l.known, l.why = true, answers[i]

@@ -78,8 +78,8 @@ func TestASlowDriverKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-// Who waits only to be told finds what is known still known, although another look is already due.
-func TestALookIsThereForWhoWaitedForIt(t *testing.T) {
+// A request that waits only for Changed still finds the last look, although another one is already due.
+func TestALookIsKeptForItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 4 * time.Second
 		pool, _ := lookers(t, func(gpu.Device, int) (gpu.Reading, error) {
@@ -99,8 +99,8 @@ func TestALookIsThereForWhoWaitedForIt(t *testing.T) {
 	})
 }
 
-// A device that is waited for is looked at once a second; who waits is told when it is free, and not before.
-func TestWhoWaitsIsTold(t *testing.T) {
+// A requested device is checked once a second. Changed is closed when the device is free, and not before.
+func TestChangedWakesWaitingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads atomic.Int32
 		pool, _ := lookers(t, func(_ gpu.Device, second int) (r gpu.Reading, _ error) {
@@ -133,8 +133,8 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	})
 }
 
-// Where the first devices are used, the others are looked at together.
-func TestOneLookFindsTheFreeOne(t *testing.T) {
+// If the first devices are in use, the others are checked together.
+func TestOneLookFindsTheFreeDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = time.Second
 		var reads atomic.Int32
@@ -210,7 +210,7 @@ func TestADriverThatHangs(t *testing.T) {
 	})
 }
 
-// What a driver says too late counts: a device that broke is not granted.
+// A late answer of a driver counts: a broken device is not granted.
 func TestALateAnswerIsJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, driver := lookers(t, func(d gpu.Device, second int) (r gpu.Reading, _ error) {
@@ -232,8 +232,8 @@ func TestALateAnswerIsJudged(t *testing.T) {
 	})
 }
 
-// A device that another benchgraph had meanwhile is looked at anew: it may have left it warm.
-func TestALookBeforeTheLeaseOfAnotherSaysNothing(t *testing.T) {
+// A device that another benchgraph leased meanwhile is checked again: it may be warm.
+func TestAnotherLeaseInvalidatesALook(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool

@@ -599,7 +599,7 @@ func TestLeaseCanBeReleasedByManyAtOnce(t *testing.T) {
 	must(t, p, device.Request{}).Release()
 }
 
-// Who yields has no cores and no memory any more, and still keeps the quiet away.
+// After Yield, a lease has no cores and no memory, but still prevents quiet.
 func TestYield(t *testing.T) {
 	p := newPool(t, device.Options{CPUs: 2, Memory: 4 * gib, GPUs: gpu.These(gpu.Fake(1, "A", gib))})
 	all := device.Request{CPUs: 2, Memory: 4 * gib}

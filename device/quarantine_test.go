@@ -130,8 +130,8 @@ func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 	}
 }
 
-// A device that this process has given back may have to cool down for a moment; one that others use does not.
-func TestARefusalSaysWhatOnlySettles(t *testing.T) {
+// A device that this process has just released may have to cool down; a device that others use does not count.
+func TestARefusalOfCoolingDevicesSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
 		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)

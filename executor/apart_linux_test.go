@@ -25,7 +25,7 @@ func startVigil(dir string) (done func() error, err error) {
 	return family.StartApart("/bin/sh", []string{"sh", "-euc", vigil, dir}, []*os.File{files})
 }
 
-func TestWhatIsApartIsOfNoCommand(t *testing.T) {
+func TestStartApartBelongsToNoCommand(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "kept"), []byte("kept open\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func beApart(dir string) {
 	select {}
 }
 
-func TestWhatIsApartOutlivesItsStarter(t *testing.T) {
+func TestStartApartOutlivesItsStarter(t *testing.T) {
 	begin := func(t *testing.T, hurry bool) (dir string, starter *exec.Cmd) {
 		dir = t.TempDir()
 		mkfifo(t, filepath.Join(dir, "life"))

@@ -26,7 +26,7 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-func TestWhatCannotBeStartedSaysWhy(t *testing.T) {
+func TestStartErrorsExplain(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
 	plain := write(t, "plain", "echo no", 0o644)
 	noInterpreter := write(t, "script", "#!/no/such/python -u\nprint()\n", 0o755)
@@ -123,7 +123,7 @@ func TestProgramsAreLookedUpAsTheCommandWould(t *testing.T) {
 	}
 }
 
-// The shell of a PATH is looked up but once; one that is gone is looked for again.
+// The shell of a PATH is looked up only once, until its file is gone.
 func TestTheShellIsFoundAgainWhenItIsGone(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
 	first, second := write(t, "sh", "#!/bin/sh\necho first\n", 0o755), write(t, "sh", "#!/bin/sh\necho second\n", 0o755)

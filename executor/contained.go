@@ -182,8 +182,8 @@ func (c *contained) supervise() {
 	c.remove()
 }
 
-// robbed returns the error for a container that somebody else removed: its reported status then means nothing.
-func (c *contained) robbed() error {
+// removedElsewhere returns the error for a container that somebody else removed. Its reported status means nothing.
+func (c *contained) removedElsewhere() error {
 	return &container.Error{Doing: c.cmd.Argv[0], Reason: "its container was removed by somebody else",
 		Class: failure.Transient}
 }
@@ -199,7 +199,7 @@ func (c *contained) complete() error {
 		Class: failure.Transient, Err: c.output.err}
 	switch log, err := c.docker.engine.Log(c.ctx, c.name); {
 	case container.IsNotFound(err):
-		return c.robbed()
+		return c.removedElsewhere()
 	case err == nil && log.Complete(&c.output.stdout, &c.output.stderr), container.IsGone(err):
 		return err
 	case err != nil:
@@ -217,7 +217,7 @@ func (c *contained) report() error {
 		info, err := c.docker.engine.Inspect(c.ctx, c.name)
 		switch {
 		case container.IsNotFound(err):
-			return c.robbed()
+			return c.removedElsewhere()
 		case err != nil:
 			return err
 		}
@@ -275,9 +275,9 @@ func (c *contained) remove() {
 	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {
 		err = cmp.Or(c.docker.engine.Settle(c.ctx, c.name), c.removeNetwork())
 	} else {
-		there, failed := c.takeAway()
+		there, failed := c.removeContainer()
 		if err = cmp.Or(failed, c.removeNetwork()); err == nil && !there {
-			err = c.robbed()
+			err = c.removedElsewhere()
 		}
 	}
 	if c.err == nil {
@@ -301,15 +301,15 @@ func (c *contained) discard() error {
 	if c.stream != nil {
 		c.stream.Close()
 	}
-	if _, err := c.takeAway(); err != nil {
+	if _, err := c.removeContainer(); err != nil {
 		return err
 	}
 	return c.removeNetwork()
 }
 
-// takeAway removes the container and reports whether it existed. It retries while another container shares a
-// namespace with this one: that container's server has ended and it is about to end as well.
-func (c *contained) takeAway() (there bool, err error) {
+// removeContainer removes the container and reports whether it existed. It retries while another container shares a
+// namespace with this one: that container's server has ended, and the container is about to end as well.
+func (c *contained) removeContainer() (there bool, err error) {
 	for begun := time.Now(); ; time.Sleep(sharedPause) {
 		there, err = c.docker.engine.RemoveIfThere(c.ctx, c.name)
 		if !container.IsShared(err) || time.Since(begun) > sharedTime {

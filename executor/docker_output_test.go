@@ -166,7 +166,7 @@ func TestTheEngineClosesTheStreamsEarly(t *testing.T) {
 	}
 }
 
-// A secret of which a part came is in no output, as in that which comes as a whole.
+// A secret that arrives in pieces is masked like one that arrives whole.
 func TestASecretAtTheCut(t *testing.T) {
 	w := newLoggedWorld(t)
 	cut := w.before(t, func(client *net.TCPConn, engine io.Reader) {

@@ -38,9 +38,9 @@ func programs(t *testing.T, w world, name, program string) (pids []int) {
 	return pids
 }
 
-// What runs in our containers is ours, also what hides its environment and whose parent is the engine; what runs in the
-// containers of others is not, nor is the engine.
-func TestWhatRunsInOurContainersIsOurs(t *testing.T) {
+// Processes in our containers are own, also if they hide their environment and their parent is the engine. Processes in
+// other containers are not, and neither is the engine.
+func TestProcessesInOurContainersAreOwn(t *testing.T) {
 	w := newWorld(t)
 	another := world{newDocker(w.engine), w.engine, w.image}
 	bare := w.shell("echo ready; exec env -i sleep 1000")

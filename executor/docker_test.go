@@ -301,7 +301,7 @@ func TestAServerIsReachedByItsClientAlone(t *testing.T) {
 }
 
 // What a container reaches beyond this machine is tried on a network that is played by another network namespace.
-func TestAWayOutIsForThoseThatSaySo(t *testing.T) {
+func TestOutwardNetwork(t *testing.T) {
 	w := newWorld(t)
 	outside := containertest.Outside(t)
 	for _, test := range []struct {
@@ -409,7 +409,7 @@ func TestSomebodyElseEndsAContainer(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedInAContainerSaysWhy(t *testing.T) {
+func TestStartErrorsInContainersExplain(t *testing.T) {
 	w := newWorld(t)
 	for _, test := range []struct {
 		name   string

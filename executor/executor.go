@@ -52,7 +52,7 @@ type Sandbox struct {
 	Shown   []Mount  // mounts in hidden directories; without Inside, at the same path
 	Tmp     string   // directory mounted at /tmp and /var/tmp; empty: one in memory
 	Home    string   // its home directory; empty: Tmp
-	GPUs    []string // UUIDs of its devices; for an instance, that of its device
+	GPUs    []string // UUIDs of its devices; for an instance, the UUID of its device
 	Network bool     // it has this machine's network
 	Ports   []int    // TCP ports that it needs where namespaces are refused
 	Beside  Process  // process, in a sandbox without Network, whose loopback it shares; nil: its own loopback

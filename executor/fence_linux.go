@@ -82,15 +82,15 @@ func fenceOf(cmd Command) (*first.Fence, error) {
 		return nil, err
 	}
 	f.Write = append(f.Write, gpus...)
-	f.Read = append(f.Read, beside("/", hidden)...)
+	f.Read = append(f.Read, reachable("/", hidden)...)
 	if !o.Network {
 		f.Ports = append([]int{0}, o.Ports...) // 0: any free port, to listen on
 	}
 	return f, nil
 }
 
-// beside returns the paths in a directory that are not hidden and contain nothing hidden.
-func beside(dir string, hidden []string) (all []string) {
+// reachable returns the paths in a directory that are not hidden and contain nothing hidden.
+func reachable(dir string, hidden []string) (all []string) {
 	if slices.Contains(hidden, dir) {
 		return nil
 	}
@@ -103,7 +103,7 @@ func beside(dir string, hidden []string) (all []string) {
 	}
 	for _, e := range entries {
 		if e.Type()&fs.ModeSymlink == 0 { // a link's target has its own rule
-			all = append(all, beside(filepath.Join(dir, e.Name()), hidden)...)
+			all = append(all, reachable(filepath.Join(dir, e.Name()), hidden)...)
 		}
 	}
 	return all
@@ -207,16 +207,16 @@ func unstarted(cmd Command, path string, err error) error {
 // does not change the answer: a command that gets no sandbox then does not run.
 func SandboxOf() Confinement {
 	switch {
-	case !lacks(CheckSandbox()):
+	case !unsupported(CheckSandbox()):
 		return Namespaces
-	case !lacks(checkFence()):
+	case !unsupported(checkFence()):
 		return Landlock
 	}
 	return Unconfined
 }
 
-// lacks reports whether an error means that this machine does not have a feature at all.
-func lacks(err error) bool {
+// unsupported reports whether an error means that this machine does not have a feature at all.
+func unsupported(err error) bool {
 	_, ok := errors.AsType[*Unsupported](err)
 	return ok
 }
@@ -230,7 +230,7 @@ var checkFence = sync.OnceValue(func() error {
 		}
 	}
 	err := tryFence()
-	if err == nil || refusal.Passes(err) || lacks(err) {
+	if err == nil || refusal.Passes(err) || unsupported(err) {
 		return err
 	}
 	return &Unsupported{What: "a sandbox by Landlock: " + err.Error(), Remedy: `say sandbox = "none"`}

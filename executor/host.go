@@ -101,7 +101,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	return p, nil
 }
 
-// process is one program and all that descends from it.
+// process is a program with all its descendants.
 type process struct {
 	name     string
 	grace    time.Duration

@@ -136,7 +136,7 @@ func TestHostLeavesAHiddenDaemonToTheLastThatMayOwnIt(t *testing.T) {
 }
 
 // A program may make its starter the parent of what it starts, which then is no orphan and has no mark either.
-func TestHostFindsWhatAProgramMadeItsSibling(t *testing.T) {
+func TestHostFindsSiblingsOfAProgram(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
 	cmd := lasting(t, "")
 	cmd.Argv, cmd.Env = []string{os.Args[0]}, append(os.Environ(), siblingEnv+"="+cmd.Dir)
@@ -164,7 +164,7 @@ func haveSibling(dir string) {
 	os.Exit(0)
 }
 
-// What other code of this process started is not the host's to end or to reap.
+// The host neither ends nor reaps processes that other code of this process started.
 func TestHostLeavesOtherChildrenAlone(t *testing.T) {
 	other := exec.Command("sleep", "1000")
 	other.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -261,7 +261,7 @@ func adoptedZombies(t *testing.T) string {
 }
 
 // A server that hands itself on to a new process all the time is caught, too.
-func TestHostEndsWhatMultiplies(t *testing.T) {
+func TestHostEndsForkingPrograms(t *testing.T) {
 	h := executor.NewHost(executor.HostOptions{})
 	cmd := lasting(t,
 		`trap '' TERM; for i in 1 2 3 4; do (while :; do (setsid sleep 0.03 &) ; sleep 0.01; done) & done; sleep 0.1`)
@@ -338,7 +338,7 @@ func beOwner(dir string) {
 	select {}
 }
 
-func TestReapEndsWhatAKilledOwnerLeft(t *testing.T) {
+func TestReapEndsProcessesOfAKilledOwner(t *testing.T) {
 	dir := t.TempDir()
 	mkfifo(t, filepath.Join(dir, "life"))
 	mkfifo(t, filepath.Join(dir, "program"))

@@ -64,7 +64,7 @@ func another(t *testing.T, w world, state string) (*exec.Cmd, string) {
 	return cmd, name
 }
 
-func TestOnlyWhatTheDeadLeftIsRemoved(t *testing.T) {
+func TestReapRemovesOnlyLeftovers(t *testing.T) {
 	w := newWorld(t)
 	has := func(name string) bool {
 		t.Helper()

@@ -60,7 +60,7 @@ func inSandboxOf(t *testing.T, h *executor.Host, o executor.Sandbox, script stri
 	return out.String()
 }
 
-func TestASandboxShowsWhatItIsToldAndNothingElse(t *testing.T) {
+func TestASandboxShowsOnlyItsMounts(t *testing.T) {
 	project, input, home := t.TempDir(), t.TempDir(), t.TempDir()
 	for _, name := range []string{filepath.Join(project, "file"), filepath.Join(input, "file"),
 		filepath.Join(home, ".netrc")} {
@@ -128,7 +128,7 @@ func TestASandboxGivesNoPrivilegesBack(t *testing.T) {
 }
 
 // A fork bomb that leaves its session and its environment is over when the command is.
-func TestASandboxEndsWhatKeepsForking(t *testing.T) {
+func TestASandboxEndsForkingPrograms(t *testing.T) {
 	needSandbox(t)
 	cmd := lasting(t,
 		`(env -i setsid sh -c 'ulimit -u 2000; trap "" TERM; : >ready; while :; do (sleep 0.02 & exit) & wait; done' >/dev/null 2>&1 &)

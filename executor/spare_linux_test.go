@@ -131,7 +131,7 @@ func TestASpareOwnsNoDaemon(t *testing.T) {
 	}
 }
 
-// What is mounted after a spare was made is there for the next command, also where mounts do not spread.
+// A mount made after a spare is visible to the next command, also without mount propagation.
 func TestASpareDoesNotHideAMount(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount something")

@@ -58,7 +58,7 @@ func rest(more []string) string {
 	return b.String()
 }
 
-// whole is n commits with a value on all three sides, of which the names begin with a letter.
+// whole returns n commits with a value on all three sides; their names begin with a letter.
 func whole(letter string, n int) (lines []string) {
 	for i := range n {
 		for _, side := range []string{"baseline", "human", "agent"} {
@@ -77,7 +77,7 @@ func pairs(letter string, n int) (lines []string) {
 	return lines
 }
 
-// declared is n commits of which nothing is recorded but that they were not run.
+// declared returns n commits with no record except that they were not run.
 func declared(letter string, n int) (lines []string) {
 	for i := range n {
 		lines = append(lines, status(fmt.Sprintf("%s%07d", letter, i), "baseline", "not_run"))

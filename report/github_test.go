@@ -54,7 +54,7 @@ func TestACommentFitsIntoGitHub(t *testing.T) {
 	}
 }
 
-// Each row says why it has its outcome, also one that both sides' artefact decided.
+// Each row gives the reason for its outcome, also a row decided by identical artefacts.
 func TestACommentSaysWhy(t *testing.T) {
 	doc := campaign()
 	doc.Universe++

@@ -1,8 +1,7 @@
-// Package report renders findings: the verdicts, and every other declared candidate with the reason for the missing
-// figure.
+// Package report renders findings: verdicts, and for every other declared candidate the reason why it has no figure.
 //
-// It computes nothing but counts, and refuses a document whose counts do not add up. The same document gives the same
-// bytes. All text of a document may come from hostile logs and patches, so each format escapes text in its own way.
+// It computes only counts, and refuses a document whose counts do not add up. The same document gives the same bytes.
+// All text of a document may come from hostile logs and patches, so each format has its own escaping.
 package report
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/report/page"
 )
 
-// format is one row of the table of formats.
+// format is a row of the table of formats.
 type format struct {
 	name   string
 	render func(*document.Counted) (map[string][]byte, error)
@@ -37,7 +36,7 @@ func formats() []format {
 	}
 }
 
-// Formats are the names of the formats that Render writes.
+// Formats returns the names of the formats that Render writes.
 func Formats() []string {
 	var names []string
 	for _, f := range formats() {
@@ -46,12 +45,12 @@ func Formats() []string {
 	return names
 }
 
-// OfRun says whether a format shows the last apply and not what was found.
+// OfRun reports whether a format shows the last apply instead of findings.
 func OfRun(format string) bool { return format == "trace" || format == "otel" }
 
-// Render writes a document in one format. The files are keyed by name; a name holds no directory.
+// Render writes a document in one format. It returns the files by name; names contain no directory.
 //
-// A document that does not add up gives no file but a *stats.RefusedError.
+// If the counts of a document do not add up, Render returns *stats.RefusedError.
 func Render(doc document.Document, name string) (map[string][]byte, error) {
 	for _, f := range formats() {
 		if f.name != name {

@@ -324,7 +324,7 @@ func TestMarkdownTotals(t *testing.T) {
 	})
 }
 
-// What no record says is left out: a figure of zero would be a claim.
+// Unknown figures are left out: a zero would be a claim.
 func TestMarkdownLeavesOutUnknownCost(t *testing.T) {
 	doc := campaign()
 	doc.Cost = document.Cost{}

@@ -19,12 +19,12 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Wheel is a wheel as it is to be installed. Every file in it was held against its RECORD.
+// Wheel is an open wheel whose files have all been compared with its RECORD.
 type Wheel struct {
-	Name    string // of the distribution, as it writes it itself
+	Name    string // of the distribution, in its own spelling
 	Version string
 	Info    string // its .dist-info directory
-	Pure    bool   // it belongs among packages without machine code
+	Pure    bool   // it has no machine code, and is installed as pure Python
 	Files   []File
 
 	file *os.File
@@ -33,7 +33,7 @@ type Wheel struct {
 // File is one file of a wheel.
 type File struct {
 	Name string // slash-separated, in the wheel
-	// under which it is installed: lib, scripts, data or headers; purelib or platlib where it says so itself
+	// directory of the installation: lib, scripts, data or headers, or purelib or platlib if the wheel names one
 	Scheme     string
 	Path       string // slash-separated, below the scheme's directory
 	SHA256     string // 64 hexadecimal digits
@@ -46,8 +46,8 @@ type File struct {
 // Open opens the file's content.
 func (f File) Open() (io.ReadCloser, error) { return f.entry.Open() }
 
-// Open opens and reads a wheel. A wheel that no installer should accept is an error: entries that lead out of it, that
-// its RECORD does not list, or that differ from the RECORD.
+// Open opens and checks a wheel. It returns an error for a wheel that no installer should accept: one with entries
+// that lead out of it, that its RECORD does not list, or that differ from the RECORD.
 func Open(name string) (w *Wheel, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -76,7 +76,7 @@ func Open(name string) (w *Wheel, err error) {
 // Close closes the wheel.
 func (w *Wheel) Close() error { return w.file.Close() }
 
-// identify finds out what the wheel says that it is.
+// identify reads the wheel's name, version and kind.
 func (w *Wheel) identify(a *archive) error {
 	metadata, err := a.headers(w.Info + "/METADATA")
 	if err != nil {
@@ -95,7 +95,7 @@ func (w *Wheel) identify(a *archive) error {
 	return err
 }
 
-// headers reads the header lines of an entry, by lower-case names.
+// headers reads the header lines of an entry. The keys are in lower case.
 func (a *archive) headers(name string) (map[string]string, error) {
 	f := a.files[name]
 	if f == nil {
@@ -107,7 +107,7 @@ func (a *archive) headers(name string) (map[string]string, error) {
 	}
 	defer r.Close()
 	all := map[string]string{}
-	lines := bufio.NewScanner(io.LimitReader(r, maxLaid))
+	lines := bufio.NewScanner(io.LimitReader(r, maxSourceFile))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := lines.Text()
@@ -123,7 +123,7 @@ func (a *archive) headers(name string) (map[string]string, error) {
 	return all, lines.Err()
 }
 
-// prove reads every entry and holds it against the RECORD.
+// prove compares every entry with the RECORD.
 func (w *Wheel) prove(a *archive) error {
 	listed := map[string]row{}
 	for _, r := range a.listing {
@@ -147,7 +147,7 @@ func (w *Wheel) prove(a *archive) error {
 	return nil
 }
 
-// prove reads the file and compares it with its row in the RECORD, unless the file needs none.
+// prove compares the file with its row in the RECORD, unless the file needs none.
 func (f *File) prove(r row, unlisted bool) error {
 	sum := sha256.New()
 	also, err := hashOf(r.hash)
@@ -160,7 +160,7 @@ func (f *File) prove(r row, unlisted bool) error {
 	}
 	defer content.Close()
 	if strings.HasPrefix(r.hash, "sha256=") {
-		also = sum // which is what it asks for, as nearly all do
+		also = sum // the usual hash
 	}
 	out := io.Writer(sum)
 	if also != nil && also != sum {
@@ -180,7 +180,7 @@ func (f *File) prove(r row, unlisted bool) error {
 	return nil
 }
 
-// hashOf is the function of a hash as a RECORD writes it; nil when that is empty.
+// hashOf returns the hash function of a hash in a RECORD.
 func hashOf(text string) (hash.Hash, error) {
 	name, _, _ := strings.Cut(text, "=")
 	switch name {
@@ -194,7 +194,7 @@ func hashOf(text string) (hash.Hash, error) {
 	return nil, fmt.Errorf("its RECORD has no hash of it that counts (%q)", name)
 }
 
-// scheme says under which directory of an installation an entry goes, and where there.
+// scheme returns the directory of an installation to which an entry belongs, and its path there.
 func scheme(name string) (string, string) {
 	top, rest, ok := strings.Cut(name, "/")
 	if ok && strings.HasSuffix(top, ".data") {
@@ -206,7 +206,7 @@ func scheme(name string) (string, string) {
 	return "lib", name
 }
 
-// NormalName is the name of a distribution in the one way in which names are compared.
+// NormalName returns the normalized name of a distribution, by which names are compared.
 func NormalName(name string) string {
 	return strings.ToLower(separators().ReplaceAllString(name, "-"))
 }

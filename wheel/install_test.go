@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestAWheelSaysWhatItInstallsWhere(t *testing.T) {
+func TestSchemesOfAWheel(t *testing.T) {
 	path := wheelFile(t, wheelOf(t, map[string]string{
 		"pkg/__init__.py": "one", "pkg/fast.so": "code", "single.py": "two", "pkg-1.0.data/scripts/run": "#!python",
 		"pkg-1.0.data/purelib/more.py": "three",
@@ -52,7 +52,7 @@ func wheelFile(t *testing.T, content string) string {
 }
 
 // A wheel that is not what its RECORD says is refused before anything of it is installed.
-func TestAWheelThatIsNotWhatItSaysIsRefused(t *testing.T) {
+func TestAnInconsistentWheelIsRefused(t *testing.T) {
 	good := wheelOf(t, map[string]string{"pkg/a.py": "a"})
 	for name, tt := range map[string]struct {
 		change func(files map[string]string)

@@ -1,9 +1,9 @@
-// Package wheel opens, rewrites and proves Python wheels. Its overlay lays source files over a result that was built
-// without looking at them.
+// Package wheel opens, rewrites and checks Python wheels. An overlay replaces source files in a result that was built
+// without reading them.
 //
-// A compiled wheel whose Python files differ between two commits need not be compiled twice: the files that overlay
-// patterns match are taken from the one source tree, everything else from the one build. Wheels are rewritten inside;
-// plain files are replaced where they lie.
+// If only Python files differ between two commits, a compiled wheel need not be compiled again: files that match the
+// overlay patterns come from one source tree, all other files from one build. Wheels are rewritten inside; plain
+// files are replaced.
 package wheel
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// recordName is the file in a built result that lists the files of the source tree that the overlay patterns matched.
+// recordName is the file in a built result that lists the files of the source tree that matched the overlay patterns.
 const recordName = ".benchgraph-overlay"
 
 const maxRecord = 64 << 20
 
-// Record writes the files of the source tree that the patterns match into a built result. Apply then tells a generated
-// file, which stays, from a source file that another source does not have, which is removed.
+// Record writes the list of source files that match the patterns into a built result. With the list, Apply
+// distinguishes generated files, which stay, from source files that the other source lacks, which are removed.
 func Record(source string, patterns []string, built string) error {
 	files, err := match(source, patterns)
 	if err != nil {
@@ -44,14 +44,14 @@ func writeRecord(files []string, built string) error {
 	return os.WriteFile(filepath.Join(built, recordName), text, 0o644)
 }
 
-// Apply writes to out, which must be empty or missing, the built result with the files of the source tree that match
-// the doublestar patterns laid over it.
+// Apply writes the built result to out, which must be empty or missing, and replaces files that match the doublestar
+// patterns by those of the source tree.
 //
-// Wheels in the result (*.whl) are overlaid inside: below each of their top-level packages, which may lie under src/ or
-// python/ in the source tree. Other files are overlaid at the same relative path; where there are no wheels, source
-// files that match are added, too. Files of the result that match a pattern and are not in the source tree go, unless
-// Record tells that they were not in the tree of the build either. Links may not lead out of the trees, and a wheel
-// with entries that no wheel has (absolute or doubled names, links, sizes beyond all measure) is refused.
+// In wheels of the result (*.whl), it replaces files below each top-level package, which may be under src/ or python/
+// in the source tree. Other files are replaced at the same relative path; in a result without wheels, matching source
+// files are also added. Files of the result that match a pattern but are missing in the source tree are removed,
+// unless Record shows that they were also missing in the tree of the build. Links must not lead out of the trees. A
+// wheel with invalid entries (absolute or duplicate names, links, huge sizes) is refused.
 func Apply(built, source string, patterns []string, out string) error {
 	files, err := match(source, patterns)
 	if err != nil {
@@ -79,12 +79,12 @@ func Apply(built, source string, patterns []string, out string) error {
 	return l.apply()
 }
 
-// layer is one overlay at work.
+// layer is a running overlay.
 type layer struct {
 	built, source, out *os.Root
 	patterns           []string
-	files              []string // of the source that the patterns match, sorted
-	before             []string // the same of the tree of the build, sorted
+	files              []string // files of the source that match the patterns, sorted
+	before             []string // the same of the build's source tree, sorted
 	recorded           bool     // before is known
 }
 
@@ -105,13 +105,13 @@ func (l *layer) readRecord() error {
 	return nil
 }
 
-// has says whether the source has the file, as part of the overlay.
+// has reports whether the source has the file and the file belongs to the overlay.
 func (l *layer) has(name string) bool {
 	_, ok := slices.BinarySearch(l.files, name)
 	return ok
 }
 
-// gone says whether a file of the result, called by its name in the source tree, has no place in it any more.
+// gone reports whether a file of the result, named as in the source tree, must be removed.
 func (l *layer) gone(name string) bool {
 	if l.has(name) || !Matches(l.patterns, name) {
 		return false
@@ -157,7 +157,7 @@ func (l *layer) apply() error {
 		}
 	}
 	if len(wheels) > 0 {
-		return nil // what the wheels do not hold was not wanted beside them either
+		return nil // files outside of the wheels are not wanted in the result
 	}
 	for _, name := range l.files {
 		if _, found := slices.BinarySearch(plain, name); found {
@@ -173,7 +173,7 @@ func (l *layer) apply() error {
 	return nil
 }
 
-// match lists the files and links below dir that one of the patterns matches, sorted.
+// match returns the files and links below dir that match a pattern, sorted.
 func match(dir string, patterns []string) ([]string, error) {
 	for _, p := range patterns {
 		if !doublestar.ValidatePattern(p) {
@@ -194,8 +194,8 @@ func match(dir string, patterns []string) ([]string, error) {
 	return found, nil
 }
 
-// InPackage returns a path of a source tree as it is below the directory in which packages are installed: without a
-// first directory src or python.
+// InPackage returns a path of a source tree relative to the directory in which packages are installed: without a
+// leading src or python.
 func InPackage(name string) string {
 	for _, prefix := range prefixes[1:] {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
@@ -219,7 +219,7 @@ func mkdir(root *os.Root, dir string) error {
 	return root.MkdirAll(dir, 0o755)
 }
 
-// copyFile copies a file or a link to the same place in another tree, with its permission to execute.
+// copyFile copies a file or a link to the same path in another tree, with its executable bit.
 func copyFile(from, to *os.Root, name string) (err error) {
 	info, err := from.Lstat(name)
 	if err != nil {

@@ -270,7 +270,7 @@ func TestTheSameInputsGiveTheSameBytes(t *testing.T) {
 	pythonAccepts(t, path)
 }
 
-func TestWhatTheBuildGeneratedStaysWhenItWasRecorded(t *testing.T) {
+func TestRecordedGeneratedFilesStay(t *testing.T) {
 	patterns := []string{"pkg/**/*.py"}
 	before := tree(t, map[string]string{"pkg/a.py": "a", "pkg/deleted.py": "d"})
 	after := tree(t, map[string]string{"pkg/a.py": "A"})
@@ -421,7 +421,7 @@ func FuzzWheel(f *testing.F) {
 			}
 		}
 		var out bytes.Buffer
-		load := func(string) (laid, error) { return laid{data: []byte("x"), perm: 0o644}, nil }
+		load := func(string) (sourceFile, error) { return sourceFile{data: []byte("x"), perm: 0o644}, nil }
 		if err := a.write(&out, map[string]string{"pkg/a.py": "pkg/a.py"}, nil, load); err != nil {
 			return // entries that lie about where they are
 		}

@@ -17,19 +17,20 @@ type Refusal struct{ Evidence string }
 
 func (e *Refusal) Error() string { return e.Evidence }
 
-// maxVersionFile bounds the files in which builds note their version.
+// maxVersionFile limits the files in which builds write their version.
 const maxVersionFile = 64 << 10
 
-// localHash is the hash of a commit in a version, as setuptools-scm, versioneer and others write it: 1.2.dev3+g0123abc.
+// localHash matches the hash of a commit in a version, as setuptools-scm, versioneer and others write it:
+// 1.2.dev3+g0123abc.
 var localHash = lazyregexp.New(`\+(?:[0-9A-Za-z]+[._-])*g([0-9a-f]{7,40})\b`)
 
-// wholeHash is the hash of a commit in a file that a build wrote.
+// wholeHash matches the hash of a commit in a file that a build wrote.
 var wholeHash = lazyregexp.New(`\b[0-9a-f]{40}\b`)
 
-// Prove compares a wheel with the tree of a revision (40 digits). blobs are git's object names of the regular files of
-// the tree, by path. Each file of the wheel that exists in the tree at the same path, perhaps under src/ or python/,
-// must have the same content, and a hash in the version must be the revision's. It returns the number of compared
-// files. The error for a wheel of another revision, or for a file that is no wheel, is a *Refusal.
+// Prove compares a wheel with the tree of a revision (40 digits). blobs are git's IDs of the regular files of the
+// tree, by path. Each file of the wheel that exists in the tree at the same path, perhaps under src/ or python/, must
+// have the same content, and a hash in the version must be the revision's. Prove returns the number of compared
+// files. For a wheel of another revision, or a file that is no wheel, it returns *Refusal.
 func Prove(name, rev string, blobs map[string]string) (int, error) {
 	w, err := Open(name)
 	if err != nil {
@@ -71,7 +72,7 @@ func Prove(name, rev string, blobs map[string]string) (int, error) {
 	return compared, &Refusal{text}
 }
 
-// wantedBlobs are the contents that a tree has at the places of a wheel's file.
+// wantedBlobs returns the IDs of the tree's files at the possible paths of a wheel's file.
 func wantedBlobs(name string, blobs map[string]string) []string {
 	var ids []string
 	for _, prefix := range prefixes {
@@ -82,7 +83,7 @@ func wantedBlobs(name string, blobs map[string]string) []string {
 	return ids
 }
 
-// blob is git's name of the file's content.
+// blob returns git's ID of the file's content.
 func (f File) blob() (string, error) {
 	r, err := f.Open()
 	if err != nil {
@@ -97,7 +98,7 @@ func (f File) blob() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// checkVersionFile compares the hash in a generated version file, if f is one and has a hash.
+// checkVersionFile checks the hash in f, if f is a generated version file with a hash.
 func (w *Wheel) checkVersionFile(f File, rev string) error {
 	base := path.Base(f.Path)
 	if base != "_version.py" && base != "version.py" && base != "commit_id.py" || f.Size > maxVersionFile {
@@ -124,7 +125,7 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 	return nil
 }
 
-// RecordNames is Record for a result that was not built here: names are the files of the tree that it was built from.
+// RecordNames is Record for a result that was built elsewhere. names are the files of its source tree.
 func RecordNames(names, patterns []string, built string) error {
 	files := []string{}
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 // row is one line of a wheel's RECORD: a file, its hash and its size. The row of RECORD itself has neither.
 type row struct{ name, hash, size string }
 
-// readRecord finds and reads the wheel's RECORD.
+// readRecord finds and parses the wheel's RECORD.
 func (a *archive) readRecord() error {
 	for _, name := range a.names {
 		dir, file, _ := strings.Cut(name, "/")
@@ -64,7 +64,7 @@ func (a *archive) readRecord() error {
 	}
 }
 
-// formatRecord writes a RECORD: sorted, its own row last.
+// formatRecord returns a sorted RECORD with its own row at the end.
 func formatRecord(rows []row, own string) ([]byte, error) {
 	slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(x.name, y.name) })
 	var b bytes.Buffer

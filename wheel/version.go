@@ -15,8 +15,8 @@ var (
 	lastNumber = lazyregexp.New(`[0-9]+$`)
 )
 
-// Version returns the version that setuptools-scm makes of what git describe says (TAG-NUMBER-gHASH): the tag's own, or
-// the next one in the making. It is empty when the tag is no version.
+// Version returns the version that setuptools-scm derives from the output of git describe (TAG-NUMBER-gHASH): that of
+// the tag, or the development version of the next one. It is empty if the tag is no version.
 func Version(text string) string {
 	m := described().FindStringSubmatch(text)
 	if m == nil || !release().MatchString(m[1]) {

@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	maxEntries   = 200_000
-	maxDirectory = 64 << 20 // bytes of the list of entries, which the reader holds in memory
-	maxEntry     = 8 << 30  // bytes of one unpacked entry: libraries with code for many GPUs are large
-	maxTotal     = 32 << 30 // bytes of all
-	maxLaid      = 64 << 20 // bytes of a source file that is laid over: it is held in memory
-	maxRatio     = 1040     // deflate cannot do better than 1032
-	nameIsUTF8   = 0x800
-	dosEpoch     = 1<<5 | 1 // 1 January 1980, the first day that a zip can name
+	maxEntries    = 200_000
+	maxDirectory  = 64 << 20 // bytes of the list of entries, which the reader keeps in memory
+	maxEntry      = 8 << 30  // bytes of one unpacked entry: libraries with code for many GPUs are large
+	maxTotal      = 32 << 30 // total bytes
+	maxSourceFile = 64 << 20 // bytes of a source file in the overlay, which is kept in memory
+	maxRatio      = 1040     // deflate cannot do better than 1032
+	nameIsUTF8    = 0x800
+	dosEpoch      = 1<<5 | 1 // 1 January 1980, the earliest date in a zip file
 )
 
-// prefixes are the directories under which source trees keep the packages that a wheel has at its top.
+// prefixes are the directories in which source trees keep the top-level packages of a wheel.
 var prefixes = []string{"", "src/", "python/"}
 
-// archive is a wheel whose entries are what entries of a wheel may be.
+// archive is a wheel with valid entries.
 type archive struct {
 	files   map[string]*zip.File
 	names   []string // of the files, sorted
 	record  string   // name of the RECORD entry
 	listing []row    // its rows
-	signed  string   // name of the entry that signs the RECORD; empty: none does
+	signed  string   // name of the entry that signs the RECORD; empty: none
 }
 
-// laid is a source file on its way into a wheel.
-type laid struct {
+// sourceFile is a source file that is written into a wheel.
+type sourceFile struct {
 	data []byte
 	perm fs.FileMode
 }
 
-// wheel overlays one wheel of the built result.
+// wheel writes one wheel of the built result with the overlay.
 func (l *layer) wheel(name string) (err error) {
 	in, err := l.built.Open(name)
 	if err != nil {
@@ -82,8 +82,8 @@ func (l *layer) wheel(name string) (err error) {
 	return a.write(out, replaced, removed, l.load)
 }
 
-// places finds, for each top-level package or module of the wheel, under which prefix the source tree keeps it: where
-// most of its files are found.
+// places returns, for each top-level package or module of the wheel, its prefix in the source tree: the prefix with
+// most of the package's files.
 func (l *layer) places(a *archive) map[string]string {
 	tops := map[string]map[string]int{}
 	for _, name := range a.names {
@@ -100,7 +100,7 @@ func (l *layer) places(a *archive) map[string]string {
 			}
 		}
 	}
-	// A package of which the wheel has no such file yet may still get its first one.
+	// Source files may also belong to a package whose overlaid files are all new.
 	for _, file := range l.files {
 		for _, prefix := range prefixes {
 			name, ok := strings.CutPrefix(file, prefix)
@@ -129,25 +129,25 @@ func topOf(name string) string {
 	return top
 }
 
-// load reads a source file, through links that stay inside the tree.
-func (l *layer) load(name string) (laid, error) {
+// load reads a source file. Links must stay inside the tree.
+func (l *layer) load(name string) (sourceFile, error) {
 	f, err := l.source.Open(name)
 	if err != nil {
-		return laid{}, err
+		return sourceFile{}, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return laid{}, err
+		return sourceFile{}, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxLaid {
-		return laid{}, fmt.Errorf("source file %s: not a file of at most %d MiB", name, maxLaid>>20)
+	if !info.Mode().IsRegular() || info.Size() > maxSourceFile {
+		return sourceFile{}, fmt.Errorf("source file %s: not a file of at most %d MiB", name, maxSourceFile>>20)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxLaid+1))
-	return laid{data: data, perm: permission(info.Mode())}, err
+	data, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
+	return sourceFile{data: data, perm: permission(info.Mode())}, err
 }
 
-// limited is a reader that gives no more than so many bytes.
+// limited is a reader that fails after a number of bytes.
 type limited struct {
 	io.ReaderAt
 	left int64
@@ -160,7 +160,7 @@ func (l *limited) ReadAt(p []byte, off int64) (int, error) {
 	return l.ReaderAt.ReadAt(p, off)
 }
 
-// readArchive reads what a wheel says of its entries and refuses what no wheel holds.
+// readArchive reads the list of a wheel's entries, and returns an error for invalid ones.
 func readArchive(r io.ReaderAt, size int64) (*archive, error) {
 	directory := &limited{ReaderAt: r, left: maxDirectory}
 	z, err := zip.NewReader(directory, size)
@@ -178,7 +178,7 @@ func readArchive(r io.ReaderAt, size int64) (*archive, error) {
 			return nil, fmt.Errorf("entry %q: %w", f.Name, err)
 		}
 		if strings.HasSuffix(f.Name, "/") {
-			continue // a directory comes with its files
+			continue // directories are implied by their files
 		}
 		if a.files[f.Name] != nil {
 			return nil, fmt.Errorf("entry %q: there twice", f.Name)
@@ -203,7 +203,7 @@ func readArchive(r io.ReaderAt, size int64) (*archive, error) {
 	return a, a.readRecord()
 }
 
-// checkParents says whether a directory of the name is a file of the wheel.
+// checkParents returns an error if a parent directory of the name is a file of the wheel.
 func (a *archive) checkParents(name string) error {
 	for i, c := range name {
 		if c == '/' && a.files[name[:i]] != nil {
@@ -213,7 +213,7 @@ func (a *archive) checkParents(name string) error {
 	return nil
 }
 
-// checkEntry says why an entry may not be in a wheel.
+// checkEntry returns an error for an entry that is not allowed in a wheel.
 func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
 	switch {
@@ -234,10 +234,10 @@ func checkEntry(f *zip.File) error {
 	return nil
 }
 
-// write writes the wheel without the removed entries and with the replaced ones (entry → source file) in place. What is
-// not replaced is copied as it was compressed: libraries of hundreds of megabytes are most of a wheel.
+// write writes the wheel without removed entries and with replaced ones (entry → source file). All other entries are
+// copied without recompression: most of a wheel are libraries of hundreds of megabytes.
 func (a *archive) write(out io.Writer, replaced map[string]string, removed map[string]bool,
-	load func(string) (laid, error)) error {
+	load func(string) (sourceFile, error)) error {
 	if a.signed != "" {
 		return fmt.Errorf("entry %q: a signed wheel cannot be changed", a.signed)
 	}
@@ -252,7 +252,7 @@ func (a *archive) write(out io.Writer, replaced map[string]string, removed map[s
 		names = append(names, name)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return removed[name] || name == a.record })
-	// Metadata last, as the format advises: so it can be added to without rewriting the rest.
+	// Metadata last, as the format recommends: it can then be extended without rewriting the rest.
 	slices.SortFunc(names, func(x, y string) int {
 		return cmp.Or(cmp.Compare(distInfo(x), distInfo(y)), cmp.Compare(x, y))
 	})
@@ -282,7 +282,7 @@ func (a *archive) write(out io.Writer, replaced map[string]string, removed map[s
 	if err != nil {
 		return err
 	}
-	if err := addEntry(z, a.record, laid{data: text, perm: 0o644}); err != nil {
+	if err := addEntry(z, a.record, sourceFile{data: text, perm: 0o644}); err != nil {
 		return err
 	}
 	return z.Close()
@@ -295,7 +295,7 @@ func distInfo(name string) int {
 	return 0
 }
 
-// header is all that an entry says of itself: nothing of when and where it was made.
+// header returns the header of an entry, without time and place of its creation.
 func header(name string, perm fs.FileMode) *zip.FileHeader {
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
 	h.SetMode(perm)
@@ -323,7 +323,7 @@ func copyEntry(z *zip.Writer, f *zip.File) error {
 	return err
 }
 
-func addEntry(z *zip.Writer, name string, file laid) error {
+func addEntry(z *zip.Writer, name string, file sourceFile) error {
 	w, err := z.CreateHeader(header(name, file.perm))
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func addEntry(z *zip.Writer, name string, file laid) error {
 	return err
 }
 
-// rowOf is the row of RECORD for a file: its hash in URL-safe base64 without padding, and its size.
+// rowOf returns the RECORD row of a file: its hash in URL-safe base64 without padding, and its size.
 func rowOf(name string, data []byte) row {
 	sum := sha256.Sum256(data)
 	return row{name: name, hash: "sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]), size: fmt.Sprint(len(data))}

@@ -85,7 +85,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// What is pinned differs from what was there in nothing but the names of images.
+// A pinned Dockerfile differs from the original only in the names of images.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"# syntax=a\nARG X=b\nFROM $X AS c\nCOPY --from=d / /\nRUN --mount=from=e,type=bind <<EOF\nFROM f\nEOF\n",

@@ -7,8 +7,8 @@ import (
 	"testing/fstest"
 )
 
-// NVIDIA's kernel driver locks clocks for root alone; what stands in its place may decide otherwise.
-func TestWhoMayLockClocks(t *testing.T) {
+// NVIDIA's kernel driver locks clocks only for root; a stand-in may decide otherwise.
+func TestMayLockClocks(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	for _, test := range []struct {
 		name  string

@@ -15,9 +15,9 @@ type played struct {
 
 func (p *played) close(busy bool) { p.closed.Store(!busy) }
 
-// A device is read by a look and by who was granted it meanwhile. That one of them is answered says nothing of the
-// other: the driver is not let go of while it is asked, and is asked nothing once it was let go of.
-func TestADriverIsLetGoOfWhenNobodyAsks(t *testing.T) {
+// A look and the holder of a lease may read a device at once. While one of them waits for an answer, the driver is not
+// closed, and a closed driver gets no questions.
+func TestABusyDriverIsNotClosed(t *testing.T) {
 	for _, hangs := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			var reads atomic.Int32

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What CUDA makes of its variable is what a node may use: nothing that was hidden from us is ever leased.
+// The mask means what CUDA makes of the variable: a hidden device is never leased.
 func TestMask(t *testing.T) {
 	all := append(Fake(3, "NVIDIA L4", 24<<30), Device{Index: 2, UUID: "MIG-5", Parent: "GPU-x"})
 	all[0].UUID, all[1].UUID, all[2].UUID = "GPU-aa1", "GPU-ab2", "GPU-ac3"

@@ -23,7 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
-func TestNVMLTellsWhatIsThere(t *testing.T) {
+func TestNVMLListsDevices(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play(nvmltest.TwoH100)
 	d := OpenDriver(t.Context(), Options{Library: library})

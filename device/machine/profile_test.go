@@ -65,7 +65,7 @@ func TestParseProfile(t *testing.T) {
 	}
 }
 
-// What this machine is told of itself is what a profile of it says.
+// The profile of this machine equals what this machine reports.
 func TestAProfileOfThisMachineIsThisMachine(t *testing.T) {
 	t.Parallel()
 	host, err := machine.ThisHost()

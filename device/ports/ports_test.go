@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A port that another process has is not free, and neither are several of which one is that.
+// A port that another process uses is not free, and neither is a list that contains it.
 func TestFree(t *testing.T) {
 	var p Ports
 	granted, ok := p.Take(2)

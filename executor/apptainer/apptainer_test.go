@@ -176,8 +176,8 @@ func TestTheWordsOfApptainerAreNoProof(t *testing.T) {
 	}
 }
 
-// What Apptainer does not have is refused with a remedy, before the program runs.
-func TestWhatApptainerLacksIsRefused(t *testing.T) {
+// A container with a property that Apptainer lacks is refused with a remedy, before the program runs.
+func TestUnsupportedContainersAreRefused(t *testing.T) {
 	w := newWorld(t)
 	enforced, _ := executor.Enforced()
 	for name, story := range map[string]struct {

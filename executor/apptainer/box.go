@@ -295,7 +295,7 @@ func (b *box) network() (n network, err error) {
 
 // launch makes the directories of the container, and starts its program.
 func (b *box) launch() error {
-	if err := b.unlike(); err != nil {
+	if err := b.unsupported(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(b.dir, "home"), 0o700); err != nil {

@@ -56,7 +56,7 @@ func (b *box) command() (executor.Command, error) {
 	if network.beside != 0 {
 		c.Argv = append(c.Argv, nsenter(network.beside, "--net")...)
 	}
-	c.Argv = append(append(c.Argv, together...), b.engine.program, "-s", "exec")
+	c.Argv = append(append(c.Argv, inPIDNamespace...), b.engine.program, "-s", "exec")
 	c.Argv = append(c.Argv, always...)
 	if network.none {
 		c.Argv = append(c.Argv, "--net", "--network", "none")
@@ -80,11 +80,11 @@ func (b *box) command() (executor.Command, error) {
 	return c, nil
 }
 
-// together runs a command in a PID namespace. The kernel ends all processes of the namespace with its first process,
-// so the container ends also when this process or benchgraph is killed with SIGKILL. Apptainer alone would leave the
-// container running.
-var together = []string{"unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child", "--mount-proc",
-	"sh", "-c", `"$@"; exit $?`, "sh"} // Apptainer itself would outlive its parent
+// inPIDNamespace runs a command in a PID namespace. The kernel ends all processes of the namespace with its first
+// process, so the container ends also when this process or benchgraph is killed with SIGKILL. Apptainer alone would
+// leave the container running.
+var inPIDNamespace = []string{"unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child",
+	"--mount-proc", "sh", "-c", `"$@"; exit $?`, "sh"} // Apptainer itself would outlive its parent
 
 // nsenter runs a command in namespaces of a container, as this user and without new privileges.
 func nsenter(pid int, namespaces ...string) []string {
@@ -195,8 +195,8 @@ func (b *box) masked() (nodes []string, err error) {
 	return nodes, nil
 }
 
-// unlike returns an error that names a requested property of the container which Apptainer does not have.
-func (b *box) unlike() error {
+// unsupported returns an error that names a requested property of the container which Apptainer does not have.
+func (b *box) unsupported() error {
 	h := &b.host
 	me := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())
 	enforced, _ := executor.Enforced()
@@ -217,14 +217,14 @@ func (b *box) unlike() error {
 	case len(h.DeviceRequests) > 0 && !exists(nvidia):
 		return images.Cannot("no CDI devices nvidia.com/gpu: there is no " + nvidia) // words of package container
 	}
-	if why := b.wrong(); why != "" {
+	if why := b.unavailable(); why != "" {
 		return images.Refused(http.StatusBadRequest, why)
 	}
 	return nil
 }
 
-// wrong returns an error message if this machine lacks a core or a directory that the container asks for.
-func (b *box) wrong() string {
+// unavailable returns an error message if this machine lacks a core or a directory that the container asks for.
+func (b *box) unavailable() string {
 	var mine unix.CPUSet
 	_ = unix.SchedGetaffinity(0, &mine) // cannot fail for this process; a failure would leave no core
 	for core := range strings.SplitSeq(b.host.CpusetCpus, ",") {

@@ -137,7 +137,7 @@ func open(t *testing.T, settings files) (p *pipe.Program, dir string, said func(
 	}, err
 }
 
-// All that goes through the pipe arrives as it was, also from a process that ends in the midst of each call.
+// Everything that goes through the pipe arrives unchanged, also if the process ends during each call.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
@@ -246,7 +246,7 @@ func TestProgramsThatAreNone(t *testing.T) {
 	}
 }
 
-// A caller of another release is told so. What is no call ends the program.
+// A caller of another release gets an error. A malformed call ends the program.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -70,8 +70,8 @@ func TestReasonsAreExplained(t *testing.T) {
 	}
 }
 
-// A person may hold a job and let it go again; nobody lets go one that Slurm held.
-func TestWhatComesByItself(t *testing.T) {
+// A person may hold a job and release it later; nobody releases a job that Slurm holds.
+func TestStuckStates(t *testing.T) {
 	for status, want := range map[job.Status]stuck{
 		{State: "PENDING", Reason: "launch failed requeued held"}:     forever,
 		{State: "PENDING", Reason: "launch_failed_requeued_held"}:     forever,

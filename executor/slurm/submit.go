@@ -15,9 +15,9 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// take waits for the turn of a key: submissions of one key run one after another. The returned function ends the
+// awaitTurn waits for the turn of a key: submissions of one key run one after another. The returned function ends the
 // turn.
-func (c *Cluster) take(ctx context.Context, key string) (func(), error) {
+func (c *Cluster) awaitTurn(ctx context.Context, key string) (func(), error) {
 	taken, _ := c.turns.LoadOrStore(key, make(chan struct{}, 1))
 	turn := taken.(chan struct{})
 	select {
@@ -40,7 +40,7 @@ func (c *Cluster) Submit(ctx context.Context, j job.Job) (id job.ID, found bool,
 	if err != nil {
 		return "", false, err
 	}
-	end, err := c.take(ctx, j.Key)
+	end, err := c.awaitTurn(ctx, j.Key)
 	if err != nil {
 		return "", false, err
 	}

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Share calls do for consecutive ranges of the numbers below n, from inclusive and to exclusive, on all cores. Each
-// number is in one range, and a range has at most stride numbers. Share returns when all calls have returned.
+// Share calls do on all cores for consecutive ranges [from, to) of the numbers below n. Each number is in exactly one
+// range, and a range has at most stride numbers. Share returns when all calls have returned.
 func Share(n, stride int, do func(from, to int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup

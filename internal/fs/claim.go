@@ -9,20 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Claims are of those who make things, each known by a digest, and are kept in a file of a path that stays empty. Who
-// makes a thing locks the byte that the digest stands for. The kernel releases the lock when the process ends, however
-// it ends.
+// Claims coordinates processes that make things, each identified by a digest. The process that makes a thing locks
+// one byte, derived from the digest, in a file that stays empty. The kernel releases the lock when the process ends.
 type Claims struct {
 	Path string
 
 	mu   sync.Mutex
-	file *os.File // nil until something is claimed
+	file *os.File // nil until the first claim
 	held map[[32]byte]bool
 }
 
-// Claim says that the caller makes a thing, until release is called; ok is false while another one does, here or in
-// another process. On a file system without locks processes do not see each other's claims, so that the work may be
-// done twice; nor do, on other systems than Linux, two Claims of one process.
+// Claim reserves the work on a thing until release is called; ok is false while another caller has it, in this
+// process or another. On a file system without locks, processes do not see each other's claims, so the work may be
+// done twice. On systems other than Linux, the same holds for two Claims of one process.
 func (c *Claims) Claim(digest [32]byte) (release func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,12 +44,12 @@ func (c *Claims) Claim(digest [32]byte) (release func(), ok bool) {
 		defer c.mu.Unlock()
 		delete(c.held, digest)
 		if err == nil {
-			_ = c.lock(digest, unix.F_UNLCK) // it fails only where a lock would
+			_ = c.lock(digest, unix.F_UNLCK) // cannot fail if the lock succeeded
 		}
 	}, true
 }
 
-// open opens the file, once. The caller has locked mu.
+// open opens the file once. The caller must hold mu.
 func (c *Claims) open() (err error) {
 	if c.file == nil {
 		c.file, err = os.OpenFile(c.Path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
@@ -61,7 +60,7 @@ func (c *Claims) open() (err error) {
 	return err
 }
 
-// Close gives all claims up.
+// Close releases all claims.
 func (c *Claims) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +70,8 @@ func (c *Claims) Close() error {
 	return c.file.Close()
 }
 
-// lock locks or unlocks the byte of a digest, without waiting. Two digests with one byte are as rare as digests of 62
-// bits that are equal, and would only wait for each other.
+// lock locks or unlocks the byte of a digest without waiting. Two digests share a byte only if 62 of their bits are
+// equal; their makers would then only exclude each other.
 func (c *Claims) lock(digest [32]byte, how int16) error {
 	lock := unix.Flock_t{Type: how, Start: int64(binary.BigEndian.Uint64(digest[:8]) >> 2), Len: 1}
 	for {

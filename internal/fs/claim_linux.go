@@ -2,5 +2,5 @@ package fs
 
 import "golang.org/x/sys/unix"
 
-// setLock takes a lock that belongs to the open file, and not to all that the process has open.
+// setLock sets a lock that belongs to the open file, not to the process.
 const setLock = unix.F_OFD_SETLK

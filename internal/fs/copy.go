@@ -4,7 +4,7 @@ import "io"
 
 const copiedAtOnce = 256 << 10 // bytes
 
-// CopyBoth copies r to w and, in a goroutine of its own where there is much, to h.
+// CopyBoth copies r to w and to h. It writes to h in a separate goroutine.
 func CopyBoth(w, h io.Writer, r io.Reader) (int64, error) {
 	type chunk struct {
 		bytes []byte

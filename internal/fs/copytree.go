@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// CopyTree copies what is below src into dst, which need not exist. Copies, not links: commands may write to what they
-// are given, and what is stored is never changed in place.
+// CopyTree copies the content of src into dst, which need not exist. It copies instead of linking: commands may write
+// to their input, and stored files must never change.
 func CopyTree(dst, src string) error {
 	return filepath.WalkDir(src, func(name string, d os.DirEntry, err error) error {
 		if err != nil {
@@ -35,12 +35,12 @@ func CopyTree(dst, src string) error {
 	})
 }
 
-// CopyFile copies a regular file, which must not be there yet, with its permission to be executed.
+// CopyFile copies a regular file to a new file, with its executable bits.
 func CopyFile(dst, src string) error { return CopyTo(dst, src, nil) }
 
-// CopyTo is CopyFile that writes the bytes to also, too, unless that is nil.
+// CopyTo is CopyFile; it also writes the content to also, unless that is nil.
 func CopyTo(dst, src string, also io.Writer) error {
-	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // what became a pipe would be waited for
+	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if it has become a pipe
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func CopyTo(dst, src string, also io.Writer) error {
 	}
 	executable := info.Mode().Perm() & 0o111
 	if executable != 0 {
-		// A process that is forked while a program is open for writing holds it open until its own exec, and until then
-		// nobody can run the program ("text file busy").
+		// If another goroutine forks while the program is open for writing, the child holds the program open until
+		// its own exec, and until then the program cannot be executed ("text file busy").
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 	}

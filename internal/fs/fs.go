@@ -1,3 +1,3 @@
-// Package fs holds the operations on files that all packages need and that must be right in one place: files are
-// replaced whole, locked, removed without leaving their tree, and opened in deep trees.
+// Package fs holds operations on files that all packages need and that must be correct: replacing files atomically,
+// locking, removing trees without leaving them, and opening files in deep trees.
 package fs

@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LockKind says whether others can hold a lock of the same file at the same time.
+// LockKind is shared or exclusive.
 type LockKind int
 
-// Any number of processes can hold the shared lock of a file. One process alone can hold the exclusive lock.
+// Any number of processes can hold the shared lock of a file. Only one process can hold the exclusive lock.
 const (
 	Shared    LockKind = unix.LOCK_SH
 	Exclusive LockKind = unix.LOCK_EX
 )
 
-// Lock locks an open file and waits as long as another process holds the lock.
+// Lock locks an open file. It waits while another process holds the lock.
 //
-// The kernel releases a lock when the process ends, however it ends. A lock also holds between containers that share a
-// directory and number their processes separately.
+// The kernel releases the lock when the process ends. Locks also work between containers that share a directory but
+// have separate process numbers.
 func Lock(f *os.File, kind LockKind) error { return flock(f, int(kind)) }
 
 // TryLock locks an open file without waiting. Held reports whether its error means that another process holds the lock.
@@ -49,8 +49,8 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// IsAt reports whether a path still names an open file. The owner of a lock must ask when others may remove the file:
-// the lock of a removed file excludes nobody. A symbolic link at the path is another file.
+// IsAt reports whether a path still names an open file. The owner of a lock must check this if others may remove the
+// file: the lock of a removed file excludes nobody. A symbolic link at the path is another file.
 func IsAt(f *os.File, path string) bool {
 	opened, err := f.Stat()
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package fs
 
-// NoExec reports whether a directory is on a mount from which no program can be run: it is unknown here.
+// NoExec returns false: this system does not report whether a mount forbids programs.
 func NoExec(string) bool { return false }

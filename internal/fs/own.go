@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrIrregular is wrapped by the error for what should be a file and is a link, a directory, a pipe or a device.
+// ErrIrregular is wrapped by the error for a link, a directory, a pipe or a device in the place of a file.
 var ErrIrregular = errors.New("it is no regular file")
 
-// ErrForeign is wrapped by the error for a file that somebody else may have written.
+// ErrForeign is wrapped by the error for a file that another user may have written.
 var ErrForeign = errors.New("it cannot be trusted")
 
-// OpenRegular opens a file to be read. It follows no link and does not wait for what is no file, as a pipe would make
-// it.
+// OpenRegular opens a regular file for reading. It follows no link and does not block on a pipe.
 func OpenRegular(path string) (*os.File, os.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
@@ -38,8 +37,8 @@ func OpenRegular(path string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// MakeOwn opens a file of ours to be read and written, and makes it if it is not there. The error for what somebody
-// else put in its place says what to do.
+// MakeOwn opens this user's file for reading and writing, and creates it if necessary. If another user's file is in
+// its place, the error says what to do.
 func MakeOwn(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW|flags, 0o644)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
@@ -64,7 +63,7 @@ func MakeOwn(path string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// MakeOrReadOwn is MakeOwn. On a file system that can only be read, the file is opened to be read.
+// MakeOrReadOwn is MakeOwn; on a read-only file system, it opens the file only for reading.
 func MakeOrReadOwn(path string, flags int) (*os.File, error) {
 	f, err := MakeOwn(path, flags)
 	if errors.Is(err, unix.EROFS) {
@@ -75,7 +74,7 @@ func MakeOrReadOwn(path string, flags int) (*os.File, error) {
 	return f, err
 }
 
-// OpenOwn opens, to be read, a regular file that nobody else can have written.
+// OpenOwn opens a regular file for reading that no other user can have written.
 func OpenOwn(path string) (*os.File, os.FileInfo, error) {
 	f, info, err := OpenRegular(path)
 	if err != nil {
@@ -88,7 +87,7 @@ func OpenOwn(path string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// ReadOwn is the content of what OpenOwn opens.
+// ReadOwn returns the content of a file that OpenOwn accepts.
 func ReadOwn(path string) ([]byte, error) {
 	f, info, err := OpenOwn(path)
 	if err != nil {
@@ -101,12 +100,12 @@ func ReadOwn(path string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// Owned says why somebody else may have written what info is of.
+// Owned returns an error if another user may have written the file of info.
 func Owned(info os.FileInfo) error {
 	return OwnedBy(int(info.Sys().(*syscall.Stat_t).Uid), info.Mode().Perm())
 }
 
-// OwnedBy is Owned for a file of a user, with permissions.
+// OwnedBy is Owned for a file with this owner and these permissions.
 func OwnedBy(uid int, perm os.FileMode) error {
 	if me := os.Geteuid(); uid != me {
 		return fmt.Errorf("it belongs to user %d, not to you (%d)", uid, me)
@@ -117,8 +116,8 @@ func OwnedBy(uid int, perm os.FileMode) error {
 	return nil
 }
 
-// CheckOwner makes sure that only this user can have put anything into a directory, which is no link: what lies there
-// is run and believed. The error says what to do about it.
+// CheckOwner returns an error if anybody but this user can have written to a directory, or if it is a link: programs
+// in such directories are run. The error names the remedy.
 func CheckOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// RemoveTree removes dir with its content, including read-only directories such as those of an entry or of Go's module
-// cache. It follows no link and enters no mount: a mount point stays, with the directories above it, and the error
-// names it. A missing dir is no error.
+// RemoveTree removes dir with its content, including read-only directories such as those of an entry or of Go's
+// module cache. It follows no links and enters no mounts: a mount point stays, with its parent directories, and the
+// error names it. A missing dir is no error.
 func RemoveTree(dir string) error {
-	if dir == "" { // filepath.Clean would make it the working directory
+	if dir == "" { // filepath.Clean would turn it into the working directory
 		return errors.New("remove a directory without a name")
 	}
 	if err := removeTree(dir); err != nil {

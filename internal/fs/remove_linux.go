@@ -14,32 +14,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// remover removes one tree. It works with descriptors and names in them, so that no link is followed, and enters no
-// directory of another mount. The kernel refuses to remove a mount point.
+// remover removes one tree. It uses descriptors and names relative to them, so it follows no links, and it enters no
+// other mounts. The kernel refuses to remove a mount point.
 type remover struct {
 	parent int    // descriptor of the directory that holds the tree
-	name   string // of the tree in parent
-	moved  int    // directories that were moved up
+	name   string // name of the tree in parent
+	moved  int    // number of directories moved up
 	left   []leftover
-	more   bool // there are leftovers that left does not hold
-	old    bool // the kernel has no openat2, or a filter refuses it
+	more   bool // there are more leftovers than in left
+	old    bool // the kernel lacks openat2, or a filter denies it
 }
 
-// leftover is what cannot be removed.
+// leftover is a path that cannot be removed.
 type leftover struct {
 	path string
 	err  error
 }
 
 const (
-	deepest  = 256 // levels of directories that are entered; what lies deeper is moved up first
-	mostLeft = 20  // leftovers that are named
+	deepest  = 256 // deepest level that is entered; deeper directories are moved up first
+	mostLeft = 20  // largest number of reported leftovers
 )
 
 // errMounted is the reason for which a mount point stays.
 var errMounted = errors.New("it is a mount point: unmount it first")
 
-// errKept says that a directory stays because it holds leftovers, which are reported already.
+// errKept is the reason for which a directory stays that holds reported leftovers.
 var errKept = errors.New("it holds what cannot be removed")
 
 // removeTree is RemoveTree for Linux.
@@ -65,7 +65,7 @@ func removeTree(dir string) error {
 	return errors.Join(errs...)
 }
 
-// remove removes one name in a directory and reports whether it is gone. path is the same name, for messages.
+// remove removes one name in a directory and reports whether it is gone. path is its path, for messages.
 func (r *remover) remove(parent int, name, path string, depth int) bool {
 	err := ignoringEINTR(func() error { return unix.Unlinkat(parent, name, 0) })
 	if errors.Is(err, unix.EISDIR) {
@@ -88,7 +88,7 @@ func (r *remover) remove(parent int, name, path string, depth int) bool {
 	return false
 }
 
-// directory removes a directory and what is in it.
+// directory removes a directory and its content.
 func (r *remover) directory(parent int, name, path string, depth int) error {
 	rmdir := func() error {
 		return ignoringEINTR(func() error { return unix.Unlinkat(parent, name, unix.AT_REMOVEDIR) })
@@ -104,8 +104,8 @@ func (r *remover) directory(parent int, name, path string, depth int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	// The names are read again until none of them can be removed: a removal may hide names from a reader, and what lies
-	// deep is moved up into the top directory meanwhile.
+	// Read the names until none of them can be removed: removing names may hide others from the reader, and deep
+	// directories are moved up into the top directory meanwhile.
 	for {
 		progress, err := r.below(fd, path, depth)
 		if err != nil {
@@ -120,7 +120,7 @@ func (r *remover) directory(parent int, name, path string, depth int) error {
 	}
 }
 
-// below removes all whose names it reads in an open directory, and says whether that changed anything.
+// below removes the names in an open directory, and reports whether that changed anything.
 func (r *remover) below(fd int, path string, depth int) (progress bool, err error) {
 	if _, err := unix.Seek(fd, 0, io.SeekStart); err != nil {
 		return false, err
@@ -144,7 +144,7 @@ func (r *remover) below(fd int, path string, depth int) (progress bool, err erro
 	}
 }
 
-// open opens a directory of the same mount, for reading and writing its names.
+// open opens a directory on the same mount, for reading and changing its names.
 func (r *remover) open(parent int, name string) (int, error) {
 	fd, err := r.openAs(parent, name, unix.O_RDONLY)
 	if err == nil && !writable(fd) {
@@ -154,24 +154,24 @@ func (r *remover) open(parent int, name string) (int, error) {
 	if !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
 		return fd, err
 	}
-	// Results are read-only, and so are the caches of some build tools.
+	// Entries are read-only, and so are the caches of some build tools.
 	closed, err := r.openAs(parent, name, unix.O_PATH)
 	if err != nil {
 		return -1, err
 	}
-	// Without success, opening it says why.
+	// If this fails, the next open returns the error.
 	_ = os.Chmod("/proc/self/fd/"+strconv.Itoa(closed), 0o700)
 	unix.Close(closed)
 	return r.openAs(parent, name, unix.O_RDONLY)
 }
 
-// writable says whether the names in a directory can be changed.
+// writable reports whether the mode of a directory allows changing its names.
 func writable(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && st.Mode&0o300 == 0o300
 }
 
-// openAs opens a directory without following a link or entering another mount.
+// openAs opens a directory; it follows no link and enters no other mount.
 func (r *remover) openAs(parent int, name string, flags int) (fd int, err error) {
 	flags |= unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	if !r.old {
@@ -204,8 +204,8 @@ func (r *remover) openAs(parent int, name string, flags int) (fd int, err error)
 	return fd, nil
 }
 
-// mountOf is the number of the mount that an open file is in: two mounts of one file system have the same device
-// number, and different numbers of their own.
+// mountOf returns the number of an open file's mount. Two mounts of one file system have the same device number, but
+// different mount numbers.
 func mountOf(fd int) (string, error) {
 	text, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
@@ -219,10 +219,10 @@ func mountOf(fd int) (string, error) {
 	return "", errors.New("the kernel does not say which mount it is in")
 }
 
-// moveUp moves a directory that lies deep into the top of the tree, which is read again: so a tree of any depth takes a
-// bounded number of descriptors.
+// moveUp moves a deep directory to the top of the tree, which is then read again: so a tree of any depth needs a
+// limited number of descriptors.
 func (r *remover) moveUp(parent int, name string) error {
-	own, err := r.open(parent, name) // its entry for the directory above must be writable
+	own, err := r.open(parent, name) // its ".." entry must be writable
 	if err != nil {
 		return err
 	}
@@ -249,8 +249,7 @@ func ignoringEINTR(f func() error) error {
 	}
 }
 
-// MountsBelow lists the mount points in a directory, which may be one itself, and below it. dir is absolute and holds
-// no links.
+// MountsBelow returns the mount points at or below a directory. dir must be absolute and contain no links.
 func MountsBelow(dir string) ([]string, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -270,7 +269,7 @@ func MountsBelow(dir string) ([]string, error) {
 	return found, nil
 }
 
-// unescape reads a path as mountinfo writes it: spaces and the like as three octal digits.
+// unescape decodes a path in mountinfo, where spaces and the like are three octal digits.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

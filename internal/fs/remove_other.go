@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// removeTree is RemoveTree where there are no bind mounts: a mount is another device.
+// removeTree is RemoveTree for systems without bind mounts, where each mount is another device.
 func removeTree(dir string) error {
 	mounts, err := MountsBelow(dir)
 	if err != nil {
@@ -25,12 +25,12 @@ func removeTree(dir string) error {
 		if err == nil && entry.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
-		return nil // RemoveAll reports a directory whose mode cannot be changed
+		return nil // RemoveAll reports directories whose mode cannot be changed
 	})
 	return os.RemoveAll(dir)
 }
 
-// MountsBelow lists the mount points in a directory, which may be one itself, and below it.
+// MountsBelow returns the mount points at or below a directory.
 func MountsBelow(dir string) ([]string, error) {
 	device := func(path string) (int64, bool) {
 		info, err := os.Lstat(path)
@@ -50,7 +50,7 @@ func MountsBelow(dir string) ([]string, error) {
 	var found []string
 	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
-			return nil // readers of the directory report that it cannot be read
+			return nil // readers of the directory report the error
 		}
 		if d, ok := device(path); ok && d != own {
 			found = append(found, path)

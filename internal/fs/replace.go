@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file that holds the parts, one after the other. See Draft.
+// Replace atomically replaces a file by one with the concatenated parts. See Draft.
 func Replace(path string, parts ...[]byte) error { return replace(path, true, parts) }
 
-// ReplaceSoon is Replace for a file whose reader recognises a damaged one and does without it: nobody waits for the
-// disk, and a loss of power may leave anything in the file.
+// ReplaceSoon is Replace without syncing to disk: after a loss of power, the file may have any content. It is for
+// files whose reader recognizes a damaged file and does without it.
 func ReplaceSoon(path string, parts ...[]byte) error { return replace(path, false, parts) }
 
 func replace(path string, durably bool, parts [][]byte) error {
@@ -28,16 +28,16 @@ func replace(path string, durably bool, parts [][]byte) error {
 	return d.publish(durably)
 }
 
-// Draft is a temporary file that is to become the file of a path. A reader of the path finds the old content or the new
-// content, also after a crash. Of a link, the file is meant that the link leads to. What is no regular file, such as
-// /dev/null or a pipe, is written to and stays.
+// Draft is a temporary file that will replace the file at a path. A reader of the path finds the old or the new
+// content, also after a crash. If the path is a link, its target is replaced. If the path is no regular file, such as
+// /dev/null or a pipe, the content is written to it.
 type Draft struct {
 	*os.File
 	path    string
-	special *os.File // what is no regular file; nil: the path names a regular file, or nothing
+	special *os.File // open if the path is no regular file; nil otherwise
 }
 
-// Begin makes a draft. The caller ends it by Drop.
+// Begin makes a draft. The caller must call Drop.
 func Begin(path string) (*Draft, error) {
 	path, special, err := target(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func Begin(path string) (*Draft, error) {
 	}
 	dir := filepath.Dir(path)
 	if special != nil {
-		dir = "" // that of temporary files
+		dir = "" // the directory for temporary files
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*")
 	d := &Draft{f, path, special}
@@ -56,17 +56,17 @@ func Begin(path string) (*Draft, error) {
 	return d, nil
 }
 
-// target returns the path of the file that a path means: of a link, that of the file that the link leads to. What is no
-// regular file is opened for writing, too.
+// target returns the path to replace: path, or the target of a link. If that is no regular file, target opens it for
+// writing.
 func target(path string) (file string, special *os.File, err error) {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().IsRegular() {
 		return path, nil, nil
 	}
-	// The kernel refuses links that others have laid in a directory like /tmp.
+	// The kernel refuses to follow links of other users in a directory like /tmp.
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		return path, nil, nil // a link that leads nowhere is replaced
+		return path, nil, nil // a broken link is replaced
 	}
 	if err != nil {
 		return "", nil, err
@@ -78,8 +78,8 @@ func target(path string) (file string, special *os.File, err error) {
 	return file, nil, errors.Join(err, resolved, f.Close())
 }
 
-// Publish gives the path the content of the draft, durably and, as a file, with the mode 0644. After an error a regular
-// file has its old content.
+// Publish gives the path the content of the draft, and syncs it to disk; a file gets mode 0644. After an error, a
+// regular file has its old content.
 func (d *Draft) Publish() error { return d.publish(true) }
 
 func (d *Draft) publish(durably bool) error {
@@ -103,16 +103,16 @@ func (d *Draft) publish(durably bool) error {
 	return Sync(filepath.Dir(d.path))
 }
 
-// Drop removes the temporary file of a draft that was not published.
+// Drop removes the temporary file of an unpublished draft.
 func (d *Draft) Drop() {
-	_ = d.special.Close() // where there is none, that is an error and does nothing
+	_ = d.special.Close() // for nil, this does nothing and returns an error
 	if d.File != nil {
 		_ = d.Close()
 		_ = os.Remove(d.Name())
 	}
 }
 
-// Sync writes the content of a file, or the names in a directory, to the disk.
+// Sync syncs the content of a file, or the names in a directory, to disk.
 func Sync(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestReadersSeeWholeFiles(t *testing.T) {
 	}
 }
 
-// What cannot be written leaves the old content, and nothing beside it.
+// A failed write leaves the old content, and no other file.
 func TestFailuresLeaveTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	place := filepath.Join(dir, "place")
@@ -71,8 +71,8 @@ func TestFailuresLeaveTheOldFile(t *testing.T) {
 	}
 }
 
-// What is no regular file is written to and stays, also at the end of a link. A rename by root would replace /dev/null.
-func TestWhatIsNoFileStays(t *testing.T) {
+// Special files are written to and stay, also as the target of a link. A rename by root would replace /dev/null.
+func TestSpecialFilesStay(t *testing.T) {
 	dir := t.TempDir()
 	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
 	if err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink("pipe", link)); err != nil {

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// step is how many levels apart directories are kept open.
+// step is the number of levels between directories that are kept open.
 const step = 32
 
 // Root is an os.Root for walking a tree. An os.Root opens every directory on the way to a name, so a walk through
-// nested directories takes the square of their depth. A Root keeps the directories on the way to the last name open and
-// continues at the nearest one. It is safe for concurrent use.
+// nested directories takes quadratic time in their depth. A Root keeps directories on the way to the last name open
+// and continues at the nearest one. It is safe for concurrent use.
 //
 // Stat and the other methods of os.Root follow links.
 type Root struct {
@@ -21,9 +21,9 @@ type Root struct {
 	open []opened // each within the one before
 }
 
-// opened is a directory that is kept open.
+// opened is an open directory.
 type opened struct {
-	prefix string // its name with a slash
+	prefix string // its name and a slash
 	root   *os.Root
 }
 
@@ -36,7 +36,7 @@ func OpenRoot(dir string) (*Root, error) {
 	return &Root{Root: root}, nil
 }
 
-// Close closes the directory and all that is kept open in it.
+// Close closes the directory and all directories that are kept open.
 func (r *Root) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,7 +44,7 @@ func (r *Root) Close() error {
 	return r.Root.Close()
 }
 
-// back closes what is not on the way to a name.
+// back closes directories that are not on the way to a name.
 func (r *Root) back(name string) {
 	for n := len(r.open) - 1; n >= 0 && !strings.HasPrefix(name, r.open[n].prefix); n-- {
 		r.open[n].root.Close()
@@ -52,7 +52,7 @@ func (r *Root) back(name string) {
 	}
 }
 
-// at calls f with the nearest open directory above a name, and the name in it.
+// at calls f with the nearest open parent directory of a name, and the rest of the name.
 func (r *Root) at(name string, f func(*os.Root, string) error) error {
 	if strings.Count(name, "/") < step {
 		return f(r.Root, name)
@@ -91,7 +91,7 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (f *os.File, er
 	return f, err
 }
 
-// Lstat describes a file, and not what it links to.
+// Lstat describes a file without following a link.
 func (r *Root) Lstat(name string) (info fs.FileInfo, err error) {
 	err = r.at(name, func(root *os.Root, name string) error {
 		info, err = root.Lstat(name)
@@ -100,7 +100,7 @@ func (r *Root) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Readlink says where a link leads.
+// Readlink returns the target of a link.
 func (r *Root) Readlink(name string) (target string, err error) {
 	err = r.at(name, func(root *os.Root, name string) error {
 		target, err = root.Readlink(name)
@@ -109,7 +109,7 @@ func (r *Root) Readlink(name string) (target string, err error) {
 	return target, err
 }
 
-// Chmod changes the mode of a file that is no link.
+// Chmod changes the mode of a file, which must not be a link.
 func (r *Root) Chmod(name string, mode fs.FileMode) error {
 	return r.at(name, func(root *os.Root, name string) error { return root.Chmod(name, mode) })
 }

@@ -7,18 +7,18 @@ import (
 	"syscall"
 )
 
-// Temporary is a directory of this process for as long as the process lives.
+// Temporary is a directory that belongs to this process while the process lives.
 type Temporary struct {
 	Path string
-	lock *os.File // the directory, locked; another process sees by the lock that this one lives
+	lock *os.File // the directory, locked: shows other processes that this one lives
 }
 
-// NewTemporary makes a directory in another one ("": that of temporary files). Its name begins with a prefix.
-// Directories of the prefix that killed processes of this user left there are removed. A file system that locks no
-// directory keeps them.
+// NewTemporary makes a directory in another one ("": that for temporary files), with a name that begins with prefix.
+// It removes directories with that prefix that killed processes of this user have left. On file systems that cannot
+// lock directories, these stay.
 func NewTemporary(in, prefix string) (*Temporary, error) {
 	in = cmp.Or(in, os.TempDir())
-	left, _ := filepath.Glob(filepath.Join(in, prefix+"*")) // what cannot be removed is left to a later process
+	left, _ := filepath.Glob(filepath.Join(in, prefix+"*")) // what cannot be removed stays for a later process
 	for _, path := range left {
 		if t, err := lockOwn(path); err == nil {
 			_ = t.Remove()
@@ -36,7 +36,7 @@ func NewTemporary(in, prefix string) (*Temporary, error) {
 		if err != nil && !Held(err) && !os.IsNotExist(err) {
 			return &Temporary{Path: path}, nil
 		}
-		// another process has taken the directory for one that was left
+		// another process considered the directory a leftover
 	}
 }
 
@@ -60,7 +60,7 @@ func lockOwn(path string) (*Temporary, error) {
 	return &Temporary{path, f}, nil
 }
 
-// Remove removes the directory with all that is in it.
+// Remove removes the directory with its content.
 func (t *Temporary) Remove() error {
 	err := RemoveTree(t.Path)
 	if t.lock != nil {

@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Free returns how many bytes of the disk on which a directory lies anybody may still take, and how many files may be
-// made there; 0: that is not known.
+// Free returns the bytes and the number of files that are still free on the file system of a directory, for every
+// user; 0: not known.
 func Free(dir string) (bytes, files int64) {
 	var f unix.Statfs_t
 	if err := unix.Statfs(dir, &f); err != nil {
 		return 0, 0
 	}
-	if files = int64(f.Ffree); f.Files == 0 { // as many as there is room for
+	if files = int64(f.Ffree); f.Files == 0 { // without a limit of its own
 		files = math.MaxInt64 / 2
 	}
 	return int64(f.Bavail) * int64(f.Bsize), files
 }
 
-// Count returns how many files and directories lie below a directory, which counts as well, as far as they can be read.
+// Count returns the number of files and directories below a directory, including itself, as far as they are readable.
 func Count(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(string, fs.DirEntry, error) error {
 		n++
@@ -33,9 +33,9 @@ func Count(dir string) (n int64) {
 	return n
 }
 
-// Usage returns how many bytes of the disk the files below the directories take. A file with several names counts
-// once, and so does a directory that lies in one that is listed before it. Usage enters no other file system, and
-// leaves out files that are removed meanwhile and directories that cannot be read.
+// Usage returns the bytes on disk of the files below the directories. A file with several names counts once, and so
+// does a directory inside one that is listed before it. Usage enters no other file systems, and leaves out unreadable
+// directories and files that are removed meanwhile.
 func Usage(dirs ...string) (int64, error) {
 	const block = 512 // the unit of Stat_t.Blocks, whatever the file system
 	total, linked := int64(0), map[[2]uint64]bool{}
@@ -80,7 +80,7 @@ func Usage(dirs ...string) (int64, error) {
 	return total, nil
 }
 
-// passing returns nil for errors that a directory in use may give at any moment.
+// passing returns nil for errors that are normal in a directory in use.
 func passing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil

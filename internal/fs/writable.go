@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Nearest returns a path, or the nearest directory above it that exists.
+// Nearest returns path, or its nearest existing parent.
 func Nearest(path string) string {
 	for {
 		if _, err := os.Lstat(path); err == nil || path == filepath.Dir(path) {
@@ -18,7 +18,7 @@ func Nearest(path string) string {
 	}
 }
 
-// Writable returns why nothing can be made in a directory, or in the nearest one above it that exists; nil if it can.
+// Writable returns an error if nothing can be created in a directory, or in its nearest existing parent.
 func Writable(dir string) error {
 	dir = Nearest(dir)
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {

@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 )
 
-// writtenAhead is how many bytes of a file are handed to the disk at once.
+// writtenAhead is how many bytes of a file are written to disk at once.
 const writtenAhead = 8 << 20
 
-// Ahead is a file whose beginning the kernel writes to the disk while the rest is still to come. The sync at the end
-// then waits for the last bytes alone, and tells what went wrong before.
+// Ahead is a file whose beginning the kernel writes to disk while the rest is still being written. The final sync
+// then waits only for the last bytes, and returns earlier errors.
 type Ahead struct {
 	*os.File
 	written, begun int64
@@ -27,15 +27,15 @@ func (a *Ahead) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Settle has the kernel write to the disk now what lies below a directory, where that is more than some bytes, or some
-// of it cannot be read: else it would do so later, beside whatever runs then.
+// Settle makes the kernel write the files below a directory to disk now, if they have more than so many bytes or some
+// of them cannot be read. Otherwise the kernel would do it later, and disturb other programs.
 func Settle(dir string, more int64) {
 	err := filepath.WalkDir(dir, func(_ string, _ fs.DirEntry, err error) error { return err })
 	if n, _ := Usage(dir); errors.Is(err, fs.ErrNotExist) || err == nil && n <= more {
 		return
 	}
-	if f, err := os.Open(filepath.Dir(dir)); err == nil { // it may forbid to be opened itself
-		_ = SyncAll(f) // whoever keeps the files syncs them again, and tells
+	if f, err := os.Open(filepath.Dir(dir)); err == nil { // dir itself may forbid to be opened
+		_ = SyncAll(f) // the owner of the files syncs them again and gets the error
 		f.Close()
 	}
 }

@@ -9,5 +9,5 @@ import (
 
 func writeBack(*os.File, int64, int64) {}
 
-// SyncAll is not there: sync(2) does not wait for the disk here.
+// SyncAll is not supported: sync(2) does not wait for the disk on this system.
 func SyncAll(*os.File) error { return errors.ErrUnsupported }

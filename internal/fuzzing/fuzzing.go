@@ -1,5 +1,5 @@
-// Package fuzzing has the bounds that fuzz targets share on the cost of reading hostile input. The fuzzer itself bounds
-// the time: an input that takes ten seconds is a failure.
+// Package fuzzing has limits for the cost of reading hostile input, shared by all fuzz targets. The fuzzer itself
+// limits the time: an input that takes ten seconds is a failure.
 package fuzzing
 
 import (
@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Most is how many bytes a reader may need for one input of at most Longest bytes.
+// Most is the largest amount of memory for one input of at most Longest bytes.
 const (
 	Most    = 256 << 20
 	Longest = 1 << 20
 )
 
-// Frugal calls read and fails the test if read allocates more than Most in sum. Inputs longer than Longest are skipped:
-// each format bounds their cost itself.
+// Frugal calls read and fails the test if read allocates more than Most in total. It skips inputs longer than
+// Longest, whose cost each format limits itself.
 func Frugal(t testing.TB, input int, read func()) {
 	t.Helper()
 	if input > Longest {
@@ -31,8 +31,8 @@ func Frugal(t testing.TB, input int, read func()) {
 	}
 }
 
-// Contained calls read and fails the test if read needs more than Most at a time. It is for readers that evaluate their
-// input and so allocate much in sum. It may call read twice.
+// Contained calls read and fails the test if read uses more than Most at a time. It is for readers that evaluate
+// their input, and so allocate much in total. It may call read twice.
 func Contained(t testing.TB, read func()) {
 	t.Helper()
 	first, before := atFirst(), footprint()
@@ -40,7 +40,7 @@ func Contained(t testing.TB, read func()) {
 	if after := footprint(); after <= before || after <= first+Most {
 		return
 	}
-	// That may be the holes that thousands of earlier inputs left.
+	// The growth may come from holes that thousands of earlier inputs left.
 	debug.FreeOSMemory()
 	most := uint64(0)
 	done, watched := make(chan struct{}), make(chan struct{})
@@ -64,11 +64,11 @@ func Contained(t testing.TB, read func()) {
 
 var atFirst = sync.OnceValue(footprint)
 
-// footprint is the address space that heap and stacks have, in bytes. What they once had they keep, so it is not less
-// than the most that they ever needed, or how often the collector let garbage lie.
+// footprint returns the address space of heap and stacks in bytes. It never shrinks: it is the largest size so far,
+// including garbage that was not collected yet.
 func footprint() uint64 { return held() + total("/memory/classes/heap/released:bytes") }
 
-// held is what of the footprint takes memory.
+// held returns the part of the footprint that uses memory.
 func held() uint64 {
 	return total("/memory/classes/heap/objects:bytes", "/memory/classes/heap/unused:bytes",
 		"/memory/classes/heap/free:bytes",
@@ -87,8 +87,8 @@ func total(names ...string) (sum uint64) {
 	return sum
 }
 
-// Place makes a file and returns what replaces its content. It stays open, since to open a file takes longer than to
-// read most inputs.
+// Place makes a file and returns a function that replaces its content. The file stays open, since opening takes
+// longer than reading most inputs.
 func Place(f testing.TB, name string) func(content []byte) {
 	f.Helper()
 	file, err := os.Create(name)

@@ -30,7 +30,7 @@ func TestFrugal(t *testing.T) {
 	}
 }
 
-// What is garbage by the time that more is needed does not count.
+// Garbage that is collected before more memory is needed does not count.
 func TestContained(t *testing.T) {
 	for kept, want := range map[int]bool{1: false, 20: true} {
 		f := &failing{TB: t}

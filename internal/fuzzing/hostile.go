@@ -1,6 +1,6 @@
 package fuzzing
 
-// Hostile are texts that mean something to a terminal, or in some format of documents.
+// Hostile returns texts with a special meaning for terminals or document formats.
 func Hostile() []string {
 	return []string{
 		"", "plain", "a|b", `a\|b`, `\`, `a\`, "`", "``a`", "*x*", "_x_ a_b __c__ d__e", "<script>alert(1)</script>",

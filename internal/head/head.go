@@ -1,12 +1,12 @@
-// Package head keeps the beginning of what foreign programs and servers send.
+// Package head keeps the beginning of the output of foreign programs and servers.
 package head
 
-// Buffer keeps the first Most bytes that are written to it and discards the rest. Write never fails, so that no program
-// is blocked or ended because of its output. Buffer embeds no bytes.Buffer: io.Copy, and so os/exec, would fill that
-// through ReadFrom, past Write.
+// Buffer keeps the first Most bytes that are written to it and discards the rest. Write never fails, so that no
+// program is blocked or ended because of its output. Buffer does not embed bytes.Buffer: io.Copy, and so os/exec,
+// would use its ReadFrom instead of Write.
 type Buffer struct {
 	Most int
-	Over func() // called by each Write that discards something; may be nil
+	Over func() // called by each Write that discards bytes; may be nil
 
 	text []byte
 }
@@ -20,5 +20,5 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns the bytes that were kept.
+// Bytes returns the kept bytes.
 func (b *Buffer) Bytes() []byte { return b.text }

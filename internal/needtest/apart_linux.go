@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apart runs the test again in a process with a mount namespace of its own. In that process, Apart returns a directory
-// in which the test may mount and remove. In the first process, Apart returns "" after the other one has passed, and
+// Apart runs the test again in a process with its own mount namespace. In that process, Apart returns a directory in
+// which the test may mount and remove. In the original process, Apart returns "" after the other one has passed, and
 // the test must return.
 func Apart(t *testing.T) string {
 	t.Helper()

@@ -1,5 +1,5 @@
-// Package needtest ends tests that need something that a machine may lack. In CI such a test fails, since nothing may
-// be missing there.
+// Package needtest skips tests that need something that a machine may lack. In CI such a test fails, since nothing
+// may be missing there.
 package needtest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Missing skips a test that needs something that this machine does not have. In CI, the test fails.
+// Missing skips a test because this machine lacks something. In CI, the test fails.
 func Missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -17,8 +17,8 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// NoRace skips a test under the race detector. It is for tests in which one goroutine computes for long: the detector
-// makes them ten times slower, and there is nothing for it to find.
+// NoRace skips a test under the race detector. It is for tests with one goroutine that computes for long: the
+// detector makes them ten times slower, and can find nothing.
 func NoRace(t testing.TB) {
 	t.Helper()
 	if UnderRace {
@@ -26,7 +26,7 @@ func NoRace(t testing.TB) {
 	}
 }
 
-// Chromium returns the path of a browser of that family.
+// Chromium returns the path of a Chromium browser.
 func Chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-headless-shell", "google-chrome"} {

@@ -5,12 +5,12 @@ import (
 	"regexp"
 )
 
-// address matches the part of an address before a password, the password and the @. A reference in the place of the
+// address matches the part of an address before a password, the password and the @. A reference instead of the
 // password does not match.
 var address = regexp.MustCompile(`(://[^/\s"'@:]*:)((?:[^/\s"'@$]|\$[^{/\s"'@])+)@`)
 
-// Password is the place of the first password in an address of a text: at bytes from to to. There is none where ok is
-// false.
+// Password returns the position of the first password in an address of a text: the bytes [from, to). ok is false if
+// there is none.
 func Password(text []byte) (from, to int, ok bool) {
 	at := address.FindSubmatchIndex(text)
 	if at == nil {
@@ -19,7 +19,8 @@ func Password(text []byte) (from, to int, ok bool) {
 	return at[4], at[5], true
 }
 
-// WithoutPasswords is a text with an x for each byte of a password in an address, so that all else keeps its place.
+// WithoutPasswords returns a text with an x for each byte of a password in an address, so that positions do not
+// change.
 func WithoutPasswords(text []byte) []byte {
 	if !bytes.Contains(text, []byte("://")) {
 		return text

@@ -1,6 +1,6 @@
-// Package printable makes foreign text fit to be shown: what commands print, names of files, addresses, subjects of
-// commits, answers of servers. Nothing that it returns moves a cursor, changes a colour, reverses the direction of
-// writing or hides what stands beside it.
+// Package printable makes foreign text safe to print: output of commands, names of files, addresses, subjects of
+// commits, answers of servers. Its results do not move the cursor, change colours, reverse the writing direction or
+// hide other text.
 package printable
 
 import (
@@ -17,9 +17,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Line is one printable line of any text: terminal sequences go, white space becomes a space, and what a reader could
-// not see (control and format characters, broken UTF-8) becomes U+FFFD. What the log of a CI would take for a command,
-// ##[set-output name=x], wherever in a line, is broken in two.
+// Line returns any text as one printable line: it removes terminal sequences, turns white space into spaces, and
+// turns invisible characters (control and format characters, invalid UTF-8) into U+FFFD. It breaks texts like
+// ##[set-output name=x], which the log of a CI would execute as a command.
 func Line(text string) string {
 	if plain(text) {
 		return unordered(strings.TrimSpace(text))
@@ -35,7 +35,7 @@ func Line(text string) string {
 	return unordered(strings.TrimSpace(b.String()))
 }
 
-// order matches the beginning of a command to GitHub's runner, Azure's agent or TeamCity.
+// order matches the beginning of a command for GitHub's runner, Azure's agent or TeamCity.
 var order = regexp.MustCompile(`#(#\w*\[)`)
 
 func unordered(line string) string {
@@ -45,7 +45,7 @@ func unordered(line string) string {
 	return order.ReplaceAllString(line, "# $1")
 }
 
-// Lines is Line for each line of a text, indented as it was; empty ones at its end are left out.
+// Lines applies Line to each line of a text and keeps the indentation. It removes empty lines at the end.
 func Lines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
@@ -57,7 +57,7 @@ func Lines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Cells is how many columns of a terminal, or how many halves of a square in any other font, a text takes at most.
+// Cells returns how many columns of a terminal, or how many halves of a square in another font, a text needs at most.
 func Cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -88,7 +88,7 @@ func Fit(text string, columns int) string {
 	return text
 }
 
-// plain says that there is nothing but printable ASCII, as in most texts.
+// plain reports whether a text is only printable ASCII, as most are.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' {
@@ -98,7 +98,7 @@ func plain(text string) bool {
 	return true
 }
 
-// each hands on the runes of a text that can be shown, with their length, and leaves terminal sequences out.
+// each passes the printable runes of a text to a function, with their length, and skips terminal sequences.
 func each(text []byte, to func(r rune, size int)) {
 	for i := 0; i < len(text); {
 		if text[i] == '\x1b' {
@@ -114,8 +114,9 @@ func each(text []byte, to func(r rune, size int)) {
 	}
 }
 
-// Sequence returns the length of the terminal sequence at the start of b, which begins with an escape character. One
-// that does not end hides nothing but its introducer, so that no output can make the rest of a line invisible.
+// Sequence returns the length of the terminal sequence at the start of b, which begins with an escape character. For
+// a sequence without an end it returns only the length of the introducer, so that no output can hide the rest of a
+// line.
 func Sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1
@@ -148,8 +149,8 @@ func Sequence(b []byte) int {
 	return 1
 }
 
-// Covered returns a line with the text that its terminal sequences hide; nil: it has none. Of a sequence of colours or
-// cursors, the last letter stays: an escape character in front of somebody else's text takes the first letter of it.
+// Covered returns a line including the text that its terminal sequences hide; nil: there are none. It keeps the last
+// letter of a colour or cursor sequence: an escape character before foreign text would take that text's first letter.
 func Covered(line []byte) []byte {
 	if bytes.IndexByte(line, '\x1b') < 0 {
 		return nil
@@ -166,11 +167,11 @@ func Covered(line []byte) []byte {
 	return out
 }
 
-// longestSequence bounds the search for the end of a string sequence: without it, a text of nothing but their
-// beginnings would cost the square of its length.
+// longestSequence limits the search for the end of a string sequence: otherwise, a text with many beginnings would
+// take quadratic time.
 const longestSequence = 2 << 10
 
-// Source is a file's text with a question mark for every byte that cannot be shown. Places in it stay what they are.
+// Source returns a file's text with a question mark for every unprintable byte. Positions do not change.
 func Source(text []byte) []byte {
 	out := bytes.Clone(text)
 	for i := 0; i < len(text); {
@@ -186,7 +187,7 @@ func Source(text []byte) []byte {
 	return out
 }
 
-// JSON escapes the characters of a JSON text that must not be printed. Encoders escape only the control characters of
+// JSON escapes characters of a JSON text that must not be printed. Encoders escape only the control characters of
 // ASCII.
 func JSON(text []byte) []byte {
 	hidden := func(r rune) bool { return r >= 0x7f && !unicode.IsPrint(r) }
@@ -208,7 +209,7 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// Writer passes text on to a terminal line by line: tabs and line ends stay, a carriage return ends a line, too. It is
+// Writer passes text to a terminal line by line: tabs and line ends stay, and a carriage return ends a line. It is
 // safe for concurrent use.
 type Writer struct {
 	w io.Writer
@@ -220,10 +221,10 @@ type Writer struct {
 // NewWriter returns a Writer that writes to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// longestWait is how much of a line without end is kept back.
+// longestWait is the largest part of an unfinished line that is held back.
 const longestWait = 64 << 10
 
-// Write passes on the lines that have come to their end.
+// Write passes on finished lines.
 func (p *Writer) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -238,7 +239,7 @@ func (p *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close passes on the rest. It does not close the writer below.
+// Close passes on the rest. It does not close the underlying writer.
 func (p *Writer) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

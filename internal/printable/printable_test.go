@@ -12,7 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
-// What hostile output consists of, and what is shown of it.
+// Parts of hostile output, and how they are shown.
 var shown = map[string]string{
 	"plain text":                            "plain text",
 	"":                                      "",
@@ -127,7 +127,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// What it costs grows with the length of the text, whatever is in it.
+// The cost grows linearly with the length of the text, whatever its content.
 func BenchmarkLine(b *testing.B) {
 	for name, unit := range map[string]string{"plain": "x", "colours": "\x1b[31mx", "titles": "\x1b]",
 		"broken": "\xff"} {

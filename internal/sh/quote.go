@@ -6,13 +6,12 @@ import (
 	"sync"
 )
 
-// variableIn is a variable in a word, as $NAME or ${NAME}.
+// variableIn matches a variable in a word: $NAME or ${NAME}.
 var variableIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})`)
 })
 
-// Substitute replaces the variables that are known. All else stays as it is: ${name%.c} may be for a shell among the
-// words.
+// Substitute replaces known variables. Everything else stays: ${name%.c} may be meant for a shell in the command.
 func Substitute(word string, known func(name string) (string, bool)) string {
 	return variableIn().ReplaceAllStringFunc(word, func(found string) string {
 		if value, ok := known(strings.Trim(found, "${}")); ok {
@@ -22,5 +21,5 @@ func Substitute(word string, known func(name string) (string, bool)) string {
 	})
 }
 
-// Quote makes one word of sh of a text, whatever is in it.
+// Quote returns a text as one word of sh.
 func Quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,5 +1,5 @@
-// Package sh reads the commands of a shell text without running it: which programs are started, with which words, in
-// which directory. Text that it does not understand is refused as a whole, since half a command proves nothing.
+// Package sh parses shell text without running it: which programs start, with which words, in which directory. It
+// rejects text that it does not fully understand, since a part of a command proves nothing.
 package sh
 
 import (
@@ -15,35 +15,35 @@ import (
 // A Word is one word of a command, as far as it is known before the command runs.
 type Word struct {
 	Text    string
-	Partial bool     // something of it is only known when it runs; the text has the rest
-	Unset   []string // variables in it that nothing sets
+	Partial bool     // a part is only known at run time; Text has the rest
+	Unset   []string // variables in the word that nothing sets
 }
 
 // A Command is one simple command of a shell text.
 type Command struct {
-	Assigns map[string]Word // that stand before it
+	Assigns map[string]Word // assignments before the command
 	Words   []Word
-	Dir     string   // where it runs, relative to the working directory
+	Dir     string   // directory, relative to the working directory
 	Lost    bool     // the directory is not known
-	Writes  []string // files that its output goes to
+	Writes  []string // files that it writes output to
 	After   []string // programs that ran before it
-	Maybe   bool     // it may not be run: it stands in a condition or a loop
-	Not     bool     // its end counts for the opposite
-	Then    string   // what follows: one of ; && || | & or nothing
+	Maybe   bool     // it may not run: it is inside a condition or a loop
+	Not     bool     // its status is negated
+	Then    string   // operator after it: ; && || | & or nothing
 }
 
-// Marks in a text, in the place of what is only known when it runs.
+// Marks in a text for parts that are only known at run time.
 const (
-	Ref    = "\x01" // begins the path of another node's result
+	Ref    = "\x01" // end of that path
 	RefEnd = "\x02" // ends it
-	// WorkDir begins a path below the working directory, whatever the current one is: the value of SRC and SITE.
+	// WorkDir begins a path below the working directory, independent of the current one: the value of SRC and SITE.
 	WorkDir = "\x03"
 )
 
-// largestText bounds the texts that are read, in bytes: the library's stack is as deep as a text is nested.
+// largestText limits the texts, in bytes: the library's recursion is as deep as a text is nested.
 const largestText = 32 << 10
 
-// Parse reads a text for sh, in which the variables are set. False: it was not understood.
+// Parse parses a text for sh; vars are set in it. It returns false if it does not understand the text.
 func Parse(text string, vars map[string]Word) ([]Command, bool) {
 	file, err := parse(text)
 	if err != nil {
@@ -66,8 +66,8 @@ func parse(text string) (*syntax.File, error) {
 	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 }
 
-// Words returns the words of one plain command, after the variables before its name as NAME=value. False: the text is
-// more than that, or something of it is only known when it runs.
+// Words returns the words of one plain command; variables before its name come first, as NAME=value. It returns false
+// if the text is more than one plain command, or if a part is only known at run time.
 func Words(text string) (words []string, ok bool) {
 	file, err := parse(text)
 	if err != nil || len(file.Stmts) > 1 {
@@ -100,20 +100,20 @@ func Words(text string) (words []string, ok bool) {
 	return words, true
 }
 
-// errForeign says that a text has more of a shell's syntax than a reader understands.
+// errForeign is the error for shell syntax that reader does not understand.
 var errForeign = errors.New("it is not understood")
 
-// reader walks the statements of a text in the order in which a shell comes to them.
+// reader reads the statements of a text in the order of execution.
 type reader struct {
 	variables
 	list   []Command
 	dir    string
 	lost   bool
-	nested int      // conditions and loops around
-	names  []string // programs so far
+	nested int      // number of surrounding conditions and loops
+	names  []string // names of the programs so far
 }
 
-// all reads statements, of which the last is followed by an operator.
+// all reads statements; the operator then follows the last one.
 func (r *reader) all(list []*syntax.Stmt, then string) error {
 	for i, s := range list {
 		next := ";"
@@ -130,7 +130,7 @@ func (r *reader) all(list []*syntax.Stmt, then string) error {
 	return nil
 }
 
-// maybe reads statements that may not be run, or more than once.
+// maybe reads statements that may not run, or may run more than once.
 func (r *reader) maybe(lists ...[]*syntax.Stmt) error {
 	r.nested++
 	defer func() { r.nested-- }()
@@ -144,7 +144,7 @@ func (r *reader) maybe(lists ...[]*syntax.Stmt) error {
 
 func (r *reader) statement(s *syntax.Stmt, then string) error {
 	switch is := s.Cmd.(type) {
-	case nil: // a redirection alone
+	case nil: // only a redirection
 		return nil
 	case *syntax.CallExpr:
 		return r.call(s, is, then)
@@ -153,7 +153,7 @@ func (r *reader) statement(s *syntax.Stmt, then string) error {
 	case *syntax.TestClause, *syntax.ArithmCmd, *syntax.LetClause:
 		return r.end(Command{Words: []Word{{Text: "test", Partial: true}}}, s, then)
 	case *syntax.BinaryCmd:
-		if s.Negated { // a whole pipeline
+		if s.Negated { // the negation applies to a whole pipeline
 			return errForeign
 		}
 		return errors.Join(r.statement(is.X, is.Op.String()), r.statement(is.Y, then))
@@ -230,7 +230,7 @@ func (r *reader) call(s *syntax.Stmt, c *syntax.CallExpr, then string) error {
 	return r.end(is, s, then)
 }
 
-// declaration reads export and its like, which the library takes for more than simple commands.
+// declaration reads export and similar commands, which the library does not treat as simple commands.
 func (r *reader) declaration(s *syntax.Stmt, c *syntax.DeclClause, then string) error {
 	is := Command{Words: []Word{{Text: c.Variant.Value}}}
 	for _, a := range c.Args {
@@ -249,7 +249,7 @@ func (r *reader) declaration(s *syntax.Stmt, c *syntax.DeclClause, then string) 
 	return r.end(is, s, then)
 }
 
-// end notes a simple command, and what it changes for the next ones.
+// end records a simple command and its effect on the following ones.
 func (r *reader) end(is Command, s *syntax.Stmt, then string) error {
 	for _, to := range s.Redirs {
 		switch to.Op {

@@ -57,7 +57,7 @@ func TestConditionsAndDeclarations(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotUnderstoodIsRefused(t *testing.T) {
+func TestForeignSyntaxIsRefused(t *testing.T) {
 	for _, text := range []string{"f() { prog; }; f", "if prog", "! a | b", "prog <(b)", "a[1]=2 prog", "x=(1)",
 		"for ((;;)); do prog; done", strings.Repeat("x", 2<<20)} {
 		if list, ok := sh.Parse(text, nil); ok {

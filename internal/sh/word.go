@@ -6,17 +6,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// runtimeVars are set by benchgraph or the shell when a command runs.
+// runtimeVars are variables that benchgraph or the shell sets at run time.
 var runtimeVars = map[string]bool{
 	"OUT": true, "PORT": true, "CUDA_VISIBLE_DEVICES": true, "PATH": true, "HOME": true, "LANG": true,
 	"BENCHGRAPH_PROC": true, "BENCHGRAPH_SEED": true, "PWD": true, "OLDPWD": true, "IFS": true, "PPID": true,
 	"OPTARG": true, "OPTIND": true, "PS1": true, "PS2": true, "PS4": true, "SHLVL": true, "_": true,
 }
 
-// variables are what is known of the variables of a text, by name.
+// variables are the known values of variables, by name.
 type variables map[string]Word
 
-// anything is the name under which it is noted that any variable may be set by now.
+// anything is a name in variables whose presence means that any variable may be set.
 const anything = "\x00any"
 
 // ParseArgv parses a command in list form: one simple command, in which benchgraph replaces its own variables.
@@ -34,7 +34,7 @@ func ParseArgv(argv []string, vars map[string]Word) []Command {
 	return []Command{is}
 }
 
-// assign notes the arguments of a command that sets variables.
+// assign records the arguments of a command that sets variables.
 func (v variables) assign(args []Word) {
 	for _, w := range args {
 		name, value, ok := strings.Cut(w.Text, "=")
@@ -47,7 +47,7 @@ func (v variables) assign(args []Word) {
 	}
 }
 
-// value returns what stands for a variable. One that must be set and is not is noted as such.
+// value returns the value of a variable. If must is set, it records an unset variable in Unset.
 func (v variables) value(name string, must bool) Word {
 	value, set := v[name]
 	switch {
@@ -63,7 +63,7 @@ func (v variables) value(name string, must bool) Word {
 	return w
 }
 
-// word reads a word, which may be nil: one without parts.
+// word evaluates a word; nil is the empty word.
 func (v variables) word(is *syntax.Word) (Word, error) {
 	var b builder
 	if is != nil {
@@ -75,13 +75,13 @@ func (v variables) word(is *syntax.Word) (Word, error) {
 	return b.word, nil
 }
 
-// builder makes a word of its parts.
+// builder builds a word from its parts.
 type builder struct {
 	word Word // without its text
 	text strings.Builder
 }
 
-// parts adds the parts of a word, or of what stands in it between double quotes.
+// parts adds the parts of a word or of a double-quoted string.
 func (v variables) parts(b *builder, parts []syntax.WordPart, quoted bool) error {
 	for _, part := range parts {
 		switch is := part.(type) {
@@ -97,7 +97,7 @@ func (v variables) parts(b *builder, parts []syntax.WordPart, quoted bool) error
 			b.add(v.expand(is))
 		case *syntax.CmdSubst, *syntax.ArithmExp, *syntax.ExtGlob:
 			b.add(Word{Partial: true})
-		default: // such as a program's output in the place of a file
+		default: // such as process substitution
 			return errForeign
 		}
 	}
@@ -128,7 +128,7 @@ func (b *builder) literal(text string, quoted bool) {
 	}
 }
 
-// expand returns what stands for $NAME and ${NAME…}.
+// expand returns the value of $NAME or ${NAME…}.
 func (v variables) expand(is *syntax.ParamExp) Word {
 	more := is.Excl || is.Length || is.Width || is.Index != nil || is.Slice != nil || is.Repl != nil || is.Names != 0
 	if more || is.Param == nil || !syntax.ValidName(is.Param.Value) {

@@ -7,14 +7,13 @@ import (
 	"slices"
 )
 
-// Keys sign what other machines are to believe, and tell what is believed here. The zero Keys sign nothing and believe
-// everything.
+// Keys sign texts for other machines and check signatures. The zero Keys sign nothing and believe everything.
 type Keys struct {
-	Trust []ed25519.PublicKey // only what one of them signed is believed; empty: everything is
-	Own   ed25519.PrivateKey  // nil: nothing is signed
+	Trust []ed25519.PublicKey // accept only signatures of these keys; empty: accept everything
+	Own   ed25519.PrivateKey  // nil: do not sign
 }
 
-// ReadKeys reads public keys as ParsePublic does, and a private one as ReadPrivate does; none where path is empty.
+// ReadKeys parses public keys with ParsePublic, and reads a private key with ReadPrivate unless path is empty.
 func ReadKeys(trust []string, path string) (k Keys, err error) {
 	for _, text := range trust {
 		key, err := ParsePublic(text)
@@ -29,10 +28,10 @@ func ReadKeys(trust []string, path string) (k Keys, err error) {
 	return k, err
 }
 
-// NoSignature stands for a signature where there is none.
+// NoSignature is the signature of an unsigned text.
 const NoSignature = "-"
 
-// Sign returns the signature of a text; NoSignature without a key.
+// Sign returns the signature of a text; without a key, NoSignature.
 func (k Keys) Sign(text []byte) string {
 	if k.Own == nil {
 		return NoSignature
@@ -40,7 +39,7 @@ func (k Keys) Sign(text []byte) string {
 	return base64.RawStdEncoding.EncodeToString(ed25519.Sign(k.Own, text))
 }
 
-// Believes reports whether a text with a signature may be believed.
+// Believes reports whether a text with this signature is accepted.
 func (k Keys) Believes(text []byte, signature string) bool {
 	if len(k.Trust) == 0 {
 		return true
@@ -52,5 +51,5 @@ func (k Keys) Believes(text []byte, signature string) bool {
 	return slices.ContainsFunc(k.Trust, func(key ed25519.PublicKey) bool { return ed25519.Verify(key, text, raw) })
 }
 
-// Convinces reports whether whoever has the same Trust believes what these keys sign.
+// Convinces reports whether a machine with the same Trust accepts signatures of these keys.
 func (k Keys) Convinces() bool { return k.Believes(nil, k.Sign(nil)) }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// ParsePublic reads an ed25519 key as ssh-keygen writes it into a file that ends in .pub.
+// ParsePublic parses an ed25519 key in the format of ssh-keygen's .pub files.
 func ParsePublic(text string) (ed25519.PublicKey, error) {
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
@@ -24,7 +24,7 @@ func ParsePublic(text string) (ed25519.PublicKey, error) {
 	return nil, fmt.Errorf("it is a key of type %s", key.Type())
 }
 
-// ReadPrivate reads the file of an ed25519 key as ssh-keygen writes it, without a passphrase.
+// ReadPrivate reads an ed25519 key without a passphrase in ssh-keygen's format.
 func ReadPrivate(path string) (ed25519.PrivateKey, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package usage says what this process has taken of the machine.
+// Package usage measures the resources that this process has used.
 package usage
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Memory is what heap and stacks hold, in bytes.
+// Memory returns the bytes in heap and stacks.
 func Memory() (bytes uint64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/stacks:bytes"}}
@@ -18,7 +18,7 @@ func Memory() (bytes uint64) {
 	return bytes
 }
 
-// Processor is the processor time so far; 0 if the kernel does not tell.
+// Processor returns the processor time so far; 0 if the kernel does not report it.
 func Processor() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

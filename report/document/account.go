@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-// Commit is a commit of the file.
+// Commit is a commit under study.
 type Commit struct {
 	Name   string `json:"commit"`
 	Title  string `json:"title"`
@@ -20,7 +20,7 @@ type Commit struct {
 	Model  string `json:"-"` // its parameter model
 }
 
-// State is how one variant of a commit stands in one benchmark, the baseline included.
+// State is the state of a variant of a commit in a benchmark; the baseline is a variant, too.
 type State struct {
 	Benchmark string `json:"benchmark"`
 	Commit    string `json:"commit"`
@@ -35,17 +35,17 @@ type State struct {
 
 const Measured = "measured"
 
-// Failed is one node that failed, or a candidate that failed within a block.
+// Failed is a failed node, or a candidate that failed within a block.
 type Failed struct {
 	Address   string
-	Commit    string // empty: the node belongs to none
-	Candidate string // empty: nobody in particular
+	Commit    string // empty: the node belongs to no commit
+	Candidate string // empty: no single candidate
 	failure.Failure
-	Log  string        // where the complete log is
+	Log  string        // path of the complete log
 	Took time.Duration // 0: not recorded
 }
 
-// MarshalJSON writes null for what is not known.
+// MarshalJSON writes null for unknown values.
 func (f Failed) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Address   string        `json:"address"`
@@ -66,28 +66,28 @@ func (f Failed) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// Cost is what the attempts took that the journal holds.
+// Cost is the cost of the attempts in the journal.
 type Cost struct {
 	Attempts int
-	Lost     int           // of these, attempts that failed
+	Lost     int           // failed attempts
 	Wall     time.Duration // sum over all attempts; 0: not recorded
 	GPUTime  time.Duration // devices × time
-	LostGPU  time.Duration // of this, in attempts that failed
-	Money    float64       // in the currency of the file's cost block; 0: no price is declared for the devices
-	PerBlock time.Duration // mean time of a block; 0: no block was measured
+	LostGPU  time.Duration // part of GPUTime in failed attempts
+	Money    float64       // in the currency of the file's cost block; 0: no price is declared
+	PerBlock time.Duration // mean time of a block; 0: no measured block
 }
 
-// MarshalJSON writes null for what is not known.
+// MarshalJSON writes null for unknown values.
 func (c Cost) MarshalJSON() ([]byte, error) {
 	document := struct {
 		Attempts *int     `json:"attempts"`
 		Failed   *int     `json:"failed_attempts"`
 		Wall     *float64 `json:"wall_s"`
 		GPUHours *float64 `json:"gpu_hours"`
-		Lost     *float64 `json:"lost_gpu_hours"` // in attempts that failed
+		Lost     *float64 `json:"lost_gpu_hours"` // in failed attempts
 		Money    *float64 `json:"money"`
 		PerBlock *float64 `json:"block_s"`
-		From     string   `json:"from"` // records: nothing in it is estimated
+		From     string   `json:"from"` // always "records": no value is an estimate
 	}{Wall: Seconds(c.Wall), PerBlock: Seconds(c.PerBlock), From: "records"}
 	if c.Attempts > 0 {
 		gpu, lost := c.GPUTime.Hours(), c.LostGPU.Hours()
@@ -106,7 +106,7 @@ func known(s string) *string {
 	return &s
 }
 
-// Seconds is a time in seconds; nil: it is not known.
+// Seconds returns a time in seconds; nil: not known.
 func Seconds(d time.Duration) *float64 {
 	if d <= 0 {
 		return nil
@@ -122,8 +122,8 @@ type Count struct {
 	Of    int    `json:"of"`
 }
 
-// Availability partitions the measurements that were declared, one for each benchmark and commit, by the variants that
-// have figures.
+// Availability partitions the declared measurements, one for each benchmark and commit, by the variants that have
+// figures.
 func Availability(states []State) []Count {
 	type cell struct{ benchmark, commit string }
 	have, all := map[cell][]string{}, map[cell]int{}
@@ -149,7 +149,7 @@ func Availability(states []State) []Count {
 	return list
 }
 
-// pattern names a set of variants.
+// pattern returns the name of a set of variants.
 func pattern(have []string, all int) string {
 	switch {
 	case len(have) == 0:
@@ -164,7 +164,7 @@ func pattern(have []string, all int) string {
 	return strings.Join(have, " and ") + " only"
 }
 
-// sortedNames puts the larger counts first.
+// sortedNames returns the names, those with larger counts first.
 func sortedNames(counts map[string]int) []string {
 	names := make([]string, 0, len(counts))
 	for name := range counts {
@@ -176,14 +176,14 @@ func sortedNames(counts map[string]int) []string {
 	return names
 }
 
-// DeviceCount is how many of the members that need so many devices have figures.
+// DeviceCount counts the members that need this many devices, and those of them with figures.
 type DeviceCount struct {
 	GPUs     int `json:"gpus"`
 	Measured int `json:"measured"`
 	Of       int `json:"of"`
 }
 
-// ByDevices counts the members that have figures by how many devices they need.
+// ByDevices counts the members with figures by the number of devices that they need.
 func ByDevices(states []State) []DeviceCount {
 	at := map[int]*DeviceCount{}
 	for _, s := range states {
@@ -203,19 +203,19 @@ func ByDevices(states []State) []DeviceCount {
 	return list
 }
 
-// FailureKind is failures of one class, stage and cause.
+// FailureKind is a group of failures with the same class, stage and rule.
 type FailureKind struct {
 	Class    failure.Class `json:"class"`
 	Stage    *string       `json:"stage"`
 	Rule     *string       `json:"rule"`  // null: undiagnosed
-	Count    int           `json:"count"` // failures
+	Count    int           `json:"count"` // number of failures
 	Commits  []string      `json:"commits"`
-	Evidence *string       `json:"evidence"` // of the first
+	Evidence *string       `json:"evidence"` // of the first failure
 	Remedy   *string       `json:"remedy"`
-	Cost     *float64      `json:"cost_s"` // of those with a record
+	Cost     *float64      `json:"cost_s"` // of the failures with a recorded time
 }
 
-// FailureKinds puts failures of one class, stage and cause together, the largest sum first.
+// FailureKinds groups failures by class, stage and rule, the largest group first.
 func FailureKinds(failures []Failed) []FailureKind {
 	type kind struct{ class, stage, rule string }
 	at := map[kind]*FailureKind{}
@@ -248,7 +248,8 @@ func FailureKinds(failures []Failed) []FailureKind {
 	return list
 }
 
-// Machines lists the classes of the machines that measured, for people: of several, each with its benchmarks.
+// Machines returns the classes of the machines that measured, in words: if there are several, each with its
+// benchmarks.
 func (p *Counted) Machines() []string {
 	if len(p.Hardware) < 2 {
 		return p.Hardware
@@ -267,7 +268,7 @@ func (p *Counted) Machines() []string {
 	return lines
 }
 
-// TitleOf is the title of a commit; empty when it has none.
+// TitleOf returns the title of a commit; empty if it has none.
 func (p *Counted) TitleOf(name string) string {
 	if i, ok := p.Places[name]; ok {
 		return p.Commits[i].Title

@@ -11,13 +11,13 @@ type Attempt struct {
 	Run     string // name of the apply
 	Address string
 	Number  int       // of the attempt, from 1
-	Ready   time.Time // from when on it could have started
+	Ready   time.Time // earliest possible start
 	Start   time.Time
 	End     time.Time
 	Devices []string // UUIDs
 	CPUs    int
 	State   string // done, failed, or interrupted
-	Class   string // of the failure
+	Class   string // class of the failure
 	Message string
 }
 
@@ -25,7 +25,7 @@ type Attempt struct {
 const (
 	AttemptDone        = "done"
 	AttemptFailed      = "failed"
-	AttemptInterrupted = "interrupted" // the apply ended before it
+	AttemptInterrupted = "interrupted" // the apply ended before the attempt
 )
 
 // AttemptOf returns the name of an attempt, given the path of its log.

@@ -1,5 +1,5 @@
-// Package document has what reports are made of: a Document, the counts that must add up before anything of it is
-// shown, and the numbers and sentences that several formats share.
+// Package document defines the content of reports: a Document, the counts that must add up before it is shown, and
+// the numbers and sentences that several formats share.
 package document
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Format is the version of the JSON document. Readers ignore fields that they do not know.
+// Format is the version of the JSON document. Readers ignore unknown fields.
 const Format = "1.0"
 
-// Document is all that a report is made from.
+// Document is the content of a report.
 type Document struct {
 	Title        string
 	Snapshot     Snapshot
-	Universe     int // (compare, benchmark, commit, candidate) declared in the file, counted there
+	Universe     int // number of (compare, benchmark, commit, candidate) in the file, counted there
 	Commits      []Commit
 	Comparisons  []stats.Comparison
-	Pairs        []stats.Comparison // patched candidates against what the commit itself is; in no total
+	Pairs        []stats.Comparison // patched candidates against the variant without a patch; in no total
 	States       []State            // of all variants
 	Measurements []Measurement
 	Recorded     *recorded.Book // results of other studies; nil: none
@@ -31,34 +31,34 @@ type Document struct {
 	Skips        []Skip
 	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
 	Cost         Cost
-	Attempts     []Attempt // of the last apply that ran something; only trace and otel show them
+	Attempts     []Attempt // of the last apply that ran a node; only trace and otel show them
 }
 
-// Snapshot says of which stored state the report is.
+// Snapshot identifies the stored state of a report.
 type Snapshot struct {
 	ID string `json:"snapshot"`
-	// of the newest result in it, so that a report of unchanged results is unchanged
+	// time of the newest result, so that a report of unchanged results does not change
 	Time     time.Time `json:"time"`
 	Version  string    `json:"version"`  // of benchgraph
-	Revision string    `json:"revision"` // of the project
+	Revision string    `json:"revision"` // revision of the project
 }
 
-// Measurement is one number of one run.
+// Measurement is one value of one run.
 type Measurement struct {
 	Benchmark   string    `json:"benchmark"`
 	Commit      string    `json:"commit"`
 	Candidate   string    `json:"candidate"` // commit/variant
 	Block       int       `json:"block"`
-	Order       int       `json:"order"` // place in the random order of the block, from 1
+	Order       int       `json:"order"` // position in the random order of the block, from 1
 	Metric      string    `json:"metric"`
 	Value       float64   `json:"value"` // in Unit
 	Unit        string    `json:"unit"`
 	Better      string    `json:"better,omitempty"` // higher or lower; empty: unknown
 	Start       time.Time `json:"start"`
-	Seed        uint64    `json:"seed"` // of the random order
+	Seed        uint64    `json:"seed"` // seed of the random order
 	DeviceClass string    `json:"device_class,omitempty"`
 	Devices     []string  `json:"devices,omitempty"` // UUIDs
-	Phase       string    `json:"phase,omitempty"`   // burn-in: of a block that is not judged; else empty
+	Phase       string    `json:"phase,omitempty"`   // "burn-in": the block is not judged; otherwise empty
 }
 
 // Skip is a declared exclusion.
@@ -67,16 +67,16 @@ type Skip struct {
 	Reason  string `json:"reason"`
 }
 
-// Counted is a document that adds up, in the order in which it is shown.
+// Counted is a document whose counts add up, in the order of presentation.
 type Counted struct {
 	Document
 	Total    stats.Totals
 	Compares []stats.Totals
-	Places   map[string]int // place of each commit
+	Places   map[string]int // index of each commit
 }
 
-// Check counts what a document says and puts it in order. A document that does not add up, or that has a measurement
-// which is no number, is a *stats.RefusedError.
+// Check counts and sorts the content of a document. It returns *stats.RefusedError if the counts do not add up or a
+// measurement is not a finite number.
 func Check(doc Document) (*Counted, error) {
 	ledger := stats.Ledger{Universe: doc.Universe, Rows: slices.Clone(doc.Comparisons)}
 	if err := ledger.Check(); err != nil {
@@ -138,7 +138,7 @@ func baselineFirst(a, b State) int {
 	return 1
 }
 
-// byImportance puts the wins first and, among equal outcomes, the larger effects, so that the first screen answers who
+// byImportance sorts wins first and, among equal outcomes, larger effects first, so that the first screen shows who
 // won.
 func byImportance(a, b stats.Comparison) int {
 	primary := func(c stats.Comparison) int {
@@ -153,7 +153,7 @@ func byImportance(a, b stats.Comparison) int {
 		cmp.Compare(a.Benchmark, b.Benchmark), cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Against, b.Against))
 }
 
-// rank is the place of an outcome in a table: verdicts first.
+// rank returns the position of an outcome in a table: verdicts first.
 func rank(o stats.Outcome) int {
 	i := slices.Index(stats.Outcomes(), o)
 	if o.Judged() {

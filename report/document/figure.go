@@ -10,13 +10,13 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// TestP writes the p of a row behind its name.
+// TestP returns the p-value of a row after the name of its test.
 func TestP(c stats.Comparison) string {
 	name, p := c.TestP()
 	return name + " " + Probability(p)
 }
 
-// Probability writes a p or q without pretending that it is 0.
+// Probability returns a p or q as text; it never prints 0.
 func Probability(p float64) string {
 	if p < 0.0001 {
 		return "<0.0001"
@@ -24,7 +24,8 @@ func Probability(p float64) string {
 	return strconv.FormatFloat(p, 'f', 4, 64)
 }
 
-// Number writes a value with four significant digits, and whole where it has more than four before the point.
+// Number returns a value with four significant digits, or rounded to a whole number if it has more than four digits
+// before the point.
 func Number(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -36,7 +37,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// Share names both sets of a percentage: part of whole, which are all of a kind.
+// Share returns a percentage with its numbers: part of whole things of a kind.
 func Share(part, whole int, kind string) string {
 	if whole == 0 {
 		return "0 of 0 " + kind
@@ -44,7 +45,7 @@ func Share(part, whole int, kind string) string {
 	return fmt.Sprintf("%d of %d %s (%.0f %%)", part, whole, kind, 100*float64(part)/float64(whole))
 }
 
-// Hours writes a time, from one hour on in hours.
+// Hours returns a time in words, from one hour on in hours.
 func Hours(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -55,7 +56,7 @@ func Hours(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// CaveatTexts are the texts of a row's caveats.
+// CaveatTexts returns the texts of a row's caveats.
 func CaveatTexts(c stats.Comparison) []string {
 	texts := make([]string, len(c.Caveats))
 	for i, caveat := range c.Caveats {
@@ -64,7 +65,7 @@ func CaveatTexts(c stats.Comparison) []string {
 	return texts
 }
 
-// OptionalTime writes a time in seconds; empty: it is not known.
+// OptionalTime returns a time in words; empty: not known.
 func OptionalTime(seconds *float64) string {
 	if seconds == nil {
 		return ""
@@ -72,5 +73,5 @@ func OptionalTime(seconds *float64) string {
 	return Hours(time.Duration(*seconds * float64(time.Second)))
 }
 
-// Shorten makes one printable line of at most so many columns.
+// Shorten returns text as one printable line of at most that many columns.
 func Shorten(text string, columns int) string { return printable.Fit(printable.Line(text), columns) }

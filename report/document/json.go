@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// JSON writes report.json: everything that the document holds. Totals counts all compares by outcome.
+// JSON writes report.json with the whole document. Totals counts all compares by outcome.
 func JSON(p *Counted) (map[string][]byte, error) {
 	document := struct {
 		Format string `json:"format"`
@@ -30,7 +30,7 @@ func JSON(p *Counted) (map[string][]byte, error) {
 		Skips       []Skip                `json:"skips"`
 		Hardware    []string              `json:"hardware"`
 		Cost        Cost                  `json:"cost"`
-		Recorded    *Recorded             `json:"recorded"` // null: the report names no results of other studies
+		Recorded    *Recorded             `json:"recorded"` // null: no results of other studies
 		Samples     []Measurement         `json:"samples"`
 	}{
 		Format, p.Title, p.Snapshot, p.Universe, p.Total.Counts, present(p.Compares), present(p.Commits),
@@ -43,7 +43,7 @@ func JSON(p *Counted) (map[string][]byte, error) {
 	return map[string][]byte{"report.json": text}, err
 }
 
-// present makes an empty list of a missing one, which a reader can iterate over.
+// present returns an empty list for nil, so that readers can iterate over it.
 func present[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -51,13 +51,13 @@ func present[T any](list []T) []T {
 	return list
 }
 
-// Recorded is the results of other studies, as JSON.
+// Recorded is the JSON of the results of other studies.
 type Recorded struct {
 	Universe     int                `json:"universe"` // commits × variants
 	States       []recorded.State   `json:"states"`
 	ByState      []recorded.Count   `json:"by_state"`     // partition of the universe
 	Availability []recorded.Count   `json:"availability"` // partition of the commits
-	Counts       map[string]int     `json:"counts"`       // against which claims are checked
+	Counts       map[string]int     `json:"counts"`       // counts that claims are checked against
 	Records      []recorded.Entry   `json:"records"`
 	Refused      []recorded.Refusal `json:"refused"`
 }
@@ -71,7 +71,7 @@ func recordedOf(p *Counted) *Recorded {
 		b.Counts(), present(b.Entries), present(b.Refused)}
 }
 
-// Indented is a document as JSON.
+// Indented returns indented JSON.
 func Indented(document any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
-// Statement is a line of another study in words.
+// Statement returns a line of another study in words.
 func Statement(l recorded.Line) string {
 	parts := []string{l.Commit, l.Variant(), cmp.Or(l.Claim, l.Verdict, l.Metric, l.Status)}
 	if l.Count != nil {
@@ -18,7 +18,7 @@ func Statement(l recorded.Line) string {
 	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 }
 
-// Bar draws a value beside the largest one.
+// Bar returns a bar whose length is proportional to value; most is the full length.
 func Bar(value, most float64) string {
 	const width = 10
 	if most == 0 {
@@ -27,13 +27,13 @@ func Bar(value, most float64) string {
 	return strings.Repeat("█", int(math.Round(width*value/most)))
 }
 
-// scale is the key of values that share an axis.
+// scale identifies values that share an axis.
 type scale struct{ commit, metric, unit string }
 
-// ScaleOf tells which values a value shares its axis with.
+// ScaleOf returns the scale of an entry.
 func ScaleOf(e recorded.Entry) scale { return scale{e.Commit, e.Metric, e.Unit} }
 
-// Largest is the largest value of each scale.
+// Largest returns the largest value of each scale.
 func Largest(b *recorded.Book) map[scale]float64 {
 	most := map[scale]float64{}
 	for _, e := range b.Entries {

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Ways in which a row without a verdict could get one.
+// Ways in which a row without a verdict could get a verdict.
 const (
 	byFix     = "fix"
 	byRebuild = "rebuild"
@@ -23,21 +23,21 @@ const (
 	byIntent  = "none: declared"
 )
 
-// Recovery is the rows that could get a verdict in one way.
+// Recovery groups the rows that could get a verdict in the same way.
 type Recovery struct {
 	Way        string   `json:"way"`
 	Rows       int      `json:"rows"`
 	Of         int      `json:"of"` // rows without a verdict
 	Candidates []string `json:"candidates"`
 	Remedies   []string `json:"remedies"`
-	// Cost estimates the seconds of the missing blocks: those that would settle an open row, or else the mean time of a
-	// block that was measured × the blocks of a row. null: no block was measured, or nothing helps.
+	// Cost estimates the seconds of the missing blocks: for an open row, the blocks that would settle it; otherwise
+	// the mean time of a measured block × the blocks of a row. null: no block was measured, or nothing helps.
 	Cost      *float64 `json:"cost_s"`
 	Estimated bool     `json:"estimated"`
 	took      time.Duration
 }
 
-// Recoveries says of every row without a verdict what would give it one.
+// Recoveries groups all rows without a verdict by the way to a verdict.
 func Recoveries(p *Counted) []Recovery {
 	type group struct{ way, benchmark, commit string }
 	blocks := typicalBlocks(p.Comparisons)
@@ -60,7 +60,7 @@ func Recoveries(p *Counted) []Recovery {
 		}
 		took := p.Cost.PerBlock * time.Duration(blocks)
 		switch {
-		case way == byBlocks && c.Settle != nil && c.Settle.Took > 0: // as the row says
+		case way == byBlocks && c.Settle != nil && c.Settle.Took > 0: // the row's own estimate
 			took = c.Settle.Took
 		case way == byBlocks:
 			took = p.Cost.PerBlock * time.Duration(max(0, c.Needed-c.Blocks))
@@ -84,7 +84,7 @@ func Recoveries(p *Counted) []Recovery {
 	return list
 }
 
-// typicalBlocks is the median number of blocks of the rows with figures; 0 when there are none.
+// typicalBlocks returns the median number of blocks of rows with figures; 0 without such rows.
 func typicalBlocks(rows []stats.Comparison) int {
 	var all []int
 	for _, c := range rows {
@@ -99,7 +99,7 @@ func typicalBlocks(rows []stats.Comparison) int {
 	return all[len(all)/2]
 }
 
-// wayOut tells what would give a row a verdict, with the remedy of the failure behind it.
+// wayOut returns the way to a verdict for a row, with the remedy of the failure behind it.
 func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 	switch c.Outcome {
 	case stats.Skipped, stats.NoPatch:
@@ -125,7 +125,7 @@ func wayOut(c stats.Comparison, failures []Failed) (way, remedy string) {
 	case i >= 0:
 	case c.Outcome == stats.Infra:
 		return byRetry, ""
-	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran: its patch does not apply, say
+	case c.Outcome == stats.BuildFailed, c.Outcome == stats.Failed: // nothing ran, for example after a refused patch
 		return own, ""
 	default:
 		return byRun, ""

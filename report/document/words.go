@@ -7,7 +7,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Verdicts says in one sentence how many candidates won, lost, and are open.
+// Verdicts returns a sentence with the numbers of wins, losses, ties and open candidates.
 func Verdicts(t stats.Totals) string {
 	measured := t.Measured()
 	switch {
@@ -26,7 +26,7 @@ func Verdicts(t stats.Totals) string {
 	return text
 }
 
-// Missing says what became of those without figures.
+// Missing returns a text about the candidates without figures.
 func Missing(t stats.Totals) string {
 	var parts []string
 	for _, o := range stats.Outcomes() {
@@ -43,7 +43,7 @@ func Missing(t stats.Totals) string {
 	return fmt.Sprintf("%d without: %s", t.Universe-t.Measured(), strings.Join(parts, ", "))
 }
 
-// IntervalTitle names the confidence when it is the same in all rows.
+// IntervalTitle returns a title with the confidence, if all rows have the same.
 func IntervalTitle(rows []stats.Comparison) string {
 	if len(rows) == 0 {
 		return "Interval"

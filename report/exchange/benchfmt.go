@@ -20,14 +20,14 @@ import (
 //
 //	benchstat bench-baseline.txt bench-human.txt
 //
-// compares them: a line is one run, named Benchmark<benchmark>/commit=<commit>, and holds all its metrics. What differs
-// between variants must stay out of the configuration lines, because benchstat compares only what agrees in them. The
-// unit of a value is <metric>-<unit>: several metrics share a unit, and whether higher is better belongs to the metric.
+// compares them. A line is one run, named Benchmark<benchmark>/commit=<commit>, with all its metrics. Configuration
+// lines must be equal for all variants, because benchstat compares only lines with equal configuration. The unit of a
+// value is <metric>-<unit>: several metrics may share a unit, but the direction "better" belongs to the metric.
 func Benchfmt(p *document.Counted) (map[string][]byte, error) {
 	variants := map[string][]document.Measurement{}
 	for _, m := range p.Measurements {
 		if m.Phase != "" {
-			continue // benchstat would judge it
+			continue // benchstat would include it in its comparison
 		}
 		variant := strings.TrimPrefix(m.Candidate, m.Commit+"/")
 		variants[variant] = append(variants[variant], m)
@@ -81,7 +81,7 @@ func benchmarkLines(p *document.Counted, measurements []document.Measurement) ([
 	return out.Bytes(), nil
 }
 
-// configuration is what the lines of all variants have in common. The format has no empty value.
+// configuration returns the configuration that all variants share. The format has no empty values.
 func configuration(p *document.Counted, m document.Measurement) []benchfmt.Config {
 	var config []benchfmt.Config
 	for _, pair := range [][2]string{{"project-revision", p.Snapshot.Revision}, {"snapshot", p.Snapshot.ID},
@@ -93,8 +93,8 @@ func configuration(p *document.Counted, m document.Measurement) []benchfmt.Confi
 	return config
 }
 
-// benchmarkName keeps the commit in the name, which makes it a row of benchstat's table. A name must not begin with a
-// lower-case letter to be taken for a benchmark by every reader.
+// benchmarkName puts the commit into the name, so that it becomes a row of benchstat's table. Some readers do not
+// recognize a benchmark whose name begins with a lower-case letter.
 func benchmarkName(m document.Measurement) benchfmt.Name {
 	name := []rune(word(m.Benchmark))
 	if len(name) > 0 {
@@ -111,12 +111,13 @@ func unitOf(m document.Measurement) string {
 	return metric + "-" + unit
 }
 
-// unitWord is one field; unlike in a name, a slash belongs to units as everyone writes them.
+// unitWord returns one field. Unlike in a name, a slash stays: it is common in units.
 func unitWord(s string) string {
 	return strings.Join(strings.Fields(printable.Line(s)), "_")
 }
 
-// fileName makes a variant's name safe as part of a file's. A changed name gets a digest, so that no two become one.
+// fileName returns a variant's name that is safe in a file name. A changed name gets a digest, so that different
+// variants never share a file.
 func fileName(variant string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
@@ -130,8 +131,9 @@ func fileName(variant string) string {
 	return fmt.Sprintf("%.80s-%x", safe, sha256.Sum256([]byte(variant)))[:min(len(safe), 80)+9]
 }
 
-// word makes one field of the benchmark format: white space ends a field, a slash or an equals sign begins a part of
-// the name, and a hyphen before the last digits is read as the number of processors. They are written as in a URL.
+// word returns one field of the benchmark format. In the format, white space ends a field, a slash or an equals sign
+// begins a part of the name, and a hyphen before final digits begins the number of processors. word escapes these as
+// in a URL.
 func word(s string) string {
 	s = printable.Line(s)
 	var b strings.Builder

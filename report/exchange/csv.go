@@ -14,9 +14,9 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// CSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, where there are recorded results,
-// recorded.csv after RFC 4180. A figure that has no meaning is an empty cell. Text that a spreadsheet would take for a
-// formula begins with an apostrophe.
+// CSV writes comparisons.csv, samples.csv, failures.csv, states.csv and, if there are recorded results, recorded.csv
+// according to RFC 4180. A figure without a meaning is an empty cell. Text that a spreadsheet would read as a formula
+// gets a leading apostrophe.
 func CSV(p *document.Counted) (map[string][]byte, error) {
 	comparisons := [][]string{{"snapshot", "compare", "benchmark", "commit", "title", "candidate", "against", "metric",
 		"primary", "outcome", "reason",
@@ -104,7 +104,7 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 		figure(c.Value, 1),
 		figure(c.AgainstValue, 1), cell(c.Unit), cell(c.Better), optional(c.Tie), cell(c.Methodology),
 		cell(strings.Join(document.CaveatTexts(c), "; "))}
-	if c.NoRatio { // of a ratio that does not exist
+	if c.NoRatio { // there is no ratio
 		for _, column := range []int{11, 12, 13, 18} {
 			record[column] = ""
 		}
@@ -136,7 +136,7 @@ func comparisonRecord(snapshot, title string, c stats.Comparison) []string {
 	return append(record, "", "", "", "")
 }
 
-// causesText lists causes as variant class rule count, each after a semicolon.
+// causesText lists causes as "variant class rule count", separated by semicolons.
 func causesText(a *stats.Attempts) string {
 	var parts []string
 	for _, c := range a.Causes {
@@ -149,7 +149,7 @@ func causesText(a *stats.Attempts) string {
 // exactly writes a number so that reading it gives the same number.
 func exactly(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// cell makes text safe in a spreadsheet, which would run as a formula what begins like one.
+// cell makes text safe for spreadsheets, which would execute it if it begins like a formula.
 func cell(s string) string {
 	s = printable.Line(s)
 	if s != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(s)[0]) {

@@ -1,5 +1,5 @@
-// Package exchange writes documents for other programs: tables, test results, benchmark files, traces, and what
-// services that follow benchmarks take.
+// Package exchange writes documents for other programs: tables, test results, benchmark files, traces, and formats of
+// services that track benchmarks.
 package exchange
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/benchgraph/benchgraph/stats/inference"
 )
 
-// The formats of this file are what other programs keep as histories of benchmarks. None has verdicts: each value is
-// the mean of the judged samples of one candidate, with its interval where there are several.
+// The formats in this file are histories of benchmarks in other programs. They have no verdicts: each value is the
+// mean of the judged samples of one candidate, with its interval if there are several samples.
 
-// series is what was measured of one metric of one candidate.
+// series is the list of values of one metric of one candidate.
 type series struct {
 	benchmark, commit, candidate, metric, unit, better, class string
 	values                                                    []float64
 }
 
-// name tells the series of a benchmark from those of other candidates.
+// name returns the name of the series, with the candidate.
 func (s series) name() string { return printable.Line(s.benchmark + " " + s.candidate) }
 
-// mean is the geometric mean with its 95 % interval, as in the other formats; of values that have no logarithm the
-// arithmetic one. The interval of one value is that value.
+// mean returns the geometric mean with its 95 % interval, as in the other formats; if a value is not positive, it
+// returns the arithmetic mean. The interval of a single value is that value.
 func (s series) mean() (mean, low, high float64) {
 	values, back := make([]float64, len(s.values)), math.Exp
 	for i, v := range s.values {
@@ -44,7 +44,7 @@ func (s series) mean() (mean, low, high float64) {
 	return back(mean), back(low), min(back(high), math.MaxFloat64)
 }
 
-// allSeries are the series of a report, in the order of its samples.
+// allSeries returns the series of a report, sorted by benchmark, commit, candidate and metric.
 func allSeries(p *document.Counted) []series {
 	type key struct{ benchmark, candidate, metric, unit, class string }
 	places := map[key]int{}
@@ -70,8 +70,8 @@ func allSeries(p *document.Counted) []series {
 	return all
 }
 
-// GitHubActionBenchmark writes a file for each direction, as the tools customBiggerIsBetter and
-// customSmallerIsBetter of github-action-benchmark read them. A metric without a direction is in neither.
+// GitHubActionBenchmark writes one file for each direction, for the tools customBiggerIsBetter and
+// customSmallerIsBetter of github-action-benchmark. Metrics without a direction are in neither file.
 func GitHubActionBenchmark(p *document.Counted) (map[string][]byte, error) {
 	type entry struct {
 		Name  string  `json:"name"`
@@ -128,8 +128,8 @@ func BMF(p *document.Counted) (map[string][]byte, error) {
 	return map[string][]byte{"bmf.json": text}, err
 }
 
-// PyTorch writes pytorch.json, a list of records as the PyTorch benchmark database takes them: one for each
-// metric of a candidate, with all its samples.
+// PyTorch writes pytorch.json, a list of records for the PyTorch benchmark database: one for each metric of a
+// candidate, with all its samples.
 func PyTorch(p *document.Counted) (map[string][]byte, error) {
 	type named struct {
 		Name  string            `json:"name"`

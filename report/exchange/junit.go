@@ -55,10 +55,10 @@ type junitProblem struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit writes junit.xml: a suite for each compare, a case for each candidate on its primary metric. A case fails
-// when the candidate failed, was not built or lost; it is an error when nothing can be said of the candidate itself
-// (infra, no_baseline, not_comparable); it is skipped when it was not meant or not able to run. Win, tie and
-// inconclusive pass: what is not shown to be slower breaks no build.
+// JUnit writes junit.xml with a suite for each compare and a case for each candidate on its primary metric. A case
+// fails if the candidate failed, was not built, or lost. It is an error if the cause is not the candidate (infra,
+// no_baseline, not_comparable). It is skipped if the candidate was not meant or not able to run. Win, tie and
+// inconclusive pass: a build breaks only if the candidate is shown to be slower.
 func JUnit(p *document.Counted) (map[string][]byte, error) {
 	suites := junitSuites{Name: printable.Line(p.Title)}
 	at := map[string]int{}
@@ -116,7 +116,7 @@ func (s *junitSuite) add(c stats.Comparison, title string) {
 	s.Cases = append(s.Cases, result)
 }
 
-// titled puts the title of a commit above what is said of it.
+// titled puts the title of a commit above a text.
 func titled(title, text string) string {
 	if title = printable.Line(title); title == "" {
 		return text
@@ -124,7 +124,7 @@ func titled(title, text string) string {
 	return title + "\n" + text
 }
 
-// summary is one row in words.
+// summary describes one row in words.
 func summary(c stats.Comparison) string {
 	text := string(c.Outcome)
 	if c.Blocks >= 2 {

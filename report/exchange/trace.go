@@ -15,8 +15,8 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Trace writes trace.json in the trace event format of Chrome, which Perfetto opens: a track for each device and
-// for each core, and those of nodes that wait for one.
+// Trace writes trace.json in Chrome's trace event format, which Perfetto opens: a track for each device and each
+// core, and tracks for waiting nodes.
 func Trace(p *document.Counted) (map[string][]byte, error) {
 	type event struct {
 		Name     string         `json:"name"`
@@ -71,11 +71,11 @@ func Trace(p *document.Counted) (map[string][]byte, error) {
 			if len(a.Devices) > 0 {
 				break
 			}
-			lane := onCores.take(a.Start, a.End)
+			lane := onCores.reserve(a.Start, a.End)
 			slice(cores, lane, fmt.Sprintf("core %d", lane), a.Start, a.End, kind, a)
 		}
 		if a.Start.Sub(a.Ready) >= time.Millisecond {
-			lane := waiting.take(a.Ready, a.Start)
+			lane := waiting.reserve(a.Ready, a.Start)
 			slice(waits, lane, fmt.Sprintf("waiting %d", lane), a.Ready, a.Start, "wait", a)
 		}
 	}
@@ -83,7 +83,7 @@ func Trace(p *document.Counted) (map[string][]byte, error) {
 	return map[string][]byte{"trace.json": text}, err
 }
 
-// byStart are attempts in the order in which they could have started.
+// byStart returns attempts sorted by their earliest possible start.
 func byStart(attempts []document.Attempt) []document.Attempt {
 	attempts = slices.Clone(attempts)
 	slices.SortStableFunc(attempts, func(a, b document.Attempt) int {
@@ -95,11 +95,11 @@ func byStart(attempts []document.Attempt) []document.Attempt {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// lanes are tracks on which nothing overlaps.
-type lanes []time.Time // by track: when it is free again
+// lanes are tracks without overlapping intervals.
+type lanes []time.Time // by track: when it becomes free
 
-// take is the number, from 1, of the first track that is free from a time on, and is taken until another.
-func (l *lanes) take(from, to time.Time) int {
+// reserve reserves the first track that is free at from until to, and returns its number, from 1.
+func (l *lanes) reserve(from, to time.Time) int {
 	for i, free := range *l {
 		if !free.After(from) {
 			(*l)[i] = to
@@ -110,8 +110,8 @@ func (l *lanes) take(from, to time.Time) int {
 	return len(*l)
 }
 
-// OTel writes otel.json, the spans of the last apply in the JSON of the OpenTelemetry protocol (OTLP): one for
-// the apply, and one within it for each attempt.
+// OTel writes otel.json, the spans of the last apply in the JSON of the OpenTelemetry protocol (OTLP): one for the
+// apply, with a child for each attempt.
 func OTel(p *document.Counted) (map[string][]byte, error) {
 	type attribute struct {
 		Key   string         `json:"key"`
@@ -154,7 +154,7 @@ func OTel(p *document.Counted) (map[string][]byte, error) {
 				End: nanos(a.End), Attributes: []attribute{text("benchgraph.run", a.Run)}, Status: status{Code: ok}}
 			runs[a.Run] = run
 		}
-		run.End = max(run.End, nanos(a.End)) // both have the same number of digits
+		run.End = max(run.End, nanos(a.End)) // works as text: both have the same number of digits
 		kind, _, _ := strings.Cut(a.Address, ".")
 		s := span{Trace: trace, ID: id(8, a.Run, a.Address, strconv.Itoa(a.Number)), Parent: run.ID,
 			Name: printable.Line(a.Address), Kind: internal, Start: nanos(a.Start), End: nanos(a.End),

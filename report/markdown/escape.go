@@ -8,9 +8,9 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-const mostEvidence = 400 // runes of a log line that a table shows
+const mostEvidence = 400 // characters of evidence in a table
 
-// shorten cuts evidence, and only evidence, to the width of a table and states the number of missing bytes.
+// shorten cuts text that is too long for a table, and states the number of missing characters.
 func shorten(s string) string {
 	runes := []rune(s)
 	if len(runes) <= mostEvidence {
@@ -19,8 +19,8 @@ func shorten(s string) string {
 	return fmt.Sprintf("%s … (%d more characters in the log)", string(runes[:mostEvidence]), len(runes)-mostEvidence)
 }
 
-// prose escapes text for a Markdown sentence or cell, so that it reads as it stands. An underscore between letters or
-// digits means nothing to Markdown and stays, because names of metrics are searched for.
+// prose escapes text for a Markdown sentence or cell, so that it is shown literally. An underscore between letters or
+// digits needs no escape, and stays so that names of metrics can be searched for.
 func prose(s string) string {
 	runes := []rune(printable.Line(s))
 	var b strings.Builder
@@ -28,13 +28,13 @@ func prose(s string) string {
 		switch {
 		case r == '_' && i > 0 && i+1 < len(runes) && plainRune(runes[i-1]) && plainRune(runes[i+1]):
 		case r == ':' && i+2 < len(runes) && runes[i+1] == '/' && runes[i+2] == '/':
-			b.WriteByte('\\') // else a bare URL becomes a link
+			b.WriteByte('\\') // a bare URL would become a link
 		case r == '.' && i >= 3 && strings.EqualFold(string(runes[i-3:i]), "www"), r == '@':
 			b.WriteByte('\\')
 		case strings.ContainsRune("\\`*_[]<>|~&#!$", r), i == 0 && strings.ContainsRune("-+=", r):
 			b.WriteByte('\\')
 		case (r == '.' || r == ')') && endsNumber(runes, i):
-			b.WriteByte('\\') // else a number at the start becomes a list
+			b.WriteByte('\\') // a leading number would become a list
 		}
 		b.WriteRune(r)
 	}
@@ -43,14 +43,14 @@ func prose(s string) string {
 
 func plainRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// endsNumber says whether runes begin with a number that ends before i and stands alone. Markdown's have 9 digits at
-// most.
+// endsNumber reports whether the runes begin with a number that ends before i and stands alone. In Markdown, it has
+// at most 9 digits.
 func endsNumber(runes []rune, i int) bool {
 	return i > 0 && i <= 9 && (i+1 == len(runes) || runes[i+1] == ' ') &&
 		strings.Trim(string(runes[:i]), "0123456789") == ""
 }
 
-// code shows text as Markdown code, outside a table.
+// code returns text as Markdown code, outside a table.
 func code(s string) string {
 	s = printable.Line(s)
 	if s == "" {
@@ -72,8 +72,8 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// codeCell shows text as code in a cell of a table, where a pipe is escaped even within code. Readers disagree about a
-// backslash before a pipe, so such text is shown as prose.
+// codeCell returns text as code in a table cell, where a pipe is escaped even in code. Since readers disagree about a
+// backslash before a pipe, such text is shown as prose.
 func codeCell(s string) string {
 	if strings.Contains(printable.Line(s), `\|`) {
 		return prose(s)

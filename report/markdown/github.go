@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// mostComment bounds the bytes of github.md: GitHub refuses comments of more than 65,536 characters.
+	// mostComment limits github.md, in bytes: GitHub refuses comments of more than 65,536 characters.
 	mostComment = 64_000
 
-	// mostFolded bounds the bytes of each folded table, so that the open part has room.
+	// mostFolded limits each folded table, in bytes, so that the open part has room.
 	mostFolded = 16_000
 )
 
-// urgency is the order in which a reviewer wants to see outcomes. An outcome that is not in the list is folded away.
+// urgency lists outcomes in the order of interest to a reviewer. All other outcomes are folded.
 var urgency = []stats.Outcome{stats.Loss, stats.Wrong, stats.Failed, stats.BuildFailed, stats.NotComparable,
 	stats.NoBaseline, stats.Infra,
 	stats.Win, stats.Inconclusive}
 
-// RenderGitHub writes github.md, a comment for a pull request. Its first line is a marker that all reports of the same
-// compares share; a script finds its earlier comment by the marker. Foreign text stands in code spans, where a name
-// after an @ notifies nobody.
+// RenderGitHub writes github.md, a comment for a pull request. Its first line is a marker that is the same for all
+// reports of the same compares, so that a script finds its earlier comment. Foreign text is in code spans, where a
+// name after an @ notifies nobody.
 func RenderGitHub(p *document.Counted) (map[string][]byte, error) {
 	out := &strings.Builder{}
 	var names []string
@@ -67,11 +67,11 @@ func RenderGitHub(p *document.Counted) (map[string][]byte, error) {
 	return map[string][]byte{"github.md": []byte(out.String())}, nil
 }
 
-// rowsOf writes a table of rows that takes no more than so many bytes together with what is written already.
+// rowsOf writes a table of rows. The whole output stays below most bytes.
 func rowsOf(p *document.Counted, out *strings.Builder, rows []stats.Comparison, most int) {
 	const title = "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | " +
 		"---: | ---: | --- |\n"
-	const room = 100 // for the line that says how many rows are left out
+	const room = 100 // for the line about omitted rows
 	if len(rows) == 0 {
 		return
 	}
@@ -99,7 +99,7 @@ func rowsOf(p *document.Counted, out *strings.Builder, rows []stats.Comparison, 
 	out.WriteByte('\n')
 }
 
-// fold writes a table that is closed until somebody opens it.
+// fold writes a table that is folded at first.
 func fold(p *document.Counted, out *strings.Builder, name string, rows []stats.Comparison) {
 	if len(rows) == 0 {
 		return
@@ -109,7 +109,7 @@ func fold(p *document.Counted, out *strings.Builder, name string, rows []stats.C
 	out.WriteString("</details>\n\n")
 }
 
-// foldCaveats lists what must be known of rows, each caveat once.
+// foldCaveats lists the caveats of rows, each once.
 func foldCaveats(out *strings.Builder, rows []stats.Comparison) {
 	counts := map[string]int{}
 	var order []string
@@ -138,7 +138,7 @@ func foldCaveats(out *strings.Builder, rows []stats.Comparison) {
 	out.WriteString("\n</details>\n\n")
 }
 
-// identityCode is identity for a place where foreign text must stand in code.
+// identityCode is identity for a place where foreign text must be in code spans.
 func identityCode(s document.Snapshot) string {
 	text := "Snapshot " + cmp.Or(code(s.ID), "without a name")
 	if s.Version != "" {

@@ -12,8 +12,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Render writes report.md. Its first screen answers who won, by how much, with which certainty, and which rows
-// are missing.
+// Render writes report.md. Its first screen shows who won, by how much and how certainly, and which rows are missing.
 func Render(p *document.Counted) (map[string][]byte, error) {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "# %s\n\n", cmp.Or(prose(p.Title), "Benchmark report"))
@@ -47,7 +46,7 @@ func identity(s document.Snapshot) string {
 	return strings.Join(parts, " · ")
 }
 
-// answer sums up all compares.
+// answer writes the sum of all compares.
 func answer(out *strings.Builder, p *document.Counted) {
 	if p.Universe == 0 {
 		out.WriteString("**Nothing was declared to be compared.**\n\n")
@@ -106,7 +105,7 @@ func compareSection(out *strings.Builder, p *document.Counted, t stats.Totals) {
 	}
 }
 
-// figures writes rows that were judged, and below them why some are open and what must be known of others.
+// figures writes judged rows, and below them notes with reasons and caveats.
 func figures(out *strings.Builder, rows []stats.Comparison) {
 	if len(rows) == 0 {
 		return
@@ -150,7 +149,7 @@ func figures(out *strings.Builder, rows []stats.Comparison) {
 	notes.write(out)
 }
 
-// numbered collects notes that several rows may share.
+// numbered collects notes that rows can share.
 type numbered struct{ texts []string }
 
 func (n *numbered) mark(text string) string {
@@ -173,7 +172,7 @@ func (n *numbered) write(out *strings.Builder) {
 	out.WriteByte('\n')
 }
 
-// outcome puts weight on what people look for first.
+// outcome emphasizes wins and losses.
 func outcome(o stats.Outcome) string {
 	if o == stats.Win || o == stats.Loss {
 		return "**" + string(o) + "**"
@@ -181,7 +180,7 @@ func outcome(o stats.Outcome) string {
 	return prose(string(o))
 }
 
-// weighted is the outcome of a row with figures. Only one that stands has weight.
+// weighted returns the outcome of a row with figures, emphasized if it stands.
 func weighted(c stats.Comparison) string {
 	if c.Stands() {
 		return outcome(c.Outcome)
@@ -189,7 +188,7 @@ func weighted(c stats.Comparison) string {
 	return prose(string(c.Outcome))
 }
 
-// lossesText is the attempts of a row of which some do not count.
+// lossesText describes the attempts of a row if some do not count.
 func lossesText(a *stats.Attempts) string {
 	if a == nil || a.Voided+a.Replaced == 0 {
 		return ""
@@ -221,7 +220,7 @@ func skipSection(out *strings.Builder, skips []document.Skip) {
 	t.write(out)
 }
 
-// Method tells how to read the figures.
+// Method explains how to read the figures.
 func Method(out *strings.Builder, p *document.Counted) {
 	var margins []float64
 	for _, c := range p.Comparisons {
@@ -257,7 +256,7 @@ func Method(out *strings.Builder, p *document.Counted) {
 		p.Total.Universe, p.Universe)
 }
 
-// Cost tells what was measured on, and how long it took.
+// Cost describes the hardware, and the time of the measurements.
 func Cost(out *strings.Builder, p *document.Counted) {
 	fmt.Fprintf(out, "## Hardware, time and cost\n\n")
 	for _, h := range p.Machines() {
@@ -273,7 +272,7 @@ func Cost(out *strings.Builder, p *document.Counted) {
 	if aside > 0 {
 		fmt.Fprintf(out, "- %d values of burn-in blocks, which no verdict rests on\n", aside)
 	}
-	// Unknown is not zero: a cost that was not recorded is left out.
+	// Unknown is not zero: omit costs that were not recorded.
 	if p.Cost.Attempts == 0 {
 		return
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// variantsBeside writes the variants of each commit beside each other, where there are several to hold against the
-// baseline.
+// variantsBeside writes the variants of each commit side by side, if there are several besides the baseline.
 func variantsBeside(out *strings.Builder, p *document.Counted, compare string) {
 	type cell struct{ benchmark, commit, variant string }
 	type line struct{ benchmark, commit string }
@@ -64,7 +63,7 @@ func variantsBeside(out *strings.Builder, p *document.Counted, compare string) {
 	t.write(out)
 }
 
-// pairSection writes how patched candidates do against what their commit itself is, such as agents against a human.
+// pairSection writes how patched candidates compare with the variant without a patch, such as agents with a human.
 func pairSection(out *strings.Builder, p *document.Counted, compare string) {
 	var rows []stats.Comparison
 	for _, c := range p.Pairs {
@@ -81,7 +80,7 @@ func pairSection(out *strings.Builder, p *document.Counted, compare string) {
 	figures(out, rows)
 }
 
-// variant is the variant of a row's candidate.
+// variant returns the variant of a row's candidate.
 func variant(c stats.Comparison) string { return strings.TrimPrefix(c.Candidate, c.Commit+"/") }
 
 // availabilitySection writes how many of the declared measurements exist.
@@ -149,7 +148,7 @@ func optional(s *string, show func(string) string) string {
 	return show(*s)
 }
 
-// recoverySection says what would give rows a verdict that have none.
+// recoverySection writes how rows without a verdict could get one.
 func recoverySection(out *strings.Builder, p *document.Counted) {
 	list := document.Recoveries(p)
 	if len(list) == 0 {
@@ -176,9 +175,9 @@ func recoverySection(out *strings.Builder, p *document.Counted) {
 	t.write(out)
 }
 
-const mostCandidates = 12 // that a cell lists
+const mostCandidates = 12 // in a cell
 
-// commitSections writes what is known of each commit, under its title.
+// commitSections writes a section for each commit, under its title.
 func commitSections(out *strings.Builder, p *document.Counted) {
 	if len(p.Commits) == 0 || len(p.States) == 0 {
 		return
@@ -237,7 +236,7 @@ func commitTable(out *strings.Builder, states []document.State, rows []stats.Com
 			t.add(cells...)
 		}
 	}
-	for _, c := range rows { // of what no benchmark measures
+	for _, c := range rows { // candidates without a benchmark
 		if c.Benchmark == "" {
 			t.add("", codeCell(variant(c)), "", "", "0", outcome(c.Outcome), "", codeCell(c.Compare),
 				prose(shorten(printable.Line(c.Reason))))

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// recordedSection lists and draws the results of other studies.
+// recordedSection lists the results of other studies, with bars.
 func recordedSection(out *strings.Builder, p *document.Counted) {
 	b := p.Recorded
 	if b == nil {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is a Markdown table whose source reads as a table, too. Cells are escaped by whoever makes them.
+// table is a Markdown table that is also readable as source. Callers escape the cells.
 type table struct {
 	head  []column
 	cells [][]string
@@ -13,14 +13,14 @@ type table struct {
 
 type column struct {
 	title string
-	right bool // numbers stand under each other
+	right bool // align right, for numbers
 }
 
-const widestPadding = 60 // runes: a long cell must not push all others aside
+const widestPadding = 60 // runes; one long cell must not move all others aside
 
 func (t *table) add(cells ...string) { t.cells = append(t.cells, cells) }
 
-// without drops the columns in which no row has anything.
+// without drops the columns that are empty in all rows.
 func (t *table) without() {
 	for c := len(t.head) - 1; c >= 0; c-- {
 		used := false

@@ -1,5 +1,4 @@
-// Package page writes documents as HTML: a file that needs no other and asks for none, and the page that follows an
-// apply.
+// Package page writes documents as HTML: a self-contained file, and the live page of an apply.
 package page
 
 import (
@@ -27,21 +26,21 @@ var (
 	pageScript string
 )
 
-// page is what the template of the HTML report shows.
+// page is the data of the HTML report's template.
 type page struct {
 	Title    string
 	Snapshot document.Snapshot
-	Policy   string // content security policy: nothing is loaded, and only this page's own style and script hold
+	Policy   string // content security policy: nothing is loaded, and only the page's own style and script apply
 	Style    template.CSS
 	Script   template.JS
-	JSON     template.JS // report.json, whole: the page is the export
+	JSON     template.JS // the whole report.json: the page is also the export
 	Answer   string
 	Ledger   template.HTML
 	Outcomes []outcomeCount
 	Compares []pageCompare
 	Matrix   matrix
 	Commits  []pageCommit
-	Tables   []pageTable // that account for all that was declared
+	Tables   []pageTable // tables that account for everything declared
 	Failures []document.Failed
 	Skips    []document.Skip
 	Method   string
@@ -53,7 +52,7 @@ type page struct {
 type outcomeCount struct {
 	Outcome stats.Outcome
 	Count   int
-	Share   string // of what is declared
+	Share   string // of the declared candidates
 }
 
 // pageCompare is one compare of the page.
@@ -61,12 +60,12 @@ type pageCompare struct {
 	Name    string
 	Answer  string
 	Forest  template.HTML // empty: no row has an interval
-	Rows    []pageRow     // of the primary metrics
-	Further []pageRow     // of the others
-	Pairs   []pageRow     // patched candidates against what their commit itself is
+	Rows    []pageRow     // rows of the primary metrics
+	Further []pageRow     // rows of the other metrics
+	Pairs   []pageRow     // patched candidates against the variant without a patch
 }
 
-// pageRow is one row of a table of comparisons. All is text that is ready to be shown.
+// pageRow is a row of a table of comparisons. Its text is ready to be shown.
 type pageRow struct {
 	Primary                                  bool
 	ID, CommitID                             string // anchors of the row and of its commit
@@ -80,7 +79,7 @@ type pageRow struct {
 	Caveats                                  []string
 }
 
-// matrix is the outcome of each candidate: commits down, variants across.
+// matrix shows the outcome of each candidate: commits down, variants across.
 type matrix struct {
 	Variants []string
 	Rows     []matrixRow
@@ -91,24 +90,24 @@ type matrixRow struct {
 	Cells            []matrixCell
 }
 
-// matrixCell is one candidate's outcome; the zero cell is a candidate that was not declared.
+// matrixCell is one candidate's outcome. The zero cell stands for an undeclared candidate.
 type matrixCell struct {
 	Outcome stats.Outcome
 	Text    string
 	RowID   string
-	Blocks  int // that were measured so far, of a candidate without figures on a live page
+	Blocks  int // measured blocks of a candidate without figures, on a live page
 }
 
-// pageCommit is all that is known of one commit.
+// pageCommit is the section of one commit.
 type pageCommit struct {
 	Name, ID, Title string
 	Rows            []pageRow
 	Samples         []samplePlot
 	Failures        []document.Failed
-	Logs            []pageLog // of a live page
+	Logs            []pageLog // only on a live page
 }
 
-// Render writes report.html: one file that needs no other and asks for none.
+// Render writes report.html, a self-contained file.
 func Render(p *document.Counted) (map[string][]byte, error) {
 	document, err := document.JSON(p)
 	if err != nil {
@@ -171,7 +170,7 @@ func newPage(p *document.Counted) *page {
 	return view
 }
 
-// plain drops the marks of Markdown that the texts shared with report.md have.
+// plain removes the Markdown marks of texts that are shared with report.md.
 func plain(text string) string {
 	return strings.NewReplacer("**", "", "`", "", `\`, "").Replace(text)
 }
@@ -181,7 +180,7 @@ func digest(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// sign is a mark beside each outcome, so that no colour is the only sign.
+// sign returns a mark for each outcome, so that colour is never the only sign.
 func sign(o stats.Outcome) string {
 	switch o {
 	case stats.Win:
@@ -198,7 +197,7 @@ func sign(o stats.Outcome) string {
 	return "✕"
 }
 
-// rowIDs are anchors of the rows, by their place in the document. An anchor holds no text of the file.
+// rowIDs returns the anchors of the rows, by index in the document. Anchors contain no foreign text.
 func rowIDs(p *document.Counted) map[int]string {
 	ids := make(map[int]string, len(p.Comparisons))
 	for i := range p.Comparisons {
@@ -207,7 +206,7 @@ func rowIDs(p *document.Counted) map[int]string {
 	return ids
 }
 
-// commitIDs are anchors of the commits, in the order of their names.
+// commitIDs returns the commits in order of their names, and their anchors.
 func commitIDs(p *document.Counted) (names []string, ids map[string]string) {
 	ids = map[string]string{}
 	for _, c := range p.Comparisons {
@@ -302,7 +301,7 @@ func newMatrix(p *document.Counted, ids map[int]string) matrix {
 			m.Variants = append(m.Variants, k.variant)
 		}
 		if _, taken := cells[k]; taken {
-			continue // a second compare or benchmark of the same candidate: its own table has it
+			continue // the candidate is in a second compare or benchmark, whose own table shows it
 		}
 		text := string(c.Outcome)
 		if c.Outcome.Judged() && c.Blocks >= 1 {

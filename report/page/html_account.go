@@ -11,14 +11,14 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// pageTable is a table of the page whose cells are plain text.
+// pageTable is a table of plain text.
 type pageTable struct {
 	ID, Title, Text string
 	Head            []string
 	Rows            [][]pageCell
 }
 
-// pageCell is a cell with the heading of its column, which narrow screens show beside it.
+// pageCell is a cell with the heading of its column, for narrow screens.
 type pageCell struct{ Label, Text string }
 
 func (t *pageTable) add(cells ...string) {
@@ -29,7 +29,7 @@ func (t *pageTable) add(cells ...string) {
 	t.Rows = append(t.Rows, row)
 }
 
-// pageTables are the tables that account for all that was declared; those without rows are left out.
+// pageTables returns the non-empty tables that account for everything declared.
 func pageTables(p *document.Counted) []pageTable {
 	all := []pageTable{availabilityTable(p), deviceTable(p), kindTable(p), recoveryTable(p)}
 	if p.Recorded != nil {
@@ -95,7 +95,7 @@ func recoveryTable(p *document.Counted) pageTable {
 	return t
 }
 
-// recordedTables list and draw the results of other studies.
+// recordedTables list the results of other studies, with bars.
 func recordedTables(b *recorded.Book) []pageTable {
 	states := pageTable{ID: "recorded", Title: fmt.Sprintf("Recorded elsewhere: %d records of %d commits",
 		len(b.Entries), len(b.Commits)),
@@ -132,5 +132,5 @@ func recordedTables(b *recorded.Book) []pageTable {
 	return []pageTable{states, sides, refused, records}
 }
 
-// took is how long an attempt took; empty when no record tells.
+// took returns how long an attempt took; empty if that was not recorded.
 func took(d time.Duration) string { return document.OptionalTime(document.Seconds(d)) }

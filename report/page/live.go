@@ -25,12 +25,12 @@ var (
 	logScript string
 )
 
-// Now is how an apply goes on, as the live page shows it above the report.
+// Now is the state of an apply, shown above the report on the live page.
 type Now struct {
-	At      string // place in the run log up to which this is true: RUN:OFFSET; empty: nothing was ever applied
-	Apply   string // who applies, and since when; empty: nobody does
-	Run     string // the apply that goes on, or the last one; empty: there was none
-	Done    int    // nodes of the run
+	At      string // position in the run log, RUN:OFFSET; empty: there was no apply
+	Apply   string // who applies since when; empty: nobody
+	Run     string // name of the current or last apply; empty: there was none
+	Done    int    // number of nodes
 	Failed  int
 	Samples int
 	Invalid int
@@ -39,71 +39,72 @@ type Now struct {
 	Groups  []LiveGroup
 	States  []LiveState
 	Read    time.Time // when the results of the page were read; zero: not yet
-	Problem string    // why they could not be read anew since
+	Problem string    // error of the last reading of results
 }
 
-// LiveNode is a node that runs, or that has just ended.
+// LiveNode is a node that runs or has just ended.
 type LiveNode struct {
 	Address  string
-	Attempt  string // names its log; empty: there is none
+	Attempt  string // names its log; empty: no log
 	Phase    string
-	Took     string // so far
+	Took     string // time so far
 	Failed   bool
 	Retrying bool
 	Class    string
 	Message  string
 }
 
-// LiveState is how many nodes stand in one way.
+// LiveState counts the nodes in one state.
 type LiveState struct {
 	Name  string
 	Count int
 }
 
-// LiveGroup is samples of one commit in one benchmark, which have just been taken.
+// LiveGroup holds recent samples of one commit in one benchmark.
 type LiveGroup struct {
 	Benchmark, Commit string
 	Samples           []document.Measurement
 }
 
-// LogView is the end of a log, with the node and attempt of the log.
+// LogView is the end of the log of an attempt at a node.
 type LogView struct {
 	Address  string
 	Attempt  string
-	How      string // how the attempt ended, or that it runs
+	How      string // how the attempt ended, or that it is running
 	Running  bool
 	Attempts []LogAttempt
-	Text     string // the last of it
-	At       int64  // bytes of the log that Text ends after
-	Cut      bool   // Text does not begin with the log
+	Text     string // end of the log
+	At       int64  // offset in the log at which Text ends, in bytes
+	Cut      bool   // the beginning of the log is missing in Text
 }
 
 // LogAttempt is one attempt at a node.
 type LogAttempt struct{ Name, How string }
 
-// LivePage is a page on which a report is shown while it grows: Now stands between its two parts.
+// LivePage is a page that shows a report while it grows. Now is inserted between the two parts.
 type LivePage struct {
 	Before, After []byte
-	Version       string // another one when anything of the page is
-	Policy        string // content security policy, for the header
+	Version       string // changes when the page changes
+	Policy        string // content security policy for the header
 }
 
-// livePart is the part of a live page that a report does not have.
+// livePart is the part of the template's data for live pages.
 type livePart struct {
 	Mark   template.HTML
 	Script template.JS
 }
 
-// Places of a page that are filled in later. No text of a document can hold them: its brackets would be escaped.
+// Marks in a page that are replaced later. Text of a document cannot contain them, as its brackets are escaped.
 const (
 	mark        = "<!--now-->"
 	unversioned = `<body data-version="">`
 )
 
-// LogOf names the node whose log tells of a block of a benchmark; empty: there is none.
+// LogOf returns the node that has the log of a block; empty: none.
 type LogOf func(benchmark, commit string, block int) string
 
-// RenderLive makes a live page of a document; nil is one that is still being read, with a title.
+// RenderLive makes a live page of a document. For nil, it makes a page with only a title, while the results are being
+// read.
 func RenderLive(doc *document.Document, title string, logOf LogOf) (LivePage, error) {
 	reading := doc == nil
 	if reading {
@@ -135,7 +136,7 @@ func RenderLive(doc *document.Document, title string, logOf LogOf) (LivePage, er
 	return LivePage{[]byte(before), []byte(after), version, view.Policy + unframed}, nil
 }
 
-// livePolicy lets a page have its own style and scripts, and ask its own server.
+// livePolicy allows a page its own style and scripts, and requests to its own server.
 func livePolicy(style string, scripts ...string) string {
 	var sources []string
 	for _, script := range scripts {
@@ -146,13 +147,13 @@ func livePolicy(style string, scripts ...string) string {
 		digest(style), strings.Join(sources, " "))
 }
 
-// unframed is the directive that only a header can carry: no other page may frame this one.
+// unframed is a directive that works only in a header: no other page may frame this one.
 const unframed = "; frame-ancestors 'none'"
 
 // pageLog is a link to a log.
 type pageLog struct{ Node, Text string }
 
-// logLinks are links to the logs of each commit's blocks.
+// logLinks returns links to the logs of each commit's blocks.
 func logLinks(p *document.Counted, logOf LogOf) map[string][]pageLog {
 	links, seen := map[string][]pageLog{}, map[string]bool{}
 	for _, m := range p.Measurements {
@@ -166,7 +167,7 @@ func logLinks(p *document.Counted, logOf LogOf) map[string][]pageLog {
 	return links
 }
 
-// countBlocks puts the blocks that were measured so far to the candidates that have no outcome yet.
+// countBlocks sets the number of measured blocks of candidates without an outcome.
 func countBlocks(m *matrix, p *document.Counted) {
 	type cell struct{ commit, variant string }
 	blocks := map[cell]map[int]bool{}
@@ -186,7 +187,7 @@ func countBlocks(m *matrix, p *document.Counted) {
 	}
 }
 
-// dots draws a number of blocks.
+// dots returns a dot for each block.
 func dots(blocks int) string {
 	if blocks > mostDots {
 		return strings.Repeat("●", mostDots) + "…"
@@ -196,7 +197,7 @@ func dots(blocks int) string {
 
 const mostDots = 20
 
-// livePages parses the templates of the live page that a report does not have.
+// livePages parses the templates that only live pages have.
 var livePages = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("live").Funcs(template.FuncMap{
 		"clock": func(t time.Time) string { return t.Format(time.DateTime) },
@@ -204,10 +205,10 @@ var livePages = sync.OnceValues(func() (*template.Template, error) {
 	}).Parse(liveTemplate)
 })
 
-// HTML is the section of the live page that changes all the time.
+// HTML returns the section of the live page that changes all the time.
 func (n *Now) HTML() ([]byte, error) { return renderLivePart("now", n) }
 
-// HTML is a page of its own with the end of a log, which grows while the attempt runs.
+// HTML returns a page with the end of a log; while the attempt runs, the page follows the log.
 func (v *LogView) HTML() (page []byte, policy string, err error) {
 	style, script := strings.TrimSpace(pageStyle), strings.TrimSpace(logScript)
 	page, err = renderLivePart("log", struct {
@@ -231,7 +232,7 @@ func renderLivePart(name string, data any) ([]byte, error) {
 	return []byte(printable.Lines(out.String())), nil
 }
 
-// Summary says in one sentence how the apply stands.
+// Summary returns a sentence about the state of the apply.
 func (n *Now) Summary() string {
 	came := fmt.Sprintf("%d nodes done, %d failed, %d samples", n.Done, n.Failed, n.Samples)
 	if n.Invalid > 0 {
@@ -249,7 +250,7 @@ func (n *Now) Summary() string {
 	return fmt.Sprintf("No apply runs. The last one was %s: %s.", n.Run, came)
 }
 
-// Active are the nodes that run now. Those of an apply that was killed do not.
+// Active returns the running nodes. After an apply was killed, there are none.
 func (n *Now) Active() []LiveNode {
 	if n.Apply == "" {
 		return nil
@@ -266,5 +267,5 @@ func groupPlots(g LiveGroup) []samplePlot {
 	return samplePlots(p)[g.Commit]
 }
 
-// titleOf is the title of a page.
+// titleOf returns the title of a page.
 func titleOf(doc *document.Document) string { return cmp.Or(doc.Title, "Benchmark report") }

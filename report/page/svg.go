@@ -13,11 +13,11 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// picture is an SVG in the making. Texts of the file are escaped, and no element has a style of its own, which the
-// page's content security policy would refuse: classes carry the colours.
+// picture builds an SVG. It escapes foreign text. Elements have classes instead of style attributes, which the page's
+// content security policy would refuse.
 type picture struct{ strings.Builder }
 
-// begin takes a role: img, or group for a picture that holds links, which a reader of screens would not find in an img.
+// begin takes a role: img, or group for a picture with links, which screen readers would not find in an img.
 func (s *picture) begin(width, height float64, role, label string) {
 	fmt.Fprintf(s, `<svg viewBox="0 0 %.0f %.0f" role="%s" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`,
 		width, height, role, template.HTMLEscapeString(label))
@@ -42,7 +42,7 @@ func (s *picture) rect(x, y, width, height float64, class string) {
 		class)
 }
 
-// ledgerBar draws the outcomes as one bar. Its parts sum up to what was declared.
+// ledgerBar draws the outcomes as one bar, whose parts add up to the declared candidates.
 func ledgerBar(counts []outcomeCount, universe int) template.HTML {
 	if universe == 0 {
 		return ""
@@ -59,12 +59,12 @@ func ledgerBar(counts []outcomeCount, universe int) template.HTML {
 		}
 		x += part
 	}
-	// On a narrow screen the bar is as high as a finger, and its parts keep their shares.
+	// On a narrow screen the bar is as high as a finger, and its parts keep their proportions.
 	return template.HTML(strings.Replace(string(s.end()), "<svg ", `<svg preserveAspectRatio="none" `, 1))
 }
 
-// forest draws effects with their intervals, the largest first, over the margin as a band. Effects are drawn as
-// logarithms, so that a half and a double are equally far from none.
+// forest draws effects with their intervals, the largest first, over a band for the margin. The axis is logarithmic,
+// so that half and double are equally far from no effect.
 func forest(rows []stats.Comparison, ids []string) template.HTML {
 	if len(rows) == 0 {
 		return ""
@@ -79,7 +79,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 		low, high, margin = math.Min(low, logRatio(c.Low)), math.Max(high, logRatio(c.High)), math.Max(margin, c.Tie)
 	}
 	const line, top, width = 22.0, 26.0, 1000.0
-	room := func(text string) float64 { return 7.5 * float64(printable.Cells(text)) } // at most, whatever the font
+	room := func(text string) float64 { return 7.5 * float64(printable.Cells(text)) } // an upper limit for all fonts
 	labels, names := 0.0, make([]string, len(rows))
 	figures, effects := 0.0, make([]string, len(rows))
 	for i, c := range rows {
@@ -93,7 +93,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	s.begin(width, height, "group", fmt.Sprintf("effects of %d candidates with their intervals", len(rows)))
 	s.rect(place(-math.Log1p(margin)), top-6, place(math.Log1p(margin))-place(-math.Log1p(margin)), height-top,
 		"margin")
-	const labelled = 56.0 // that a label takes
+	const labelled = 56.0 // width of a label
 	free := 0.0
 	for _, tick := range ticks(low, high) {
 		at := place(logRatio(tick))
@@ -107,7 +107,7 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	for at, i := range order {
 		c := rows[i]
 		y := top + line*float64(at) + line/2
-		fmt.Fprintf(&s, `<a href="#%s" tabindex="-1">`, ids[i]) // the table below has the same links for a keyboard
+		fmt.Fprintf(&s, `<a href="#%s" tabindex="-1">`, ids[i]) // for keyboards, the table below has the same links
 		s.text(4, y+4, "label", names[i])
 		s.line(place(logRatio(c.Low)), y, place(logRatio(c.High)), y, "bar o-"+string(c.Outcome))
 		fmt.Fprintf(&s, `<circle cx="%.1f" cy="%.1f" r="4.5" class="o-%s"/>`, place(logRatio(c.Effect)), y, c.Outcome)
@@ -117,10 +117,10 @@ func forest(rows []stats.Comparison, ids []string) template.HTML {
 	return s.end()
 }
 
-// logRatio is an effect as a logarithm of the ratio; an interval that reaches a ratio of 0 ends at 1 %.
+// logRatio returns an effect as the logarithm of the ratio; ratios below 1 % are drawn at 1 %.
 func logRatio(effect float64) float64 { return math.Log(math.Max(1+effect, 0.01)) }
 
-// ticks are at most seven round effects between two log ratios.
+// ticks returns at most seven round effects between two log ratios.
 func ticks(low, high float64) []float64 {
 	for _, step := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100} {
 		var all []float64
@@ -134,26 +134,26 @@ func ticks(low, high float64) []float64 {
 	return nil
 }
 
-// tickText writes a round effect.
+// tickText formats a round effect.
 func tickText(effect float64) string {
 	if effect == 0 {
-		return "0 %" // and not -0
+		return "0 %" // not -0
 	}
 	return strings.Replace(fmt.Sprintf("%+.4g %%", 100*effect), "-", "−", 1)
 }
 
-// samplePlot is the samples of one benchmark and metric of a commit, block by block.
+// samplePlot shows the samples of one benchmark and metric of a commit, block by block.
 type samplePlot struct {
 	Title    string
 	Variants []string
 	Picture  template.HTML
 }
 
-// maxDots bounds the dots of one picture: an eye sees no more.
+// maxDots limits the dots of one picture: an eye sees no more.
 const maxDots = 2000
 
-// samplePlots draws the samples of every commit. Dots of one block are joined; a dot that does not count is hollow. The
-// number in a dot's title is its place in the block's order.
+// samplePlots draws the samples of every commit. A line joins the dots of a block; a dot that does not count is
+// hollow. The number in a dot's title is its position in the block's order.
 func samplePlots(p *document.Counted) map[string][]samplePlot {
 	type key struct{ commit, benchmark, metric string }
 	groups := map[key][]document.Measurement{}
@@ -239,7 +239,7 @@ func drawSamples(list []document.Measurement, variants []string, title string) t
 	return s.end()
 }
 
-// glyph is the dot of a variant. Shapes differ, so that colour is not the only sign.
+// glyph returns the dot of a variant. Shapes differ, so that colour is not the only sign.
 func glyph(variant int, x, y float64) string {
 	switch variant % 4 {
 	case 0:

@@ -269,7 +269,7 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-func TestWhatCannotPassIsToldAtOnce(t *testing.T) {
+func TestPermanentErrorsAreReturnedAtOnce(t *testing.T) {
 	for _, code := range []int{401, 403, 404, 410, 501} {
 		s := serve(t, status(code))
 		o := options(t, s.URL)
@@ -314,7 +314,7 @@ func TestWhatCannotPassIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatMayPassIsTriedAgainAndKept(t *testing.T) {
+func TestTemporaryErrorsAreRetried(t *testing.T) {
 	s := serve(t, breaks(100_000, file(`"v1"`, content)), status(503))
 	o := options(t, s.URL)
 	_, err := Get(t.Context(), o)

@@ -98,7 +98,7 @@ func (t *transfer) attempt(ctx context.Context) (Info, error) {
 		return Info{}, stallOr(ctx, err)
 	}
 	defer resp.Body.Close()
-	start, total, err := t.place(resp, have, known)
+	start, total, err := t.rangeOf(resp, have, known)
 	if err != nil {
 		return Info{}, err
 	}
@@ -187,8 +187,8 @@ func identity(url string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// place returns the first byte of the answer and the size of the whole file (-1: unknown).
-func (t *transfer) place(resp *http.Response, have int64, known version) (start, total int64, err error) {
+// rangeOf returns the first byte of the answer and the size of the whole file (-1: unknown).
+func (t *transfer) rangeOf(resp *http.Response, have int64, known version) (start, total int64, err error) {
 	if resp.StatusCode == http.StatusOK {
 		return 0, resp.ContentLength, nil
 	}

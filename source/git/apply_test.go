@@ -222,7 +222,7 @@ func TestPatchesThatArePartlyRightAreRefusedWhole(t *testing.T) {
 	}
 }
 
-// What git makes something harmless of is applied as git does it: a file is a file with one of two modes.
+// Patches that git makes harmless are applied as git does: a file has one of two modes.
 func TestOddHeadersHaveNoEffect(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("base", map[string]string{"a.txt": "line a\nline b\n"})

@@ -89,7 +89,7 @@ func hostileTree(t *testing.T, o *origin, mode, name, content string) string {
 	return commit
 }
 
-func TestWhatLeadsOutOfTheTreeIsRefused(t *testing.T) {
+func TestPathsOutOfTheTreeAreRefused(t *testing.T) {
 	o := newOrigin(t)
 	o.commit("x", map[string]string{"a": "a"})
 	for _, c := range []struct{ mode, name, content string }{
@@ -218,7 +218,7 @@ func TestACancelledCheckoutStopsAndSaysSo(t *testing.T) {
 	}
 }
 
-func TestOutsideIsWhatTheOverlayDoesNotCover(t *testing.T) {
+func TestOutsideLeavesOutTheOverlay(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("base", map[string]string{"csrc/k.cu": "k", "vllm/a.py": "a", "vllm/deep/b.py": "b",
 		"setup.py": "s"})
@@ -275,7 +275,7 @@ func TestOutsideIsWhatTheOverlayDoesNotCover(t *testing.T) {
 	}
 }
 
-// What the overlay covers has no influence: the digest is that of the tree without it.
+// Files of the overlay have no influence on the digest.
 func TestOutsideIsTheDigestOfTheTreeWithoutTheOverlay(t *testing.T) {
 	o := newOrigin(t)
 	o.commit("x", nil)

@@ -184,7 +184,7 @@ func TestTheUsersConfigurationAndHooksHaveNoEffect(t *testing.T) {
 }
 
 // The configuration of a repository that lacks objects names the program that fetches them.
-func TestWhatARepositoryLacksIsNotFetchedByItsOwnProgram(t *testing.T) {
+func TestARepositorysProgramNeverFetches(t *testing.T) {
 	o, ids := history(t)
 	trap := filepath.Join(t.TempDir(), "sprung")
 	head := o.git("rev-parse", "HEAD")
@@ -209,7 +209,7 @@ func TestWhatARepositoryLacksIsNotFetchedByItsOwnProgram(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledProcessLeftIsInNobodysWay(t *testing.T) {
+func TestLeftoversOfAKilledProcessAreHarmless(t *testing.T) {
 	o, _ := history(t)
 	dir := filepath.Join(t.TempDir(), "m")
 	location := "file://" + o.dir

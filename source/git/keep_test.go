@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What a mirror keeps outlives an amended branch of the repository that it borrows from.
+// Kept commits outlive an amended branch in the repository from which the mirror borrows.
 func TestKeptCommitsOutliveTheirRepository(t *testing.T) {
 	o := newOrigin(t)
 	first := o.commit("first", map[string]string{"a.txt": "a\n", "dir/b.txt": "b\n"})

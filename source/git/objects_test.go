@@ -13,7 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/patch"
 )
 
-// What git says of trees and objects is read without trusting a byte of it.
+// Git's output about trees and objects is parsed without trusting a byte of it.
 func FuzzObjects(f *testing.F) {
 	id := strings.Repeat("a", 40)
 	f.Add(":000000 100644 " + strings.Repeat("0", 40) + " " + id + " A\x00dir/a b\n\xff\x00")
@@ -33,7 +33,7 @@ func FuzzObjects(f *testing.F) {
 	})
 }
 
-// What git would touch is among what we say a patch touches. Each execution runs git: thousands, not millions.
+// The paths that git touches are among the reported ones. Each execution runs git: thousands, not millions.
 func FuzzTouchedAsGit(f *testing.F) {
 	for _, seed := range []string{
 		"--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n-line a\n+LINE A\n line b\n",

@@ -77,7 +77,7 @@ func TestResolveUnderstandsTheSpellingsOfPeople(t *testing.T) {
 	}
 }
 
-func TestWhatTheMirrorHoldsIsNotFetchedAgain(t *testing.T) {
+func TestTheMirrorFetchesOnlyMissingObjects(t *testing.T) {
 	o, ids := history(t)
 	dir := filepath.Join(t.TempDir(), "mirror")
 	location := "file://" + o.dir

@@ -110,7 +110,7 @@ func TestAPartialMirrorIsMadeAnewFromAServerOfFiles(t *testing.T) {
 }
 
 // A server that leaves the content of files out and does not give it later is asked for everything.
-func TestAServerThatKeepsWhatItLeftOut(t *testing.T) {
+func TestAServerThatWithholdsObjects(t *testing.T) {
 	o, ids := history(t)
 	o.git("config", "uploadpack.allowFilter", "true")
 	s := inProtocol(t, o, "0", nil)

@@ -153,8 +153,8 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 	}
 }
 
-// Who locked the clocks is killed: what guards them resets them, or, when that is killed as well, who comes next.
-func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
+// The process that locked the clocks is killed: its guard resets them or, if the guard is killed as well, ResetLeft.
+func TestResetLeftAfterAKill(t *testing.T) {
 	w := newClockWorld(t, nvmltest.TwoH100, false)
 	if _, err := w.lock(1200); err != nil {
 		t.Fatal(err)
@@ -190,9 +190,9 @@ func TestWhatTheKilledLeftLockedIsReset(t *testing.T) {
 	}
 }
 
-// A device whose clock stays locked is granted to nobody, and its record stays for who can reset it: a block on it
-// would be measured at that clock, and nothing would tell.
-func TestWhatStaysLockedIsLeftOut(t *testing.T) {
+// A device whose clock stays locked is not granted, and its record stays for a later reset: otherwise a block would be
+// measured at that clock unnoticed.
+func TestLockedDevicesAreLeftOut(t *testing.T) {
 	const fails = "mem=2619 slow=0x44"
 	stuck := strings.Replace(nvmltest.TwoH100, fails, "reset=4 slow=0x44", 1)
 	lock := func(t *testing.T) (*clockWorld, *Locked) {
@@ -203,7 +203,7 @@ func TestWhatStaysLockedIsLeftOut(t *testing.T) {
 		}
 		return w, locked
 	}
-	// left are the indices of the devices that are left out, as one that is measured on would be told of them.
+	// left returns the indices of the devices that are left out.
 	left := func(w *clockWorld) (indices []int) {
 		for _, q := range w.driver.Quarantined() {
 			if !q.Lasting || !strings.Contains(q.Why, "its clock is still locked: ") ||

@@ -48,7 +48,7 @@ func TestIdleSaysWhyNot(t *testing.T) {
 	}
 }
 
-// Whoever interrupts an apply does not wait for a driver that hangs.
+// An interrupted apply does not wait for a hanging driver.
 func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(gpu.Device, int) (gpu.Reading, error) {
@@ -67,7 +67,7 @@ func TestAwaitIdleEndsWithItsContext(t *testing.T) {
 }
 
 // Beside a device that is gone, no other one is waited for.
-func TestAwaitIdleWaitsForNothingBesideWhatIsGone(t *testing.T) {
+func TestAwaitIdleFailsForAGoneDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, devices := play(func(dev gpu.Device, _ int) (gpu.Reading, error) {
 			if dev.Index == 1 {
@@ -133,7 +133,7 @@ func TestAwaitIdleWaitsForTheOthersEnd(t *testing.T) {
 	})
 }
 
-// What happens on a device while a sample is taken: which of it makes the sample void, and what is only worth knowing.
+// Events on a device during a sample: some make the sample void, others only add a flag.
 func TestWatch(t *testing.T) {
 	quiet := gpu.Reading{Used: 30 << 30, Utilization: ptr(90), Power: ptr(600.0), Temperature: ptr(60),
 		SMClock:     ptr(1980),
@@ -299,8 +299,8 @@ func TestProcessesInANamespace(t *testing.T) {
 	}
 }
 
-// A sample of which not all is known that could make it void says so.
-func TestWhatNvidiaSMIDoesNotTellIsFlagged(t *testing.T) {
+// A sample is flagged if errors that would make it void cannot be read.
+func TestNvidiaSMIFlagsUnknownErrors(t *testing.T) {
 	for provider, want := range map[string][]string{gpu.ProviderNVML: nil, gpu.ProviderNvidiaSMI: {NotAllTold}} {
 		synctest.Test(t, func(t *testing.T) {
 			d, devices := play(func(gpu.Device, int) (gpu.Reading, error) { return gpu.Reading{}, nil })

@@ -27,7 +27,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor/apptainer/images"
 )
 
-// Jobs that begin on a node at the same time bring their image once. What a killed one left half unpacked goes.
+// Jobs that begin on a node at the same time pull their image once. A pull removes half-unpacked files of a killed
+// one.
 func TestJobsOfANodeBringAnImageOnce(t *testing.T) {
 	var files bytes.Buffer
 	w := tar.NewWriter(&files)

@@ -72,8 +72,8 @@ func (s *Spec) setUp() (step string, err error) {
 	return "", nil
 }
 
-// take clones a mount tree of the host.
-func take(path string, flags uint64) (int, error) {
+// cloneTree clones a mount tree of the host.
+func cloneTree(path string, flags uint64) (int, error) {
 	fd, err := linux.OpenTree(linux.AT_FDCWD, path, linux.OPEN_TREE_CLONE|linux.OPEN_TREE_CLOEXEC|linux.AT_RECURSIVE)
 	if err != nil {
 		return -1, err
@@ -125,7 +125,7 @@ func (s *Spec) trees() (all []tree, step string, err error) {
 		}
 		fd := -1
 		if b.From != "" {
-			if fd, err = take(b.From, flags); err != nil {
+			if fd, err = cloneTree(b.From, flags); err != nil {
 				return nil, "take " + b.From, err
 			}
 		}
@@ -145,15 +145,15 @@ func (t tree) show() error {
 		return err
 	}
 	if _, err := os.Stat(t.to); err != nil {
-		if err := place(t.to, info.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
+		if err := makeMountPoint(t.to, info.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
 			return err
 		}
 	}
 	return linux.MoveMount(t.fd, "", linux.AT_FDCWD, t.to, linux.MOVE_MOUNT_F_EMPTY_PATH|linux.MOVE_MOUNT_T_SYMLINKS)
 }
 
-// place makes a mount point.
-func place(path string, dir bool) error {
+// makeMountPoint makes a mount point.
+func makeMountPoint(path string, dir bool) error {
 	if dir {
 		return os.MkdirAll(path, 0o755)
 	}
@@ -195,7 +195,7 @@ func (s *Spec) processes() (step string, err error) {
 		}
 	}
 	for _, path := range settings {
-		fd, err := take(path, shut|linux.MOUNT_ATTR_NOEXEC)
+		fd, err := cloneTree(path, shut|linux.MOUNT_ATTR_NOEXEC)
 		if errors.Is(err, syscall.ENOENT) {
 			continue
 		}
@@ -240,7 +240,7 @@ var usual = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev
 // devices copies the device nodes of the program.
 func (s *Spec) devices() (all []tree, step string, err error) {
 	for i, path := range slices.Concat(s.Devices, usual) {
-		fd, err := take(path, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
+		fd, err := cloneTree(path, linux.MOUNT_ATTR_NOSUID|linux.MOUNT_ATTR_NOEXEC)
 		if i >= len(s.Devices) && errors.Is(err, syscall.ENOENT) {
 			continue
 		}

@@ -13,16 +13,16 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// takes is a script that prints its request, with the encryption key if there is one, and removes the request.
-const takes = `echo "request $(base64 -w0 "$BENCHGRAPH_REQUEST") $BENCHGRAPH_REQUEST_KEY"; rm "$BENCHGRAPH_REQUEST"
+// printing is a line of a script: it prints the request, with the encryption key if there is one, and removes it.
+const printing = `echo "request $(base64 -w0 "$BENCHGRAPH_REQUEST") $BENCHGRAPH_REQUEST_KEY"; rm "$BENCHGRAPH_REQUEST"
 `
 
-// printedRequest matches the line that takes prints.
+// printedRequest matches the line that printing prints.
 var printedRequest = regexp.MustCompile(`(?m)^request (\S+) (\S*)$`)
 
-// took fails the story unless exactly one job of the key has printed the request. text is the output of these jobs.
-// It returns the encryption key.
-func (s *story) took(text string, request []byte) (key string) {
+// checkRequest fails the story unless exactly one job of the key has printed the request. text is the output of these
+// jobs. It returns the encryption key.
+func (s *story) checkRequest(text string, request []byte) (key string) {
 	s.Helper()
 	all := printedRequest.FindAllStringSubmatch(text, -1)
 	if len(all) != 1 {
@@ -43,7 +43,7 @@ func (s *story) took(text string, request []byte) (key string) {
 // job has removed its request, there is no second copy.
 func (s *story) request() {
 	j := s.job(`ls -ld "${BENCHGRAPH_REQUEST%/*}" | cut -c1-10; ls -l "$BENCHGRAPH_REQUEST" | cut -c1-10
-exec sh -c '` + takes + `find "${BENCHGRAPH_REQUEST%/*}" -name "request*" | wc -l
+exec sh -c '` + printing + `find "${BENCHGRAPH_REQUEST%/*}" -name "request*" | wc -l
 echo "job $BENCHGRAPH_JOB"
 tr "\n\0" "~\n" </proc/$$/environ; true'
 `)
@@ -53,7 +53,7 @@ tr "\n\0" "~\n" </proc/$$/environ; true'
 	id := Submit(s, s.client, j)
 	text := s.completes(id, "")
 	mode := "-rw-------\n"
-	if s.took(text, j.Request) != "" {
+	if s.checkRequest(text, j.Request) != "" {
 		mode = "-rw-"
 	}
 	head, environ, _ := strings.Cut(text, "\njob "+id.Name()+"\n")
@@ -81,7 +81,7 @@ tr "\n\0" "~\n" </proc/$$/environ; true'
 func (s *story) queuedRequest() {
 	s.plays(s.Seen != nil && s.Hold != nil)
 	lines, release := s.goes()
-	j := s.job(takes + lines + `find "${BENCHGRAPH_REQUEST%/*}" -name "request*" | wc -l`)
+	j := s.job(printing + lines + `find "${BENCHGRAPH_REQUEST%/*}" -name "request*" | wc -l`)
 	j.Request, j.Environ = []byte("hidden from others\n"), append(j.Environ, "TOKEN=hidden too")
 	s.Hold(true)
 	id := Submit(s, s.client, j)
@@ -105,7 +105,7 @@ func (s *story) queuedRequest() {
 	if !strings.HasSuffix(text, "\n0\n") {
 		s.Errorf("a request is left: %s", text)
 	}
-	key := s.took(text, j.Request)
+	key := s.checkRequest(text, j.Request)
 	for _, secret := range append(slices.Collect(maps.Values(parts)), "hidden", key) {
 		if secret != "" && strings.Contains(seen, secret) {
 			s.Errorf("others could read %q", secret)

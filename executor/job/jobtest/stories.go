@@ -124,7 +124,7 @@ func (s *story) runningLog() {
 func (s *story) oneKey() {
 	s.plays(s.Hold != nil)
 	s.Hold(true) // a job that another process has made meanwhile is cancelled before it runs
-	j := s.job("echo once\n" + takes)
+	j := s.job("echo once\n" + printing)
 	j.Key += strings.Repeat("-", job.MaxKey-len(j.Key))
 	clients := []job.Scheduler{s.client, s.Client(), s.Client(), s.Client()}
 	ids, founds := make([]job.ID, 2*len(clients)), make([]bool, 2*len(clients))
@@ -158,7 +158,7 @@ func (s *story) oneKey() {
 	}
 	s.Hold(false)
 	text := s.completes(ids[0], "")
-	if s.took(text, j.Request); strings.Count(text, "once\n") != 1 {
+	if s.checkRequest(text, j.Request); strings.Count(text, "once\n") != 1 {
 		s.Errorf("the job ran several times: %s", text)
 	}
 	next := Submit(s, s.client, j)

@@ -27,7 +27,7 @@ func TestInterval(t *testing.T) {
 }
 
 // However many jobs wait, each poll asks the scheduler once.
-func TestOneReadingServesAllWhoWait(t *testing.T) {
+func TestWaitersShareOneReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, polls = 10_000, 5
 		reads := 0

@@ -30,7 +30,7 @@ func registry(t *testing.T) (image string, busy *atomic.Bool) {
 	return strings.TrimPrefix(server.URL, "http://") + "/none:1", busy
 }
 
-// What hinders a Pod, in the words of a real node.
+// Obstacles of a Pod, in the words of a real node.
 func reallyHinders(t *testing.T, c *kubetest.Cluster) {
 	none, _ := registry(t)
 	for name, part := range map[string]struct {
@@ -131,7 +131,7 @@ func reallyHinders(t *testing.T, c *kubetest.Cluster) {
 	})
 }
 
-// Jobs of which nobody waits for the end go after a time, with their Secrets.
+// Jobs whose end nobody awaits are removed after a time, with their Secrets.
 func unattended(t *testing.T, c *kubetest.Cluster) {
 	s := newSite(t, c, kubernetes.Asks{})
 	j := s.job("unattended", "true")

@@ -42,7 +42,7 @@ func on(kind string) kubernetes.Asks {
 	return kubernetes.Asks{NodeSelector: map[string]string{"kind": kind}}
 }
 
-// What can never run is cancelled after a while, with the reason; what may yet run is waited for.
+// A Job that can never run is cancelled after a while, with the reason; Wait waits for one that may still run.
 func hinders(t *testing.T, c *kubetest.Cluster) {
 	unschedulable := `{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable",
 		"message":"0/1 nodes are available"}]}`

@@ -62,8 +62,8 @@ func (s *submission) unanswered(err error) error {
 		Remedy: "look for it with kubectl get job " + nameOf(s.job.Key)}
 }
 
-// apart returns a context for a request that may finish even if ctx ends.
-func apart(ctx context.Context) (context.Context, context.CancelFunc) {
+// detached returns a context for a request that may finish even if ctx ends.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), answerTime,
 		fmt.Errorf("no answer within %s", answerTime))
 	end := context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, stop) })
@@ -105,7 +105,7 @@ func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 
 // create creates the Job; it returns nil if another submission was faster or there is no answer.
 func (s *submission) create(ctx context.Context) (*batchv1.Job, error) {
-	own, stop := apart(ctx)
+	own, stop := detached(ctx)
 	defer stop()
 	made := &batchv1.Job{}
 	err := s.c.batch.Post().Namespace(s.c.namespace).Resource("jobs").Body(s.c.jobOf(s.job, s.mark)).Do(own).Into(made)
@@ -121,7 +121,7 @@ func (s *submission) create(ctx context.Context) (*batchv1.Job, error) {
 // equip creates the Secret of a Job; without it the Pod does not start. The Job may be of another submitter that was
 // killed before this step. A Job that cannot have its Secret is removed.
 func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
-	own, stop := apart(ctx)
+	own, stop := detached(ctx)
 	defer stop()
 	secret, err := secretOf(j, s.job)
 	for try := 0; err == nil; try++ {

@@ -26,7 +26,7 @@ func TestAPodThatItsNodeDoesNotEnd(t *testing.T) {
 	})
 }
 
-// A Pod that is deleted ends by a signal, which is no end of its script; one that ended before that keeps its end.
+// A deleted Pod ends by a signal, which is not the end of its script. A Pod that ended before keeps its end.
 func TestAPodThatIsDeleted(t *testing.T) {
 	at, grace := metav1.Now(), int64(30)
 	until := metav1.NewTime(at.Add(30 * time.Second))

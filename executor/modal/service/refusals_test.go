@@ -37,7 +37,7 @@ func TestWhyModalCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestWhatModalRefuses(t *testing.T) {
+func TestRefusedJobs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
 	many := s.job("many", "true")

@@ -71,7 +71,7 @@ type submission struct {
 	job     job.Job
 	params  *client.SandboxCreateParams
 	known   map[string]bool // earlier sandboxes of the key that had ended; nil: not listed yet
-	doubted bool            // there may be a sandbox of which no answer told
+	doubted bool            // the sandbox may exist although its ID is not known
 }
 
 // Submit starts a sandbox for a job unless one with the same key is queued or running; then found is true. If an

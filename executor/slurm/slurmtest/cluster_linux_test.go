@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What a test program that was killed has left goes with the next one.
+// The next test program removes the leftovers of a killed one.
 func TestSweep(t *testing.T) {
 	Start(t, Nodes{})
 	gone := exec.Command("true")

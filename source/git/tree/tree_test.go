@@ -134,7 +134,7 @@ func TestAcceptedLinksStayInside(t *testing.T) {
 	})
 }
 
-// chain is links of which each leads to the next.
+// chain returns links, each of which leads to the next.
 func chain(n int) map[string]string {
 	links := map[string]string{}
 	for i := range n {

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// crowd bounds the number of open connections. A new one too many takes the place of the one that has waited longest
-// for a request, so that idle connections keep nobody out. Where all others are being answered, the new one is closed.
+// crowd limits the number of open connections. A new connection beyond the limit replaces the one that has been idle
+// for longest, so that idle connections keep nobody out. If all others are being answered, the new one is closed.
 type crowd struct {
 	mu      sync.Mutex
 	open    int
-	waiting []net.Conn // without a request, the longest first
+	waiting []net.Conn // connections without a request, the longest waiting first
 }
 
-// note is called by the server when the state of a connection changes.
+// note is the server's ConnState hook.
 func (c *crowd) note(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +30,7 @@ func (c *crowd) note(conn net.Conn, state http.ConnState) {
 		c.open--
 	}
 	if state == http.StateNew && c.open > mostOpen {
-		c.waiting[0].Close() // the server notices, and says so here
+		c.waiting[0].Close() // the server will call note for it
 		c.waiting = c.waiting[1:]
 	}
 }

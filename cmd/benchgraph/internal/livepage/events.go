@@ -14,15 +14,15 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 )
 
-// alive is how often a client is told that the connection lives when nothing happens.
+// alive is the interval of signs of life when nothing happens.
 const alive = 15 * time.Second
 
-// place is where in a run log something stands, as events name it.
-func place(run string, offset int64) string { return run + ":" + strconv.FormatInt(offset, 10) }
+// position returns the name of a position in a run log, as used in events.
+func position(run string, offset int64) string { return run + ":" + strconv.FormatInt(offset, 10) }
 
-// events sends the run log from a place on as server-sent events, one a line, then what is appended to it, and goes on
-// with the log of the next apply. The ID of an event is the place after it. Other events have no ID: "now" says that an
-// apply began or ended, or that results were read, "page" names the version of the page when it is another.
+// events sends the run log from a place on as server-sent events, one for each line, then appended lines, and then
+// the log of the next apply. The ID of an event is the place after it. Events without an ID: "now" says that an apply
+// began or ended, or that results were read; "page" names a new version of the page.
 //
 // The server keeps only the position of each client in the log. A slow client reads the same file later.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.clients.Add(-1)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // of a proxy
+	w.Header().Set("X-Accel-Buffering", "no") // for proxies
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return
@@ -68,14 +68,14 @@ type client struct {
 	flush func() error
 	err   error
 
-	from   string // where it wants to begin
-	run    string // that it reads now; empty: it has not begun
+	from   string // requested place
+	run    string // run that it reads; empty: not begun
 	offset int64
 
-	told    bool   // of what stands in no log, so that only changes are news
-	held    string // who applied when it was told last
-	read    string // when results were read, and what was wrong
-	version string // of the page
+	told    bool   // announce was called, so only changes are sent
+	held    string // the apply at the last announcement
+	read    string // time and error of the last results
+	version string // version of the page
 }
 
 func (c *client) send(text string) {
@@ -84,14 +84,14 @@ func (c *client) send(text string) {
 	}
 }
 
-// rest passes on what was written.
+// rest flushes the written data.
 func (c *client) rest() {
 	if c.err == nil {
 		c.err = c.flush()
 	}
 }
 
-// begin is where a client begins in a log: at the place that it names, if that is in this log.
+// begin sets the position in a log: the requested place if it is in this log, otherwise 0.
 func (c *client) begin(at standing) {
 	c.run, c.offset = at.run, 0
 	run, text, _ := strings.Cut(c.from, ":")
@@ -102,7 +102,7 @@ func (c *client) begin(at standing) {
 	c.from = ""
 }
 
-// catchUp sends the lines up to where the log was read. A log that is no longer the newest is sent to its end before.
+// catchUp sends lines up to the position that tail has read. It first finishes a log that is no longer the newest.
 func (c *client) catchUp(dir string, at standing) {
 	if c.run != "" && c.run != at.run {
 		c.copy(dir, math.MaxInt64)
@@ -125,21 +125,21 @@ func (c *client) copy(dir string, end int64) {
 			c.line(line)
 		})
 		if read == 0 {
-			c.offset = begun + int64(len(text)) // a part of a line that no event can have
+			c.offset = begun + int64(len(text)) // a part of a line that is too long for an event
 		}
 	}
 }
 
-// line sends an event. What is no JSON could hold what ends a line for a browser, and is passed over.
+// line sends a line as an event. It skips invalid JSON, which could contain a line end for browsers.
 func (c *client) line(text []byte) {
 	var compact bytes.Buffer
 	if len(text) > runlog.Longest || json.Compact(&compact, text) != nil {
 		return
 	}
-	c.send(fmt.Sprintf("id: %s\ndata: %s\n\n", place(c.run, c.offset), compact.Bytes()))
+	c.send(fmt.Sprintf("id: %s\ndata: %s\n\n", position(c.run, c.offset), compact.Bytes()))
 }
 
-// announce tells what stands in no log.
+// announce sends news that are in no log.
 func (c *client) announce(at standing, results shown) {
 	held, read := "", fmt.Sprint(results.at, results.problem)
 	if at.held {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guarded passes on requests that only read, that name this machine as host, and that have the token if one is set.
+// guarded passes on requests that only read, name this machine as host, and have the token if one is set.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		patient := &patientWriter{w}
@@ -39,14 +39,15 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// cookie is the name of the cookie that holds the token. Browsers send cookies to all ports of a host.
+// cookie returns the name of the cookie with the token. It contains the port, since browsers send cookies to all
+// ports of a host.
 func cookie(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host[strings.LastIndexByte(r.Host, ']')+1:], ":")
 	return "benchgraph" + port
 }
 
-// admit lets a request pass that has the token, as a cookie or, for programs, as a bearer. In an address it is
-// exchanged for the cookie, so that it stays in no history and no page.
+// admit passes on requests with the token, in a cookie or, for programs, as a bearer token. A token in the address is
+// exchanged for the cookie, so that histories and pages do not contain it.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	query := r.URL.Query()
 	if given := query.Get("token"); given != "" && s.knows(given) {
@@ -74,7 +75,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, next http.Handler
 		"Open the address that benchgraph serve printed when it started: it holds the token.")
 }
 
-// knows compares in a time that does not depend on what is given.
+// knows compares the token in constant time.
 func (s *Server) knows(given string) bool {
 	want, have := sha256.Sum256([]byte(s.config.Token)), sha256.Sum256([]byte(given))
 	return subtle.ConstantTimeCompare(want[:], have[:]) == 1
@@ -87,10 +88,10 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	io.WriteString(w, text+"\n")
 }
 
-// piece is how many bytes of an answer a client has that time for.
+// piece is the number of bytes for which a client has writeWithin.
 const piece = 64 << 10
 
-// patientWriter gives a client time for each piece of an answer, and gives it up when it takes none.
+// patientWriter gives a client a time limit for each piece of an answer.
 type patientWriter struct {
 	http.ResponseWriter
 }
@@ -109,14 +110,14 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// wait gives the client time from now on. Only a connection that knows no deadlines fails here; that one is waited for.
+// wait restarts the time limit. It fails only for connections without deadlines, which then have no limit.
 func (w *patientWriter) wait() {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeWithin))
 }
 
 func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// packed writes an answer, compressed for those who can unpack it.
+// packed writes an answer, compressed if the client accepts that.
 func packed(w http.ResponseWriter, r *http.Request, parts ...[]byte) {
 	w.Header().Set("Vary", "Accept-Encoding")
 	var out io.Writer = w

@@ -113,7 +113,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Connections without a request keep nobody out: the one that has waited longest makes room.
+// Idle connections keep nobody out: the one that has been idle for longest makes room.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	base, _ := start(t, Config{})
 	var idle []net.Conn
@@ -137,7 +137,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// Of clients that follow events there are only so many, and one that goes away makes room.
+// The number of clients of events is limited, and a client that leaves makes room.
 func TestClientsAreBounded(t *testing.T) {
 	base, dir := start(t, Config{})
 	if err := os.WriteFile(runlog.Path(dir, "20260101T000000.000-1"), []byte("{\"type\":\"node_start\"}\n"),
@@ -217,12 +217,12 @@ func TestEventsFollowTheNewestLog(t *testing.T) {
 	}
 	expect(first+":8", `{"n":1}`)
 	end := int64(8 + len("no event\rid: 7\n{\"n\":\"") + len(long) + len("\"}\n{\r\"n\":2}\n"))
-	expect(place(first, end), `{"n":2}`)
+	expect(position(first, end), `{"n":2}`)
 	write(first, ":3}\n")
-	expect(place(first, end+8), `{"n":3}`)
+	expect(position(first, end+8), `{"n":3}`)
 	write(first, "{\"n\":4}\n")
 	write(second, "{\"n\":5}\n")
-	expect(place(first, end+16), `{"n":4}`)
+	expect(position(first, end+16), `{"n":4}`)
 	expect(second+":8", `{"n":5}`)
 }
 
@@ -310,7 +310,7 @@ func TestCountsAgree(t *testing.T) {
 	if done, failed := at.count("done"), at.count("failed"); done != 2 || failed != 1 {
 		t.Errorf("%d done and %d failed, want 2 and 1", done, failed)
 	}
-	// What was read after the last event knows better, such as that a result was removed.
+	// Results that are newer than the last event win, for example if a result was removed.
 	results.at = read.Add(time.Minute)
 	at.held = false
 	if got, want := fmt.Sprint(s.states(results, at)), "[{done 1} {waiting 6}]"; got != want {

@@ -17,11 +17,11 @@ import (
 	"github.com/benchgraph/benchgraph/report/page"
 )
 
-// shownOfLog is how much of the end of a log its page has when it is opened.
+// shownOfLog is the length of the end of a log that its page shows at first.
 const shownOfLog = 128 << 10
 
-// attempt returns the attempt that a request names, of a known node. The text of the request is never part of a file
-// name.
+// attempt returns the attempts at the node that a request names, and the chosen one. File names never contain text of
+// the request.
 func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bool) {
 	query := r.URL.Query()
 	node, name := query.Get("node"), query.Get("attempt")
@@ -52,7 +52,7 @@ func (s *Server) attempt(r *http.Request) (all []Attempt, chosen int, running bo
 	return all, chosen, chosen >= 0 && all[chosen].Name == active
 }
 
-// ending says how a node ended, or that it runs.
+// ending returns how a node ended, or that it is running.
 func ending(n runlog.Node) string {
 	switch {
 	case n.End.IsZero():
@@ -63,13 +63,14 @@ func ending(n runlog.Node) string {
 	return "succeeded in " + view.Duration(n.End.Sub(n.Since))
 }
 
-// logFile is a log as far as it is written.
+// logFile is the part of a log that is written so far.
 type logFile struct {
 	*io.SectionReader
 	io.Closer
 }
 
-// open opens the log that a request names, or answers 404. The log of an attempt that has just begun is empty.
+// open opens the log that a request names, or answers with an error. The log of an attempt that has just begun is
+// empty.
 func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *page.LogView) {
 	all, chosen, running := s.attempt(r)
 	results, _ := s.keeper.now()
@@ -100,7 +101,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request) (f *logFile, v *pa
 	return f, v
 }
 
-// logText is a log as it is. Its readers say with a range which part they lack.
+// logText serves a log as text. Readers request the part that they lack with a range.
 func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	f, v := s.open(w, r)
 	if f == nil {
@@ -110,11 +111,11 @@ func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
 	w.Header().Set("Benchgraph-Attempt", map[bool]string{true: "running", false: "ended"}[v.Running])
-	// The length was sent before: output that is appended meanwhile is left out.
+	// The length has been sent: leave out output that is appended meanwhile.
 	http.ServeContent(w, r, "", time.Time{}, f.SectionReader)
 }
 
-// log is a page with the end of a log, which grows with it.
+// log serves a page with the end of a log; the page follows the log.
 func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	f, v := s.open(w, r)
 	if f == nil {
@@ -130,7 +131,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	}
 	text = whole(text[:n])
 	v.At, v.Cut = from+int64(len(text)), from > 0
-	if v.Cut { // from a line's beginning on
+	if v.Cut { // begin with a whole line
 		_, rest, ok := strings.Cut(string(text), "\n")
 		if ok {
 			text = []byte(rest)
@@ -147,7 +148,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	packed(w, r, page)
 }
 
-// whole leaves out a character at the end of a text of which only a part is there yet.
+// whole removes an incomplete character at the end of a text.
 func whole(text []byte) []byte {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if at := len(text) - back; utf8.RuneStart(text[at]) {
@@ -160,7 +161,7 @@ func whole(text []byte) []byte {
 	return text
 }
 
-// liveNode is a node as the page shows it.
+// liveNode converts a node for the page.
 func liveNode(n runlog.Node, now time.Time) page.LiveNode {
 	end := n.End
 	if end.IsZero() {
@@ -175,7 +176,8 @@ func liveNode(n runlog.Node, now time.Time) page.LiveNode {
 	return l
 }
 
-// liveGroups are the samples of the metrics that are judged, or of a benchmark's first metric when none is known yet.
+// liveGroups returns the samples of judged metrics, or those of a benchmark's first metric if no judged one is known
+// yet.
 func liveGroups(groups []runlog.Group, results *Results) []page.LiveGroup {
 	type key struct{ benchmark, metric string }
 	judged := map[key]bool{}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// metrics writes figures in the text format of Prometheus, version 0.0.4.
+// metrics writes metrics in the Prometheus text format, version 0.0.4.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	s.keeper.look()
 	results, _ := s.keeper.now()
@@ -52,10 +52,10 @@ func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	packed(w, r, []byte(e.text.String()))
 }
 
-// exposition is a text in the making.
+// exposition builds the text.
 type exposition struct{ text strings.Builder }
 
-// results are the figures of what is stored.
+// results writes metrics about stored results.
 func (e *exposition) results(s shown) {
 	e.family("benchgraph_results_timestamp_seconds", "gauge", "When the results were read.")
 	e.sample("benchgraph_results_timestamp_seconds", seconds(s.at))
@@ -92,7 +92,7 @@ func (e *exposition) family(name, kind, help string) {
 	fmt.Fprintf(&e.text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-// sample writes one number with the names and values of its labels.
+// sample writes one number; labels are alternating names and values.
 func (e *exposition) sample(name string, value float64, labels ...string) {
 	e.text.WriteString(name)
 	for i := 0; i < len(labels); i += 2 {
@@ -104,7 +104,7 @@ func (e *exposition) sample(name string, value float64, labels ...string) {
 	fmt.Fprintf(&e.text, " %g\n", value)
 }
 
-// quoted is a text as the value of a label.
+// quoted escapes a text as the value of a label.
 func quoted(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }

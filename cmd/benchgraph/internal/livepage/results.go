@@ -10,43 +10,43 @@ import (
 	"github.com/benchgraph/benchgraph/report/page"
 )
 
-// Results are what is stored, as it was read at one time.
+// Results are the stored results as they were read at one time.
 type Results struct {
 	Document document.Document
-	Nodes    map[string]string    // how each node stands, by address
-	Attempts map[string][]Attempt // at each node, the newest last
+	Nodes    map[string]string    // state of each node, by address
+	Attempts map[string][]Attempt // by node, the newest last
 	LogOf    page.LogOf
 }
 
-// Attempt is one attempt at a node, of which there may be a log.
+// Attempt is an attempt at a node. It may have a log.
 type Attempt struct {
 	Name string
 	How  string
 }
 
-// restFactor is how many times the processor's time that a reading took nothing is read after it: at most a tenth of
-// one core is used, since what is measured runs on the same machine.
+// restFactor is the ratio of the pause after a reading to the processor time of the reading: reading uses at most a
+// tenth of a core, since measurements run on the same machine.
 const restFactor = 9
 
-// leastRest is the least time between two readings.
+// leastRest is the shortest pause between two readings.
 const leastRest = time.Second
 
-// freshWithin is how long a page waits for results that are being read.
+// freshWithin is how long a page waits for a running reading.
 const freshWithin = 700 * time.Millisecond
 
-// keeper reads results when somebody looks at them and they may have changed.
+// keeper reads results when a client requests them and they may have changed.
 type keeper struct {
 	read  func(context.Context) (*Results, error)
 	stamp func() string
 	tell  func(error)
 	title string
 
-	wanted chan struct{} // one place: somebody looks
+	wanted chan struct{} // capacity 1: a client requests results
 
 	mu      sync.Mutex
 	last    shown
-	from    string    // the stamp of what was read
-	rested  time.Time // until then nothing is read
+	from    string    // stamp of the last reading
+	rested  time.Time // no reading until then
 	changed chan struct{}
 }
 
@@ -58,7 +58,7 @@ func newKeeper(c Config) (*keeper, error) {
 	return k, err
 }
 
-// look says that somebody wants to see the results.
+// look requests a reading of the results.
 func (k *keeper) look() {
 	select {
 	case k.wanted <- struct{}{}:
@@ -66,23 +66,23 @@ func (k *keeper) look() {
 	}
 }
 
-// shown is what is shown of results.
+// shown is the current content of the page.
 type shown struct {
 	page    page.LivePage
 	results *Results // nil: not read yet
 	at      time.Time
-	took    time.Duration // by the last reading
-	problem error         // of the last reading
+	took    time.Duration // duration of the last reading
+	problem error         // error of the last reading
 }
 
-// now returns the last results, and a channel that is closed when newer ones were read.
+// now returns the last results, and a channel that is closed after the next reading.
 func (k *keeper) now() (shown, <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.last, k.changed
 }
 
-// keep reads results until ctx ends.
+// keep reads requested results until ctx ends.
 func (k *keeper) keep(ctx context.Context) {
 	for {
 		select {
@@ -106,7 +106,7 @@ func (k *keeper) keep(ctx context.Context) {
 	}
 }
 
-// fresh waits briefly for results that are being read, so that a page that is opened late is not an old one.
+// fresh waits briefly for a reading, so that a newly opened page is not outdated.
 func (k *keeper) fresh(done <-chan struct{}) {
 	k.look()
 	stamp := k.stamp()
@@ -123,7 +123,7 @@ func (k *keeper) fresh(done <-chan struct{}) {
 	}
 }
 
-// renew reads once, and says how long to rest after it.
+// renew reads the results once and returns the pause after it.
 func (k *keeper) renew(ctx context.Context, stamp string) time.Duration {
 	begun, used := time.Now(), usage.Processor()
 	results, err := k.read(ctx)

@@ -1,8 +1,8 @@
-// Package livepage serves the progress of an apply as a web page: the report, which grows while nodes end, the running
-// nodes, the logs of all attempts, and metrics for Prometheus.
+// Package livepage serves the progress of an apply as a web page: the report, which grows while nodes end, the
+// running nodes, the logs of all attempts, and metrics for Prometheus.
 //
 // It only reads. The apply, in whichever process, does not know of the page and never waits for it: the page follows
-// the run log as a file, and a slow client reads it later.
+// the file of the run log, and a slow client reads the file later.
 package livepage
 
 import (
@@ -20,26 +20,26 @@ import (
 	"github.com/benchgraph/benchgraph/report/page"
 )
 
-// Config says what is shown, and to whom.
+// Config is the configuration of a Server.
 type Config struct {
 	Title string
 	Runs  string                      // directory of the run logs
 	Lock  string                      // file of the lock of applies
 	Log   func(attempt string) string // path of an attempt's log
-	// how nodes can stand, in the order in which they are counted out
+	// states of nodes, in the order in which they are listed
 	States []string
-	Read   func(context.Context) (*Results, error) // what is stored
-	Stamp  func() string                           // another text when Read may give something else
-	Tell   func(error)                             // is told why Read failed, once
-	Token  string                                  // who does not know it is shown nothing; empty: everybody may look
-	Host   string                                  // a further name by which the server is asked; empty: none
+	Read   func(context.Context) (*Results, error) // reads the stored results
+	Stamp  func() string                           // returns another text if Read may return another result
+	Tell   func(error)                             // called with each new error of Read
+	Token  string                                  // required of all clients; empty: none
+	Host   string                                  // an additional name of the server; empty: none
 }
 
 // Limits of the resources that clients can use.
 const (
-	mostClients = 64               // that follow events, at the same time
+	mostClients = 64               // simultaneous clients of events
 	mostOpen    = 256              // connections
-	writeWithin = 20 * time.Second // a client that takes nothing for so long is given up
+	writeWithin = 20 * time.Second // a client that takes no data for this long is disconnected
 )
 
 // Server answers the requests of browsers. Its methods may be called from several goroutines.
@@ -47,12 +47,12 @@ type Server struct {
 	config  Config
 	tail    *tail
 	keeper  *keeper
-	clients atomic.Int64 // that follow events
+	clients atomic.Int64 // number of clients of events
 	began   time.Time
 	done    <-chan struct{} // closed when the server ends
 }
 
-// Run answers on a listener until ctx ends.
+// Run serves requests on a listener until ctx ends.
 func Run(ctx context.Context, l net.Listener, c Config) error {
 	keeper, err := newKeeper(c)
 	if err != nil {
@@ -64,7 +64,7 @@ func Run(ctx context.Context, l net.Listener, c Config) error {
 	s.keeper.look()
 	server := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog:  log.New(io.Discard, "", 0), // it would be about clients
+		ErrorLog:  log.New(io.Discard, "", 0), // its messages are only about clients
 		ConnState: new(crowd).note,
 	}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
@@ -74,7 +74,7 @@ func Run(ctx context.Context, l net.Listener, c Config) error {
 	return context.Cause(ctx)
 }
 
-// handler is all that is answered, behind the checks that every request must pass.
+// handler returns the handler of all requests, behind the checks that each request must pass.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
@@ -100,7 +100,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	packed(w, r, results.page.Before, now, results.page.After)
 }
 
-// nowPart is the section of the page that changes all the time.
+// nowPart serves the section of the page that changes all the time.
 func (s *Server) nowPart(w http.ResponseWriter, r *http.Request) {
 	results, _ := s.keeper.now()
 	now, err := s.now(results).HTML()
@@ -112,7 +112,7 @@ func (s *Server) nowPart(w http.ResponseWriter, r *http.Request) {
 	packed(w, r, now)
 }
 
-// now puts together how the apply stands.
+// now returns the current state of the apply.
 func (s *Server) now(results shown) *page.Now {
 	at, _ := s.tail.now()
 	n := &page.Now{
@@ -121,7 +121,7 @@ func (s *Server) now(results shown) *page.Now {
 	}
 	moment := time.Now()
 	if at.run != "" {
-		n.At = place(at.run, at.offset)
+		n.At = position(at.run, at.offset)
 	}
 	if results.problem != nil {
 		n.Problem = results.problem.Error()
@@ -137,13 +137,13 @@ func (s *Server) now(results shown) *page.Now {
 	for i := range at.state.Ended {
 		n.Ended = append(n.Ended, liveNode(at.state.Ended[len(at.state.Ended)-1-i], moment))
 	}
-	if at.held { // the report below has the samples of an apply that has ended
+	if at.held { // after the end, the report below has the samples
 		n.Groups = liveGroups(at.state.Groups, results.results)
 	}
 	return n
 }
 
-// states counts the nodes by how they stand: as the results tell, and as the apply has told since they were read.
+// states counts the nodes by state: according to the results, updated by events since they were read.
 func (s *Server) states(results shown, at standing) (list []page.LiveState) {
 	if results.results == nil {
 		return nil
@@ -171,14 +171,14 @@ func (s *Server) states(results shown, at standing) (list []page.LiveState) {
 	return list
 }
 
-// Loopback says whether an address that is listened on can only be reached from this machine.
+// Loopback reports whether an address can be reached only from this machine.
 func Loopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
 
-// local says whether the name in a request's Host header is one that only this server goes by. It refuses a page of
-// another site that has its own name point here.
+// local reports whether a request's Host header has a name of only this server. It rejects pages of other sites whose
+// own name resolves to this server.
 func (s *Server) local(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

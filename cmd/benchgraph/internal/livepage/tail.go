@@ -12,13 +12,13 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 )
 
-// lookEvery is the time between two looks at the run log: a look is two calls of the kernel when nothing was written.
+// lookEvery is the interval between readings of the run log. A reading without news costs two system calls.
 const lookEvery = 250 * time.Millisecond
 
-// chunk is how much of a run log is read at once.
+// chunk is the size of one read of a run log.
 const chunk = 64 << 10
 
-// tail follows the run log of the newest apply, whichever process makes it, and knows how that stands.
+// tail follows the run log of the newest apply, of any process, and keeps its state.
 type tail struct {
 	dir, lock string
 
@@ -31,14 +31,14 @@ func newTail(dir, lock string) *tail {
 	return &tail{dir: dir, lock: lock, changed: make(chan struct{})}
 }
 
-// standing is how an apply stands at one moment.
+// standing is the state of an apply at one moment.
 type standing struct {
-	run    string // whose log is followed; empty: there was none
-	offset int64  // of what was taken in of it
+	run    string // run whose log is followed; empty: none
+	offset int64  // position in its log
 	state  runlog.Run
 	owner  applylock.Owner
-	held   bool // somebody applies: owner
-	ends   int  // nodes that have ended, in all runs that were followed
+	held   bool // an apply runs: owner
+	ends   int  // number of ended nodes in all followed runs
 	// how nodes of the run have ended, by address: done or failed
 	ended map[string]string
 }
@@ -52,13 +52,13 @@ func (t *tail) now() (standing, <-chan struct{}) {
 	s.state.Groups, s.state.Waits = slices.Clone(s.state.Groups), maps.Clone(s.state.Waits)
 	s.ended = maps.Clone(s.ended)
 	if s.held && !runlog.Of(s.run, s.owner.PID) {
-		// an apply is still planning, and the newest log is that of the one before
+		// an apply is still planning, and the newest log is that of the previous one
 		s.state, s.ended = runlog.Run{}, nil
 	}
 	return s, t.changed
 }
 
-// follow looks at the files again and again until done is closed.
+// follow reads the files repeatedly until done is closed.
 func (t *tail) follow(done <-chan struct{}) {
 	for {
 		t.look()
@@ -70,7 +70,7 @@ func (t *tail) follow(done <-chan struct{}) {
 	}
 }
 
-// look takes in what was written since the last look.
+// look reads what was written since the last call.
 func (t *tail) look() {
 	owner, held := applylock.Holder(t.lock)
 	news := t.read()
@@ -140,8 +140,8 @@ func (s *standing) count(how string) (n int) {
 	return n
 }
 
-// readLines reads whole lines of a run log from an offset on; nothing, when no line is whole. Of a line that is too
-// long for an event it reads a part.
+// readLines reads whole lines of a run log from an offset on; nothing if no line is complete. Of a line that is too
+// long for an event, it returns a part.
 func readLines(path string, offset int64) []byte {
 	f, err := os.Open(path)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Diagnostic is what is wrong, as JSON.
+// Diagnostic is a diagnostic in JSON.
 type Diagnostic struct {
 	Severity string `json:"severity"` // error or warning
 	Message  string `json:"message"`
-	Detail   string `json:"detail,omitempty"` // why, and what to do about it
+	Detail   string `json:"detail,omitempty"` // cause and remedy
 	Place    string `json:"place,omitempty"`  // file:line:column
 }
 
-// Diagnostics are diagnostics of the user's files.
+// Diagnostics converts diagnostics of the user's files.
 func Diagnostics(diags hcl.Diagnostics) []Diagnostic {
 	views := make([]Diagnostic, len(diags))
 	for i, d := range diags {
@@ -36,9 +36,9 @@ func Diagnostics(diags hcl.Diagnostics) []Diagnostic {
 	return views
 }
 
-// Diagnostic is what a diagnostic says, with the lines of the file that it is about; file may be nil. Words are wrapped
-// at width columns, unless that is 0. HCL has a writer of its own, but that reads the whole file for each diagnostic
-// and shows lines of any length.
+// Diagnostic returns the text of a diagnostic, with the lines of the file that it concerns; file may be nil. Words
+// are wrapped at width columns, unless width is 0. HCL's own writer reads the whole file for each diagnostic and
+// prints lines of any length.
 func (s Style) Diagnostic(d *hcl.Diagnostic, file *hcl.File, width int) string {
 	severity := s.Error("Error")
 	if d.Severity == hcl.DiagWarning {
@@ -58,7 +58,7 @@ func (s Style) Diagnostic(d *hcl.Diagnostic, file *hcl.File, width int) string {
 	return out.String()
 }
 
-// place says where a diagnostic's subject is, and shows its lines and those of its context.
+// place returns the place of a diagnostic, with the lines of its subject and context.
 func (s Style) place(d *hcl.Diagnostic, file *hcl.File) string {
 	at := fmt.Sprintf("  on %s line %d", Clean(d.Subject.Filename), d.Subject.Start.Line)
 	if file == nil || file.Bytes == nil {
@@ -76,7 +76,7 @@ func (s Style) place(d *hcl.Diagnostic, file *hcl.File) string {
 	return at + ":\n" + s.excerpt(file.Bytes, whole, *d.Subject) + "\n"
 }
 
-// What is shown of a file: no more lines than anybody looks at, and of a long line what stands next to the place.
+// Limits of an excerpt: the number of lines, and the part of a long line around the place.
 const (
 	maxLines  = 20
 	maxLine   = 1000
@@ -84,18 +84,18 @@ const (
 	maxAfter  = 100
 )
 
-// excerpt is the lines of a range of src, with their numbers. What is marked in them begins on one of them.
+// excerpt returns the lines of a range of src, with their numbers. The marked range must begin in one of them.
 func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
 	limit := func(offset int) int { return min(max(offset, 0), len(src)) }
 	from, to := limit(marked.Start.Byte), limit(marked.End.Byte)
-	if to <= from { // a place between two characters: the next one is marked, whole
+	if to <= from { // an empty range: mark the next character
 		_, size := utf8.DecodeRune(src[from:])
 		to = from + size
 	}
 	start := bytes.LastIndexByte(src[:limit(shown.Start.Byte)], '\n') + 1
 	end := max(limit(shown.End.Byte), start)
 	if shown.End.Byte > shown.Start.Byte && end > start && src[end-1] == '\n' {
-		end-- // nothing of the next line
+		end-- // without the next line
 	}
 	var out strings.Builder
 	for number := shown.Start.Line; start <= end; number++ {
@@ -121,7 +121,7 @@ func (s Style) excerpt(src []byte, shown, marked hcl.Range) string {
 
 func (s Style) mark(text string) string { return s.Paint("1;4", text) }
 
-// beginning and ending cut a text that is longer than most bytes, between characters.
+// beginning and ending cut a text to at most most bytes, at a character.
 func beginning(text []byte, most int) []byte {
 	if len(text) <= most {
 		return text

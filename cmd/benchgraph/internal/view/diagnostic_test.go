@@ -86,7 +86,7 @@ func positions(src []byte) []hcl.Pos {
 	return all
 }
 
-// Whatever a file and a diagnostic have in them and wherever it points, what is shown is short and printable.
+// The text of a diagnostic is short and printable, whatever the file contains and wherever the diagnostic points.
 func FuzzDiagnostic(f *testing.F) {
 	f.Add([]byte("a = [\n  b,\n]\n"), "Bad", "It is bad.", 5, 7, 0, 100)
 	f.Add([]byte(strings.Repeat("é", 600)+"\x1b[2J\xff"), "\x1b", "\xff\u202e", 1201, 1203, -1, 1<<62)

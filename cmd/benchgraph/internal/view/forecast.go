@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 )
 
-// about is the forecast in a few words, empty when nothing is known: about 31 GPU-h, $122.
+// about returns the forecast in a few words, such as "about 31 GPU-h, $122"; empty if nothing is known.
 func about(f forecast.Forecast) string {
 	var parts []string
 	switch {
@@ -31,7 +31,7 @@ func about(f forecast.Forecast) string {
 	return word + strings.Join(parts, ", ")
 }
 
-// Executors says in a line which nodes run as jobs of which executors; empty when none do.
+// Executors returns a line about the nodes that run as jobs of executors; empty if there are none.
 func Executors(f *forecast.Forecast) string {
 	var parts []string
 	of := " of these nodes run"
@@ -41,7 +41,7 @@ func Executors(f *forecast.Forecast) string {
 		}
 		text := fmt.Sprintf("%s%s as jobs of executor %s, at most %d at once", Number(x.Jobs), of, Clean(x.Name),
 			x.MaxJobs)
-		of = "" // said once
+		of = "" // only once
 		if cost := about(forecast.Forecast{GPUHours: x.GPUHours, Cost: x.Cost}); cost != "" {
 			text += " (" + cost + ")"
 		}
@@ -53,7 +53,7 @@ func Executors(f *forecast.Forecast) string {
 	return strings.Join(parts, ", ") + "; the others here. Time in the queue is not in the forecast."
 }
 
-// Roughly rounds a duration to the digits that a forecast can know.
+// Roughly rounds a duration to the precision of a forecast.
 func Roughly(d time.Duration) time.Duration {
 	switch {
 	case d > time.Hour:
@@ -64,10 +64,10 @@ func Roughly(d time.Duration) time.Duration {
 	return d
 }
 
-// mostNamed is how many nodes of a path are named in a line.
+// mostNamed is the largest number of nodes of a path in a line.
 const mostNamed = 6
 
-// critical says in a line which chain an apply cannot be shorter than; empty when there is nothing to say.
+// critical returns a line with the chain of nodes that bounds the duration of an apply; empty if there is none.
 func critical(f forecast.Forecast, p *engine.Plan) string {
 	if f.Wall == 0 {
 		return ""
@@ -93,7 +93,7 @@ func critical(f forecast.Forecast, p *engine.Plan) string {
 		strings.Join(names, " → "))
 }
 
-// Sum is the last line of a plan.
+// Sum returns the last line of a plan.
 func Sum(p *engine.Plan, f forecast.Forecast) string {
 	counts := map[engine.Action]int{}
 	for i := range p.Steps {

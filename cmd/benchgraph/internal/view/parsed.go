@@ -8,7 +8,7 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/formats"
 )
 
-// Parsed shows what was read in a log.
+// Parsed prints the samples and the failure that were parsed from a log.
 func Parsed(w io.Writer, log formats.Log) {
 	fmt.Fprintf(w, "%s, %d samples\n", cmp.Or(log.Detected, "no format that is known"), len(log.Samples))
 	var rows [][]string
@@ -29,7 +29,7 @@ func Parsed(w io.Writer, log formats.Log) {
 	}
 	if f := log.Failure; f != nil {
 		at := ""
-		if f.Line > 0 { // a result in JSON is not read by lines
+		if f.Line > 0 { // a result in JSON has no lines
 			at = fmt.Sprintf(", line %d", f.Line)
 		}
 		fmt.Fprintf(w, "failure: %s (%s)%s: %s\n", f.Rule, f.Class, at, Clean(f.Evidence))

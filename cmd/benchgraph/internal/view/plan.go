@@ -20,17 +20,17 @@ import (
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
-// How much a plan may be spread out before its lines are drawn together.
+// Limits above which lines of a plan are grouped.
 const (
 	mostInstances = 8  // lines of one block with one action and one reason
 	mostReasons   = 8  // lines of one block with one action
 	mostBlocks    = 40 // lines of one kind with one action
 )
 
-// Failed is the word for a node that failed and is not tried again: its action is to be blocked.
+// Failed is the word for a node that failed and is not retried. Its action is Blocked.
 const Failed engine.Action = "failed"
 
-// Word says how a plan leaves a node, in the same words as status: its action, or what an earlier failure makes of it.
+// Word returns the word for a node in a plan, the same as in status: its action, or a word for its earlier failure.
 func Word(s *engine.Step) engine.Action {
 	switch {
 	case s.Action != engine.Blocked || s.Failure == nil:
@@ -41,7 +41,7 @@ func Word(s *engine.Step) engine.Action {
 	return Failed
 }
 
-// symbols of the actions: they say the same as the words beside them.
+// symbol returns the sign of an action, which repeats the word beside it.
 func symbol(a engine.Action) (sign, color string) {
 	switch a {
 	case engine.Run:
@@ -56,9 +56,9 @@ func symbol(a engine.Action) (sign, color string) {
 	return "?", ""
 }
 
-// Outline is what a plan says, as far as a plan file keeps it.
+// Outline is the part of a plan that a plan file keeps.
 type Outline struct {
-	Nodes    []Planned `json:"nodes"` // in the order in which they run
+	Nodes    []Planned `json:"nodes"` // in order of execution
 	Notes    []string  `json:"notes,omitempty"`
 	Sum      string    `json:"sum"`
 	Critical string    `json:"critical_path,omitempty"`
@@ -71,13 +71,13 @@ type Planned struct {
 	Key      cache.Key     `json:"key"`
 	Reason   string        `json:"reason"`
 	Estimate float64       `json:"estimate_s"` // 0: unknown
-	// ID of the attempt whose outcome the run takes the place of; empty: there is none
+	// ID of the attempt whose outcome the run replaces; empty: none
 	Follows string `json:"follows,omitempty"`
-	// the word for the action, where that is another one
+	// word for the action, if it differs
 	Word engine.Action `json:"word,omitempty"`
 }
 
-// PlanOutline is what a plan says; verbose, with the sources that were passed over.
+// PlanOutline returns the outline of a plan; verbose adds the rejected sources of wheels.
 func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
 	o := Outline{Sum: Sum(p, f), Critical: critical(f, p), Nodes: slices.Grow([]Planned(nil), len(p.Steps))}
 	for i := range p.Steps {
@@ -98,7 +98,7 @@ func PlanOutline(p *engine.Plan, f forecast.Forecast, verbose bool) Outline {
 	return o
 }
 
-// more says how many of a list are not written.
+// more returns a text about the remaining items of a list.
 func more(n int) string {
 	if n <= 0 {
 		return ""
@@ -106,16 +106,16 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// line is one line of a plan: one node, or a group of them.
+// line is one line of a plan: a node, or a group of nodes.
 type line struct {
-	name   string // address, or what stands for several
+	name   string // address, or the common part of several
 	count  int
 	action engine.Action
 	reason string
-	about  time.Duration // of a single one
+	about  time.Duration // estimate; only for a single node
 }
 
-// Plan writes a plan as text: a line for each node or, unless verbose, each group, then what stands at the end.
+// Plan prints a plan: a line for each node or, unless verbose, each group, then notes and sum.
 func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	lines := make([]line, len(o.Nodes))
 	for i, n := range o.Nodes {
@@ -154,7 +154,7 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 	return err
 }
 
-// reason formats the reason of an action, with its executor, and with the origin of the result if there is a choice.
+// reason returns the reason of an action, with its executor, and with the origin of the result if there is a choice.
 func reason(s *engine.Step, verbose bool) string {
 	text := s.Reason
 	if x := s.Node.Resources.Queue; x != "" && s.Action == engine.Run {
@@ -166,7 +166,7 @@ func reason(s *engine.Step, verbose bool) string {
 	return text
 }
 
-// Origin formats the source that serves a node and, if verbose, the sources before it that do not.
+// Origin describes the source that serves a node and, if verbose, the sources before it that do not.
 func Origin(o *engine.Origin, verbose bool) string {
 	text := "built here: " + o.Reason
 	if o.Serves != "" {
@@ -199,7 +199,7 @@ func block(address string) string {
 	return name
 }
 
-// elide leaves the instance keys and the values out of a reason, so that instances of one block have one.
+// elide removes instance keys and values from a reason, so that the instances of a block share it.
 func elide(reason string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(reason, `"`) {
@@ -211,8 +211,8 @@ func elide(reason string) string {
 	return b.String()
 }
 
-// draw draws together the lines of one action for which key is equal, where there are more than most of them. The group
-// stands where its first line stood.
+// draw groups lines with the same action and key if there are more than most of them. The group replaces its first
+// line.
 func draw(lines []line, most int, key func(line) string) []line {
 	type id struct {
 		action engine.Action
@@ -270,12 +270,12 @@ type planNode struct {
 	Estimate  float64        `json:"estimate_s"` // 0: unknown
 	Never     bool           `json:"never,omitempty"`
 	Place     string         `json:"place,omitempty"`
-	Origin    *engine.Origin `json:"origin,omitempty"` // of a wheel with prebuilt sources
-	// why this machine cannot run the node, in a plan for another one
+	Origin    *engine.Origin `json:"origin,omitempty"` // only of a wheel with prebuilt sources
+	// why this machine cannot run the node, in a plan for another machine
 	Waits string `json:"waits,omitempty"`
 }
 
-// Resources is what a node needs while it runs.
+// Resources are what a node needs while it runs.
 type Resources struct {
 	CPUs     int    `json:"cpus"`
 	Memory   int64  `json:"memory_bytes,omitempty"`
@@ -283,17 +283,17 @@ type Resources struct {
 	Ports    int    `json:"ports,omitempty"`
 	Quiet    bool   `json:"quiet,omitempty"`
 	GPUs     *GPUs  `json:"gpus,omitempty"`
-	Executor string `json:"executor,omitempty"` // whose job the node is; "": the node runs here
+	Executor string `json:"executor,omitempty"` // executor whose job the node is; "": the node runs here
 }
 
-// GPUs is what a node needs of GPUs.
+// GPUs are the GPUs that a node needs.
 type GPUs struct {
 	Count  int    `json:"count"`
 	Memory int64  `json:"memory_bytes,omitempty"` // of each
-	Model  string `json:"model,omitempty"`        // regular expression on the name
+	Model  string `json:"model,omitempty"`        // regular expression for the name
 }
 
-// ResourcesOf are the resources of a node.
+// ResourcesOf returns the resources of a node.
 func ResourcesOf(n *engine.Node) Resources {
 	q := n.Resources
 	r := Resources{CPUs: q.Takes(), Memory: q.Memory, Disk: q.Disk, Ports: q.Ports, Quiet: q.Quiet, Executor: q.Queue}
@@ -306,7 +306,7 @@ func ResourcesOf(n *engine.Node) Resources {
 	return r
 }
 
-// Needs are the addresses of all that a node waits for.
+// Needs returns the addresses of all nodes that a node waits for.
 func Needs(n *engine.Node) []string {
 	needs := []string{}
 	for _, list := range [][]*engine.Node{n.Needs, n.Order, n.After} {
@@ -360,7 +360,7 @@ func PlanJSON(w io.Writer, p *engine.Plan, f forecast.Forecast, found []prefligh
 	return JSON(w, doc)
 }
 
-// JSON writes one document.
+// JSON writes one JSON document.
 func JSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -10,7 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight"
 )
 
-// heading names the failures of one check.
+// heading is the heading for failures of one check.
 type heading struct {
 	check     preflight.Check
 	one, many string
@@ -41,7 +41,7 @@ func headings() []heading {
 		{preflight.Driver, "driver too old", "drivers too old"}}
 }
 
-// Preflight prints the findings in one line and, if verbose, every finding that is not ok on a line of its own. builds
+// Preflight prints a summary of the findings in one line and, if verbose, each finding that is not ok. builds
 // is the number of wheels to build.
 func Preflight(w io.Writer, s Style, found []preflight.Finding, builds int, verbose bool) error {
 	var parts []string
@@ -95,7 +95,7 @@ func of(found []preflight.Finding, is func(*preflight.Finding) bool) []preflight
 	return slices.DeleteFunc(slices.Clone(found), func(f preflight.Finding) bool { return !is(&f) })
 }
 
-// distinct counts findings: of patches, wheels and known issues by candidate, all others once for a commit.
+// distinct counts findings: those of patches, wheels and known issues by candidate, all others by commit.
 func distinct(k preflight.Check, list []preflight.Finding) int {
 	seen := map[string]bool{}
 	for _, f := range list {
@@ -118,7 +118,7 @@ func count(n int, one, many string) string {
 	return Number(n) + " " + one
 }
 
-// tell lists findings below a heading, those that say the same of several variants once.
+// tell lists findings under a title. Equal findings of several variants are listed once.
 func tell(b *strings.Builder, s Style, title string, list []preflight.Finding) {
 	type id struct{ check, commit, evidence, place string }
 	var order []id

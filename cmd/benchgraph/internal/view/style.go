@@ -1,8 +1,8 @@
-// Package view shows plans, events and verdicts: as text for people, on a terminal or elsewhere, and as JSON for
+// Package view formats plans, events and verdicts: as text for people, on a terminal or elsewhere, and as JSON for
 // programs.
 //
-// Everything that commands, logs or files may have written is shown without control characters. Colour is never the
-// only sign of anything.
+// Foreign text from commands, logs or files is printed without control characters. Colour never carries information
+// that the text lacks.
 package view
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
-// Format is the version of all JSON that is written here. Readers ignore fields that they do not know.
+// Format is the version of all JSON that this package writes. Readers ignore unknown fields.
 const Format = "1.0"
 
-// Style is how text is written.
+// Style is the style of text.
 type Style struct {
 	Color   bool
-	Columns int // of the terminal; 0: it is none, and lines may be of any length
+	Columns int // of the terminal; 0: no terminal, and lines may have any length
 }
 
-// The colours, as their SGR numbers.
+// Colours, as SGR numbers.
 const (
 	Red    = "31"
 	Green  = "32"
@@ -37,7 +37,7 @@ const (
 	Strong = "1"
 )
 
-// Paint returns a text in a colour, where colours are wanted.
+// Paint returns a text in a colour if the style has colours.
 func (s Style) Paint(color, text string) string {
 	if !s.Color || color == "" || text == "" {
 		return text
@@ -48,10 +48,10 @@ func (s Style) Paint(color, text string) string {
 // Bold marks a title.
 func (s Style) Bold(text string) string { return s.Paint(Strong, text) }
 
-// Error marks the word that says that something went wrong.
+// Error marks a word that reports an error.
 func (s Style) Error(text string) string { return s.Paint(Red, text) }
 
-// Clean is a foreign text as one printable line, cut where no one would read on.
+// Clean returns foreign text as one printable line, cut if it is very long.
 func Clean(text string) string {
 	const most = 4 << 10
 	line := printable.Line(text)
@@ -61,7 +61,7 @@ func Clean(text string) string {
 	return strings.ToValidUTF8(line[:most], "") + "…"
 }
 
-// Cells is how many columns of a terminal a text takes.
+// Cells returns how many columns of a terminal a text takes.
 func Cells(text string) int { return printable.Cells(text) }
 
 // Fit cuts a text to a number of columns.
@@ -72,13 +72,13 @@ func Pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-Cells(text)))
 }
 
-// Table writes rows in columns that are as wide as their widest cell, two spaces apart. It cleans the cells.
+// Table writes rows with aligned columns, two spaces apart. It cleans the cells.
 func Table(w io.Writer, indent string, rows [][]string) {
 	Style{}.tableWithNotes(w, indent, rows, make([]string, len(rows)))
 }
 
-// tableWithNotes is a table with a note behind the last cell of each row. On a terminal, a note that does not fit into
-// a line stands below its row.
+// tableWithNotes writes a table with a note after each row. On a terminal, a note that does not fit into the line is
+// below its row.
 func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes []string) {
 	for r, row := range rows {
 		rows[r] = make([]string, len(row))
@@ -100,8 +100,8 @@ func (s Style) tableWithNotes(w io.Writer, indent string, rows [][]string, notes
 	}
 }
 
-// Noted writes a line, which must be clean, and a note behind it. On a terminal, a note that does not fit into the line
-// stands below.
+// Noted writes a line, which must be clean, with a note. On a terminal, a note that does not fit into the line is
+// below it.
 func (s Style) Noted(w io.Writer, line, note string) {
 	if note = Clean(note); note != "" {
 		note = "  " + note
@@ -109,8 +109,8 @@ func (s Style) Noted(w io.Writer, line, note string) {
 	s.noted(w, line, Cells(line), note, "    ")
 }
 
-// noted writes a line, which takes so many columns, and a note behind it. On a terminal, a note that does not fit into
-// the line stands below, behind the indent. The line may be empty.
+// noted writes a line, which takes that many columns, with a note. On a terminal, a note that does not fit into the
+// line is below it, indented. The line may be empty.
 func (s Style) noted(w io.Writer, line string, columns int, note, indent string) {
 	if s.Columns == 0 || columns+Cells(note) <= s.Columns {
 		fmt.Fprintln(w, line+note)
@@ -126,10 +126,10 @@ func (s Style) noted(w io.Writer, line string, columns int, note, indent string)
 	}
 }
 
-// WidestPadding is the most columns that a text is padded to: a long one must not push all others aside.
+// WidestPadding limits the padding of a column: one long text must not move all others aside.
 const WidestPadding = 64
 
-// widthsOf are the widths of the columns of a table. On a terminal, none is padded to more than half of the line.
+// widthsOf returns the widths of a table's columns. On a terminal, a column is padded to at most half of the line.
 func (s Style) widthsOf(rows [][]string) (widths []int) {
 	widest := WidestPadding
 	if s.Columns > 0 {
@@ -146,7 +146,7 @@ func (s Style) widthsOf(rows [][]string) (widths []int) {
 	return widths
 }
 
-// tableWidth is that of a table, indent included.
+// tableWidth returns the width of a table, including its indent.
 func (s Style) tableWidth(rows [][]string) (width int) {
 	for _, columns := range s.widthsOf(rows) {
 		width += 2 + columns
@@ -154,7 +154,7 @@ func (s Style) tableWidth(rows [][]string) (width int) {
 	return width
 }
 
-// wrap divides a text into lines of so many columns at most, between words where it can.
+// wrap breaks a text into lines of at most that many columns, between words if possible.
 func wrap(text string, columns int) (lines []string) {
 	columns = max(columns, 10)
 	line := ""
@@ -167,7 +167,7 @@ func wrap(text string, columns int) (lines []string) {
 		default:
 			lines, line = append(lines, line), word
 		}
-		for Cells(line) > columns { // one word that is longer than a line
+		for Cells(line) > columns { // a word longer than a line
 			head := strings.TrimSuffix(Fit(line, columns), "…")
 			lines, line = append(lines, head), line[len(head):]
 		}
@@ -178,7 +178,7 @@ func wrap(text string, columns int) (lines []string) {
 	return lines
 }
 
-// Duration is a duration in two units at most: 3 h 20 min, 12 min 5 s, 4.2 s, 30 ms.
+// Duration returns a duration in at most two units: 3 h 20 min, 12 min 5 s, 4.2 s, 30 ms.
 func Duration(d time.Duration) string {
 	d = d.Round(time.Millisecond)
 	switch {
@@ -206,10 +206,10 @@ func Duration(d time.Duration) string {
 	return two(24*time.Hour, time.Hour, "d", "h")
 }
 
-// Bytes is an amount of bytes.
+// Bytes returns an amount of bytes in words.
 func Bytes(n int64) string { return units.BytesSize(float64(n)) }
 
-// Number is a count with its thousands apart.
+// Number returns a number with thousands separators.
 func Number(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -218,7 +218,7 @@ func Number(n int) string {
 	return text
 }
 
-// Count is a number of things: 1 file, 2,000 files, 0 entries.
+// Count returns a number of things: 1 file, 2,000 files, 0 entries.
 func Count(n int, thing string) string {
 	if stem, ends := strings.CutSuffix(thing, "y"); ends {
 		return count(n, thing, stem+"ies")
@@ -226,7 +226,7 @@ func Count(n int, thing string) string {
 	return count(n, thing, thing+"s")
 }
 
-// figure is an amount with two significant digits, or as a whole number when it has more.
+// figure returns an amount with two significant digits, or as a whole number if it is larger.
 func figure(v float64) string {
 	if math.Abs(v) >= 10 {
 		return Number(int(math.Round(v)))
@@ -234,7 +234,7 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// Class is the class of a failure and the rule that found it.
+// Class returns the class of a failure and the rule that matched.
 func Class(f *failure.Failure) string {
 	switch {
 	case f.Class == "":

@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/stats"
 )
 
-// Verdicts prints the rows of compares, a table for each, with its sum. On a terminal, remarks that do not fit into a
-// row stand below it.
+// Verdicts prints a table for each compare, with its totals. On a terminal, remarks that do not fit into a row are
+// below it.
 func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 	ledger := stats.Ledger{Rows: rows}
 	for _, totals := range ledger.Totals() {
@@ -32,9 +32,9 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 				notes = append(notes, note)
 			}
 		}
-		delete(benchmarks, "") // of a candidate that no benchmark measures
+		delete(benchmarks, "") // candidates without a benchmark
 		if len(benchmarks) < 2 {
-			without(table, "benchmark") // it would say the same in every line
+			without(table, "benchmark") // it would be the same in every row
 		}
 		if !values {
 			without(table, "value")
@@ -52,8 +52,8 @@ func without(table [][]string, name string) {
 	}
 }
 
-// fit makes a table of verdicts as narrow as the terminal, if it can: of directions the arrow stays, and cells and
-// intervals move into the notes.
+// fit makes a table of verdicts as narrow as the terminal, if possible: directions keep only their arrow, and cells
+// and intervals move into the notes.
 func (s Style) fit(table [][]string, notes []string) {
 	moved := make([][]string, len(table))
 	for _, name := range []string{"better", "value", "effect", "metric", "benchmark"} {
@@ -90,7 +90,7 @@ func (s Style) fit(table [][]string, notes []string) {
 	}
 }
 
-// Values are the values of both sides of a row: 105 → 115 items/s.
+// Values returns the values of both sides of a row: 105 → 115 items/s.
 func Values(row stats.Comparison) string {
 	if row.Blocks == 0 {
 		return "-"
@@ -98,7 +98,7 @@ func Values(row stats.Comparison) string {
 	return strings.TrimSpace(Amount(row.AgainstValue) + " → " + Amount(row.Value) + " " + row.Unit)
 }
 
-// Amount is a value with four digits that count, or whole where it is larger.
+// Amount returns a value with four significant digits, or rounded to a whole number if it is larger.
 func Amount(v float64) string {
 	if a := math.Abs(v); a >= 1000 && a < 1e12 {
 		return Number(int(math.Round(v)))
@@ -106,11 +106,11 @@ func Amount(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// Outcome is an outcome with what is said of it.
+// Outcome returns the outcome of a row with its remarks.
 func Outcome(row stats.Comparison) string { return string(row.Outcome) + remarks(row) }
 
-// remarks returns the reason for a missing verdict, or the caveats of a figure and the blocks that would settle it.
-// They follow the outcome.
+// remarks returns text after the outcome: the reason for a missing verdict, or caveats and the number of blocks that
+// would settle it.
 func remarks(row stats.Comparison) (text string) {
 	open := row.OpenText()
 	if open != "" {
@@ -134,10 +134,10 @@ func remarks(row stats.Comparison) (text string) {
 	return text
 }
 
-// leastShown is the least p-value that is written: smaller ones are told apart by rounding alone.
+// leastShown is the smallest p-value that is printed: smaller ones differ only by rounding.
 const leastShown = 1e-12
 
-// Probability writes a p-value with two digits.
+// Probability returns a p-value with two digits.
 func Probability(p float64) string {
 	if p < leastShown {
 		return fmt.Sprintf("<%g", leastShown)
@@ -145,7 +145,7 @@ func Probability(p float64) string {
 	return fmt.Sprintf("%.2g", p)
 }
 
-// TestP writes the p of a row for a column p_t, with its name where it is another one.
+// TestP returns the p-value of a row for a column p_t, with its name if it is another test.
 func TestP(row stats.Comparison) string {
 	name, p := row.TestP()
 	if name == "p_t" {
@@ -154,7 +154,7 @@ func TestP(row stats.Comparison) string {
 	return name + " " + Probability(p)
 }
 
-// Grounds say by which figures each row has its outcome.
+// Grounds prints the figures on which the outcome of each row is based.
 func Grounds(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
 		fmt.Fprintf(w, "  %s against %s, %s: %s\n", Clean(row.Candidate), Clean(row.Against),
@@ -192,7 +192,7 @@ func Grounds(w io.Writer, rows []stats.Comparison) {
 	}
 }
 
-// Effect is an effect with its interval: +5.20 % [+4.10 %, +6.30 %].
+// Effect returns an effect with its interval: +5.20 % [+4.10 %, +6.30 %].
 func Effect(row stats.Comparison) string {
 	text := row.EffectText()
 	if interval := row.IntervalText(); interval != "" {
@@ -201,7 +201,7 @@ func Effect(row stats.Comparison) string {
 	return text
 }
 
-// Direction is which way the metric of a row is better: "↑ higher".
+// Direction returns the direction in which the metric of a row is better: "↑ higher".
 func Direction(row stats.Comparison) string {
 	text := row.DirectionText()
 	if row.Blocks == 0 || text == "" {
@@ -210,7 +210,7 @@ func Direction(row stats.Comparison) string {
 	return strings.TrimSuffix(text, " is better")
 }
 
-// TotalsText is the sum of outcomes, in which every number can be checked: 6 candidates = 2 win + 4 tie.
+// TotalsText returns the sum of outcomes, in a form that can be checked: 6 candidates = 2 win + 4 tie.
 func TotalsText(t stats.Totals) string {
 	var parts []string
 	for _, o := range stats.Outcomes() {
@@ -228,8 +228,7 @@ func TotalsText(t stats.Totals) string {
 	return text
 }
 
-// TerseVerdicts writes a line for each primary row: outcome, candidate, benchmark, metric, figures, and what is said of
-// the outcome.
+// TerseVerdicts prints a line for each primary row: outcome, candidate, benchmark, metric, figures and remarks.
 func TerseVerdicts(w io.Writer, rows []stats.Comparison) {
 	for _, row := range rows {
 		if !row.Primary {
