@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -178,5 +179,47 @@ func TestAPatchThatIsGoneTakesOutItsCandidate(t *testing.T) {
 	}
 	if err != nil || !maps.Equal(d.Excluded, want) {
 		t.Errorf("%v, %v", d.Excluded, err)
+	}
+}
+
+// Which blocks have the check is drawn for what the patches change, and not for what an export writes around that.
+func TestChecksAreDrawnForWhatPatchesChange(t *testing.T) {
+	f := factsOf(t, strings.Replace(threeVariants, "design { samples = 3 }",
+		"check { command = \"true\" }\n  design { samples = 16 }", 1))
+	for i := range f.Spec.Candidates {
+		if c := &f.Spec.Candidates[i]; !c.Baseline {
+			c.Patch = "change.diff"
+		}
+	}
+	draws := func(format string) map[string]bool {
+		all := map[string]bool{}
+		for i := range 20 {
+			patch := fmt.Sprintf(format, i)
+			if err := os.WriteFile(f.Spec.Path("change.diff"), []byte(patch), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			clear(f.Seen.texts)
+			g, _, err := Graph(t.Context(), f, NewChoice())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var drawn []int
+			for _, n := range g.Nodes() {
+				if trial, ok := n.Task.(*trialTask); ok && trial.checked {
+					drawn = append(drawn, trial.block)
+				}
+			}
+			if len(drawn) != 4 { // of 1, 2 to 4, 5 to 8, 9 to 16
+				t.Fatal(drawn)
+			}
+			all[fmt.Sprint(drawn)] = true
+		}
+		return all
+	}
+	if all := draws("From %d\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+2\n"); len(all) != 1 {
+		t.Errorf("by the header: %v", all)
+	}
+	if all := draws("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-1\n+%d\n"); len(all) < 5 {
+		t.Errorf("whatever changes: %v", all)
 	}
 }

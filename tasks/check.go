@@ -3,7 +3,6 @@ package tasks
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
 	"github.com/benchgraph/benchgraph/shell/workdir"
+	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -29,25 +29,25 @@ import (
 // as many requests as are measured, or outside of the two looks at its counters, gives wrong answers there. A
 // candidate that fails a check is wrong, however fast it is.
 
-// checks says whether a block of a group has the check. What is drawn depends on the patches: no patch foresees it.
+// checks says whether a block of a group has the check. The draw depends on what the patches change, and not on what an
+// export writes around that: blocks would be measured again.
 func (p *Drawing) checks(g *Group, block int) bool {
 	spec := g.trusted().Bench
 	if spec.Check == nil || block == 1 {
 		return spec.Check != nil
 	}
 	from, to := 2, stats.FewestBlocks
-	for block > to {
-		from, to = to+1, 2*to
+	for ; block > to; to *= 2 {
+		from = to + 1
 	}
 	salt := fmt.Appendln(nil, g.Name, spec.Design.Seed, from)
 	for _, m := range g.Members {
 		if c := p.candidates[m.Candidate]; c != nil && c.Patch != "" {
 			text, _ := p.patchText(c.Patch) // what cannot be read is told elsewhere
-			salt = fmt.Appendf(salt, "%x\n", sha256.Sum256(text))
+			salt = append(salt, patch.Changes(text)...)
 		}
 	}
-	sum := sha256.Sum256(salt)
-	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])))
+	random := rand.New(rand.NewChaCha8(sha256.Sum256(salt)))
 	return block == from+random.IntN(to-from+1)
 }
 

@@ -19,3 +19,13 @@ func RefuseEmpty(text []byte) error {
 	}
 	return nil
 }
+
+// Changes returns the lines of a patch that say what it changes. Exports of the same change may differ in all others.
+func Changes(text []byte) (changes []byte) {
+	for line := range bytes.Lines(text) {
+		if line[0] == '+' || line[0] == '-' {
+			changes = append(changes, line...)
+		}
+	}
+	return changes
+}
