@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -178,5 +179,31 @@ func TestRemovedPatchExcludesItsCandidate(t *testing.T) {
 	}
 	if err != nil || !maps.Equal(d.Excluded, want) {
 		t.Errorf("%v, %v", d.Excluded, err)
+	}
+}
+
+// The seed of the design draws which blocks have the check.
+func TestChecksAreDrawnByTheSeed(t *testing.T) {
+	draws := map[string]bool{}
+	for seed := range 20 {
+		f := factsOf(t, strings.Replace(threeVariants, "design { samples = 3 }",
+			fmt.Sprintf("check { command = \"true\" }\n  design {\n    samples = 16\n    seed = %d\n  }", seed), 1))
+		g, _, err := Graph(t.Context(), f, NewChoice())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var drawn []int
+		for _, n := range g.Nodes() {
+			if trial, ok := n.Task.(*trialTask); ok && trial.checked {
+				drawn = append(drawn, trial.block)
+			}
+		}
+		if len(drawn) != 4 { // of 1, 2 to 4, 5 to 8, 9 to 16
+			t.Fatal(drawn)
+		}
+		draws[fmt.Sprint(drawn)] = true
+	}
+	if len(draws) < 5 {
+		t.Error(draws)
 	}
 }

@@ -111,8 +111,8 @@ func (o *opened) refusal(path string) error {
 	}
 	remedy := "Do not rely on it. Ask whoever made it for another one."
 	if b := o.doc.Benchgraph; b != "" && !o.own() {
-		remedy += fmt.Sprintf(" Another version may judge in another way: benchgraph %s (revision %s) made it, and "+
-			"that one tells.", view.Clean(b), view.Clean(cmp.Or(o.doc.Revision, "unknown")))
+		remedy += fmt.Sprintf(" Another version may judge in another way: open it with benchgraph %s (revision %s), "+
+			"which made it.", view.Clean(b), view.Clean(cmp.Or(o.doc.Revision, "unknown")))
 	}
 	return hint(remedy, "%w", &stats.RefusedError{What: "bundle " + path + " is not what it says", Reasons: shown})
 }
