@@ -213,7 +213,7 @@ func (c *Case) ruleChanged(row stats.Comparison, fields []methodology.Field, s, 
 	if first == nil || len(fields) == 0 {
 		return nil
 	}
-	before, now := rule.From(first.Rule), rule.From(fields)
+	before, now := rule.Recorded(first, slices.Concat(s.Evidence, base.Evidence)), rule.From(fields)
 	of := rule.Row{Compare: c.Compare, Metric: row.Metric, Unit: row.Unit, Primary: row.Primary}
 	for _, other := range s.Shares.Rules {
 		primary := before["primary"]

@@ -252,6 +252,7 @@ func TestCommandsAreHeldAgainstTheirPrograms(t *testing.T) {
 		{name: "a foreign module", command: "python -m pytest tests"},
 		{name: "no subcommand", command: "vllm bench serve --model org/small",
 			want: []string{"script fail vllm bench serve does not exist"}},
+		{name: "a pattern of packages", command: "go test -bench . ./..."},
 		{name: "a path of one machine", command: "python /home/ray/x/benchmark.py",
 			want: []string{"path fail /home/ray/x/benchmark.py"}},
 		{name: "a model of one machine",

@@ -55,7 +55,7 @@ func (c *checker) paths(b *Benchmark, p *program.Program) {
 func (c *checker) path(b *Benchmark, p *program.Program, w sh.Word, option string) {
 	text := w.Text
 	if w.Partial || text == "" || strings.Contains(text, sh.Ref) || strings.Contains(text, "://") ||
-		strings.ContainsAny(text, "\n{}*") {
+		strings.ContainsAny(text, "\n{}*") || strings.Contains(text, "...") { // a pattern, as of Go packages
 		return
 	}
 	if private().MatchString(text) {

@@ -156,7 +156,8 @@ func (p *survey) supplied(ctx context.Context, in *preflight.Input, trees map[hc
 	for i := range p.Spec.Images {
 		m := &p.Spec.Images[i]
 		from := p.beginsWith(ctx, m)
-		if m.Out != nil || from == "" || seen[from] {
+		if m.Out != nil || from == "" || seen[from] ||
+			m.Candidate != "" && !p.tries(tasks.CommitOf(m.Candidate), m.Candidate) {
 			continue
 		}
 		seen[from] = true

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/device"
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
@@ -75,7 +76,20 @@ func Run(ctx context.Context, f *tasks.Facts, basis string) ([]preflight.Finding
 		}
 	}
 	p.refuse(in, findings)
-	return append(p.mistakes(), findings...), nil
+	return p.about(append(p.mistakes(), findings...)), nil
+}
+
+// about leaves out the findings about what a try does not measure: nothing of it is wrong with the try.
+func (p *survey) about(list []preflight.Finding) []preflight.Finding {
+	return slices.DeleteFunc(list, func(f preflight.Finding) bool {
+		return f.Commit != "" && !p.tries(f.Commit, f.Candidate)
+	})
+}
+
+// tries reports whether a commit is measured, in a candidate unless its key is empty. Without a try, all are.
+func (p *survey) tries(commit, candidate string) bool {
+	return p.Spec.Try == nil || commit == p.Spec.Try.Commit && (candidate == "" ||
+		slices.ContainsFunc(p.Spec.Benchmarks, func(b hclspec.Benchmark) bool { return b.Candidate == candidate }))
 }
 
 // keptFindings is the content of the file that keeps findings.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -39,6 +40,7 @@ type applyFlags struct {
 	approve     bool
 	failOn      gate.Gate
 	agent       bool
+	run         string // name of this apply; empty: it gets a new one
 	// replaces the usual summary at the end, and returns the error of the command; nil: the usual summary. ended is the
 	// limit or interrupt that ended the apply before its time; nil: there was none
 	show func(ctx context.Context, s *session, applied *campaign.Applied, ended error) error
@@ -259,7 +261,8 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 			return err
 		}
 	}
-	ao := campaign.ApplyOptions{PlanOptions: options, First: p, RunID: s.newRun(time.Now()), Parallelism: o.parallelism,
+	o.run = cmp.Or(o.run, s.newRun(time.Now()))
+	ao := campaign.ApplyOptions{PlanOptions: options, First: p, RunID: o.run, Parallelism: o.parallelism,
 		FailFast: o.failFast || !o.keepGoing, DeviceWait: o.deviceWait,
 		SaveLock: func(l *lockfile.Lock) error { return s.saveLock(l) }}
 	if o.try != nil {

@@ -123,9 +123,6 @@ func (s *session) showTry(ctx context.Context, o *tryFlags, applied *campaign.Ap
 	d := tried.Document{Preflight: s.project.Preflight(), Logs: s.logsOf(applied),
 		Diagnostics: append(view.Diagnostics(s.warnings), viewError(ended)...)}
 	for _, r := range rows {
-		if r.Metric == undecided { // the output of the baseline was to tell the metric
-			r.Metric = ""
-		}
 		if r.Benchmark != "" { // other rows are of candidates that the compare is not about
 			d.Comparisons = append(d.Comparisons, r)
 		}

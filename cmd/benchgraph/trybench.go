@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/findings/rule"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -82,7 +83,7 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	}
 	bench := draft.Known(o.command)
 	o.Reading.Apply(&bench)
-	bench.Metric = cmp.Or(bench.Metric, undecided)
+	bench.Metric = cmp.Or(bench.Metric, rule.Undecided)
 	if len(o.protect) > 0 {
 		bench.Protect = o.protect
 	}
@@ -108,7 +109,7 @@ func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
 	bench := &o.bench.project.Bench
 	write := func() error { return fs.Replace(a.file, o.bench.project.HCL()) }
 	named := o.bench.Reading.Metric != "" && bench.Better == ""
-	if err := write(); err != nil || bench.Metric != undecided && !named {
+	if err := write(); err != nil || bench.Metric != rule.Undecided && !named {
 		return err
 	}
 	metric, err := a.pilot(ctx, p, o)
@@ -118,9 +119,6 @@ func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
 	bench.Metric = metric
 	return write()
 }
-
-// undecided stands for a metric that the output of the baseline will tell.
-const undecided = "undecided"
 
 // pilot measures one block and picks the deciding metric from the output of its baseline. If there is no readable
 // output, the try reports the reason.
@@ -134,6 +132,7 @@ func (a *app) pilot(ctx context.Context, p place, o *tryFlags) (metric string, e
 		return err
 	}
 	err = a.applyHeld(ctx, p, &first.applyFlags, nil, nil)
+	o.run = first.run // both are one apply: nobody has looked in between
 	return metric, err
 }
 
@@ -165,7 +164,7 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied, named
 			if err != nil || read.Failure != nil {
 				return named, err
 			}
-			if named != undecided {
+			if named != rule.Undecided {
 				return named, draft.Directed(named, read.Samples)
 			}
 			return draft.Deciding(read.Samples)

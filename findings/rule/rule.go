@@ -50,6 +50,9 @@ func Of(looks []int, d hclspec.Design, m hclspec.Metrics, compares []*hclspec.Co
 	return fields
 }
 
+// Undecided stands for the primary metric of a try that takes the one which the output of its first block tells.
+const Undecided = "undecided"
+
 const (
 	comparePrefix   = "compare."
 	usualConfidence = 0.95
@@ -71,6 +74,18 @@ func From(fields []methodology.Field) Rule {
 	r := Rule{}
 	for _, f := range fields {
 		r[f.Name] = f.Value
+	}
+	return r
+}
+
+// Recorded returns the rule that the first block recorded. If the primary metric was undecided then, it is the one that
+// the same apply took from the output of that block, as later blocks of the apply recorded it.
+func Recorded(first *sample.Evidence, blocks []sample.Evidence) Rule {
+	r := From(first.Rule)
+	for _, e := range blocks {
+		if own := From(e.Rule)["primary"]; r["primary"] == Undecided && e.Run == first.Run && own != "" {
+			r["primary"] = own
+		}
 	}
 	return r
 }

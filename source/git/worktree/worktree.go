@@ -3,6 +3,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,9 @@ func (w *Tree) Resolve(ctx context.Context, rev string) (string, error) {
 		Args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"},
 	})
 	if _, ok := errors.AsType[*command.ExitError](err); ok {
-		return "", &mirror.UnknownRev{Rev: rev, Location: w.Top, Reason: "is no commit of"}
+		shallow, err := w.git.Output(ctx, command.Call{Args: []string{"rev-parse", "--is-shallow-repository"}})
+		return "", cmp.Or(err, error(&mirror.UnknownRev{Rev: rev, Location: w.Top, Reason: "is no commit of",
+			Shallow: strings.TrimSpace(shallow) == "true"}))
 	}
 	return strings.TrimSpace(out), err
 }

@@ -2,9 +2,11 @@ package draft
 
 import (
 	"context"
+	"errors"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/source/git/mirror"
 	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
@@ -13,12 +15,20 @@ const mostCommits = 100
 
 // TakeRange adds the commits of a range, such as A..B; of the last commit if span is empty.
 func (p *Project) TakeRange(ctx context.Context, w *worktree.Tree, span string) error {
-	if span == "" {
+	last := span == ""
+	if last {
 		span = "HEAD^..HEAD"
 	}
 	list, more, err := w.Range(ctx, span, mostCommits)
 	const remedy = "Write -range A..B, with revisions of the repository, the older one first."
+	unknown, lost := errors.AsType[*mirror.UnknownRev](err)
 	switch {
+	case lost && unknown.Shallow:
+		return cli.Hint("Complete the clone with git fetch --unshallow.", "init: %s is a shallow clone without the "+
+			"commit %s", w.Top, unknown.Rev)
+	case lost && last:
+		return cli.Hint("Commit a change first: it is measured against its parent. benchgraph try -bench measures "+
+			"changes that are not committed.", "init: the last commit of %s has no parent to measure against", w.Top)
 	case err != nil:
 		return cli.Hint(remedy, "init: -range %s: %w", span, err)
 	case len(list) == 0:

@@ -153,7 +153,7 @@ func (p *Project) HCL() []byte {
 
 // variants writes the variants.
 func (p *Project) variants(line func(string, ...any)) {
-	protect := func() {
+	protect := func(before string) {
 		if len(p.Bench.Protect) == 0 {
 			return
 		}
@@ -161,25 +161,26 @@ func (p *Project) variants(line func(string, ...any)) {
 		for i, pattern := range p.Bench.Protect {
 			words[i] = quoted(pattern)
 		}
-		line("  # These files measure: all candidates get those of the baseline.")
-		line("  protect = [%s]", strings.Join(words, ", "))
-		line("  protected = \"baseline\"")
+		line(before + "  # These files measure: all candidates get those of the baseline.")
+		line(before+"  protect = [%s]", strings.Join(words, ", "))
+		line(before + "  protected = \"baseline\"")
 	}
 	line("variant \"before\" {\n  baseline = true # what the others are compared with")
 	if !p.After {
-		protect()
+		protect("")
 		line("}\n")
 		return
 	}
 	line("  rev = each.commit.parent\n}\n")
 	line("variant \"after\" {\n  rev = each.commit.rev")
-	protect()
+	protect("")
 	line("}\n")
 	line("# Another way to make the same change, as a patch on the parent:")
 	line("# variant \"patch\" {")
 	line("#   rev = each.commit.parent")
 	line("#   patch = \"patches/${each.commit.name}.diff\"")
 	line("#   optional = true")
+	protect("# ")
 	line("# }\n")
 }
 

@@ -34,7 +34,7 @@ func (l *Log) Event(e engine.Event) {
 	}
 	text, err := watch.MarshalEvent(e)
 	if err == nil && l.file == nil {
-		l.file, err = os.Create(l.path)
+		l.file, err = os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666) // an apply may have two parts
 	}
 	if err == nil {
 		_, _ = l.file.Write(append(text, '\n')) // an apply goes on without its log
