@@ -282,13 +282,14 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 
 // part plans the nodes of a whole plan that the options select, without nodes that wait.
 func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (*engine.Plan, error) {
-	failed := map[string]bool{}
+	retried := map[string]bool{}
 	if o.RetryFailed {
 		var err error
-		if failed, err = failedBlocks(ctx, p.Stored(whole)); err != nil {
+		if retried, err = failedBlocks(ctx, p.Stored(whole)); err != nil {
 			return nil, err
 		}
 	}
+	failed := maps.Clone(retried)
 	if all := p.Executors(); len(all) > 0 && !o.AsIs {
 		maps.Copy(failed, all[0].Due(whole)) // any executor returns the nodes of all
 	}
@@ -309,10 +310,17 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	if err != nil {
 		return nil, err
 	}
-	if replace := o.Replace; len(failed) > 0 {
-		o.Replace = func(address string) bool { return failed[address] || replace != nil && replace(address) }
+	options, asked := p.planOptions(o), func(address string) bool { return o.Replace != nil && o.Replace(address) }
+	if len(failed) > 0 {
+		options.Replace = func(address string) bool { return failed[address] || asked(address) }
+		options.Terms.Replace = func(address string) string {
+			if retried[address] && !asked(address) {
+				return options.Terms.RetryFailed
+			}
+			return "-replace"
+		}
 	}
-	return engine.NewPlan(ctx, part, p.planOptions(o))
+	return engine.NewPlan(ctx, part, options)
 }
 
 // failedBlocks returns the addresses of blocks in which a member failed. Such blocks are stored, since the samples of
@@ -355,7 +363,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		Store: p.Store, Known: p.Known.Result, Journal: p.Journal, Pool: p.withJobs(machinePool),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
-			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
+			Program: "benchgraph", Replace: func(string) string { return "-replace" }, RetryFailed: "-retry-failed",
 			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc",
 			LostDevice: tasks.LostDeviceRemedy,
 		},

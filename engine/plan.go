@@ -52,12 +52,12 @@ type PlanOptions struct {
 
 // Terms are words of the program that uses the engine. Reasons and remedies of a plan and its apply contain them.
 type Terms struct {
-	Program     string // its name
-	Replace     string // the option that Replace comes from
-	RetryFailed string // the option that RetryFailed comes from
-	DeviceWait  string // the option that ApplyOptions.DeviceWait comes from
-	FreeSpace   string // the command that frees space on the disk of the store
-	LostDevice  string // the remedy for a lost device
+	Program     string                      // its name
+	Replace     func(address string) string // the option that Replace selects a node for
+	RetryFailed string                      // the option that RetryFailed comes from
+	DeviceWait  string                      // the option that ApplyOptions.DeviceWait comes from
+	FreeSpace   string                      // the command that frees space on the disk of the store
+	LostDevice  string                      // the remedy for a lost device
 }
 
 // planner is a plan in the making.
@@ -240,7 +240,7 @@ func (p *planner) conclude(ctx context.Context, s *Step) {
 	case s.refused():
 		s.Action, s.Never = Blocked, s.obstacle.never && s.state == present
 		if s.state == present {
-			s.Reason = "asked for by " + p.Terms.Replace + "; " + s.obstacle.reason +
+			s.Reason = "asked for by " + p.Terms.Replace(s.Node.Address) + "; " + s.obstacle.reason +
 				"; the result that is there stands"
 		} else {
 			s.Reason = "failed before: " + s.Failure.Failure.Message +
@@ -260,7 +260,7 @@ func (p *planner) concludeRun(ctx context.Context, s *Step) {
 	twin, shared := p.first[s.Key]
 	switch {
 	case s.redo == replace:
-		s.Reason = "asked for by " + p.Terms.Replace
+		s.Reason = "asked for by " + p.Terms.Replace(s.Node.Address)
 	case shared && p.settled(s.Node):
 		s.Action, s.found.twin = Cached, twin
 		s.Reason = "the same work as " + twin.Address

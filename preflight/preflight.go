@@ -79,6 +79,7 @@ type Input struct {
 	Issues     []Issue
 	Patches    map[string]string               // why a patch is refused, by candidate; empty: it applies
 	Trespasses map[string]Refusal              // candidates whose revision or patch changes protected files
+	Idle       map[string][]Refusal            // patterns of protect that match nothing, by candidate
 	Escapes    map[string]string               // the link that leads out of the tree, by revision
 	Pointers   map[string]string               // the files that are pointers of Git LFS, by revision
 	Lost       map[string]Refusal              // why the tree cannot be read, by revision

@@ -129,6 +129,9 @@ func (c *checker) patches() {
 		if f, refused := c.in.Trespasses[cand.Key]; refused {
 			c.add(Protect, Fail, f.Why, f.Remedy)
 		}
+		for _, idle := range c.in.Idle[cand.Key] {
+			c.add(Protect, Warn, idle.Why, idle.Remedy)
+		}
 		if why := c.in.Escapes[cand.Tree.Rev]; why != "" {
 			c.add(Link, Fail, why, "leave the candidate out: nothing of such a tree is laid out")
 		}

@@ -155,7 +155,7 @@ func (b *builder) index() {
 	}
 	for i := range b.Spec.Sources { // a prebuilt wheel reads no code of its candidate: check the source itself
 		switch s := &b.Spec.Sources[i]; {
-		case s.Candidate == "" || s.Out != nil || !guarded(s):
+		case s.Candidate == "" || s.Out != nil || !guarded(s) || b.Refused.Unguarded[s.Candidate]:
 		case s.Copies:
 			b.copies[s.Candidate] = s.Protect
 		default:

@@ -135,13 +135,14 @@ func (l *lifecycle) runCheck(ctx context.Context, server *shell.Server, sh *fix.
 // asWrong turns a failure of a check into one with the rule Wrong, unless it may pass or a fix may mend it.
 func (l *lifecycle) asWrong(err error) error {
 	f, ok := errors.AsType[*engine.Failure](err)
-	if !ok || f.Class.Retried() {
+	if !ok {
 		return err
 	}
-	if _, fixable := fix.Wanted(f.Rule); fixable {
+	_, fixable := fix.Wanted(f.Rule)
+	if f.Message = "the check failed: " + f.Message; fixable || f.Class.Retried() {
 		return err
 	}
-	f.Class, f.Rule, f.Message = failure.Permanent, sample.Wrong, "the check failed: "+f.Message
+	f.Class, f.Rule = failure.Permanent, sample.Wrong
 	f.Remedy = "the log shows what the check found"
 	if l.m.Baseline {
 		f.Rule, f.Remedy = sample.CheckFailed, "the check must pass for the baseline: correct it"

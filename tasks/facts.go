@@ -209,6 +209,7 @@ type Cause struct {
 type Refusals struct {
 	Candidates map[string]Absence // by key
 	Benchmarks map[string]Absence // by address
+	Unguarded  map[string]bool    // candidates whose protect matches nothing
 }
 
 // Store is the part of the store that a project uses.

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/preflight/revision"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/protect"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -168,6 +169,47 @@ func (p *survey) findTrespasses(ctx context.Context, mirror *git.Mirror, repo hc
 	for i, f := range failures {
 		if f != nil {
 			in.Trespasses[all[i].Candidate] = preflight.Refusal{Why: f.Message + ": " + f.Evidence, Remedy: f.Remedy}
+		}
+	}
+	return p.findIdle(ctx, mirror, repo, in, patches)
+}
+
+// findIdle finds the patterns of protect that match nothing, which guards nothing but additions.
+func (p *survey) findIdle(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
+	patches map[string]git.Patching) error {
+	var keys []string
+	var changes []protect.Change
+	var steps []git.Step
+	for i := range p.Spec.Sources {
+		s := &p.Spec.Sources[i]
+		if s.Repo != repo || s.Candidate == "" || s.Out != nil || len(s.Protect) == 0 ||
+			in.Lost[s.Against].Why+in.Lost[s.Rev].Why != "" {
+			continue
+		}
+		touched, _ := git.TouchedPaths(patches[s.Candidate].Text) // tryPatches reports the error
+		from := cmp.Or(s.Against, s.Rev)
+		keys, steps = append(keys, s.Candidate), append(steps, git.Step{From: from, To: s.Rev})
+		changes = append(changes, protect.Change{Baseline: from, Patterns: s.Protect, Paths: touched})
+	}
+	differs, err := mirror.Changed(ctx, steps)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		changes[i].Paths = append(changes[i].Paths, differs[i]...)
+	}
+	idle, err := protect.Idle(ctx, mirror, changes)
+	if err != nil {
+		return err
+	}
+	for i, key := range keys {
+		for _, pattern := range slices.Sorted(maps.Keys(idle[i])) {
+			one := preflight.Refusal{Why: fmt.Sprintf("%q matches no file of the baseline's tree", pattern),
+				Remedy: "correct it, unless it is there for files that a candidate may add"}
+			if near := idle[i][pattern]; near != "" {
+				one.Remedy = fmt.Sprintf("did you mean %q? Else %s", near, one.Remedy)
+			}
+			in.Idle[key] = append(in.Idle[key], one)
 		}
 	}
 	return nil

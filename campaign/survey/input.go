@@ -24,7 +24,8 @@ import (
 // input gathers the facts of the file for the checks, and the patches to try, by candidate.
 func (p *survey) input(ctx context.Context) (*preflight.Input, map[string]git.Patching) {
 	in := &preflight.Input{Devices: map[string][]requirement.Device{}, Patches: map[string]string{},
-		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{}}
+		Trespasses: map[string]preflight.Refusal{}, Pointers: map[string]string{}, Escapes: map[string]string{},
+		Idle: map[string][]preflight.Refusal{}}
 	patches := map[string]git.Patching{}
 	trees := map[hclspec.Address]revision.Tree{}
 	for i := range p.Spec.Sources {

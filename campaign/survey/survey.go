@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -134,8 +135,10 @@ func (p *survey) digest(in *preflight.Input, patches map[string]git.Patching) (s
 		sums[key] = fmt.Sprintf("%x", sha256.Sum256(patch.Text))
 	}
 	guards := map[string][]string{}
-	for _, s := range p.guarded() {
-		guards[s.Candidate] = append([]string{s.Rev, s.Against}, s.Protect...)
+	for i := range p.Spec.Sources {
+		if s := &p.Spec.Sources[i]; s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 {
+			guards[s.Candidate] = append([]string{s.Rev, s.Against, strconv.FormatBool(s.Copies)}, s.Protect...)
+		}
 	}
 	text, err := json.Marshal([]any{p.basis, p.Trees, in, p.ownModels(), sums, guards})
 	sum := sha256.Sum256(text)
@@ -184,13 +187,18 @@ func outcomeOf(f *preflight.Finding) stats.Outcome {
 // refuse notes the candidates and benchmarks that fail a check. Of several failures, the one counts that says most
 // about the candidate.
 func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
-	r := tasks.Refusals{Candidates: map[string]tasks.Absence{}, Benchmarks: map[string]tasks.Absence{}}
+	r := tasks.Refusals{Candidates: map[string]tasks.Absence{}, Benchmarks: map[string]tasks.Absence{},
+		Unguarded: map[string]bool{}}
 	variants := map[string][]string{} // by commit
 	for _, c := range in.Candidates {
 		variants[c.Commit] = append(variants[c.Commit], c.Key)
 	}
+	idle := map[string]int{} // number of patterns of protect, by candidate
 	for i := range findings {
 		f := &findings[i]
+		if f.Check == preflight.Protect && f.Status == preflight.Warn {
+			idle[f.Candidate]++
+		}
 		gap := tasks.Absence{Outcome: outcomeOf(f), Why: fmt.Sprintf("preflight (%s): %s", f.Check, f.Evidence)}
 		switch {
 		case f.Status != preflight.Fail:
@@ -202,6 +210,12 @@ func (p *survey) refuse(in *preflight.Input, findings []preflight.Finding) {
 			for _, key := range variants[f.Commit] {
 				note(r.Candidates, key, gap)
 			}
+		}
+	}
+	for i := range p.Spec.Sources {
+		s := &p.Spec.Sources[i]
+		if n := idle[s.Candidate]; n > 0 && n == len(s.Protect) {
+			r.Unguarded[s.Candidate] = true
 		}
 	}
 	// Nothing is made for a candidate without a benchmark that can be measured.

@@ -157,8 +157,8 @@ func (s *session) noteTried(d *tried.Document, applied *campaign.Applied) {
 			s.note("%s: %s", f.Address, d.Logs[i].Log)
 		}
 	}
-	for _, c := range d.Caveats {
-		s.note("%s", c.Text)
+	for _, text := range d.Notes() {
+		s.note("%s", text)
 	}
 }
 

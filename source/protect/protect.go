@@ -10,7 +10,9 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/agext/levenshtein"
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/source/git"
@@ -149,6 +151,62 @@ func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, er
 		}
 	}
 	return found, err
+}
+
+// Idle returns the patterns of each change that match no changed path, and no file or link of the baseline, also by a
+// name through links: each with the most similar name there, or "".
+func Idle(ctx context.Context, m *git.Mirror, changes []Change) ([]map[string]string, error) {
+	idle, every := make([]map[string]string, len(changes)), newGuard(nil, nil, nil)
+	asked := map[string]bool{}
+	for _, c := range changes {
+		asked[c.Baseline], every.patterns = true, append(every.patterns, c.Patterns...)
+	}
+	found, err := m.Select(ctx, slices.Sorted(maps.Keys(asked)), func(e git.Entry) bool {
+		return e.IsLink() || every.matches(e.Name)
+	})
+	for i, c := range changes {
+		idle[i] = map[string]string{}
+		for _, pattern := range c.Patterns {
+			g := newGuard([]string{pattern}, nil, nil)
+			if err == nil && !slices.ContainsFunc(c.Paths, g.matches) &&
+				!slices.ContainsFunc(slices.Collect(maps.Keys(found[c.Baseline])), g.matches) {
+				err = g.unmatched(ctx, m, c.Baseline, found[c.Baseline], idle[i])
+			}
+		}
+	}
+	return idle, err
+}
+
+// unmatched adds the guard's pattern to idle, unless it matches a file by a name through links.
+func (g *Guard) unmatched(ctx context.Context, m *git.Mirror, commit string, found map[string]git.Entry,
+	idle map[string]string) error {
+	links := maps.Clone(found)
+	maps.DeleteFunc(links, func(_ string, e git.Entry) bool { return !e.IsLink() })
+	targets, err := targetsOf(ctx, m, map[string]map[string]git.Entry{commit: links})
+	if err != nil {
+		return err
+	}
+	files, err := filesOf(ctx, m, commit)
+	if err != nil {
+		return err
+	}
+	slices.Sort(files)
+	pattern, near, nearest := g.patterns[0], "", 0.7
+	g.links = tree.NewLinks(targets[commit])
+	for _, file := range files {
+		if g.by(file) != "" {
+			return nil
+		}
+		like := levenshtein.Match(pattern, file, nil)
+		if dir := strings.TrimSuffix(pattern, "/") + "/"; strings.HasPrefix(file, dir) {
+			file, like = dir+"**", 2
+		}
+		if like > nearest {
+			near, nearest = file, like
+		}
+	}
+	idle[pattern] = near
+	return nil
 }
 
 func filesOf(ctx context.Context, m *git.Mirror, commit string) ([]string, error) {

@@ -136,3 +136,17 @@ func percent(x float64) string {
 	}
 	return fmt.Sprintf("%+.1f %%", 100*x)
 }
+
+// Notes returns the warnings about protected files of the candidate, and its caveats.
+func (d *Document) Notes() (texts []string) {
+	for _, f := range d.Preflight {
+		own := strings.HasSuffix(f.Candidate, "/"+hclspec.Tried)
+		if own && f.Check == preflight.Protect && f.Status == preflight.Warn {
+			texts = append(texts, "protect: "+f.Evidence+": "+f.Remedy)
+		}
+	}
+	for _, c := range d.Caveats {
+		texts = append(texts, c.Text)
+	}
+	return texts
+}
