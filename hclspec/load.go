@@ -202,8 +202,8 @@ func (l *loader) rootFile() (string, bool) {
 	}
 	if name == "" {
 		l.scope.Diags.Error("", hcl.Range{}, "No benchmarks.hcl", fmt.Sprintf(
-			"There is no benchmarks.hcl in %s. benchgraph init writes one; -chdir=DIR or -f FILE say where one is.",
-			l.dir.Path()))
+			"There is no benchmarks.hcl in %s. %sbenchgraph init writes one; -chdir=DIR or -f FILE say where one is.",
+			l.dir.Path(), l.dir.Above(RootFiles[:])))
 		return "", false
 	}
 	if filepath.IsAbs(name) {

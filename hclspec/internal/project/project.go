@@ -139,6 +139,24 @@ func Clean(name string) (string, error) {
 	return clean, nil
 }
 
+// Above returns a sentence about the nearest root file in a directory above, in the same repository of git; "" if there
+// is none.
+func (d *Dir) Above(roots []string) string {
+	dir := d.path
+	for up := ".."; filepath.Dir(dir) != dir; up = filepath.Join(up, "..") {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+		for _, name := range roots {
+			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				return fmt.Sprintf("%s is there: -chdir=%s reads it. ", filepath.Join(up, name), dir)
+			}
+		}
+	}
+	return ""
+}
+
 // Has reports whether there is a file, or anything else, with that name.
 func (d *Dir) Has(name string) bool {
 	clean, err := Clean(name)
