@@ -154,6 +154,8 @@ func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 	return primary, err
 }
 
+const noFile = "let the command write this file to $OUT, or correct the attribute file of the metrics"
+
 // primaryOf finds the primary metric in a result. An invalid result has none. Every error is a *engine.Failure.
 func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.Sample, error) {
 	if f := result.Failure; err == nil && f != nil {
@@ -190,12 +192,15 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		}
 	} else if errors.Is(err, fs.ErrNotExist) {
 		message += ": the command left no " + spec.File + " in $OUT"
+		remedy = noFile
 	} else if err != nil {
 		message += ": " + err.Error()
 	} else {
 		for _, w := range result.Warnings {
 			if w.Kind != metrics.NotFound || w.Metric != spec.Primary { // the message says that already
-				message += ": " + w.Text
+				if message += ": " + w.Text; strings.HasSuffix(w.Text, custom.NoFile) {
+					remedy = noFile
+				}
 				break
 			}
 		}

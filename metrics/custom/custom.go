@@ -93,6 +93,9 @@ func (c parser) Parse(out metrics.Output) (metrics.Result, error) {
 	return to.Finish(), nil
 }
 
+// NoFile is the end of the warning about a file that is missing.
+const NoFile = "the command left no such file in $OUT"
+
 // parse reads one file, or the standard output. A missing file is a warning; its metrics are then missing, too.
 func (c parser) parse(to *collect.Collector, file string, out metrics.Output) error {
 	r := out.Stdout
@@ -103,7 +106,7 @@ func (c parser) parse(to *collect.Collector, file string, out metrics.Output) er
 		}
 		f, err := out.Open(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			to.Warn(0, "%s: the command left no such file in $OUT", file)
+			to.Warn(0, "%s: %s", file, NoFile)
 			return nil
 		}
 		if err != nil {
