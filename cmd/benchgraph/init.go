@@ -164,5 +164,5 @@ func (o *initFlags) command(w *worktree.Tree) (b draft.Bench, err error) {
 		return b, hint("Name the number that decides with -metric; benchgraph parse FILE lists those of an output. "+
 			"-match reads one that is not listed.", "init: nothing tells which metric of -bench decides")
 	}
-	return b, o.Told()
+	return b, nil
 }

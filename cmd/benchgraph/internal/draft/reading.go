@@ -90,15 +90,6 @@ func Directed(name string, samples []metrics.Sample) error {
 		"-metric %s: neither its name nor its unit says whether more of it is better", name)
 }
 
-// Told returns an error if neither the name of -metric, which may be its unit as well, nor -better says whether more of
-// it is better.
-func (r *Reading) Told() error {
-	if r.Metric == "" || r.Better != "" {
-		return nil
-	}
-	return Directed(r.Metric, []metrics.Sample{{Metric: r.Metric, Unit: r.Metric}})
-}
-
 // Deciding returns the deciding metric: a preferred one, or the only one with a known direction.
 func Deciding(samples []metrics.Sample) (string, error) {
 	var names []string
