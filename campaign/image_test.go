@@ -487,7 +487,7 @@ image "WORD" {
 func TestABadWheelIsNotInstalled(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ command, rule, message string }{
-		"another file":    {"echo x > $OUT/x.txt", "no_wheel", "made no *.whl, but x.txt"},
+		"another file":    {"echo x > $OUT/x.txt", "no_wheel", "made no *.whl, only x.txt"},
 		"a damaged wheel": {"echo x > $OUT/x.whl", "bad_wheel", "wheel x.whl"},
 	} {
 		t.Run(name, func(t *testing.T) {
