@@ -156,57 +156,91 @@ func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, er
 // Idle returns the patterns of each change that match no changed path, and no file or link of the baseline, also by a
 // name through links: each with the most similar name there, or "".
 func Idle(ctx context.Context, m *git.Mirror, changes []Change) ([]map[string]string, error) {
-	idle, every := make([]map[string]string, len(changes)), newGuard(nil, nil, nil)
-	asked := map[string]bool{}
+	patterns, baselines := map[string]bool{}, map[string]bool{}
 	for _, c := range changes {
-		asked[c.Baseline], every.patterns = true, append(every.patterns, c.Patterns...)
+		baselines[c.Baseline] = true
+		for _, pattern := range c.Patterns {
+			patterns[pattern] = true
+		}
 	}
-	found, err := m.Select(ctx, slices.Sorted(maps.Keys(asked)), func(e git.Entry) bool {
+	every := newGuard(slices.Sorted(maps.Keys(patterns)), nil, nil)
+	found, err := m.Select(ctx, slices.Sorted(maps.Keys(baselines)), func(e git.Entry) bool {
 		return e.IsLink() || every.matches(e.Name)
 	})
+	if err != nil {
+		return nil, err
+	}
+	lacking, asked := make([][]string, len(changes)), map[string]map[string]bool{}
+	for i, c := range changes {
+		names := slices.Concat(c.Paths, slices.Collect(maps.Keys(found[c.Baseline])))
+		for _, pattern := range c.Patterns {
+			if slices.ContainsFunc(names, newGuard([]string{pattern}, nil, nil).matches) {
+				continue
+			}
+			lacking[i] = append(lacking[i], pattern)
+			if asked[c.Baseline] == nil {
+				asked[c.Baseline] = map[string]bool{}
+			}
+			asked[c.Baseline][pattern] = true
+		}
+	}
+	near := map[string]map[string]string{} // by baseline, each of which is read once, and pattern
+	for baseline := range asked {
+		if near[baseline], err = unmatched(ctx, m, baseline, found[baseline], asked[baseline]); err != nil {
+			return nil, err
+		}
+	}
+	idle := make([]map[string]string, len(changes))
 	for i, c := range changes {
 		idle[i] = map[string]string{}
-		for _, pattern := range c.Patterns {
-			g := newGuard([]string{pattern}, nil, nil)
-			if err == nil && !slices.ContainsFunc(c.Paths, g.matches) &&
-				!slices.ContainsFunc(slices.Collect(maps.Keys(found[c.Baseline])), g.matches) {
-				err = g.unmatched(ctx, m, c.Baseline, found[c.Baseline], idle[i])
+		for _, pattern := range lacking[i] {
+			if name, is := near[c.Baseline][pattern]; is {
+				idle[i][pattern] = name
 			}
 		}
 	}
-	return idle, err
+	return idle, nil
 }
 
-// unmatched adds the guard's pattern to idle, unless it matches a file by a name through links.
-func (g *Guard) unmatched(ctx context.Context, m *git.Mirror, commit string, found map[string]git.Entry,
-	idle map[string]string) error {
+// unmatched returns the patterns that match no file of a commit by a name through links, each with the most similar
+// name there, or "".
+func unmatched(ctx context.Context, m *git.Mirror, commit string, found map[string]git.Entry,
+	patterns map[string]bool) (map[string]string, error) {
 	links := maps.Clone(found)
 	maps.DeleteFunc(links, func(_ string, e git.Entry) bool { return !e.IsLink() })
 	targets, err := targetsOf(ctx, m, map[string]map[string]git.Entry{commit: links})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	files, err := filesOf(ctx, m, commit)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	slices.Sort(files)
-	pattern, near, nearest := g.patterns[0], "", 0.7
-	g.links = tree.NewLinks(targets[commit])
+	near := map[string]string{}
+	for pattern := range patterns {
+		g := &Guard{patterns: []string{pattern}, links: tree.NewLinks(targets[commit])}
+		if !slices.ContainsFunc(files, g.Holds) {
+			near[pattern] = similar(pattern, files)
+		}
+	}
+	return near, nil
+}
+
+// similar returns the file that a pattern was probably to match, or the pattern of all files in the directory that it
+// names; "" if there is neither.
+func similar(pattern string, files []string) string {
+	dir := strings.TrimSuffix(pattern, "/") + "/"
+	if slices.ContainsFunc(files, func(file string) bool { return strings.HasPrefix(file, dir) }) {
+		return dir + "**"
+	}
+	near, nearest := "", 0.7
 	for _, file := range files {
-		if g.by(file) != "" {
-			return nil
-		}
-		like := levenshtein.Match(pattern, file, nil)
-		if dir := strings.TrimSuffix(pattern, "/") + "/"; strings.HasPrefix(file, dir) {
-			file, like = dir+"**", 2
-		}
-		if like > nearest {
+		if like := levenshtein.Match(pattern, file, nil); like > nearest {
 			near, nearest = file, like
 		}
 	}
-	idle[pattern] = near
-	return nil
+	return near
 }
 
 func filesOf(ctx context.Context, m *git.Mirror, commit string) ([]string, error) {
