@@ -74,8 +74,8 @@ func (d *Description) Reset(kind string) {
 	d.Add("kind", kind)
 }
 
-// Add writes one line: the label and its values, each quoted. A label that is no plain word (it is empty, or has a
-// space, a quote or a control character) is quoted, too, so that it cannot pass for something else.
+// Add writes a line with a label and its values. Values are quoted. A label is quoted if it is empty or has a space, a
+// quote or a control character, since it could otherwise pass for something else.
 func (d *Description) Add(label string, values ...string) {
 	if plain(label) {
 		d.text = append(d.text, label...)

@@ -131,7 +131,8 @@ func pair(gone, fresh []Line) []int {
 	return pairs
 }
 
-// After is the label of the lines about a node that must end before: its kind, its result and its end.
+// After is the label of a line about a node that must end before this one. The values are the kind of that node, its
+// key or the digest of its result, and how it ended.
 const After = "after"
 
 // Try is the label of the lines about attempts without a result. The first value is the number of the block.

@@ -48,7 +48,7 @@ func TestAnOutlineIsOfOneResult(t *testing.T) {
 	}
 }
 
-// A result without files is gone with its meta file, which is all that there is of it.
+// A result without files consists of its meta file. Without that file, the result is gone.
 func TestAResultWithoutFilesIsIntactWhileItIsThere(t *testing.T) {
 	d := openDisk(t, storeDir(t))
 	e, err := d.Put(t.Context(), cache.Draft{Meta: cachetest.Meta("a"), Dir: cachetest.Prepare(t, d, nil)})

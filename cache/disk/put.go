@@ -185,7 +185,7 @@ func (s *stage) complete(ctx context.Context, d *Disk, digests func(*stage, cont
 	return writeNew(filepath.Join(s.dir, cache.MetaFile), data, 0o444)
 }
 
-// writeNew writes a file that must not exist yet, so that it follows no link that a task left.
+// writeNew creates and writes a file. It fails if the path exists, so it never follows a link that a task left there.
 func writeNew(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

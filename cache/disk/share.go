@@ -91,7 +91,7 @@ func (d *Disk) keep(t *tree.Tree, fresh []*cache.File) {
 }
 
 // release removes the shared names of files that no entry has any more. For a damaged entry it removes the names of all
-// files, so that no new entry gets one of them. If another process links such a file meanwhile, that process keeps it.
+// files, so that no new entry links to a damaged file. A process that links to a file meanwhile keeps its link.
 func (d *Disk) release(files []cache.File, damaged bool) {
 	var st unix.Stat_t
 	for i := range files {

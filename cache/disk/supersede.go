@@ -12,8 +12,7 @@ import (
 
 // Supersede makes room for another result of a key: it moves the entry of the key to the key that cache.Superseded
 // returns, where it stays until a GC. A missing entry is no error. After a crash, the entry is in at least one of the
-// two places. Processes that share the store wait for each other, so that none removes an entry that another one is
-// copying.
+// two places. Processes take turns, so that no process removes an entry while another process copies it.
 func (d *Disk) Supersede(ctx context.Context, key cache.Key) error {
 	alone, err := fs.MakeOwn(d.path("supersede.lock"), 0)
 	if err != nil {

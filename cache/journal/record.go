@@ -37,8 +37,8 @@ func encodeRecord(r record) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", checksum(text), text), nil
 }
 
-// decodeRecord reads a line, which it gets as bytes and as a string: one string of all lines costs less than one of
-// each line.
+// decodeRecord decodes a line of the journal. words is the same line as a string: the caller converts all lines at
+// once, which costs less than a conversion of each line.
 func decodeRecord(line []byte, words string) (record, error) {
 	var r record
 	sum, text, ok := bytes.Cut(line, []byte(" "))

@@ -36,7 +36,7 @@ type round struct {
 	err  error
 }
 
-// Open returns the rounds of the file system that holds dir; nil if its files must be synced one by one.
+// Open returns the Rounds of the file system of dir, or nil if files of that file system must be synced one by one.
 func Open(dir *os.File) (*Rounds, error) {
 	if !syncsWhole(dir) {
 		return nil, nil
