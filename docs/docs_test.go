@@ -57,21 +57,19 @@ func TestEveryAttributeIsDocumented(t *testing.T) {
 	}
 }
 
-// Every function that language.md names can be called.
-func TestDocumentedFunctionsExist(t *testing.T) {
+func TestEveryFunctionIsDocumented(t *testing.T) {
 	_, text, _ := strings.Cut(read(t, "language.md"), "\n## Functions\n")
 	text, _, _ = strings.Cut(text, "\n## ")
-	var told []string
+	told, functions := map[string]bool{}, hclspec.Functions()
 	for _, name := range regexp.MustCompile("`([a-z0-9_]+)[`(]").FindAllStringSubmatch(text, -1) {
-		told = append(told, name[1])
+		told[name[1]] = true
+		if functions[name[1]] == nil {
+			t.Errorf("language.md has %s, which is no function", name[1])
+		}
 	}
-	if len(told) < 80 {
-		t.Fatalf("only %d functions found: this test looks in the wrong place", len(told))
-	}
-	for _, name := range told {
-		_, _, diags := hclspec.Eval(hclspec.Options{Dir: t.TempDir()}, name+"()")
-		if strings.Contains(diags.Error(), "no function named") {
-			t.Errorf("language.md has %s, which is no function", name)
+	for name := range functions {
+		if !told[name] {
+			t.Errorf("language.md lacks the function %s", name)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/benchgraph/benchgraph/hclspec/format"
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
 	"github.com/benchgraph/benchgraph/hclspec/internal/placeholder"
@@ -314,19 +315,18 @@ func (r reader) blocks(name string, standard int) int {
 
 func (r reader) metrics() Metrics {
 	b := r.Block.Block("metrics")
-	if b == nil && r.Block.Meant("metrics") {
-		return Metrics{}
-	}
 	if b == nil {
+		if r.Block.Meant("metrics") {
+			return Metrics{}
+		}
 		r.Fail(r.Block.Range, "Missing metrics", "%s needs metrics { primary = \"NAME\" }: the number that decides.",
 			r.Title())
 		return Metrics{}
 	}
 	r = r.nested(b)
 	m := Metrics{
-		Format:  r.Choice("format", "auto", Formats()...),
-		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0),
-	}
+		Format:  r.Choice("format", "auto", format.Names()...),
+		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0)}
 	var names []string
 	for _, custom := range b.Blocks("metric") {
 		if slices.Contains(names, custom.Name) {

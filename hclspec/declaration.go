@@ -62,38 +62,6 @@ func kinds() []kind {
 	}
 }
 
-// AttributeInfo describes one attribute: whether it is part of the key of its block's nodes.
-type AttributeInfo struct {
-	Block     string // kind, with the kinds of nested blocks after dots: benchmark.server.ready
-	Attribute string
-	InKey     bool
-}
-
-// Attributes lists every attribute of every block, in the order of the language. The same table reads the blocks.
-func Attributes() []AttributeInfo {
-	var all []AttributeInfo
-	var list func(prefix string, s *eval.Schema)
-	list = func(prefix string, s *eval.Schema) {
-		name := prefix + s.Kind
-		for _, attr := range s.Key {
-			all = append(all, AttributeInfo{name, attr, true})
-		}
-		for _, attr := range s.Free {
-			all = append(all, AttributeInfo{name, attr, false})
-		}
-		for _, nested := range s.Blocks {
-			list(name+".", nested)
-		}
-	}
-	for _, s := range settingsSchemas() {
-		list("", s)
-	}
-	for _, k := range kinds() {
-		list("", k.schema)
-	}
-	return all
-}
-
 // declaration is one block that declares nodes.
 type declaration struct {
 	*eval.Block

@@ -161,11 +161,10 @@ func newLoader(o Options) (*loader, error) {
 	for name, f := range l.historyFunctions() {
 		funcs.Add(l.scope.Funcs, name, f)
 	}
-	l.schemas = settingsSchemas()
 	for _, k := range kinds() {
 		l.kinds[k.schema.Kind] = k
-		l.schemas = append(l.schemas, k.schema)
 	}
+	l.schemas = schemas()
 	return l, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
@@ -75,7 +76,7 @@ func (a *app) runImport(o *importFlags, names []string) error {
 		return a.importResults(o, rows, problems)
 	}
 	commits, more, err := dataset.Commits(rows, options)
-	lost := a.tellProblems(append(problems, more...))
+	lost := view.Problems(a.stderr, a.style(a.stderr), append(problems, more...))
 	if err != nil {
 		return hint("Say with -map rev=COLUMN which column has the commits; benchgraph help import lists the names "+
 			"that are known.", "import: %w", err)
@@ -97,23 +98,10 @@ func (a *app) runImport(o *importFlags, names []string) error {
 	return nil
 }
 
-// tellProblems shows the problems of rows, and returns how many rows are left out.
-func (a *app) tellProblems(problems []dataset.Problem) (lost int) {
-	for _, p := range problems {
-		word := a.style(a.stderr).Bold("Warning:")
-		if p.Lost {
-			word = a.style(a.stderr).Error("Left out:")
-			lost++
-		}
-		fmt.Fprintf(a.stderr, "%s %s\n", word, view.Clean(p.String()))
-	}
-	return lost
-}
-
 // importResults writes the recorded results of a table.
 func (a *app) importResults(o *importFlags, rows []dataset.Row, problems []dataset.Problem) error {
 	lines, more := dataset.Results(rows)
-	lost := a.tellProblems(append(problems, more...))
+	lost := view.Problems(a.stderr, a.style(a.stderr), append(problems, more...))
 	text, err := recorded.Write(lines)
 	if err != nil {
 		return err
@@ -142,10 +130,7 @@ func importComment(names []string, commits []dataset.Commit, lost int) []string 
 	for i, name := range names {
 		bases[i] = filepath.Base(name)
 	}
-	if len(bases) > 3 {
-		bases = append(bases[:3], fmt.Sprintf("%d more files", len(bases)-3))
-	}
-	line := fmt.Sprintf("Made by benchgraph import of %s: %s", strings.Join(bases, ", "),
+	line := fmt.Sprintf("Made by benchgraph import of %s: %s", pick.First(bases, 3),
 		view.Count(len(commits), "commit"))
 	if lost > 0 {
 		line += fmt.Sprintf(", %s left out", view.Count(lost, "row"))

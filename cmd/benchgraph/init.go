@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
@@ -128,7 +129,7 @@ func (a *app) fromTable(p *draft.Project, name string) error {
 		return err
 	}
 	commits, more, err := dataset.Commits(rows, dataset.Options{})
-	lost := a.tellProblems(append(problems, more...))
+	lost := view.Problems(a.stderr, a.style(a.stderr), append(problems, more...))
 	if err != nil {
 		return hint("benchgraph import -map rev=COLUMN says which column has the commits; include what it writes.",
 			"init: %w", err)

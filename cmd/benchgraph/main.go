@@ -172,6 +172,7 @@ func (a *app) commands() *cli.Table {
 			a.logs(), a.status(), a.serve(), a.report(),
 			a.openCommand(), a.compare(), a.try(), a.noise(), a.graph(), a.query(), a.parse(), a.importTable(),
 			a.repro(), a.console(), a.doctor(), a.devices(), a.cache(), a.worker(), a.version(), a.completion(),
+			a.metadata(),
 		},
 		Footer: `Environment: BENCHGRAPH_STATE_DIR (default .benchgraph), BENCHGRAPH_CACHE_DIR (results; default below the state),
 BENCHGRAPH_HOST_LOCK, BENCHGRAPH_IMAGE_DISK (what images may take of the container engine's disk, like 60GiB),

@@ -10,6 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/bundle"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/format"
 )
 
 // version is the present release, or the next one.
@@ -29,6 +31,17 @@ func (a *app) version() cli.Command {
 			_, err := fmt.Fprintf(a.stdout, "benchgraph %s (revision %s, %s, %s)\n", version, revision,
 				runtime.Version(), platform)
 			return err
+		},
+	}
+}
+
+func (a *app) metadata() cli.Command {
+	return cli.Command{
+		Name: "metadata", Summary: "print the language as JSON: attributes, functions, formats of outputs",
+		Flags: func(fs *flag.FlagSet) { a.jsonFlag(fs, new(bool)) }, // as for other commands
+		Run: func(context.Context, []string) error {
+			return view.JSON(a.stdout, map[string]any{"format": view.Format, "attributes": hclspec.Attributes(),
+				"functions": hclspec.Functions(), "formats": format.Names()})
 		},
 	}
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/hclspec/format"
 	"github.com/benchgraph/benchgraph/metrics/formats"
 )
 
 // The language accepts all formats, and knows the names of their metrics.
 func TestTheLanguageKnowsTheFormats(t *testing.T) {
-	if got, want := hclspec.Formats(), formats.Names(); !slices.Equal(got, want) {
+	if got, want := format.Names(), formats.Names(); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	read := map[string]map[string]bool{"vllm": {}, "sglang": {}}
@@ -27,26 +28,26 @@ func TestTheLanguageKnowsTheFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range a.Files {
-			format, _, _ := strings.Cut(strings.TrimPrefix(string(f.Data), "format "), "-")
-			if !strings.HasSuffix(f.Name, ".want") || read[format] == nil {
+			of, _, _ := strings.Cut(strings.TrimPrefix(string(f.Data), "format "), "-")
+			if !strings.HasSuffix(f.Name, ".want") || read[of] == nil {
 				continue
 			}
 			for _, m := range figure.FindAllStringSubmatch(string(f.Data), -1) {
-				read[format][m[1]] = true
-				if !hclspec.Gives(format, m[1]) {
+				read[of][m[1]] = true
+				if !format.Gives(of, m[1]) {
 					t.Errorf("%s of %s is read, and the language does not know it", m[1], f.Name)
 				}
 			}
 		}
 	}
-	for format, names := range read {
-		for _, name := range hclspec.FormatMetrics(format) {
+	for of, names := range read {
+		for _, name := range format.Metrics(of) {
 			if !names[name] {
-				t.Errorf("no output of %s in the archives has %s, which the language knows", format, name)
+				t.Errorf("no output of %s in the archives has %s, which the language knows", of, name)
 			}
 		}
-		if hclspec.Gives(format, "requests_per_sec") || hclspec.Gives(format, "ttft") != (format == "sglang") {
-			t.Errorf("%s gives everything", format)
+		if format.Gives(of, "requests_per_sec") || format.Gives(of, "ttft") != (of == "sglang") {
+			t.Errorf("%s gives everything", of)
 		}
 	}
 }

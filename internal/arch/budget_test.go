@@ -29,7 +29,7 @@ var overBudget = map[string]int{
 	"engine":         3265,
 	"executor":       2525,
 
-	"hclspec": 6041,
+	"hclspec": 5990,
 
 	"image": 2036,
 	"tasks": 6381,

@@ -42,6 +42,23 @@ func Add(table map[string]function.Function, name string, f function.Function) {
 	table[name] = callable(name, f, false)
 }
 
+// Parameters returns the names of the parameters of every function, by its name. The last one ends in "..." if it
+// takes any number of arguments.
+func Parameters(table map[string]function.Function) map[string][]string {
+	all := map[string][]string{}
+	for name, f := range table {
+		names := []string{}
+		for _, p := range f.Params() {
+			names = append(names, p.Name)
+		}
+		if p := f.VarParam(); p != nil {
+			names = append(names, p.Name+"...")
+		}
+		all[name] = names
+	}
+	return all
+}
+
 // Pure reports whether the result of a function depends on its arguments only.
 func Pure(name string) bool {
 	_, ok := common()[name]
