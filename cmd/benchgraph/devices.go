@@ -95,9 +95,6 @@ func (a *app) sharedLocks() string {
 	return "/tmp/benchgraph-devices"
 }
 
-// quietLock is the lock by which all users of the machine respect each other's quiet nodes.
-func (a *app) quietLock() string { return hostlock.OfAll(a.sharedLocks(), a.hostLock(), a.note) }
-
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 	driver := gpu.OpenDriver(ctx, a.driverOptions())
 	defer driver.Close()

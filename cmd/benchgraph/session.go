@@ -352,8 +352,8 @@ func (s *session) openState(ctx context.Context, o access) error {
 	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: host.Memory,
 		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Amiss: s.amiss, Links: s.gpus.Link,
-		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.quietLock(),
-		GPULocks: s.sharedLocks()})
+		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(),
+		GPULocks: s.sharedLocks(), Warn: s.note})
 	return err
 }
 
