@@ -101,18 +101,16 @@ func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Dia
 }
 
 // Recall opens a project from the memo of an earlier plan, without evaluating its files. The project's Spec has only
-// the tasks that must be planned again; all other nodes stand as in the memo. Recall returns false if the memo does not
-// hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports. It then
-// sets c.Known to the results of the memo that Open can use.
-func Recall(ctx context.Context, c *Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
+// the tasks that must be planned again; all other nodes stand as in the memo. Recall returns nil if the memo does not
+// hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports. Then
+// known has the results of the memo for Open.
+func Recall(ctx context.Context, c Config, lock *lockfile.Lock, findings bool) (p *Project, known memo.Known) {
 	r, known, ok := c.memo().Recall(ctx, c.Config, lock, findings)
-	if !ok {
-		c.Known = known
-		return nil, false
+	if ok {
+		p = newProject(c.Options, r.Facts)
+		p.recalled, p.findings = r, r.Findings
 	}
-	p := newProject(c.Options, r.Facts)
-	p.recalled, p.findings = r, r.Findings
-	return p, true
+	return p, known
 }
 
 func (o *Options) memo() memo.Place { return memo.Place{File: o.MemoFile, Basis: o.Basis} }
