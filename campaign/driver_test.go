@@ -49,7 +49,7 @@ benchmark "speed" {
 				}
 			}
 		}, func(ctx context.Context, c campaign.Config, l *lockfile.Lock) (*campaign.Project, hcl.Diagnostics) {
-			c.GPUs = gpu.NewFake([]gpu.Device{{UUID: "GPU-0", Name: "H100", Memory: 1 << 30, Driver: version,
+			c.GPUs = gpu.DriverOf([]gpu.Device{{UUID: "GPU-0", Name: "H100", Memory: 1 << 30, Driver: version,
 				CUDA: cuda, Brand: "nvidia"}}, nil)
 			return campaign.Open(ctx, c, l)
 		})

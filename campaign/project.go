@@ -101,18 +101,16 @@ func Open(ctx context.Context, c Config, lock *lockfile.Lock) (*Project, hcl.Dia
 }
 
 // Recall opens a project from the memo of an earlier plan, without evaluating its files. The project's Spec has only
-// the tasks that must be planned again; all other nodes stand as in the memo. Recall returns false if the memo does not
-// hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports. It then
-// sets c.Known to the results of the memo that Open can use.
-func Recall(ctx context.Context, c *Config, lock *lockfile.Lock, findings bool) (*Project, bool) {
+// the tasks that must be planned again; all other nodes stand as in the memo. Recall returns nil if the memo does not
+// hold, if a change needs the whole Spec, or if the caller needs findings and the plan has compares or reports. Then
+// known has the results of the memo for Open.
+func Recall(ctx context.Context, c Config, lock *lockfile.Lock, findings bool) (p *Project, known memo.Known) {
 	r, known, ok := c.memo().Recall(ctx, c.Config, lock, findings)
-	if !ok {
-		c.Known = known
-		return nil, false
+	if ok {
+		p = newProject(c.Options, r.Facts)
+		p.recalled, p.findings = r, r.Findings
 	}
-	p := newProject(c.Options, r.Facts)
-	p.recalled, p.findings = r, r.Findings
-	return p, true
+	return p, known
 }
 
 func (o *Options) memo() memo.Place { return memo.Place{File: o.MemoFile, Basis: o.Basis} }
@@ -282,16 +280,15 @@ func (p *Project) another(ctx context.Context, whole *engine.Plan, o PlanOptions
 
 // part plans the nodes of a whole plan that the options select, without nodes that wait.
 func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (*engine.Plan, error) {
-	retried := map[string]bool{}
+	var failed, due map[string]bool
 	if o.RetryFailed {
 		var err error
-		if retried, err = failedBlocks(ctx, p.Stored(whole)); err != nil {
+		if failed, err = failedBlocks(ctx, p.Stored(whole)); err != nil {
 			return nil, err
 		}
 	}
-	failed := maps.Clone(retried)
 	if all := p.Executors(); len(all) > 0 && !o.AsIs {
-		maps.Copy(failed, all[0].Due(whole)) // any executor returns the nodes of all
+		due = all[0].Due(whole) // any executor returns the nodes of all
 	}
 	waits := map[string]string{}
 	if o.Here {
@@ -300,7 +297,7 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	}
 	p.partial = len(waits) > 0
 	p.NoteWaits(whole)
-	if o.Target == nil && o.Exclude == nil && len(failed)+len(waits) == 0 {
+	if o.Target == nil && o.Exclude == nil && len(failed)+len(due)+len(waits) == 0 {
 		return whole, nil
 	}
 	part, err := whole.Graph.Subset(o.Target, p.excluded(o.Exclude))
@@ -310,21 +307,16 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	if err != nil {
 		return nil, err
 	}
-	options, asked := p.planOptions(o), func(address string) bool { return o.Replace != nil && o.Replace(address) }
-	if len(failed) > 0 {
-		options.Replace = func(address string) bool { return failed[address] || asked(address) }
-		options.Terms.Replace = func(address string) string {
-			if retried[address] && !asked(address) {
-				return options.Terms.RetryFailed
-			}
-			return "-replace"
-		}
+	options := p.planOptions(o)
+	options.Incomplete = func(address string) bool { return failed[address] }
+	if len(due) > 0 {
+		options.Replace = func(address string) bool { return due[address] || o.Replace != nil && o.Replace(address) }
 	}
 	return engine.NewPlan(ctx, part, options)
 }
 
 // failedBlocks returns the addresses of blocks in which a member failed. Such blocks are stored, since the samples of
-// the other members are good; so they are replaced when failures are tried again.
+// the other members are good.
 func failedBlocks(ctx context.Context, s *results.Stored) (map[string]bool, error) {
 	failed := map[string]bool{}
 	err := s.Records(ctx, func(step *engine.Step, _ cache.Entry, rec *sample.Record) {
@@ -363,7 +355,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		Store: p.Store, Known: p.Known.Result, Journal: p.Journal, Pool: p.withJobs(machinePool),
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
-			Program: "benchgraph", Replace: func(string) string { return "-replace" }, RetryFailed: "-retry-failed",
+			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
 			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc",
 			LostDevice: tasks.LostDeviceRemedy,
 		},

@@ -375,10 +375,11 @@ func (s *story) memorized(plan func(context.Context, *campaign.Project) *engine.
 		}
 		must(s.t, p.Remember(ctx, made))
 	}, func(ctx context.Context, c campaign.Config, lock *lockfile.Lock) (*campaign.Project, hcl.Diagnostics) {
-		p, ok := campaign.Recall(ctx, &c, lock, false)
-		if recalled = ok; ok {
+		p, known := campaign.Recall(ctx, c, lock, false)
+		if recalled = p != nil; recalled {
 			return p, nil
 		}
+		c.Known = known
 		return campaign.Open(ctx, c, lock)
 	})
 	if diags.HasErrors() {

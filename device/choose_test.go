@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/device/gpu/link"
 )
 
@@ -19,7 +20,7 @@ func matrix(t *testing.T, text string) ([]gpu.Device, func(a, b gpu.Device) link
 	kinds := map[string]link.Link{"NV2": {NVLinks: 2, PCIe: link.System}, "NV4": {NVLinks: 4, PCIe: link.System},
 		"PIX": {PCIe: link.Single}, "PXB": {PCIe: link.Multiple}, "NODE": {PCIe: link.Node},
 		"SYS": {PCIe: link.System}}
-	all := gpu.Fake(len(rows)+1, "NVIDIA V100", 16<<30)
+	all := gputest.Devices(len(rows)+1, "NVIDIA V100", 16<<30)
 	return all, func(a, b gpu.Device) link.Link {
 		l, ok := kinds[rows[max(a.Index, b.Index)-1][min(a.Index, b.Index)]]
 		if !ok {
@@ -80,7 +81,7 @@ func TestChoose(t *testing.T) {
 }
 
 func BenchmarkChoose8Of16(b *testing.B) {
-	all := gpu.Fake(16, "NVIDIA H100", 80<<30)
+	all := gputest.Devices(16, "NVIDIA H100", 80<<30)
 	links := func(a, b gpu.Device) link.Link { return link.Link{PCIe: link.Path(1 + (a.Index/4+b.Index/4)%6)} }
 	for b.Loop() {
 		choose(all, 8, links)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/device/hostlock"
 )
@@ -20,7 +21,7 @@ func TestHolderOf(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
 	for name, locks := range map[string]string{"of all users": locks, "of one's own": ""} {
 		t.Run(name, func(t *testing.T) {
-			o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib)), HostLock: host,
+			o := device.Options{CPUs: 4, GPUs: gpu.These(gputest.Devices(2, "NVIDIA L4", 24*gib)), HostLock: host,
 				GPULocks: locks}
 			p := newPool(t, o)
 			holder := func(i int) *hostlock.Holder {
@@ -82,7 +83,7 @@ func TestHolderOf(t *testing.T) {
 // file alone.
 func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 	host, locks := filepath.Join(t.TempDir(), "host.lock"), filepath.Join(t.TempDir(), "devices")
-	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA L4", 24*gib)), HostLock: host,
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gputest.Devices(1, "NVIDIA L4", 24*gib)), HostLock: host,
 		GPULocks: locks}
 	p := newPool(t, o)
 	must(t, p, device.Request{GPUs: device.GPUs{Count: 1}}).Release() // which makes the directory
@@ -112,7 +113,7 @@ func TestALockThatIsALinkIsNotWrittenTo(t *testing.T) {
 // Where everybody can remove the locks of others, they are none.
 func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 	dir := t.TempDir()
-	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA L4", 24*gib)),
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gputest.Devices(1, "NVIDIA L4", 24*gib)),
 		HostLock: filepath.Join(dir, "host.lock"), GPULocks: filepath.Join(dir, "devices")}
 	for _, test := range []struct {
 		name string
@@ -149,7 +150,7 @@ func TestADirectoryOfLocksMustBeSticky(t *testing.T) {
 // A device is leased beside all pools when the lease of another one has ended, and not before.
 func TestLeaseOfOneDevice(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
-	devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+	devices := gputest.Devices(2, "NVIDIA H100", 80<<30)
 	pool, err := device.NewPool(device.Options{CPUs: 1, GPUs: gpu.These(devices), HostLock: host})
 	if err != nil {
 		t.Fatal(err)

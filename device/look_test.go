@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/device/gpu/watch"
 )
 
 // play returns a driver of two devices that are as a function of the time says.
 func play(at func(d gpu.Device, second int) (gpu.Reading, error)) (*gpu.Driver, []gpu.Device) {
-	devices, begun := gpu.Fake(2, "NVIDIA H100", 80<<30), time.Now()
-	return gpu.NewFake(devices, func(d gpu.Device) (gpu.Reading, error) {
+	devices, begun := gputest.Devices(2, "NVIDIA H100", 80<<30), time.Now()
+	return gpu.DriverOf(devices, func(d gpu.Device) (gpu.Reading, error) {
 		return at(d, int(time.Since(begun)/time.Second))
 	}), devices
 }
@@ -146,7 +147,7 @@ func TestOneLookFindsTheFreeDevice(t *testing.T) {
 			}
 			return ""
 		}
-		pool, err := NewPool(Options{CPUs: 8, GPUs: gpu.These(gpu.Fake(8, "NVIDIA H100", 80<<30)), Ready: ready})
+		pool, err := NewPool(Options{CPUs: 8, GPUs: gpu.These(gputest.Devices(8, "NVIDIA H100", 80<<30)), Ready: ready})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestAnotherLeaseInvalidatesALook(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
-		o := Options{CPUs: 8, GPUs: gpu.These(gpu.Fake(2, "NVIDIA H100", 80<<30)), HostLock: host}
+		o := Options{CPUs: 8, GPUs: gpu.These(gputest.Devices(2, "NVIDIA H100", 80<<30)), HostLock: host}
 		other, err := NewPool(o)
 		if err != nil {
 			t.Fatal(err)

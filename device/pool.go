@@ -32,13 +32,14 @@ type Options struct {
 	Ready func(gpu.Device) string
 	Lost  func(gpu.Device) string // why a device must not be granted any more; empty: it may be; nil: all may be
 	Last  func(gpu.Device) bool   // devices that are granted only if there are too few others; nil: none
-	// directory of the locks by which users of the host respect each other's GPUs; empty: beside HostLock
+	// directory of the locks by which users of the host respect quiet and each other's GPUs; empty: beside HostLock
 	GPULocks string
+	Warn     func(format string, args ...any) // tells that GPULocks cannot be used; nil: nobody is told
 	// why some existing devices are not in GPUs, called after GPUs; nil or empty result: none known
 	Amiss func() string
 	Name  string // name of the machine in messages; empty: this machine
-	// path of the lock by which the pools of all processes of the host respect quiet and each other's GPUs; empty:
-	// only this process
+	// path of the lock by which the pools of all processes of the user, or of the host without GPULocks, respect quiet
+	// and each other's GPUs; empty: only this process
 	HostLock string
 }
 
@@ -93,7 +94,7 @@ func NewPool(o Options) (*LocalPool, error) {
 	p.looks, p.hurry, p.change = map[string]*look{}, make(chan struct{}, 1), make(chan struct{})
 	p.open, p.end = context.WithCancel(context.Background())
 	if o.HostLock != "" {
-		host, err := hostlock.Open(o.HostLock, o.GPULocks)
+		host, err := hostlock.Open(o.HostLock, o.GPULocks, o.Warn)
 		if err != nil {
 			return nil, fmt.Errorf("pool: host lock: %w", err)
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 )
 
 const gib = 1 << 30
@@ -59,7 +60,7 @@ func mustNot(t testing.TB, p device.Pool, r device.Request, why string) {
 }
 
 func TestFitsSaysWhatIsMissing(t *testing.T) {
-	gpus := append(gpu.Fake(1, "NVIDIA A10", 22.5*gib),
+	gpus := append(gputest.Devices(1, "NVIDIA A10", 22.5*gib),
 		gpu.Device{Index: 1, UUID: "GPU-big", Name: "NVIDIA H100 80GB HBM3", Memory: 81559 << 20})
 	for _, test := range []struct {
 		name string
@@ -118,7 +119,7 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 		0: "needs 2 devices, and this machine shows none: device 7: it hangs",
 		1: "needs 2 devices; this machine has 1; it leaves out device 7: it hangs",
 	} {
-		p := newPool(t, device.Options{CPUs: 1, GPUs: gpu.These(gpu.Fake(left, "NVIDIA A10", gib)),
+		p := newPool(t, device.Options{CPUs: 1, GPUs: gpu.These(gputest.Devices(left, "NVIDIA A10", gib)),
 			Amiss: func() string { return "device 7: it hangs" }})
 		if err := p.Fits(device.Request{GPUs: device.GPUs{Count: 2}}); err == nil || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)
@@ -128,7 +129,7 @@ func TestFitsSaysWhatIsMissing(t *testing.T) {
 
 // Instances of one device, or of several, are leased one at a time: no program uses two.
 func TestInstancesAreLeasedAlone(t *testing.T) {
-	gpus := gpu.Fake(2, "NVIDIA A100 MIG 3g.40gb", 40*gib)
+	gpus := gputest.Devices(2, "NVIDIA A100 MIG 3g.40gb", 40*gib)
 	for i := range gpus {
 		gpus[i].Parent = "GPU-whole"
 	}
@@ -144,7 +145,7 @@ func TestInstancesAreLeasedAlone(t *testing.T) {
 // Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of
 // both.
 func TestALeaseIsOfOneKind(t *testing.T) {
-	gpus := gpu.Fake(8, "NVIDIA A100", 80*gib)
+	gpus := gputest.Devices(8, "NVIDIA A100", 80*gib)
 	for i := range gpus[4:] {
 		gpus[4+i].Name = "NVIDIA H100"
 	}
@@ -188,7 +189,7 @@ func TestNewPoolRefusesNonsense(t *testing.T) {
 
 func TestAmountsRunShortAndComeBack(t *testing.T) {
 	p := newPool(t, device.Options{CPUs: 4, Memory: 8 * gib,
-		GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib))})
+		GPUs: gpu.These(gputest.Devices(2, "NVIDIA L4", 24*gib))})
 	three := must(t, p, device.Request{CPUs: 3, Memory: 6 * gib, GPUs: device.GPUs{Count: 1}})
 	if three.GPUs[0].Index != 0 {
 		t.Errorf("got device %d, want the lowest", three.GPUs[0].Index)
@@ -266,7 +267,7 @@ func TestNothingIsGrantedTwice(t *testing.T) {
 		numbers := []int{1, 2, 5, 6, 7, 8, 11}
 		p, err := device.NewPool(device.Options{CPUs: cpus, Cores: func() []int {
 			return numbers
-		}, Memory: memory, GPUs: gpu.These(gpu.Fake(gpus, "NVIDIA L4", 24*gib))})
+		}, Memory: memory, GPUs: gpu.These(gputest.Devices(gpus, "NVIDIA L4", 24*gib))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,7 +365,7 @@ func checkSums(t *rapid.T, held []*device.Lease, maxCPUs int, maxMemory int64) {
 
 func TestPoolsOfOneHostRespectEachOther(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "sub", "host.lock")
-	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(2, "NVIDIA L4", 24*gib)), HostLock: lock}
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gputest.Devices(2, "NVIDIA L4", 24*gib)), HostLock: lock}
 	a, b := newPool(t, o), newPool(t, o)
 
 	one := must(t, a, device.Request{GPUs: device.GPUs{Count: 1}})
@@ -431,14 +432,14 @@ func TestQuietAndOthersTakeTurns(t *testing.T) {
 // lock.
 func TestUsersOfOneHostRespectEachOthersDevices(t *testing.T) {
 	locks := filepath.Join(t.TempDir(), "devices")
-	o := device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA L4", 24*gib)), GPULocks: locks}
+	o := device.Options{CPUs: 4, GPUs: gpu.These(gputest.Devices(1, "NVIDIA L4", 24*gib)), GPULocks: locks}
 	o.HostLock = filepath.Join(t.TempDir(), "host.lock")
 	a := newPool(t, o)
 	o.HostLock = filepath.Join(t.TempDir(), "host.lock")
 	b := newPool(t, o)
 	one := must(t, a, device.Request{GPUs: device.GPUs{Count: 1}})
 	mustNot(t, b, device.Request{GPUs: device.GPUs{Count: 1}}, "device 0: leased by another benchgraph")
-	must(t, b, device.Request{Quiet: true}).Release() // quiet is the host lock's
+	mustNot(t, b, device.Request{Quiet: true}, "quiet: the end of what")
 	info, err := os.Stat(locks)
 	if err != nil || info.Mode()&(os.ModeSticky|0o777) != os.ModeSticky|0o777 {
 		t.Errorf("%v, %v: other users can put no lock there, or remove ours", info.Mode(), err)
@@ -601,7 +602,7 @@ func TestLeaseCanBeReleasedByManyAtOnce(t *testing.T) {
 
 // After Yield, a lease has no cores and no memory, but still prevents quiet.
 func TestYield(t *testing.T) {
-	p := newPool(t, device.Options{CPUs: 2, Memory: 4 * gib, GPUs: gpu.These(gpu.Fake(1, "A", gib))})
+	p := newPool(t, device.Options{CPUs: 2, Memory: 4 * gib, GPUs: gpu.These(gputest.Devices(1, "A", gib))})
 	all := device.Request{CPUs: 2, Memory: 4 * gib}
 	waits := must(t, p, device.Request{CPUs: 2, Memory: 4 * gib, GPUs: device.GPUs{Count: 1}})
 	mustNot(t, p, all, "cores")

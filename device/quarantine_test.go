@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/device/gpu/watch"
 )
 
@@ -134,7 +135,7 @@ func TestDoubtfulDevicesAreGrantedLast(t *testing.T) {
 func TestARefusalOfCoolingDevicesSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var warm atomic.Bool
-		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+		devices := gputest.Devices(2, "NVIDIA H100", 80<<30)
 		pool, err := NewPool(Options{CPUs: 4, GPUs: gpu.These(devices), Ready: func(d gpu.Device) string {
 			if warm.Load() && d.Index == 0 {
 				return "71 °C, more than 70"

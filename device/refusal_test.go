@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 )
 
 // settled asks a pool until it knows the answer.
@@ -41,7 +42,7 @@ func TestRefusals(t *testing.T) {
 const idle, ours, theirs, used, lost = 0, 1, 2, 3, 4
 
 func checkRefusal(t *testing.T, host string, states []int, want int) {
-	devices := gpu.Fake(len(states), "NVIDIA L4", 24*gib)
+	devices := gputest.Devices(len(states), "NVIDIA L4", 24*gib)
 	var mu sync.Mutex
 	state, now := map[string]int{}, map[string]int{}
 	count := map[int]int{}

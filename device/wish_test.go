@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 )
 
 // userEnv makes the test binary use devices instead of running tests.
@@ -21,7 +22,7 @@ const userEnv = "DEVICE_TEST_USER"
 func devicesOf(n int) device.Request { return device.Request{GPUs: device.GPUs{Count: n}} }
 
 func wishOptions(host string, n int) device.Options {
-	gpus := gpu.These(gpu.Fake(n, "NVIDIA L4", 24*gib))
+	gpus := gpu.These(gputest.Devices(n, "NVIDIA L4", 24*gib))
 	return device.Options{CPUs: 64, GPUs: gpus, HostLock: host, GPULocks: host + ".devices"}
 }
 

@@ -154,7 +154,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, err
 	}
-	if s.redo == replace || s.redo == follow || s.found.gone != "" {
+	if s.renews() || s.redo == follow || s.found.gone != "" {
 		if err := r.makeWay(s); err != nil {
 			return entry, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -61,7 +62,7 @@ func campaign(count int) []*engine.Node {
 func benchWorld(b *testing.B) *world {
 	w := newWorld(b)
 	pool, err := device.NewPool(device.Options{CPUs: 64,
-		GPUs: gpu.These(gpu.Fake(8, "NVIDIA H200", 140<<30))})
+		GPUs: gpu.These(gputest.Devices(8, "NVIDIA H200", 140<<30))})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -42,7 +42,9 @@ func (d *decider) decide(s *Step) {
 	}
 	outcome := s.outcome()
 	if !d.applying {
-		s.redo = d.whyRedo(s)
+		if s.redo = d.asksRedo(s); !s.renews() && d.inputsMadeAnew(s) {
+			s.redo = follow
+		}
 	}
 	if outcome != missing && s.redo == keep {
 		s.state = outcome
@@ -59,22 +61,14 @@ func (d *decider) decide(s *Step) {
 	}
 }
 
-// whyRedo returns why a node is to run although it may have an outcome.
-func (d *decider) whyRedo(s *Step) redo {
-	asked := d.asksRedo(s)
-	if asked != replace && d.inputsMadeAnew(s) {
-		return follow
-	}
-	return asked
-}
-
 // asksRedo returns why the user wants a node to run although it may have an outcome.
 func (d *decider) asksRedo(s *Step) redo {
+	selected := func(by func(string) bool) bool { return s.Node.Standing == nil && by != nil && by(s.Node.Address) }
 	_, gaveUp := d.GaveUp[s.Key]
-	switch {
-	case s.Node.Standing == nil && d.Replace != nil && d.Replace(s.Node.Address):
+	switch outcome := s.outcome(); {
+	case selected(d.Replace):
 		return replace
-	case d.RetryFailed && !gaveUp && s.outcome().isFailure():
+	case d.RetryFailed && (outcome.isFailure() && !gaveUp || outcome == present && selected(d.Incomplete)):
 		return retry
 	}
 	return keep
@@ -209,7 +203,7 @@ func (d *decider) lookUpKey(ctx context.Context, s *Step) (found bool, err error
 // lookUpAgain finds the outcome of a node for an apply that is about to run it: the ends and the contents of its
 // dependencies are known now. moved is true if the key is not that of the plan.
 func (d *decider) lookUpAgain(ctx context.Context, s *Step, moved bool) (found bool, err error) {
-	if s.redo == replace {
+	if s.renews() {
 		return false, nil
 	}
 	if moved && s.redo != follow {

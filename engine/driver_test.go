@@ -9,6 +9,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -69,7 +70,7 @@ func TestHangingDriverIsReportedOnce(t *testing.T) {
 				return ""
 			}
 			pool, err := device.NewPool(device.Options{CPUs: 8,
-				GPUs: gpu.These(gpu.Fake(2, "NVIDIA H100", 80<<30)), Ready: hung})
+				GPUs: gpu.These(gputest.Devices(2, "NVIDIA H100", 80<<30)), Ready: hung})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +157,7 @@ func TestReservationBesideOtherProcesses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			o := &outsiders{begin: time.Now(), uses: map[string]func(time.Duration) bool{}}
-			devices := gpu.Fake(3, "NVIDIA H100", 80<<30)
+			devices := gputest.Devices(3, "NVIDIA H100", 80<<30)
 			options := device.Options{CPUs: 64, GPUs: gpu.These(devices), Ready: o.ready, HostLock: w.dir +
 				"/host.lock"}
 			pool, err := device.NewPool(options)
@@ -221,7 +222,7 @@ func TestDevicesFreedTogetherAreGrantedTogether(t *testing.T) {
 func TestLookIsNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		options := device.Options{CPUs: 8, GPUs: gpu.These(gpu.Fake(1, "NVIDIA H100", 80<<30)),
+		options := device.Options{CPUs: 8, GPUs: gpu.These(gputest.Devices(1, "NVIDIA H100", 80<<30)),
 			HostLock: w.dir + "/host.lock"}
 		other, err := device.NewPool(options)
 		if err != nil {

@@ -245,7 +245,7 @@ func TestStoredResultStands(t *testing.T) {
 		}
 		w.apply(nodes...)
 		first := w.plan(nodes...)
-		lost, anew := map[string]bool{}, map[string]bool{}
+		lost, anew, incomplete := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		// nodes with a stored outcome for their whole key; the reason why other nodes cannot run may change
 		firm := map[string]bool{}
 		replacing := rapid.Bool().Draw(t, "replacing")
@@ -263,6 +263,7 @@ func TestStoredResultStands(t *testing.T) {
 				firm[at] = firm[at] && firm[dep]
 			}
 			anew[at] = replacing && rapid.IntRange(0, 3).Draw(t, "replaced") == 0
+			incomplete[at] = rapid.IntRange(0, 3).Draw(t, "incomplete") == 0
 		}
 		here := slices.Clone(nodes)
 		for i := range here {
@@ -271,6 +272,7 @@ func TestStoredResultStands(t *testing.T) {
 			}
 		}
 		w.plans.Replace = func(at string) bool { return anew[at] }
+		w.plans.Incomplete = func(at string) bool { return incomplete[at] }
 		w.plans.RetryFailed = replacing && rapid.Bool().Draw(t, "retrying")
 		p := w.plan(here...)
 		for i := range p.Steps {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 )
@@ -36,7 +37,7 @@ func (o *outsiders) ready(d gpu.Device) string {
 // outside gives a world some devices and the outsiders that use them.
 func outside(w *world, gpus int, wait time.Duration, o *outsiders) []gpu.Device {
 	w.t.Helper()
-	devices := gpu.Fake(gpus, "NVIDIA H100", 80<<30)
+	devices := gputest.Devices(gpus, "NVIDIA H100", 80<<30)
 	o.begin = time.Now()
 	pool, err := device.NewPool(device.Options{CPUs: 8, GPUs: gpu.These(devices), Ready: o.ready})
 	if err != nil {
@@ -275,7 +276,7 @@ func TestNoReservationForAWaitForOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		lock := w.dir + "/host.lock"
-		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+		devices := gputest.Devices(2, "NVIDIA H100", 80<<30)
 		var pools [2]*device.LocalPool
 		for i := range pools {
 			var err error
@@ -318,7 +319,7 @@ func TestReservationWhileDevicesCoolDown(t *testing.T) {
 				var mu sync.Mutex
 				used := map[string]time.Time{} // by UUID: until when it was
 				pool, err := device.NewPool(device.Options{CPUs: 64,
-					GPUs: gpu.These(gpu.Fake(2, "NVIDIA H100", 80<<30)), Ready: func(d gpu.Device) string {
+					GPUs: gpu.These(gputest.Devices(2, "NVIDIA H100", 80<<30)), Ready: func(d gpu.Device) string {
 						mu.Lock()
 						defer mu.Unlock()
 						if last, ok := used[d.UUID]; ok && time.Since(last) < test.cools {
@@ -366,7 +367,7 @@ func TestReservationBehindAWaitForOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		o := &outsiders{uses: map[string]func(time.Duration) bool{}, begin: time.Now()}
-		devices := append(gpu.Fake(4, "NVIDIA H100", 80<<30)[2:], gpu.Fake(2, "NVIDIA L4", 24<<30)...)
+		devices := append(gputest.Devices(4, "NVIDIA H100", 80<<30)[2:], gputest.Devices(2, "NVIDIA L4", 24<<30)...)
 		o.uses[devices[0].UUID] = always
 		pool, err := device.NewPool(device.Options{CPUs: 64, GPUs: gpu.These(devices), Ready: o.ready})
 		if err != nil {

@@ -43,7 +43,8 @@ type PlanOptions struct {
 	Journal     *journal.Journal
 	Pool        device.Pool
 	Replace     func(address string) bool     // selects nodes to run although they are up to date; nil: none
-	RetryFailed bool                          // run nodes with remembered failures again
+	RetryFailed bool                          // run failed and incomplete nodes again
+	Incomplete  func(address string) bool     // selects nodes with a stored result, a part of which failed; nil: none
 	AsIs        bool                          // keep failures that an apply would try again: for showing only
 	GaveUp      map[cache.Key]journal.Attempt // failures that stand although the journal does not remember them
 	Apart       bool                          // the addresses had other work before: reasons ignore that work
@@ -52,12 +53,12 @@ type PlanOptions struct {
 
 // Terms are words of the program that uses the engine. Reasons and remedies of a plan and its apply contain them.
 type Terms struct {
-	Program     string                      // its name
-	Replace     func(address string) string // the option that Replace selects a node for
-	RetryFailed string                      // the option that RetryFailed comes from
-	DeviceWait  string                      // the option that ApplyOptions.DeviceWait comes from
-	FreeSpace   string                      // the command that frees space on the disk of the store
-	LostDevice  string                      // the remedy for a lost device
+	Program     string // its name
+	Replace     string // the option that Replace comes from
+	RetryFailed string // the option that RetryFailed comes from
+	DeviceWait  string // the option that ApplyOptions.DeviceWait comes from
+	FreeSpace   string // the command that frees space on the disk of the store
+	LostDevice  string // the remedy for a lost device
 }
 
 // planner is a plan in the making.
@@ -174,7 +175,7 @@ func (p *planner) selectRuns() {
 	}
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n, s := nodes[i], &p.steps[i]
-		needed[i] = needed[i] || p.plan.Graph.wanted[i] || s.redo == replace
+		needed[i] = needed[i] || p.plan.Graph.wanted[i] || s.renews()
 		runs := needed[i] && s.state == missing
 		if runs {
 			s.Action = Run
@@ -240,8 +241,7 @@ func (p *planner) conclude(ctx context.Context, s *Step) {
 	case s.refused():
 		s.Action, s.Never = Blocked, s.obstacle.never && s.state == present
 		if s.state == present {
-			s.Reason = "asked for by " + p.Terms.Replace(s.Node.Address) + "; " + s.obstacle.reason +
-				"; the result that is there stands"
+			s.Reason = p.askedBy(s) + "; " + s.obstacle.reason + "; the result that is there stands"
 		} else {
 			s.Reason = "failed before: " + s.Failure.Failure.Message +
 				"; it cannot be tried again here: " + s.obstacle.reason
@@ -259,8 +259,8 @@ func (p *planner) conclude(ctx context.Context, s *Step) {
 func (p *planner) concludeRun(ctx context.Context, s *Step) {
 	twin, shared := p.first[s.Key]
 	switch {
-	case s.redo == replace:
-		s.Reason = "asked for by " + p.Terms.Replace(s.Node.Address)
+	case s.renews():
+		s.Reason = p.askedBy(s)
 	case shared && p.settled(s.Node):
 		s.Action, s.found.twin = Cached, twin
 		s.Reason = "the same work as " + twin.Address
@@ -270,6 +270,11 @@ func (p *planner) concludeRun(ctx context.Context, s *Step) {
 		s.Reason = p.whyMissing(ctx, s)
 	}
 	s.Failure, s.Estimate = nil, p.estimate(s.Node)
+}
+
+// askedBy is the reason of a node that the user wants to run although it has a result.
+func (p *planner) askedBy(s *Step) string {
+	return "asked for by " + map[redo]string{replace: p.Terms.Replace, retry: p.Terms.RetryFailed}[s.redo]
 }
 
 // leaveOut leaves out a node without a result that no node needs.

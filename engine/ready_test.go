@@ -11,6 +11,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine/queue"
 )
 
@@ -92,7 +93,7 @@ func TestReadyQueue(t *testing.T) {
 func TestPriorities(t *testing.T) {
 	const gpus = 8
 	pool, err := device.NewPool(device.Options{CPUs: 4,
-		GPUs: gpu.These(gpu.Fake(gpus, "NVIDIA H100", 80<<30))})
+		GPUs: gpu.These(gputest.Devices(gpus, "NVIDIA H100", 80<<30))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
@@ -135,7 +136,7 @@ func applyOn(t *testing.T, nodes []node, cores, gpus int, tell func(engine.Event
 		w.applies.Emit = tell
 		w.store = newMemory(w)
 		pool, err := device.NewPool(device.Options{CPUs: cores,
-			GPUs: gpu.These(gpu.Fake(gpus, "NVIDIA H100", 80<<30))})
+			GPUs: gpu.These(gputest.Devices(gpus, "NVIDIA H100", 80<<30))})
 		if err != nil {
 			t.Fatal(err)
 		}

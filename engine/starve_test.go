@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 )
 
@@ -17,7 +18,7 @@ func TestALargeNodeIsNotStarved(t *testing.T) {
 		w := newWorld(t)
 		w.store = newMemory(w)
 		pool, err := device.NewPool(device.Options{CPUs: 64,
-			GPUs: gpu.These(gpu.Fake(2, "NVIDIA H100", 80<<30))})
+			GPUs: gpu.These(gputest.Devices(2, "NVIDIA H100", 80<<30))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,7 +119,7 @@ type redo uint8
 const (
 	keep    redo = iota // no reason: an existing outcome stands
 	follow              // an input of the result is made again
-	retry               // the outcome is a failure, and failures are to be retried
+	retry               // the outcome is a failure, or a result a part of which failed: failures are to be retried
 	replace             // the user selected the node
 )
 
@@ -157,6 +157,9 @@ func (s *Step) outcome() state {
 
 // evicted reports whether the node succeeded and its result is no longer in the store.
 func (s *Step) evicted() bool { return s.found.succeeded && s.outcome() == missing }
+
+// renews reports whether the user wants another result in place of the stored one.
+func (s *Step) renews() bool { return s.redo == replace || s.redo == retry && s.found.entry != nil }
 
 // refused reports whether the user wants the node to run again, and an obstacle makes its outcome stand.
 func (s *Step) refused() bool {

@@ -360,6 +360,30 @@ func TestReplace(t *testing.T) {
 	w.wantRan("wheel.w", "bench.serve")
 }
 
+func TestRetryOfAnIncompleteResult(t *testing.T) {
+	w := newWorld(t)
+	nodes := chain()
+	w.apply(nodes...)
+	w.plans.Incomplete = func(at string) bool { return at == "bench.serve" }
+	w.wantPlan(w.plan(nodes...), "source.a=cached source.b=cached wheel.w=cached bench.serve=cached")
+	w.plans.RetryFailed = true
+	p := w.plan(nodes...)
+	w.wantPlan(p, "source.a=cached source.b=cached wheel.w=cached bench.serve=run")
+	w.wantReason(p, "bench.serve", "asked for by -retry-failed")
+	w.apply(nodes...)
+	w.wantRan("bench.serve")
+
+	w.plans.Replace = func(at string) bool { return at == "wheel.w" }
+	w.apply(nodes...)
+	w.wantRan("wheel.w", "bench.serve") // although the wheel came out the same
+	w.plans.Replace = nil
+
+	nodes[slices.IndexFunc(nodes, func(n node) bool { return n.at == "bench.serve" })].asks.Memory = 1 << 50
+	p = w.plan(nodes...)
+	w.wantReason(p, "bench.serve", "asked for by -retry-failed; ")
+	w.wantReason(p, "bench.serve", "the result that is there stands")
+}
+
 func TestDamagedInput(t *testing.T) {
 	w := newWorld(t)
 	w.apply(chain()...)

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/disk"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/needtest"
 )
@@ -47,7 +48,7 @@ func (d *diary) TryAcquire(q device.Request) (*device.Lease, *device.Refusal) {
 }
 
 func poolOfOneGPU(t *testing.T) *device.LocalPool {
-	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: gpu.These(gpu.Fake(1, "NVIDIA H100", 80<<30))})
+	pool, err := device.NewPool(device.Options{CPUs: 4, GPUs: gpu.These(gputest.Devices(1, "NVIDIA H100", 80<<30))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func (w *world) planGraph(g *engine.Graph) *engine.Plan {
 	w.t.Helper()
 	o := w.plans
 	o.Store, o.Journal, o.Pool = w.store, w.journal, w.pool
-	o.Terms.Replace = func(string) string { return "-replace" }
+	o.Terms.Replace, o.Terms.RetryFailed = "-replace", "-retry-failed"
 	p, err := engine.NewPlan(context.Background(), g, o)
 	if err != nil {
 		w.t.Fatal(err)

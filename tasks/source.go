@@ -142,21 +142,28 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	if len(t.protect) == 0 || t.copies {
 		return nil
 	}
-	s := hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect, Against: t.against}
-	failures, err := Trespasses(ctx, mirror, []*hclspec.Source{&s}, func(*hclspec.Source) []byte { return t.bytes })
-	switch {
+	s := &hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect, Against: t.against}
+	changes, err := Changes(ctx, mirror, []*hclspec.Source{s}, func(*hclspec.Source) []byte { return t.bytes })
+	if err != nil || len(changes[0].Revised)+len(changes[0].Patched) == 0 {
+		return gitFailure(err)
+	}
+	baselines, err := protect.Read(ctx, mirror, changes)
+	if err != nil {
+		return gitFailure(err)
+	}
+	switch found, err := Trespass(ctx, baselines, s, changes[0]); {
 	case err != nil:
 		return gitFailure(err)
-	case failures[0] != nil:
-		return &engine.Failure{Failure: *failures[0]}
+	case found != nil:
+		return &engine.Failure{Failure: *found}
 	}
 	return nil
 }
 
-// Trespasses returns the failures of sources of one repo whose revisions or patches change protected files, nil for
-// each other source. patch returns the text of a source's patch.
-func Trespasses(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, patch func(*hclspec.Source) []byte) (
-	[]*failure.Failure, error) {
+// Changes returns the paths that sources of one repo change in the trees of their baselines. patch returns the text of
+// a source's patch.
+func Changes(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, patch func(*hclspec.Source) []byte) (
+	[]protect.Change, error) {
 	steps := make([]git.Step, len(all))
 	for i, s := range all {
 		steps[i] = git.Step{From: cmp.Or(s.Against, s.Rev), To: s.Rev}
@@ -165,29 +172,30 @@ func Trespasses(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, 
 	if err != nil {
 		return nil, err
 	}
-	var changes []protect.Change
+	changes := make([]protect.Change, len(all))
 	for i, s := range all {
 		touched, _ := git.TouchedPaths(patch(s)) // an error is reported when the patch is applied
-		for _, paths := range [][]string{differs[i], touched} {
-			changes = append(changes, protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Paths: paths})
-		}
+		changes[i] = protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Revised: differs[i], Patched: touched}
 	}
-	held, err := protect.Among(ctx, mirror, changes)
-	if err != nil {
+	return changes, nil
+}
+
+// Trespass returns the failure of a source whose revision or patch changes protected files; nil if it changes none.
+func Trespass(ctx context.Context, b *protect.Baselines, s *hclspec.Source,
+	c protect.Change) (*failure.Failure, error) {
+	revised, patched, err := b.Among(ctx, c)
+	switch {
+	case err != nil:
 		return nil, err
+	case len(revised) > 0:
+		return trespass(revised,
+			"revision "+ShortRev(s.Rev)+" differs from the baseline in files that the variant protects",
+			"measure with a client of one revision, or take these files out of protect"), nil
+	case len(patched) > 0:
+		return trespass(patched, s.Patch+" changes files that the variant protects",
+			"take these files out of the patch, or out of protect"), nil
 	}
-	failures := make([]*failure.Failure, len(all))
-	for i, s := range all {
-		if by, in := held[2*i], held[2*i+1]; len(by) > 0 {
-			failures[i] = trespass(by,
-				"revision "+ShortRev(s.Rev)+" differs from the baseline in files that the variant protects",
-				"measure with a client of one revision, or take these files out of protect")
-		} else if len(in) > 0 {
-			failures[i] = trespass(in, s.Patch+" changes files that the variant protects",
-				"take these files out of the patch, or out of protect")
-		}
-	}
-	return failures, nil
+	return nil, nil
 }
 
 func trespass(paths []string, message, remedy string) *failure.Failure {

@@ -100,7 +100,7 @@ func (p *survey) historyIn(ctx context.Context, repo hclspec.Address, in *prefli
 			return err
 		}
 	}
-	if err := p.findTrespasses(ctx, mirror, repo, in, patches); err != nil {
+	if err := p.checkProtect(ctx, mirror, repo, in, patches); err != nil {
 		return err
 	}
 	if err := p.tryPatches(ctx, mirror, repo, in, patches); err != nil {
@@ -144,72 +144,53 @@ func (p *survey) lose(repo hclspec.Address, revs map[string]bool, found map[stri
 	return lost
 }
 
-// guarded returns the sources of candidates that are refused if they change protected files.
-func (p *survey) guarded() (all []*hclspec.Source) {
+// guarded returns the readable sources of a repo's candidates that have protected files.
+func (p *survey) guarded(repo hclspec.Address, in *preflight.Input) (all []*hclspec.Source) {
 	for i := range p.Spec.Sources {
-		if s := &p.Spec.Sources[i]; s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 && !s.Copies {
+		s := &p.Spec.Sources[i]
+		if s.Repo == repo && s.Candidate != "" && s.Out == nil && len(s.Protect) > 0 &&
+			in.Lost[s.Against].Why+in.Lost[s.Rev].Why == "" {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// findTrespasses finds the candidates of a repo whose revision or patch changes protected files.
-func (p *survey) findTrespasses(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
+// checkProtect finds the candidates of a repo whose revision or patch changes protected files, and the patterns of
+// protect that match nothing. Candidates that copy protected files from the baseline may change them.
+func (p *survey) checkProtect(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
 	patches map[string]git.Patching) error {
-	all := slices.DeleteFunc(p.guarded(), func(s *hclspec.Source) bool {
-		return s.Repo != repo || in.Lost[s.Against].Why+in.Lost[s.Rev].Why != ""
-	})
-	failures, err := tasks.Trespasses(ctx, mirror, all, func(s *hclspec.Source) []byte {
-		return patches[s.Candidate].Text
-	})
+	all := p.guarded(repo, in)
+	changes, err := tasks.Changes(ctx, mirror, all, func(s *hclspec.Source) []byte { return patches[s.Candidate].Text })
 	if err != nil {
 		return err
 	}
-	for i, f := range failures {
-		if f != nil {
-			in.Trespasses[all[i].Candidate] = preflight.Refusal{Why: f.Message + ": " + f.Evidence, Remedy: f.Remedy}
-		}
+	baselines, err := protect.Read(ctx, mirror, changes)
+	if err != nil {
+		return err
 	}
-	return p.findIdle(ctx, mirror, repo, in, patches)
-}
-
-// findIdle finds the patterns of protect that match nothing, which guards nothing but additions.
-func (p *survey) findIdle(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
-	patches map[string]git.Patching) error {
-	var keys []string
-	var changes []protect.Change
-	var steps []git.Step
-	for i := range p.Spec.Sources {
-		s := &p.Spec.Sources[i]
-		if s.Repo != repo || s.Candidate == "" || s.Out != nil || len(s.Protect) == 0 ||
-			in.Lost[s.Against].Why+in.Lost[s.Rev].Why != "" {
+	for i, s := range all {
+		if s.Copies {
 			continue
 		}
-		touched, _ := git.TouchedPaths(patches[s.Candidate].Text) // tryPatches reports the error
-		from := cmp.Or(s.Against, s.Rev)
-		keys, steps = append(keys, s.Candidate), append(steps, git.Step{From: from, To: s.Rev})
-		changes = append(changes, protect.Change{Baseline: from, Patterns: s.Protect, Paths: touched})
+		if f, err := tasks.Trespass(ctx, baselines, s, changes[i]); err != nil {
+			return err
+		} else if f != nil {
+			in.Trespasses[s.Candidate] = preflight.Refusal{Why: f.Message + ": " + f.Evidence, Remedy: f.Remedy}
+		}
 	}
-	differs, err := mirror.Changed(ctx, steps)
+	idle, err := baselines.Idle(ctx, changes)
 	if err != nil {
 		return err
 	}
-	for i := range changes {
-		changes[i].Paths = append(changes[i].Paths, differs[i]...)
-	}
-	idle, err := protect.Idle(ctx, mirror, changes)
-	if err != nil {
-		return err
-	}
-	for i, key := range keys {
+	for i, s := range all {
 		for _, pattern := range slices.Sorted(maps.Keys(idle[i])) {
 			one := preflight.Refusal{Why: fmt.Sprintf("%q matches no file of the baseline's tree", pattern),
 				Remedy: "correct it, unless it is there for files that a candidate may add"}
 			if near := idle[i][pattern]; near != "" {
 				one.Remedy = fmt.Sprintf("did you mean %q? Else %s", near, one.Remedy)
 			}
-			in.Idle[key] = append(in.Idle[key], one)
+			in.Idle[s.Candidate] = append(in.Idle[s.Candidate], one)
 		}
 	}
 	return nil

@@ -80,10 +80,7 @@ func (s *session) tellOdd() {
 // hostLock is the file by which all benchgraph processes of this user share devices, if there are no sharedLocks for
 // all users.
 func (a *app) hostLock() string {
-	if own := a.env["BENCHGRAPH_HOST_LOCK"]; own != "" {
-		return own
-	}
-	return fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid())
+	return cmp.Or(a.env["BENCHGRAPH_HOST_LOCK"], fmt.Sprintf("/tmp/benchgraph-%d/host.lock", os.Getuid()))
 }
 
 // sharedLocks is the directory of the locks of devices and of quiet, which all users of the machine share; "" if the
@@ -94,9 +91,6 @@ func (a *app) sharedLocks() string {
 	}
 	return "/tmp/benchgraph-devices"
 }
-
-// quietLock is the lock by which all users of the machine respect each other's quiet nodes.
-func (a *app) quietLock() string { return hostlock.OfAll(a.sharedLocks(), a.hostLock(), a.note) }
 
 func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 	driver := gpu.OpenDriver(ctx, a.driverOptions())

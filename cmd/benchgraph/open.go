@@ -278,7 +278,10 @@ func (o *opened) options() (hclspec.Options, error) {
 		}
 		if i >= len(o.doc.Folders) {
 			f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
-			if err = errors.Join(err, closed(f)); err != nil {
+			if err == nil {
+				err = f.Close()
+			}
+			if err != nil {
 				return hclspec.Options{}, err
 			}
 		}
@@ -296,13 +299,6 @@ func (o *opened) options() (hclspec.Options, error) {
 		options.VarFiles = append(options.VarFiles, filepath.Join(o.dir, givenPart, name))
 	}
 	return options, nil
-}
-
-func closed(f *os.File) error {
-	if f == nil {
-		return nil
-	}
-	return f.Close()
 }
 
 // hold compares the new reports with the reports in the bundle. Reports of another version or revision, which may write

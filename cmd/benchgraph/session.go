@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -24,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/campaign/memo"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/containers"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
@@ -35,74 +35,12 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/hclspec/lockfile"
-	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
-	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/tasks"
 )
-
-// pinned returns the options for reading the files, with the pins of the lock file.
-func (a *app) pinned(p place) (hclspec.Options, error) {
-	lock, err := p.loadLock()
-	if err != nil {
-		return hclspec.Options{}, err
-	}
-	return a.options(p, lock)
-}
-
-// varPrefix begins the names of environment variables that give values to the file's variables.
-const varPrefix = "BENCHGRAPH_VAR_"
-
-// options returns the options for reading the project's files.
-func (a *app) options(p place, lock *lockfile.Lock) (hclspec.Options, error) {
-	o := hclspec.Options{Dir: p.dir, Home: p.home, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
-		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
-	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
-		_, _, diags := checkMachines(spec)
-		return diags
-	}
-	for _, v := range a.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" {
-			return o, &cli.UsageError{Message: fmt.Sprintf("-var %q is not NAME=VALUE", v),
-				Remedy: "write -var NAME=VALUE"}
-		}
-		o.Vars[name] = value
-	}
-	for name, value := range a.env {
-		if v, ok := strings.CutPrefix(name, varPrefix); ok {
-			o.EnvVars[v] = value
-		}
-	}
-	return o, nil
-}
-
-// saveLock replaces the lock file if the lock has changed. It does not overwrite changes that somebody made since the
-// file was read.
-func (s *session) saveLock(lock *lockfile.Lock) error {
-	text := lock.Bytes()
-	have, err := s.readLock()
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(have, text) || len(have) == 0 && bytes.Equal((&lockfile.Lock{}).Bytes(), text) {
-		s.lockText = have
-		return nil
-	}
-	if !bytes.Equal(have, s.lockText) {
-		return hint("Nothing in it is overwritten. Apply again: what is finished is kept.",
-			"lock file %s: it was edited while the apply ran", s.lock)
-	}
-	if err := fs.Replace(s.lock, text); err != nil {
-		return fmt.Errorf("lock file: %w", err)
-	}
-	s.lockText = text
-	return nil
-}
 
 // session is a project with its state, as most commands need it.
 type session struct {
@@ -200,8 +138,8 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	s.past = history.Open(s.place.history())
 	options.History = s.past
-	remembered, recalled, err := s.recall(ctx, o, options)
-	if recalled || err != nil {
+	known, err := s.recall(ctx, o, options)
+	if s.project != nil || err != nil {
 		return err
 	}
 	spec, files, diags := hclspec.Load(options)
@@ -225,8 +163,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 			return &diagError{diags, s.files}
 		}
 	}
-	first := func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags }
-	load := s.loader(options, first)
+	load := s.loader(options, func() (*hclspec.Spec, hcl.Diagnostics) { return spec, diags })
 	if o.derive != nil {
 		if _, err := o.derive(spec); err != nil {
 			return err
@@ -234,7 +171,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 		load = derived(load, o.derive)
 	}
 	config := s.config(ctx, o, load)
-	config.Known = remembered.Known
+	config.Known = known
 	if err := s.setMachines(&config.Config, spec, o); err != nil {
 		return err
 	}
@@ -256,20 +193,19 @@ func (s *session) warn(diags hcl.Diagnostics) {
 	s.warnings = append(s.warnings, diags...)
 }
 
-// recall opens the project from the remembered plan, if that still holds. If not, the Known of c is for campaign.Open.
-func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (c campaign.Config, ok bool,
-	err error) {
+// recall opens the project from the remembered plan, if that still holds. If not, known is for campaign.Open.
+func (s *session) recall(ctx context.Context, o access, options hclspec.Options) (known memo.Known, err error) {
 	if o.recall == recallNothing || !fileExists(s.memo()) {
-		return c, false, nil
+		return known, nil
 	}
 	if err = s.openState(ctx, o); err != nil {
-		return c, false, err
+		return known, err
 	}
-	c = s.config(ctx, o, s.loader(options, nil))
-	if s.project, ok = campaign.Recall(ctx, &c, options.Lock, o.recall == recallNodes); ok {
+	config := s.config(ctx, o, s.loader(options, nil))
+	if s.project, known = campaign.Recall(ctx, config, options.Lock, o.recall == recallNodes); s.project != nil {
 		err = s.share(o)
 	}
-	return c, ok, err
+	return known, err
 }
 
 // memorize remembers a plan of everything for the next process.
@@ -352,8 +288,8 @@ func (s *session) openState(ctx context.Context, o access) error {
 	s.host = executor.NewHost(s.hostOptions())
 	s.pool, err = device.NewPool(device.Options{CPUs: s.cpus, Cores: device.Cores, Memory: host.Memory,
 		Disk: device.DiskOf(s.place.store), GPUs: s.devices, Amiss: s.amiss, Links: s.gpus.Link,
-		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.quietLock(),
-		GPULocks: s.sharedLocks()})
+		Ready: watch.Ready(s.gpus), Lost: s.gpus.Lost, Last: s.gpus.Doubtful, HostLock: s.hostLock(),
+		GPULocks: s.sharedLocks(), Warn: s.note})
 	return err
 }
 
@@ -386,38 +322,6 @@ func (s *session) config(ctx context.Context, o access, load campaign.Loader) ca
 	}, Options: campaign.Options{
 		Load: load, History: s.past, Locked: o.locked, Upgrade: o.upgrade, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}}
-}
-
-// loader returns a loader of the files. Its first call returns the result of first, a reading with the lock as it is in
-// its file: reading takes most of the time of a large plan.
-func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) campaign.Loader {
-	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
-		if first != nil {
-			spec, diags := first()
-			first = nil
-			return spec, diags
-		}
-		options.Lock = lock
-		spec, files, diags := hclspec.Load(options)
-		s.files = files
-		return spec, diags
-	}
-}
-
-// derived returns a loader that reads the files and makes another spec from theirs.
-func derived(load campaign.Loader, derive func(*hclspec.Spec) (*hclspec.Spec, error)) campaign.Loader {
-	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
-		spec, diags := load(lock)
-		if diags.HasErrors() {
-			return spec, diags
-		}
-		own, err := derive(spec)
-		if err != nil {
-			return nil, append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Nothing to measure",
-				Detail: err.Error()})
-		}
-		return own, diags
-	}
 }
 
 // environ returns the environment of commands, beside the variables that the file declares; more names further ones.

@@ -9,7 +9,7 @@ import (
 
 // played is a source that notes whether it was closed while nobody asked it.
 type played struct {
-	fake
+	given
 	closed atomic.Bool
 }
 
@@ -22,8 +22,8 @@ func TestABusyDriverIsNotClosed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var reads atomic.Int32
 			hang := make(chan struct{})
-			devices := Fake(2, "NVIDIA H100", 80<<30)
-			source := &played{fake: func(Device) (Reading, error) {
+			devices := []Device{{UUID: "GPU-0"}, {Index: 1, UUID: "GPU-1"}}
+			source := &played{given: func(Device) (Reading, error) {
 				if reads.Add(1) == 1 && hangs {
 					<-hang
 				}

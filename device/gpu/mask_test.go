@@ -8,8 +8,8 @@ import (
 
 // The mask means what CUDA makes of the variable: a hidden device is never leased.
 func TestMask(t *testing.T) {
-	all := append(Fake(3, "NVIDIA L4", 24<<30), Device{Index: 2, UUID: "MIG-5", Parent: "GPU-x"})
-	all[0].UUID, all[1].UUID, all[2].UUID = "GPU-aa1", "GPU-ab2", "GPU-ac3"
+	all := []Device{{UUID: "GPU-aa1"}, {Index: 1, UUID: "GPU-ab2"}, {Index: 2, UUID: "GPU-ac3"},
+		{Index: 2, UUID: "MIG-5", Parent: "GPU-x"}}
 	set := func(s string) Mask { return Mask{Visible: &s} }
 	for _, test := range []struct {
 		name string

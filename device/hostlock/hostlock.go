@@ -67,7 +67,7 @@ const guardPatience = 10 * time.Second
 // Lease leases a device against all pools with the same path and gpus (see Open). It waits for a while until the
 // device is free.
 func Lease(uuid, path, gpus string) (release func(), err error) {
-	h, err := Open(path, gpus)
+	h, err := openAt(path, gpus)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +83,25 @@ func Lease(uuid, path, gpus string) (release func(), err error) {
 	}
 }
 
-// Open opens the lock of a host. The locks of its devices are in the directory gpus, which all users of the host
-// share; empty: beside path.
-func Open(path, gpus string) (*Lock, error) {
+// Open opens the lock of a host, whose file is at path. If gpus is not empty, it is a directory that all users of the
+// host share: it has the locks of devices, and the lock by which the users respect each other's quiet. If the directory
+// cannot be used, for example because another user has made it, Open calls warn, and quiet holds by the file at path.
+func Open(path, gpus string, warn func(format string, args ...any)) (*Lock, error) {
+	if gpus == "" {
+		return openAt(path, gpus)
+	}
+	h, err := openAt(filepath.Join(gpus, "host.lock"), gpus)
+	if err == nil {
+		return h, nil
+	}
+	if warn != nil {
+		warn("Warning: quiet holds among what this user runs alone: %v. Have the owner of %s or root remove it.", err,
+			gpus)
+	}
+	return openAt(path, gpus)
+}
+
+func openAt(path, gpus string) (*Lock, error) {
 	h := &Lock{gpus: gpus, Wishes: wish.NewBoard(gpuLock(path, gpus, gpu.Device{UUID: "wish-"}))}
 	var err error
 	if h.namedLock, err = openNamed(path, gpus); err != nil {
@@ -96,23 +112,6 @@ func Open(path, gpus string) (*Lock, error) {
 		return nil, err
 	}
 	return h, nil
-}
-
-// OfAll returns the path of the lock by which all users of the host respect each other's quiet, in the shared
-// directory dir. If dir is empty, it returns own. If dir cannot be used, for example because another user has made
-// it, OfAll calls warn and returns own.
-func OfAll(dir, own string, warn func(format string, args ...any)) string {
-	if dir == "" {
-		return own
-	}
-	path := filepath.Join(dir, "host.lock")
-	h, err := Open(path, dir)
-	if err == nil {
-		h.Close()
-		return path
-	}
-	warn("Warning: quiet holds among what this user runs alone: %v. Have the owner of %s or root remove it.", err, dir)
-	return own
 }
 
 // Check returns why devices cannot be locked in a shared directory. dir may be empty: no shared directory.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -179,7 +180,7 @@ func TestThisMachine(t *testing.T) {
 	if err != nil || host.Cores < 1 || host.Cores > runtime.NumCPU() || host.Memory < 1<<20 || host.CPU == "" {
 		t.Errorf("%+v, %v", host, err)
 	}
-	class, instance, err := Inventory(append(gpu.Fake(2, "NVIDIA L4", 24<<30),
+	class, instance, err := Inventory(append(gputest.Devices(2, "NVIDIA L4", 24<<30),
 		gpu.Device{UUID: "GPU-x", Name: "NVIDIA A10", Memory: 24 << 30}))
 	if err != nil || instance.Kernel == "" || class.Cores != host.Cores || len(class.GPUs) != 2 ||
 		class.GPUs[1].Count != 2 || len(instance.UUIDs) != 3 || len(instance.Host) != 12 {

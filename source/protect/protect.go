@@ -112,67 +112,95 @@ func filesBelow(dir string, wanted func(name string) bool) (names []string, err 
 type Change struct {
 	Baseline string
 	Patterns []string
-	Paths    []string
+	Revised  []string // paths that differ in the candidate's revision
+	Patched  []string // paths in the candidate's patch
 }
 
 // longestTarget limits the target of a followed link; git has no longer ones.
 const longestTarget = 4 << 10
 
-// Among returns the protected paths of each change. A path that is protected only by a name through links is followed
-// by that name in brackets.
-func Among(ctx context.Context, m *git.Mirror, changes []Change) ([][]string, error) {
-	found := make([][]string, len(changes))
-	asked := map[string]bool{}
-	for _, c := range changes {
-		if len(c.Paths) > 0 {
-			asked[c.Baseline] = true
-		}
-	}
-	links, err := m.Select(ctx, slices.Sorted(maps.Keys(asked)), git.Entry.IsLink)
-	if err != nil {
-		return nil, err
-	}
-	targets, err := targetsOf(ctx, m, links)
-	for i := 0; i < len(changes) && err == nil; i++ {
-		c, to := changes[i], targets[changes[i].Baseline]
-		var files []string
-		if slices.ContainsFunc(c.Paths, func(name string) bool { return to[name] != "" }) {
-			if files, err = filesOf(ctx, m, c.Baseline); err != nil {
-				break
-			}
-		}
-		g := newGuard(c.Patterns, to, files)
-		for _, name := range c.Paths {
-			if by := g.by(name); by == name {
-				found[i] = append(found[i], name)
-			} else if by != "" {
-				found[i] = append(found[i], fmt.Sprintf("%s (%s)", name, by))
-			}
-		}
-	}
-	return found, err
+// Baselines are the trees of the baselines of changes, as far as their patterns ask for them.
+type Baselines struct {
+	mirror  *git.Mirror
+	found   map[string]map[string]git.Entry // by commit and path: links, and files that a pattern matches
+	targets map[string]map[string]string    // by commit and path of a link
 }
 
-// Idle returns the patterns of each change that match no changed path, and no file or link of the baseline, also by a
-// name through links: each with the most similar name there, or "".
-func Idle(ctx context.Context, m *git.Mirror, changes []Change) ([]map[string]string, error) {
-	patterns, baselines := map[string]bool{}, map[string]bool{}
+// Read reads the baselines of changes.
+func Read(ctx context.Context, m *git.Mirror, changes []Change) (b *Baselines, err error) {
+	patterns, commits := map[string]bool{}, map[string]bool{}
 	for _, c := range changes {
-		baselines[c.Baseline] = true
+		commits[c.Baseline] = true
 		for _, pattern := range c.Patterns {
 			patterns[pattern] = true
 		}
 	}
 	every := newGuard(slices.Sorted(maps.Keys(patterns)), nil, nil)
-	found, err := m.Select(ctx, slices.Sorted(maps.Keys(baselines)), func(e git.Entry) bool {
+	b = &Baselines{mirror: m}
+	b.found, err = m.Select(ctx, slices.Sorted(maps.Keys(commits)), func(e git.Entry) bool {
 		return e.IsLink() || every.matches(e.Name)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = b.readTargets(ctx)
 	}
+	return b, err
+}
+
+// readTargets reads the targets of all links.
+func (b *Baselines) readTargets(ctx context.Context) error {
+	ids := map[string]bool{}
+	for _, entries := range b.found {
+		for _, e := range entries {
+			if e.IsLink() {
+				ids[e.ID] = true
+			}
+		}
+	}
+	texts, err := b.mirror.Blobs(ctx, slices.Sorted(maps.Keys(ids)), longestTarget)
+	b.targets = map[string]map[string]string{}
+	for commit, entries := range b.found {
+		b.targets[commit] = map[string]string{}
+		for name, e := range entries {
+			if e.IsLink() {
+				b.targets[commit][path.Clean(name)] = string(texts[e.ID])
+			}
+		}
+	}
+	return err
+}
+
+// Among returns the protected paths of a change, among those of the revision and among those of the patch. A path that
+// is protected only by a name through links is followed by that name in brackets.
+func (b *Baselines) Among(ctx context.Context, c Change) (revised, patched []string, err error) {
+	targets := b.targets[c.Baseline]
+	isLink := func(name string) bool { return targets[name] != "" }
+	var files []string
+	if slices.ContainsFunc(c.Revised, isLink) || slices.ContainsFunc(c.Patched, isLink) {
+		if files, err = filesOf(ctx, b.mirror, c.Baseline); err != nil {
+			return nil, nil, err
+		}
+	}
+	g := newGuard(c.Patterns, targets, files)
+	return g.among(c.Revised), g.among(c.Patched), nil
+}
+
+func (g *Guard) among(paths []string) (held []string) {
+	for _, name := range paths {
+		if by := g.by(name); by == name {
+			held = append(held, name)
+		} else if by != "" {
+			held = append(held, fmt.Sprintf("%s (%s)", name, by))
+		}
+	}
+	return held
+}
+
+// Idle returns the patterns of each change that match no changed path, and no file or link of the baseline, also by a
+// name through links: each with the most similar name there, or "".
+func (b *Baselines) Idle(ctx context.Context, changes []Change) ([]map[string]string, error) {
 	lacking, asked := make([][]string, len(changes)), map[string]map[string]bool{}
 	for i, c := range changes {
-		names := slices.Concat(c.Paths, slices.Collect(maps.Keys(found[c.Baseline])))
+		names := slices.Concat(c.Revised, c.Patched, slices.Collect(maps.Keys(b.found[c.Baseline])))
 		for _, pattern := range c.Patterns {
 			if slices.ContainsFunc(names, newGuard([]string{pattern}, nil, nil).matches) {
 				continue
@@ -185,8 +213,9 @@ func Idle(ctx context.Context, m *git.Mirror, changes []Change) ([]map[string]st
 		}
 	}
 	near := map[string]map[string]string{} // by baseline, each of which is read once, and pattern
-	for baseline := range asked {
-		if near[baseline], err = unmatched(ctx, m, baseline, found[baseline], asked[baseline]); err != nil {
+	for baseline, patterns := range asked {
+		var err error
+		if near[baseline], err = b.unmatched(ctx, baseline, patterns); err != nil {
 			return nil, err
 		}
 	}
@@ -204,22 +233,15 @@ func Idle(ctx context.Context, m *git.Mirror, changes []Change) ([]map[string]st
 
 // unmatched returns the patterns that match no file of a commit by a name through links, each with the most similar
 // name there, or "".
-func unmatched(ctx context.Context, m *git.Mirror, commit string, found map[string]git.Entry,
-	patterns map[string]bool) (map[string]string, error) {
-	links := maps.Clone(found)
-	maps.DeleteFunc(links, func(_ string, e git.Entry) bool { return !e.IsLink() })
-	targets, err := targetsOf(ctx, m, map[string]map[string]git.Entry{commit: links})
-	if err != nil {
-		return nil, err
-	}
-	files, err := filesOf(ctx, m, commit)
+func (b *Baselines) unmatched(ctx context.Context, commit string, patterns map[string]bool) (map[string]string, error) {
+	files, err := filesOf(ctx, b.mirror, commit)
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(files)
 	near := map[string]string{}
 	for pattern := range patterns {
-		g := &Guard{patterns: []string{pattern}, links: tree.NewLinks(targets[commit])}
+		g := &Guard{patterns: []string{pattern}, links: tree.NewLinks(b.targets[commit])}
 		if !slices.ContainsFunc(files, g.Holds) {
 			near[pattern] = similar(pattern, files)
 		}
@@ -246,24 +268,4 @@ func similar(pattern string, files []string) string {
 func filesOf(ctx context.Context, m *git.Mirror, commit string) ([]string, error) {
 	files, err := m.Files(ctx, commit)
 	return slices.Collect(maps.Keys(files)), err
-}
-
-// targetsOf returns the targets of the links of commits.
-func targetsOf(ctx context.Context, m *git.Mirror,
-	links map[string]map[string]git.Entry) (map[string]map[string]string, error) {
-	ids := map[string]bool{}
-	for _, entries := range links {
-		for _, e := range entries {
-			ids[e.ID] = true
-		}
-	}
-	all := map[string]map[string]string{}
-	texts, err := m.Blobs(ctx, slices.Sorted(maps.Keys(ids)), longestTarget)
-	for commit, entries := range links {
-		all[commit] = map[string]string{}
-		for name, e := range entries {
-			all[commit][path.Clean(name)] = string(texts[e.ID])
-		}
-	}
-	return all, err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/device/gpu/nvmltest"
 	"github.com/benchgraph/benchgraph/device/gpu/watch"
 )
@@ -133,8 +134,8 @@ func TestWhyClocksAreNotLocked(t *testing.T) {
 			}
 		})
 	}
-	devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
-	d := gpu.NewFake(devices, nil)
+	devices := gputest.Devices(2, "NVIDIA H100", 80<<30)
+	d := gpu.DriverOf(devices, nil)
 	d.Provider = gpu.ProviderNvidiaSMI
 	if why := d.CannotLock(devices,
 		1200); why != "the clocks of devices can only be locked through NVML, and this is nvidia-smi" {
@@ -248,9 +249,9 @@ func TestLockedDevicesAreLeftOut(t *testing.T) {
 	})
 	t.Run("without NVML", func(t *testing.T) {
 		w, _ := lock(t)
-		devices := gpu.Fake(2, "NVIDIA H100", 80<<30)
+		devices := gputest.Devices(2, "NVIDIA H100", 80<<30)
 		devices[1].UUID = "GPU-b"
-		d := gpu.NewFake(devices, nil)
+		d := gpu.DriverOf(devices, nil)
 		if errs := ResetLeft(d, w.clocks.Records, free); len(errs) != 1 || d.Lost(devices[1]) == "" ||
 			d.Lost(devices[0]) != "" {
 			t.Errorf("%v: %q, %q", errs, d.Lost(devices[0]), d.Lost(devices[1]))

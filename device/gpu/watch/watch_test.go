@@ -12,13 +12,14 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
 // play returns a driver of two devices that are as a function of the time says.
 func play(at func(d gpu.Device, second int) (gpu.Reading, error)) (*gpu.Driver, []gpu.Device) {
-	devices, begun := gpu.Fake(2, "NVIDIA H100", 80<<30), time.Now()
-	return gpu.NewFake(devices, func(d gpu.Device) (gpu.Reading, error) {
+	devices, begun := gputest.Devices(2, "NVIDIA H100", 80<<30), time.Now()
+	return gpu.DriverOf(devices, func(d gpu.Device) (gpu.Reading, error) {
 		return at(d, int(time.Since(begun)/time.Second))
 	}), devices
 }

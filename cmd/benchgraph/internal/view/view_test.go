@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/plantest"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/gputest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -140,7 +141,7 @@ func TestPrediction(t *testing.T) {
 		Node: &engine.Node{Address: "trial.large", Resources: device.Request{GPUs: device.GPUs{Count: 2}}}}
 	small := engine.Step{Action: engine.Run, Estimate: time.Hour,
 		Node: &engine.Node{Address: "trial.small", Resources: device.Request{GPUs: device.GPUs{Count: 1}}}}
-	if f := forecast.Predict(plantest.Of(t, large, small), on(64, gpu.Fake(2, "NVIDIA L4", 24<<30)...),
+	if f := forecast.Predict(plantest.Of(t, large, small), on(64, gputest.Devices(2, "NVIDIA L4", 24<<30)...),
 		nil); f.Wall != 90*time.Minute {
 		t.Errorf("on two devices: %v, want what they need together, 1h30m", f.Wall)
 	}
