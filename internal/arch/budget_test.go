@@ -27,7 +27,6 @@ var overBudget = map[string]int{
 	"cmd/benchgraph": 8950,
 	"container":      2540,
 	"engine":         3265,
-	"executor":       2525,
 
 	"hclspec": 6041,
 
