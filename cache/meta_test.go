@@ -64,7 +64,8 @@ func FuzzMeta(f *testing.F) {
 			return // a time that cannot be written
 		}
 		again, err := DecodeMeta(text)
-		if diff := cmp.Diff(meta, again, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(Meta{})); err != nil || diff != "" {
+		diff := cmp.Diff(meta, again, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(Meta{}))
+		if err != nil || diff != "" {
 			t.Fatalf("not read as it was written: %v\n%s", err, diff)
 		}
 	})

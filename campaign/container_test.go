@@ -20,7 +20,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -362,7 +362,7 @@ task "long" {
 	if got := s.result("task.long", "it"); got != "done\n" {
 		t.Errorf("the next apply made %q", got)
 	}
-	if n, err := executor.ReapContainers(t.Context(), s.engine); n != 0 || err != nil {
+	if n, err := docker.Reap(t.Context(), s.engine); n != 0 || err != nil {
 		t.Errorf("%d containers are left, %v", n, err)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
@@ -514,7 +515,7 @@ fix "site" { run = ["true"] }
 func runIn(t testing.TB, e *container.Engine, id string, argv ...string) string {
 	t.Helper()
 	var out strings.Builder
-	status, err := executor.Run(t.Context(), executor.NewDocker(e, nil), executor.Command{
+	status, err := executor.Run(t.Context(), docker.New(e, nil), executor.Command{
 		Argv: argv, Dir: "/", Stdout: &out, Stderr: &out, Container: &executor.Container{Image: id},
 	})
 	if err != nil || !status.OK() {

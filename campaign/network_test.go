@@ -70,7 +70,8 @@ func TestOnlyBlocksWithNetworkReachOtherMachines(t *testing.T) {
 			s := picture(t, nil)
 			builds := network || containertest.IsPodman(t, s.engine) // which refuses to build without
 			s.write("docker/Dockerfile",
-				"FROM scratch\nCOPY busybox /bin/busybox\nSHELL [\"/bin/busybox\", \"sh\", \"-c\"]\nRUN /bin/busybox "+ask+" >/asked; echo WORD >/word\n")
+				"FROM scratch\nCOPY busybox /bin/busybox\nSHELL [\"/bin/busybox\", \"sh\", \"-c\"]\n"+
+					"RUN /bin/busybox "+ask+" >/asked; echo WORD >/word\n")
 			must(t, os.WriteFile(filepath.Join(s.dir, "docker/busybox"), binary, 0o755))
 			s.write("benchmarks.hcl", strings.NewReplacer("ASK", ask, "NETWORK", fmt.Sprint(network),
 				"BUILDS", fmt.Sprint(builds)).Replace(outward))

@@ -25,6 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
@@ -137,7 +138,7 @@ func (s *story) openAs(use func(context.Context, *campaign.Project),
 	}
 	var containers executor.Executor
 	if s.engine != nil {
-		containers = executor.NewDocker(s.engine, host)
+		containers = docker.New(s.engine, host)
 	}
 	journal, err := journal.Open(filepath.Join(state, "journal"))
 	must(t, err)

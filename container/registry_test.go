@@ -41,13 +41,15 @@ func TestResolveWithAHostileRegistry(t *testing.T) {
 			}
 			w.Header().Set("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
 			fmt.Fprintf(w,
-				`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"mediaType":"application/vnd.docker.container.image.v1+json","size":2,"digest":"sha256:%064d"},"layers":[%s]}`,
+				`{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json",`+
+					`"config":{"mediaType":"application/vnd.docker.container.image.v1+json","size":2,`+
+					`"digest":"sha256:%064d"},"layers":[%s]}`,
 				1, layers)
 		}
 	}
 	layer := func(n int, size string) string {
-		return fmt.Sprintf(`{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","size":%s,"digest":"sha256:%064d"}`,
-			size, n)
+		return fmt.Sprintf(`{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","size":%s,`+
+			`"digest":"sha256:%064d"}`, size, n)
 	}
 	many := make([]string, 2000)
 	for i := range many {

@@ -81,7 +81,8 @@ func TestQuarantine(t *testing.T) {
 		}
 		want := []string{
 			"device 0 (GPU-00000000-0000-0000-0000-000000000000) is left out from now on: Xid 79 (fallen off the bus)",
-			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out until it is free: 60 GiB of its memory in use",
+			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out until it is free: 60 GiB of its " +
+				"memory in use",
 			"device 1 (GPU-00000000-0000-0000-0000-000000000001) is left out from now on: the device is gone: fell " +
 				"off the bus",
 		}

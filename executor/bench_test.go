@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 )
 
 func BenchmarkHostRun(b *testing.B) {
@@ -127,7 +128,7 @@ func (s *sandboxTimed) run(b *testing.B, o *executor.Sandbox, argv ...string) ti
 func BenchmarkContainer(b *testing.B) {
 	e := containertest.Engine(b)
 	image := containertest.Busybox(b, e)
-	d := executor.NewDocker(e, nil)
+	d := docker.New(e, nil)
 	cmd := executor.Command{Argv: []string{"true"}, Dir: "/", Container: &executor.Container{Image: image}}
 	ours := func() error {
 		s, err := executor.Run(b.Context(), d, cmd)

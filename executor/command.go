@@ -43,7 +43,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // resolve checks cmd and returns the path of its program.
 func resolve(cmd Command) (string, error) {
-	if err := checkWords(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return "", err
 	}
 	name := cmd.Argv[0]
@@ -60,7 +60,8 @@ func resolve(cmd Command) (string, error) {
 	return lookPath(name, cmd)
 }
 
-func checkWords(cmd Command) error {
+// Check returns a *StartError if a command names no program, or has a NUL byte in an argument or a variable.
+func (cmd Command) Check() error {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return &StartError{Program: "command", Reason: "is empty", Remedy: "name a program", Err: syscall.EINVAL}
 	}

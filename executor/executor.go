@@ -27,6 +27,9 @@ type Command struct {
 	Limits    *Limits    // for commands on the host, where the machine enforces them (see Enforced); nil: none
 }
 
+// MostProcesses is the largest number of processes and threads in a container or a sandbox.
+const MostProcesses = 32768
+
 // Limits are limits of a command on the host, together with all processes that it starts.
 type Limits struct {
 	Memory int64  // bytes, swap included; 0: no limit

@@ -77,7 +77,7 @@ func fenceOf(cmd Command) (*first.Fence, error) {
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"} {
 		f.Write = append(f.Write, "/dev/"+name)
 	}
-	gpus, err := nodes(driver, o.GPUs)
+	gpus, err := DeviceNodes(o.GPUs)
 	if err != nil {
 		return nil, err
 	}

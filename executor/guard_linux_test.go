@@ -10,8 +10,8 @@ import (
 	"github.com/benchgraph/benchgraph/executor"
 )
 
-// spying is a candidate without a sandbox that looks for the secret of the process that started it. Each line names what
-// succeeds.
+// spying is a candidate without a sandbox that looks for the secret of the process that started it. Each line names
+// what succeeds.
 const spying = `
 	try() { name=$1; shift; if timeout 5 "$@" </dev/null >/dev/null 2>&1; then echo "$name"; fi; }
 	victim=$PPID

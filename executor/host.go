@@ -17,12 +17,14 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/executor/internal/guard"
+	"github.com/benchgraph/benchgraph/executor/internal/life"
 	"github.com/benchgraph/benchgraph/executor/internal/thread"
 	"github.com/benchgraph/benchgraph/executor/mask"
 )
 
 const (
-	defaultGrace = 5 * time.Second
+	// DefaultGrace is the time from SIGTERM to SIGKILL of a command without a Grace.
+	DefaultGrace = 5 * time.Second
 	killTime     = family.KillTime
 	// After all descendants have ended, only a process outside of them that was handed the pipe can hold it open.
 	drainTime = 2 * time.Second
@@ -96,7 +98,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 	if err := p.start(cmd.Stdin, func() error { return p.onThread(launch) }); err != nil {
 		return nil, errors.Join(unstarted(cmd, path, err), p.bound.release(nil))
 	}
-	p.unwatch = context.AfterFunc(ctx, func() { p.halt(context.Cause(ctx)) })
+	p.unwatch = context.AfterFunc(ctx, func() { p.Halt(context.Cause(ctx)) })
 	go p.supervise()
 	return p, nil
 }
@@ -113,15 +115,15 @@ type process struct {
 	unwatch  func() bool
 	bound    *bound
 
-	life
+	life.Life[Status]
 }
 
 // prepare sets up the process before the start.
 func (p *process) prepare(cmd Command) {
-	p.begin()
+	p.Begin()
 	p.grace = cmd.Grace
 	if p.grace <= 0 {
-		p.grace = defaultGrace
+		p.grace = DefaultGrace
 	}
 	p.connect(cmd)
 }
@@ -157,7 +159,7 @@ func (p *process) onThread(launch func() error) error {
 		started <- err
 		if err == nil {
 			family.AwaitExit(p.cmd.Process)
-			close(p.done)
+			close(p.Ended)
 		}
 	})
 	return <-started
@@ -227,17 +229,17 @@ func (p *process) exec(join func(pid int) (*family.Family, error)) error {
 
 // supervise waits until the program has ended or is stopped, and then ends its descendants.
 func (p *process) supervise() {
-	defer close(p.gone)
+	defer close(p.Gone)
 	defer p.unwatch()
-	p.status.Left, p.err = p.family.End(p.name, p.done, p.stop, p.grace)
-	if err := p.bound.release(&p.status); p.err == nil {
-		p.err = err
+	p.Status.Left, p.Err = p.family.End(p.name, p.Ended, p.Stopping, p.grace)
+	if err := p.bound.release(&p.Status); p.Err == nil {
+		p.Err = err
 	}
-	if p.err != nil {
-		p.status = Status{Code: -1}
+	if p.Err != nil {
+		p.Status = Status{Code: -1}
 		return
 	}
-	<-p.done
+	<-p.Ended
 	_ = p.cmd.Wait() // the status is in ProcessState, and errors of writing are in the sinks
 	p.collect()
 	p.report()
@@ -249,7 +251,7 @@ func (p *process) collect() {
 		p.stdin.Close()
 	}
 	if err := p.sinks.Close(); err != nil {
-		p.err = fmt.Errorf("%s: write output: %w", p.name, err)
+		p.Err = fmt.Errorf("%s: write output: %w", p.name, err)
 	}
 }
 
@@ -257,16 +259,17 @@ func (p *process) collect() {
 func (p *process) report() {
 	state := p.cmd.ProcessState
 	if state == nil {
-		p.status.Code = -1
+		p.Status.Code = -1
 		return
 	}
-	p.status.Code = state.ExitCode()
+	p.Status.Code = state.ExitCode()
 	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		p.status.Signal = signalName(ws.Signal())
+		p.Status.Signal = SignalName(ws.Signal())
 	}
 }
 
-func signalName(s syscall.Signal) string {
+// SignalName returns the name of a signal, such as SIGKILL.
+func SignalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {
 		return name
 	}

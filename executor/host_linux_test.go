@@ -25,7 +25,6 @@ const (
 	ownerEnv   = "EXECUTOR_TEST_OWNER"
 	inheritEnv = "EXECUTOR_TEST_INHERIT"
 	siblingEnv = "EXECUTOR_TEST_SIBLING"
-	dockerEnv  = "EXECUTOR_TEST_DOCKER"
 	apartEnv   = "EXECUTOR_TEST_APART"
 	spareEnv   = "EXECUTOR_TEST_SPARE"
 )
@@ -37,9 +36,6 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(inheritEnv); dir != "" {
 		beHeir(dir)
-	}
-	if state := os.Getenv(dockerEnv); state != "" {
-		haveContainer(state)
 	}
 	if dir := os.Getenv(siblingEnv); dir != "" {
 		haveSibling(dir)

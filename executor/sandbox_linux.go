@@ -22,6 +22,8 @@ import (
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
+var mostProcesses = MostProcesses // of a sandbox; a test lowers it
+
 // starter starts the first processes of sandboxes.
 type starter = namespace.Starter
 
@@ -45,7 +47,7 @@ type sandboxed struct {
 }
 
 func (h *Host) startSandboxed(ctx context.Context, cmd Command) (Process, error) {
-	if err := checkWords(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return nil, err
 	}
 	if err := checkDir(cmd.Argv[0], cmd.Dir); err != nil {
@@ -72,7 +74,7 @@ func (h *Host) startSandboxed(ctx context.Context, cmd Command) (Process, error)
 		}
 		return nil, errors.Join(err, s.bound.release(nil))
 	}
-	s.unwatch = context.AfterFunc(ctx, func() { s.halt(context.Cause(ctx)) })
+	s.unwatch = context.AfterFunc(ctx, func() { s.Halt(context.Cause(ctx)) })
 	go s.follow(&h.starter)
 	go s.supervise()
 	return s, nil
@@ -142,28 +144,28 @@ func missing(cmd Command, path string, errno syscall.Errno) error {
 // follow waits for the end of the program, and then until the namespaces are empty.
 func (s *sandboxed) follow(h *starter) {
 	_, _ = groups() // must come before Await starts a spare: no group can be made afterwards
-	s.rest = h.Await(s.first, func(e *first.Ended) { s.end = e; close(s.done) })
+	s.rest = h.Await(s.first, func(e *first.Ended) { s.end = e; close(s.Ended) })
 	if s.end == nil {
-		close(s.done)
+		close(s.Ended)
 	}
 	close(s.dead)
 }
 
 // supervise waits for the end of all processes, or stops them.
 func (s *sandboxed) supervise() {
-	defer close(s.gone)
+	defer close(s.Gone)
 	defer s.unwatch()
 	select {
 	case <-s.dead:
-	case <-s.stop:
-		s.err = s.bringDown()
+	case <-s.Stopping:
+		s.Err = s.bringDown()
 	}
 	s.first.Close()
-	if err := s.bound.release(&s.status); s.err == nil {
-		s.err = err
+	if err := s.bound.release(&s.Status); s.Err == nil {
+		s.Err = err
 	}
-	if s.err != nil {
-		s.status = Status{Code: -1}
+	if s.Err != nil {
+		s.Status = Status{Code: -1}
 		return
 	}
 	s.first.Drain(drainTime)
@@ -192,15 +194,15 @@ func (s *sandboxed) bringDown() error {
 // report sets the status after the end.
 func (s *sandboxed) report() {
 	// If the first process sent no message, it was killed with everything in the sandbox.
-	s.status.Code, s.status.Signal = -1, "SIGKILL"
+	s.Status.Code, s.Status.Signal = -1, "SIGKILL"
 	if s.end != nil {
-		s.status.Code, s.status.Signal = s.end.Code, ""
+		s.Status.Code, s.Status.Signal = s.end.Code, ""
 		if s.end.Signal != 0 {
-			s.status.Signal = signalName(syscall.Signal(s.end.Signal))
+			s.Status.Signal = SignalName(syscall.Signal(s.end.Signal))
 		}
 	}
 	if g := s.rest; g != nil {
-		s.status.Left = g.Left
+		s.Status.Left = g.Left
 	}
 }
 
@@ -233,7 +235,7 @@ func specOf(cmd Command) (first.Spec, error) {
 		s.Binds = append(s.Binds, first.Bind{From: names, To: names}) // a daemon keeps the file below /run
 	}
 	s.Fence = secondLine(&s, o.Network)
-	s.Devices, err = nodes(driver, o.GPUs)
+	s.Devices, err = DeviceNodes(o.GPUs)
 	return s, err
 }
 

@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/benchgraph/benchgraph/device/gpu/node"
 	"github.com/benchgraph/benchgraph/executor/internal/refusal"
 )
 
@@ -14,4 +16,19 @@ const StandardSandbox = "default"
 func SandboxSettings() string {
 	limits, err := Enforced()
 	return refusal.Settings() + fmt.Sprintln(LandlockVersion(), limits, err)
+}
+
+// DeviceNodes returns the nodes below /dev that programs need for the GPUs with these UUIDs.
+func DeviceNodes(gpus []string) ([]string, error) {
+	nodes, err := node.Of(gpus)
+	if unknown, ok := errors.AsType[*node.Unknown](err); ok {
+		return nil, &Unsupported{
+			What:   "a sandbox with device " + unknown.UUID + ", whose node below /dev the driver does not tell",
+			Remedy: `say sandbox = "none" in blocks with gpus`,
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return nodes, nil
 }

@@ -48,8 +48,8 @@ func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if len(s.OwnArtefacts()) > 0 || len(base.OwnArtefacts()) > 0 || s.Silent || base.Silent || mismatched(row) {
 		return nil
 	}
-	return []stats.Caveat{{Kind: stats.CaveatSameWork, Text: "both sides did the same work: the benchmark uses nothing " +
-		"of its candidates, so the figures show only noise"}}
+	return []stats.Caveat{{Kind: stats.CaveatSameWork, Text: "both sides did the same work: the benchmark uses " +
+		"nothing of its candidates, so the figures show only noise"}}
 }
 
 // share records which members have blocks in common with members of other groups. It compares the keys of blocks, since

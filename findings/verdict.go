@@ -121,8 +121,8 @@ func (c *Case) qualify(
 	if same := identical(s, base); same != "" && !mismatched(row) && row.Blocks >= stats.FewestBlocks {
 		row.Outcome, row.Reason = stats.Tie, "identical artefact: both sides ran the same bytes ("+same+")"
 		row.Caveats = append(row.Caveats, stats.Caveat{Kind: stats.CaveatIdentical,
-			Text: "both sides ran the same bytes (" + same + "): the change reaches nothing that is installed, or one " +
-				"of them is the artefact of another commit; the figures show only noise"})
+			Text: "both sides ran the same bytes (" + same + "): the change reaches nothing that is installed, or " +
+				"one of them is the artefact of another commit; the figures show only noise"})
 	}
 	last := slices.Max(append([]int{0}, row.Looks...))
 	reason, failed, passes := survivorship(row.Attempts, s, base, last-row.Blocks)

@@ -119,8 +119,8 @@ func TestTheExampleOfTheLanguage(t *testing.T) {
 	b := find(t, spec.Benchmarks, func(b hclspec.Benchmark) hclspec.Address {
 		return b.Address
 	}, `benchmark.serving["22d33bac/human"]`)
-	if got, want := b.Server.Command.Shell.String(),
-		"python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"; got != want {
+	want := "python3 -m vllm.entrypoints.openai.api_server --model meta-llama/Llama-3.1-8B-Instruct --port $PORT"
+	if got := b.Server.Command.Shell.String(); got != want {
 		t.Errorf("server: got %s, want %s", got, want)
 	}
 	if b.Image != address(`image.runtime["22d33bac/human"]`) || b.Client != address("source.vllm[\"22d33bac\"]") ||

@@ -9,7 +9,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/fix"
@@ -34,7 +34,7 @@ func (b *builder) needGrants(n *engine.Node, members []Member) {
 		grants := shell.GrantsOf(s)
 		lacks, _ := b.grants.LoadOrStore(fmt.Sprint(grants), b.askEngine("what the server at "+place(m.Bench.Range)+
 			" asks for", func(ctx context.Context, e *container.Engine) error {
-			return executor.CheckGrants(ctx, e, grants)
+			return docker.CheckGrants(ctx, e, grants)
 		}))
 		alsoLacks(n, lacks.(func() string))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/gpu/clocks"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -55,7 +56,7 @@ func newServices(c Config) *Services {
 		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
 	})
 	s.Lacks = map[bool]func() string{false: s.askEngine("", nil),
-		true: s.askEngine("devices in containers", executor.CheckGPUs)}
+		true: s.askEngine("devices in containers", docker.CheckGPUs)}
 	s.Room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return s
 }

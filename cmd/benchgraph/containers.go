@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/remote/declared"
 )
 
@@ -40,7 +41,7 @@ func (p place) containerMark() string { return filepath.Join(p.state, "container
 func (a *app) reapContainers(ctx context.Context, p place) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	n, err := executor.ReapContainers(ctx, a.engine(p, nil))
+	n, err := docker.Reap(ctx, a.engine(p, nil))
 	if _, away := errors.AsType[*container.Unavailable](err); err != nil && !away { // nodes report that
 		a.note("Warning: %v", err)
 	} else if n > 0 {
@@ -82,13 +83,13 @@ func (c *checkup) containers(ctx context.Context) {
 		}
 	}
 	if wanted > 0 {
-		if err := executor.CheckGPUs(ctx, e); err != nil {
+		if err := docker.CheckGPUs(ctx, e); err != nil {
 			c.lacks("container gpu", true, "See docs/gpu.md.",
 				"the engine can give no devices to containers, and %d benchmarks in images need some: %v", wanted, err)
 		}
 	}
 	if needed {
-		if err := executor.CheckGrants(ctx, e, trial.Grants{Mount: c.dir}); err != nil {
+		if err := docker.CheckGrants(ctx, e, trial.Grants{Mount: c.dir}); err != nil {
 			c.lacks("container mount", true, "", "%v", err)
 		}
 	}

@@ -140,14 +140,16 @@ func TestServe(t *testing.T) {
 	browser.await(`document.querySelectorAll(".matrix a[href='#row-1'].o-win").length === 1`)
 	browser.await(`document.querySelectorAll("#compare-all tr[data-outcome=win]").length === 4`)
 	for expression, want := range map[string]string{
-		`document.querySelector("#compare-all input[type=search]").value`:                                              "v3",
-		`[...document.querySelectorAll("#compare-all table.rows")[0].tBodies[0].rows].filter((r) => !r.hidden).length`: "2",
-		`document.querySelector("#compare-all th").getAttribute("aria-sort")`:                                          "ascending",
-		`document.getElementById("commit-1").open`:                                                                     "true",
-		`document.getElementById("commit-2").open`:                                                                     "false",
-		`document.activeElement.type`:                                                                                  "search",
-		`document.title`:                                                                                               title,
-		`[...document.querySelectorAll("#commit-1 summary")][0].textContent.includes("<script>document.title")`:        "true",
+		`document.querySelector("#compare-all input[type=search]").value`:     "v3",
+		`document.querySelector("#compare-all th").getAttribute("aria-sort")`: "ascending",
+		`document.getElementById("commit-1").open`:                            "true",
+		`document.getElementById("commit-2").open`:                            "false",
+		`document.activeElement.type`:                                         "search",
+		`document.title`:                                                      title,
+		`[...document.querySelectorAll("#compare-all table.rows")[0].tBodies[0].rows]` +
+			`.filter((r) => !r.hidden).length`: "2",
+		`[...document.querySelectorAll("#commit-1 summary")][0]` +
+			`.textContent.includes("<script>document.title")`: "true",
 		`document.querySelectorAll("#compare-all tr[data-outcome=win] td:nth-child(4) ` +
 			`strong")[0].textContent.replace(/[^×+.0-9]/g, "")`: "+100.00",
 	} {

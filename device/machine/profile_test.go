@@ -25,7 +25,8 @@ func TestParseProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.String(); got != "1 × NVIDIA H100 80GB HBM3 79.65 GiB 700 W driver 550; Xeon, 96 cores, 1024 GiB, amd64" {
+	want := "1 × NVIDIA H100 80GB HBM3 79.65 GiB 700 W driver 550; Xeon, 96 cores, 1024 GiB, amd64"
+	if got := p.String(); got != want {
 		t.Error(got)
 	}
 	if !p.Is(p.Host.Class(), p.Devices) || p.Is(p.Host.Class(), nil) || p.Is(machine.Class{Cores: 1}, p.Devices) ||
@@ -54,10 +55,11 @@ func TestParseProfile(t *testing.T) {
 		`{"format": "1.0", "devices": [{}]}`: "device 0 has no name",
 		`{"format": "1.0", "devices": [` + h100 + `,` + h100 +
 			`]}`: "device 1 has no name, no memory or no UUID of its own",
-		`{"format": "1.0", "devices": [` + strings.Repeat(`{},`, 2000) + `{}]}`:               "it has 2001 devices",
-		`{"format": "1.0", "devices": [], "machine": {"cores": 1}}`:                           `its "machine" makes no sense`,
-		`{"format": "1.0", "devices": [], "machine": {"os": "a b", "arch": "x", "cores": 1}}`: `its "machine" makes no sense`,
-		strings.Repeat(" ", machine.MaxProfile+1):                                             "larger than 2 MiB",
+		`{"format": "1.0", "devices": [` + strings.Repeat(`{},`, 2000) + `{}]}`: "it has 2001 devices",
+		`{"format": "1.0", "devices": [], "machine": {"cores": 1}}`:             `its "machine" makes no sense`,
+		strings.Repeat(" ", machine.MaxProfile+1):                               "larger than 2 MiB",
+		`{"format": "1.0", "devices": [], ` +
+			`"machine": {"os": "a b", "arch": "x", "cores": 1}}`: `its "machine" makes no sense`,
 	} {
 		if _, err := machine.ParseProfile([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %q", document, err, want)

@@ -30,12 +30,13 @@ import (
 	"github.com/benchgraph/benchgraph/container/trial"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/apptainer"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/executor/executortest"
 )
 
 // world is an engine with an image.
 type world struct {
-	*executor.Docker
+	*docker.Executor
 	engine *container.Engine
 	image  string
 	dir    string // of images
@@ -61,7 +62,7 @@ func newWorld(t *testing.T) world {
 	if _, err := e.Info(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return world{executor.NewDocker(e, host), e, containertest.Busybox(t, e), dir}
+	return world{docker.New(e, host), e, containertest.Busybox(t, e), dir}
 }
 
 // shell returns a command that runs a script in a container of its own.
@@ -81,7 +82,7 @@ type inBusybox struct{ world }
 func (b inBusybox) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
 	cmd.Container = &executor.Container{Image: b.image, User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Mounts: []executor.Mount{{Host: cmd.Dir, Inside: cmd.Dir, Writable: true}}}
-	return b.Docker.Start(ctx, cmd)
+	return b.world.Executor.Start(ctx, cmd)
 }
 
 func TestApptainerPassesTheSuite(t *testing.T) {

@@ -27,7 +27,6 @@ var overBudget = map[string]int{
 	"cmd/benchgraph": 8950,
 	"container":      2540,
 	"engine":         3265,
-	"executor":       2525,
 
 	"hclspec": 5990,
 
@@ -40,7 +39,7 @@ var overBudget = map[string]int{
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
-const longLines = 70
+const longLines = 42
 
 // measured holds the sizes of the module.
 type measured struct {

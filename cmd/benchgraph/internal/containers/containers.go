@@ -9,23 +9,24 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/executor/family"
 )
 
 // Containers runs commands in containers. It does not look for an engine before the first command.
 type Containers struct {
-	open func() (*executor.Docker, error)
+	open func() (*docker.Executor, error)
 	used atomic.Bool
 }
 
 // New returns Containers of an engine. host runs the commands that need no container. The file mark is made before the
 // first container.
 func New(e *container.Engine, host executor.Executor, mark string) *Containers {
-	return &Containers{open: sync.OnceValues(func() (*executor.Docker, error) {
+	return &Containers{open: sync.OnceValues(func() (*docker.Executor, error) {
 		if err := os.WriteFile(mark, nil, 0o644); err != nil {
 			return nil, err
 		}
-		return executor.NewDocker(e, host), nil
+		return docker.New(e, host), nil
 	})}
 }
 

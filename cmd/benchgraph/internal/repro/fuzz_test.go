@@ -13,8 +13,10 @@ import (
 // Whatever a transcript has, a shell can read its script, or there is no script.
 func FuzzScript(f *testing.F) {
 	f.Add(`{"work":"/w","scratch":"/s","inputs":[{"address":"a'b","dir":"/in"}],"places":[{"dir":"/w",` +
-		`"env":["A=$(x)","B"],"container":{"image":"i'","mounts":[{"Host":"/in","Inside":"/a,b"}]}}],"steps":[{"title":"a\nrm -rf /"},` +
-		`{"did":["tree","/in","/w/x"]},{"argv":["sh","';rm"],"server":{"http":"/'"}},{"argv":["x"],"beside":3},{"stop":3}]}`)
+		`"env":["A=$(x)","B"],"container":{"image":"i'","mounts":[{"Host":"/in","Inside":"/a,b"}]}}],` +
+		`"steps":[{"title":"a\nrm -rf /"},` +
+		`{"did":["tree","/in","/w/x"]},{"argv":["sh","';rm"],"server":{"http":"/'"}},` +
+		`{"argv":["x"],"beside":3},{"stop":3}]}`)
 	f.Add(`{"places":[{"container":{"keep":true,"image":"a"}}],"steps":[{"argv":["x"],"files":[{"path":"/a b"}]},` +
 		`{"did":["commit","a","--change","CMD []"],"image":"b"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {

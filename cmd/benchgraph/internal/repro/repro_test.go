@@ -93,8 +93,8 @@ func TestAScriptDoesWhatTheAttemptDidAndNothingElse(t *testing.T) {
 		word, value := hostile.Draw(rt, "word"), hostile.Draw(rt, "value")
 		a := begin(t)
 		want := a.run(executor.Command{Argv: []string{"printf", "%s,%s", word, "x"}})
-		want += a.run(executor.Command{Argv: []string{"sh", "-euc", `printf %s "$VALUE"; printf %s "$VALUE" >$OUT/file`},
-			Env: []string{"VALUE=" + value}})
+		want += a.run(executor.Command{Env: []string{"VALUE=" + value},
+			Argv: []string{"sh", "-euc", `printf %s "$VALUE"; printf %s "$VALUE" >$OUT/file`}})
 		transcript.Of(a.env).Section("", "# "+word, false)
 		script := a.mustScript()
 		if got := run(t, script); got != want || got != word+",x"+value {
@@ -107,7 +107,8 @@ func TestAScriptDoesWhatTheAttemptDidAndNothingElse(t *testing.T) {
 func TestDirectoriesOfTheAttemptAreReplaced(t *testing.T) {
 	a := begin(t)
 	a.run(executor.Command{Argv: []string{"sh", "-euc", "echo made >" + a.env.Work + "/file; echo it >$OUT/it"}})
-	a.run(executor.Command{Argv: []string{"sh", "-euc", "cat " + a.env.Work + "/file $OUT/it; echo " + a.env.Work + "1"}})
+	a.run(executor.Command{Argv: []string{"sh", "-euc",
+		"cat " + a.env.Work + "/file $OUT/it; echo " + a.env.Work + "1"}})
 	if err := os.RemoveAll(a.env.Work); err != nil {
 		t.Fatal(err)
 	}

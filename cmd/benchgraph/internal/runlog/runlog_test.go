@@ -23,9 +23,11 @@ func TestAttempts(t *testing.T) {
 		`{"type":"node_start","time":"2026-03-04T05:06:08Z","address":"wheel.a","attempt":1,"waited_s":0.5}`,
 		`no event`,
 		`{"type":"node_start","time":"2026-03-04T05:06:09Z","address":"trial.b","attempt":1,"waited_s":2}`,
-		`{"type":"lease","time":"2026-03-04T05:06:09Z","address":"trial.b","attempt":1,"cpus":4,"devices":["GPU-1"],"ports":null}`,
+		`{"type":"lease","time":"2026-03-04T05:06:09Z","address":"trial.b","attempt":1,"cpus":4,` +
+			`"devices":["GPU-1"],"ports":null}`,
 		`{"type":"lease","time":"2026-03-04T05:06:09Z","address":"trial.unknown","attempt":1,"cpus":4}`,
-		`{"type":"node_failed","time":"2026-03-04T05:06:12Z","address":"trial.b","attempt":1,"duration_s":2,"class":"infra","message":"the device is gone","retrying":true}`,
+		`{"type":"node_failed","time":"2026-03-04T05:06:12Z","address":"trial.b","attempt":1,"duration_s":2,` +
+			`"class":"infra","message":"the device is gone","retrying":true}`,
 		`{"type":"node_done","time":"2026-03-04T05:06:12Z","address":"wheel.a","attempt":1,"duration_s":3.5}`,
 		`{"type":"node_done","time":"2026-03-04T05:06:13Z","address":"wheel.a","attempt":1,"duration_s":3.5}`,
 		`{"type":"node_start","time":"2026-03-04T05:06:13Z","address":"trial.followed","attempt":1}`,

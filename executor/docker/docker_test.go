@@ -1,4 +1,4 @@
-package executor_test
+package docker_test
 
 import (
 	"archive/tar"
@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 	"github.com/benchgraph/benchgraph/executor/executortest"
 )
 
@@ -37,8 +38,8 @@ func (b inBusybox) Start(ctx context.Context, cmd executor.Command) (executor.Pr
 	return b.Executor.Start(ctx, cmd)
 }
 
-func newDocker(e *container.Engine) *executor.Docker {
-	return executor.NewDocker(e, executor.NewHost(executor.HostOptions{}))
+func newDocker(e *container.Engine) *docker.Executor {
+	return docker.New(e, executor.NewHost(executor.HostOptions{}))
 }
 
 func TestDockerPassesTheSuite(t *testing.T) {
@@ -62,7 +63,7 @@ func TestDockerLeavesTheHostToAnother(t *testing.T) {
 
 // world is an engine with an image, on which stories are told at the same time.
 type world struct {
-	*executor.Docker
+	*docker.Executor
 	engine *container.Engine
 	image  string
 }

@@ -1,6 +1,7 @@
 //go:build linux || darwin
 
-package executor
+// Package docker runs commands in containers of an engine.
+package docker
 
 import (
 	"cmp"
@@ -22,36 +23,35 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/stream"
 	"github.com/benchgraph/benchgraph/container/trial"
+	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// mostProcesses is the largest number of processes and threads in a container or a sandbox.
-var mostProcesses = 32768 // a test lowers it
-
-// Docker is the Executor that runs commands in containers of an engine, and commands without a container on the host.
+// Executor is the executor.Executor that runs commands in containers of an engine, and commands without a container on
+// the host.
 //
 // A container ends with its program and is then removed with its network. Its output goes to the command's writers.
-// Docker also keeps the end of the output in a log, which shows whether everything has arrived and is removed with
-// the container. If the engine restarts, output is lost and the command fails. If this process is killed,
-// ReapContainers removes its containers later.
-type Docker struct {
+// The engine also keeps the end of the output in a log, which shows whether everything has arrived and is removed with
+// the container. If the engine restarts, output is lost and the command fails. If this process is killed, Reap removes
+// its containers later.
+type Executor struct {
 	engine *container.Engine
-	host   Executor
+	host   executor.Executor
 	owner  string
 	info   atomic.Pointer[container.Info]  // nil: not asked yet
 	gpus   atomic.Pointer[trial.GPUDriver] // nil: not known yet
 	ids    sync.Map                        // IDs of its containers
 }
 
-// NewDocker returns a Docker. host runs the commands without a container.
-func NewDocker(e *container.Engine, host Executor) *Docker {
-	return &Docker{engine: e, host: host, owner: newOwner().String()}
+// New returns an Executor for an engine. host runs the commands without a container.
+func New(e *container.Engine, host executor.Executor) *Executor {
+	return &Executor{engine: e, host: host, owner: newOwner().String()}
 }
 
 // about returns the engine's description. If the engine does not answer, the next command asks again.
-func (d *Docker) about(ctx context.Context) (container.Info, error) {
+func (d *Executor) about(ctx context.Context) (container.Info, error) {
 	if known := d.info.Load(); known != nil {
 		return *known, nil
 	}
@@ -63,7 +63,7 @@ func (d *Docker) about(ctx context.Context) (container.Info, error) {
 }
 
 // gpuDriver returns how to request devices from the engine.
-func (d *Docker) gpuDriver(ctx context.Context) (trial.GPUDriver, error) {
+func (d *Executor) gpuDriver(ctx context.Context) (trial.GPUDriver, error) {
 	if known := d.gpus.Load(); known != nil {
 		return *known, nil
 	}
@@ -77,25 +77,25 @@ func (d *Docker) gpuDriver(ctx context.Context) (trial.GPUDriver, error) {
 // CheckGPUs returns an error if no container of the engine can have an NVIDIA device. If that is uncertain, it
 // returns nil.
 func CheckGPUs(ctx context.Context, e *container.Engine) error {
-	_, err := NewDocker(e, nil).gpuDriver(ctx)
+	_, err := New(e, nil).gpuDriver(ctx)
 	return err
 }
 
 // CheckGrants returns an error if the engine makes no container with these grants. If that is uncertain, it returns
 // nil.
 func CheckGrants(ctx context.Context, e *container.Engine, g trial.Grants) error {
-	return g.Check(ctx, e, NewDocker(e, nil).Labels())
+	return g.Check(ctx, e, New(e, nil).Labels())
 }
 
 // Start starts cmd. It returns *container.Unavailable if the engine does not answer.
-func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
+func (d *Executor) Start(ctx context.Context, cmd executor.Command) (executor.Process, error) {
 	if cmd.Container == nil {
 		return d.host.Start(ctx, cmd)
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := checkWords(cmd); err != nil {
+	if err := cmd.Check(); err != nil {
 		return nil, err
 	}
 	if cmd.Container.Within != nil {
@@ -104,22 +104,22 @@ func (d *Docker) Start(ctx context.Context, cmd Command) (Process, error) {
 	d.engine.AwaitBack(ctx)
 	c := &contained{attached: attached{docker: d, name: "benchgraph-" + strings.ToLower(rand.Text()), cmd: cmd,
 		output: newOutput(cmd)}}
-	c.begin()
+	c.Begin()
 	c.ctx = context.WithoutCancel(ctx) // the end of ctx stops the program, and stopping needs requests
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.discard())
 	}
-	c.unwatch = context.AfterFunc(ctx, func() { c.halt(context.Cause(ctx)) })
+	c.unwatch = context.AfterFunc(ctx, func() { c.Halt(context.Cause(ctx)) })
 	go c.supervise()
 	return c, nil
 }
 
-// Labels returns the labels by which ReapContainers finds the containers of this process.
-func (d *Docker) Labels() map[string]string {
+// Labels returns the labels by which Reap finds the containers of this process.
+func (d *Executor) Labels() map[string]string {
 	return map[string]string{container.LabelState: d.engine.State(), container.LabelOwner: d.owner}
 }
 
-func (d *Docker) made(id string) {
+func (d *Executor) made(id string) {
 	if id != "" {
 		d.ids.Store(id, true)
 	}
@@ -128,9 +128,9 @@ func (d *Docker) made(id string) {
 // containerID matches the ID of a container in the name of its control group; all engines write it this way.
 var containerID = lazyregexp.New(`[0-9a-f]{64}`)
 
-// Own reports whether a process is family.Own or runs in a container of this Docker. The parent of such a process is
+// Own reports whether a process is family.Own or runs in a container of this Executor. The parent of such a process is
 // the engine, so it is recognized by its control group, which is readable also for processes of other users.
-func (d *Docker) Own(pid int) bool {
+func (d *Executor) Own(pid int) bool {
 	if family.Own(pid) {
 		return true
 	}
@@ -141,7 +141,7 @@ func (d *Docker) Own(pid int) bool {
 	})
 }
 
-func (d *Docker) config(cmd Command) *api.Config {
+func (d *Executor) config(cmd executor.Command) *api.Config {
 	c := cmd.Container
 	labels := d.Labels()
 	maps.Copy(labels, c.Labels)
@@ -171,7 +171,7 @@ func (d *Docker) config(cmd Command) *api.Config {
 // hostname is the host name of containers.
 const hostname = "benchgraph"
 
-func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (*api.HostConfig, error) {
+func (d *Executor) hostConfig(ctx context.Context, c *executor.Container, network string) (*api.HostConfig, error) {
 	mounts, binds, err := d.mounts(c.Mounts)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 	if err != nil {
 		return nil, err
 	}
-	yes, pids := true, int64(mostProcesses)
+	yes, pids := true, int64(executor.MostProcesses)
 	h := &api.HostConfig{
 		NetworkMode: api.NetworkMode(network),
 		CapDrop:     []string{"ALL"},
@@ -227,10 +227,10 @@ func (d *Docker) hostConfig(ctx context.Context, c *Container, network string) (
 var temporary = []string{"/tmp", "/var/tmp", "/run"}
 
 // inMemory returns the temporary directories at which nothing is mounted, with their options.
-func inMemory(mounts []Mount) map[string]string {
+func inMemory(mounts []executor.Mount) map[string]string {
 	all := map[string]string{}
 	for _, dir := range temporary {
-		if !slices.ContainsFunc(mounts, func(m Mount) bool { return filepath.Clean(m.Inside) == dir }) {
+		if !slices.ContainsFunc(mounts, func(m executor.Mount) bool { return filepath.Clean(m.Inside) == dir }) {
 			all[dir] = "rw,exec,nosuid,nodev,mode=1777"
 		}
 	}
@@ -240,7 +240,7 @@ func inMemory(mounts []Mount) map[string]string {
 // mounts returns the mounts in the engine's form. It refuses mounts of the engine's socket: with the socket, the
 // program would control the engine and thus the machine. Podman reads a mount as comma-separated values, so paths
 // with commas or quotes become binds, whose parts are separated by colons.
-func (d *Docker) mounts(all []Mount) (out []mount.Mount, binds []string, err error) {
+func (d *Executor) mounts(all []executor.Mount) (out []mount.Mount, binds []string, err error) {
 	for _, m := range all {
 		if m.Host == "" {
 			out = append(out, mount.Mount{Type: mount.TypeVolume, Source: m.Volume, Target: m.Inside,
@@ -249,7 +249,7 @@ func (d *Docker) mounts(all []Mount) (out []mount.Mount, binds []string, err err
 		}
 		for _, socket := range []string{strings.TrimPrefix(d.engine.Host(), "unix://"), "/var/run/docker.sock"} {
 			if filepath.IsAbs(socket) && contains(m.Host, socket) {
-				return nil, nil, &Unsupported{
+				return nil, nil, &executor.Unsupported{
 					What:   fmt.Sprintf("mount of %s: it holds the socket of the container engine, %s", m.Host, socket),
 					Remedy: "mount less of the host",
 				}

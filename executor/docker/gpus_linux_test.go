@@ -1,4 +1,4 @@
-package executor_test
+package docker_test
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 )
 
 // An engine has devices for containers when it finds the hook of NVIDIA's toolkit, also where its configuration names
@@ -24,7 +25,7 @@ func TestAContainerIsTriedForGPUs(t *testing.T) {
 				t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			}
 			e := containertest.NewDaemon(t, containertest.DaemonOptions{}).Engine()
-			err := executor.CheckGPUs(t.Context(), e)
+			err := docker.CheckGPUs(t.Context(), e)
 			if works && err != nil {
 				t.Error(err)
 			}
@@ -45,7 +46,7 @@ func TestAContainerHasItsDevicesByCDI(t *testing.T) {
 		t.Skip("the engine has no devices that are played: see container/containertest/engines/run")
 	}
 	w := newWorld(t)
-	if err := executor.CheckGPUs(t.Context(), w.engine); err != nil {
+	if err := docker.CheckGPUs(t.Context(), w.engine); err != nil {
 		t.Fatal(err)
 	}
 	cmd := w.shell("ls /dev/nvidia*; echo gone >/dev/nvidia1")

@@ -1,13 +1,15 @@
-package executor
+package docker
 
 import (
 	"testing"
 
 	"github.com/docker/docker/api/types/mount"
+
+	"github.com/benchgraph/benchgraph/executor"
 )
 
 func TestAVolumeIsMountedByItsName(t *testing.T) {
-	got, _, err := (&Docker{}).mounts([]Mount{{Volume: "weights", Inside: "/models"},
+	got, _, err := (&Executor{}).mounts([]executor.Mount{{Volume: "weights", Inside: "/models"},
 		{Volume: "cache", Inside: "/cache", Writable: true}})
 	if err != nil || len(got) != 2 {
 		t.Fatal(got, err)

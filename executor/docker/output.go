@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package executor
+package docker
 
 import (
 	"io"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/stream"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/executor/mask"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/head"
@@ -22,7 +24,7 @@ type output struct {
 	err            error         // error of reading that cut the output off; set before copied is closed
 }
 
-func newOutput(cmd Command) *output {
+func newOutput(cmd executor.Command) *output {
 	o := &output{start: head.Buffer{Most: 1024}}
 	stdout, stderr := io.Discard, io.Discard
 	// Each stream has its own mask.Writer even for the same writer: a secret may arrive in pieces, with output of the
@@ -50,7 +52,7 @@ func (o *output) drain() error {
 	select {
 	case <-o.copied:
 		return nil
-	case <-time.After(killTime):
+	case <-time.After(family.KillTime):
 		return &container.Error{Doing: "read the output", Reason: "the engine does not bring it to an end",
 			Class: failure.Transient}
 	}

@@ -1,7 +1,7 @@
-package executor
+// Package node finds the nodes below /dev of NVIDIA devices (Linux).
+package node
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,11 +10,16 @@ import (
 // driver is the directory in which NVIDIA's driver describes its devices.
 const driver = "/proc/driver/nvidia"
 
-// DeviceNodes returns the device nodes that programs need for the GPUs with these UUIDs.
-func DeviceNodes(gpus []string) ([]string, error) { return nodes(driver, gpus) }
+// Unknown is the error for a device whose node the driver does not tell.
+type Unknown struct{ UUID string }
 
-// nodes returns the device nodes that programs need for these GPUs, and none of another GPU. For a partitioned device
-// (MIG), it returns the nodes of all instances: only NVML could tell which instance has which UUID.
+func (e *Unknown) Error() string { return "the driver does not tell the node of device " + e.UUID }
+
+// Of returns the nodes that programs need for the GPUs with these UUIDs, and none of another GPU. For a partitioned
+// device (MIG), it returns the nodes of all instances: only NVML could tell which instance has which UUID.
+func Of(gpus []string) ([]string, error) { return nodes(driver, gpus) }
+
+// nodes is Of with the directory of the driver.
 func nodes(driver string, gpus []string) ([]string, error) {
 	if len(gpus) == 0 {
 		return nil, nil
@@ -32,10 +37,7 @@ func nodes(driver string, gpus []string) ([]string, error) {
 	for _, uuid := range gpus {
 		minor := minors[uuid]
 		if minor == "" {
-			return nil, &Unsupported{
-				What:   "a sandbox with device " + uuid + ", whose node below /dev the driver does not tell",
-				Remedy: `say sandbox = "none" in blocks with gpus`,
-			}
+			return nil, &Unknown{uuid}
 		}
 		all = append(all, "/dev/nvidia"+minor)
 		for _, level := range []string{"/access", "/ci*/access"} { // GPU instances and compute instances
@@ -61,7 +63,7 @@ func nodes(driver string, gpus []string) ([]string, error) {
 func fieldsOf(file string) (map[string]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("sandbox: %w", err)
+		return nil, err
 	}
 	fields := map[string]string{}
 	for line := range strings.Lines(string(text)) {

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package executor
+package docker
 
 import (
 	"cmp"
@@ -14,6 +14,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -24,15 +26,15 @@ type within struct {
 	id string // of the program, for the engine
 }
 
-func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) {
-	host, ok := cmd.Container.Within.(Contained)
+func (d *Executor) startWithin(ctx context.Context, cmd executor.Command) (executor.Process, error) {
+	host, ok := cmd.Container.Within.(executor.Contained)
 	if !ok {
-		return nil, &Unsupported{What: cmd.Argv[0] + " within a program that is in no container",
+		return nil, &executor.Unsupported{What: cmd.Argv[0] + " within a program that is in no container",
 			Remedy: "run that in a container"}
 	}
 	w := &within{attached: attached{docker: d, name: host.Container(), cmd: cmd, output: newOutput(cmd),
 		ctx: context.WithoutCancel(ctx)}}
-	w.begin()
+	w.Begin()
 	var err error
 	w.id, w.stream, err = d.engine.Exec(ctx, w.name, container.ExecOptions{
 		User: cmd.Container.User, Env: cmd.Env, WorkingDir: cmd.Dir, Cmd: cmd.Argv,
@@ -41,22 +43,22 @@ func (d *Docker) startWithin(ctx context.Context, cmd Command) (Process, error) 
 	if err != nil {
 		return nil, err
 	}
-	w.unwatch = context.AfterFunc(ctx, func() { w.halt(context.Cause(ctx)) })
+	w.unwatch = context.AfterFunc(ctx, func() { w.Halt(context.Cause(ctx)) })
 	go w.supervise()
 	return w, nil
 }
 
 func (w *within) supervise() {
-	defer close(w.gone)
+	defer close(w.Gone)
 	defer w.unwatch()
 	end := w.follow(w.await, w.signal)
-	w.status = exitStatus(end.code)
+	w.Status = exitStatus(end.code)
 	if end.err != nil {
-		w.status = Status{Code: -1}
+		w.Status = executor.Status{Code: -1}
 	}
-	close(w.done)
+	close(w.Ended)
 	w.stream.Close()
-	w.err = cmp.Or(end.err, w.output.close(), w.failure())
+	w.Err = cmp.Or(end.err, w.output.close(), w.failure())
 }
 
 // await waits for the end of the program and of its output. It does not wait for output that only a descendant keeps
@@ -83,7 +85,7 @@ func (w *within) await() exit {
 		// end even if output is unread, and no engine keeps a log of it: lost output cannot be detected.
 		select {
 		case <-w.output.copied:
-		case <-time.After(killTime):
+		case <-time.After(family.KillTime):
 		}
 		return exit{code: info.ExitCode}
 	}
@@ -118,7 +120,7 @@ func (w *within) pid() (int, error) {
 		if err == nil {
 			return pid, nil
 		}
-		if time.Since(begun) > defaultGrace {
+		if time.Since(begun) > executor.DefaultGrace {
 			return 0, fmt.Errorf("%s: cannot be ended but with its container: %w", w.cmd.Argv[0], err)
 		}
 	}
@@ -144,11 +146,11 @@ var execFailure = lazyregexp.New(`^OCI runtime exec failed: (.+)\r?\n$|^Error: (
 
 func (w *within) failure() error {
 	m := execFailure().FindStringSubmatch(string(w.output.start.Bytes()))
-	if m == nil || w.status.Code != 126 && w.status.Code != 127 {
+	if m == nil || w.Status.Code != 126 && w.Status.Code != 127 {
 		return nil
 	}
-	e := &StartError{Program: w.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1] + m[2]}
-	if w.status.Code == 127 || strings.Contains(m[1], "not found") || strings.Contains(m[1], "no such file") {
+	e := &executor.StartError{Program: w.cmd.Argv[0], Reason: "cannot be started in the container: " + m[1] + m[2]}
+	if w.Status.Code == 127 || strings.Contains(m[1], "not found") || strings.Contains(m[1], "no such file") {
 		e.Err = fs.ErrNotExist
 	}
 	return e

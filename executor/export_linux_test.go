@@ -2,10 +2,7 @@ package executor
 
 import "github.com/benchgraph/benchgraph/executor/family"
 
-// Self is how this process calls itself on what it makes in an engine.
-func Self() string { return newOwner().String() }
-
-// BoundProcesses bounds how many processes a container or a sandbox may hold, and returns what takes that back.
+// BoundProcesses bounds how many processes a sandbox may hold, and returns what takes that back.
 func BoundProcesses(n int) func() {
 	usual := mostProcesses
 	mostProcesses = n

@@ -1,4 +1,4 @@
-package executor_test
+package docker_test
 
 import (
 	"bufio"
@@ -15,9 +15,20 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/docker"
 )
 
-const imageEnv = "EXECUTOR_TEST_IMAGE"
+const (
+	stateEnv = "DOCKER_TEST_STATE"
+	imageEnv = "DOCKER_TEST_IMAGE"
+)
+
+func TestMain(m *testing.M) {
+	if state := os.Getenv(stateEnv); state != "" {
+		haveContainer(state)
+	}
+	os.Exit(m.Run())
+}
 
 // haveContainer is another benchgraph: it runs a container, tells its name, and waits to be killed.
 func haveContainer(state string) {
@@ -39,7 +50,7 @@ func haveContainer(state string) {
 func another(t *testing.T, w world, state string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), dockerEnv+"="+state, imageEnv+"="+w.image)
+	cmd.Env = append(os.Environ(), stateEnv+"="+state, imageEnv+"="+w.image)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -82,7 +93,7 @@ func TestReapRemovesOnlyLeftovers(t *testing.T) {
 	_ = dead.Wait() // killed
 	mine := w.start(t, w.shell(serve))
 
-	self := executor.Self()
+	self := docker.Self()
 	boot, rest, _ := strings.Cut(self, ".")
 	_, process, _ := strings.Cut(rest, ".")
 	labels := func(state, owner string) map[string]string {
@@ -123,7 +134,7 @@ func TestReapRemovesOnlyLeftovers(t *testing.T) {
 	}
 
 	// Others may reap at the same time, so how many this one removes is not known.
-	if _, err := executor.ReapContainers(t.Context(), w.engine); err != nil {
+	if _, err := docker.Reap(t.Context(), w.engine); err != nil {
 		t.Error(err)
 	}
 	if has(itsContainer) || !has(othersContainer) || !has(mine.Container()) {

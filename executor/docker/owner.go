@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package executor
+package docker
 
 import (
 	"context"
@@ -36,11 +36,11 @@ func bootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// ReapContainers removes the containers and networks that a Docker left when its process was killed, and returns the
+// Reap removes the containers and networks that an Executor left when its process was killed, and returns the
 // number of containers. It removes those of processes known to be dead: a process of this machine that has ended, or
 // one from before the last boot. If that cannot be known, it removes those with the state directory of e, which the
 // caller must have locked. It never touches containers that benchgraph did not make.
-func ReapContainers(ctx context.Context, e *container.Engine) (int, error) {
+func Reap(ctx context.Context, e *container.Engine) (int, error) {
 	self, local := newOwner(), strings.HasPrefix(e.Host(), "unix://")
 	return e.Reap(ctx, func(labels map[string]string) bool {
 		o, ok := parseOwner(labels[container.LabelOwner])

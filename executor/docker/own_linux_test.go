@@ -1,4 +1,4 @@
-package executor_test
+package docker_test
 
 import (
 	"fmt"

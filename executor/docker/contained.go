@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package executor
+package docker
 
 import (
 	"cmp"
@@ -15,21 +15,24 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/stream"
+	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/executor/family"
+	"github.com/benchgraph/benchgraph/executor/internal/life"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
 // attached is a program in a container whose streams this process is connected to.
 type attached struct {
-	docker  *Docker
+	docker  *Executor
 	name    string // of the container, and of its network if it has its own
-	cmd     Command
+	cmd     executor.Command
 	ctx     context.Context
 	output  *output
 	stream  *stream.Stream
 	unwatch func() bool
 
-	life
+	life.Life[executor.Status]
 }
 
 func (a *attached) Container() string { return a.name }
@@ -52,19 +55,19 @@ func (a *attached) follow(await func() exit, signal func(name string) error) exi
 	select {
 	case end := <-ended:
 		return end
-	case <-a.stop:
+	case <-a.Stopping:
 	}
 	for _, try := range []struct {
 		signal string
 		limit  time.Duration
-	}{{"TERM", max(a.cmd.Grace, 0)}, {"KILL", killTime}} {
+	}{{"TERM", max(a.cmd.Grace, 0)}, {"KILL", family.KillTime}} {
 		if err := signal(try.signal); err != nil {
 			return exit{err: err}
 		}
 		select {
 		case end := <-ended:
 			return end
-		case <-time.After(cmp.Or(try.limit, defaultGrace)):
+		case <-time.After(cmp.Or(try.limit, executor.DefaultGrace)):
 		}
 	}
 	return exit{err: fmt.Errorf("%s: cannot be ended in container %s", a.cmd.Argv[0], a.name)}
@@ -135,9 +138,9 @@ func (c *contained) network() (string, error) {
 	o := c.cmd.Container
 	switch {
 	case o.Beside != nil:
-		beside, ok := o.Beside.(Contained)
+		beside, ok := o.Beside.(executor.Contained)
 		if !ok {
-			return "", &Unsupported{What: c.cmd.Argv[0] + " beside a program that is in no container",
+			return "", &executor.Unsupported{What: c.cmd.Argv[0] + " beside a program that is in no container",
 				Remedy: "run both in containers"}
 		}
 		return "container:" + beside.Container(), nil
@@ -153,19 +156,19 @@ func (c *contained) explain(err error) error {
 	if !ok || e.Class != failure.Permanent {
 		return err
 	}
-	return &StartError{Program: c.cmd.Argv[0], Reason: e.Reason, Remedy: e.Remedy, Err: err}
+	return &executor.StartError{Program: c.cmd.Argv[0], Reason: e.Reason, Remedy: e.Remedy, Err: err}
 }
 
 // supervise waits for the end of the program and removes its container.
 func (c *contained) supervise() {
-	defer close(c.gone)
+	defer close(c.Gone)
 	defer c.unwatch()
 	end := c.follow(func() exit {
 		code, err := c.await()
 		return exit{code, err}
 	}, func(name string) error { return c.docker.engine.Signal(c.ctx, c.name, "SIG"+name) })
-	close(c.done)
-	c.status = exitStatus(end.code)
+	close(c.Ended)
+	c.Status = exitStatus(end.code)
 	err := end.err
 	if err == nil {
 		err = c.output.drain()
@@ -174,12 +177,11 @@ func (c *contained) supervise() {
 		err = cmp.Or(c.complete(), c.report())
 	}
 	if err != nil {
-		c.status = Status{Code: -1}
+		c.Status = executor.Status{Code: -1}
 	}
 	c.stream.Close()
-	c.err = cmp.Or(err, c.output.close(), c.failure())
-	c.once.Do(func() {}) // the cause is complete; a later halt must not change it
-	c.remove()
+	c.Err = cmp.Or(err, c.output.close(), c.failure())
+	c.remove(c.Cause() != nil)
 }
 
 // removedElsewhere returns the error for a container that somebody else removed. Its reported status means nothing.
@@ -210,7 +212,7 @@ func (c *contained) complete() error {
 
 // report sets the fields of the status that only the engine knows. It skips the request if none of them can be set.
 func (c *contained) report() error {
-	if c.status.OK() && c.cmd.Container.Memory == 0 {
+	if c.Status.OK() && c.cmd.Container.Memory == 0 {
 		return nil
 	}
 	for tries := 0; ; tries++ {
@@ -221,9 +223,9 @@ func (c *contained) report() error {
 		case err != nil:
 			return err
 		}
-		c.status.OOM = info.State.OOMKilled
+		c.Status.OOM = info.State.OOMKilled
 		// A busy engine hears of the kernel's OOM kill only after the container has ended.
-		if c.status.OOM || c.status.OK() || c.cmd.Container.Memory == 0 || tries == oomTries {
+		if c.Status.OOM || c.Status.OK() || c.cmd.Container.Memory == 0 || tries == oomTries {
 			return nil
 		}
 		time.Sleep(oomPause)
@@ -238,11 +240,11 @@ const (
 
 // exitStatus undoes what shells and the container's init do: a program that a signal ended exits with 128 plus the
 // signal's number.
-func exitStatus(code int) Status {
+func exitStatus(code int) executor.Status {
 	if code > 128 && unix.SignalName(syscall.Signal(code-128)) != "" {
-		return Status{Code: -1, Signal: signalName(syscall.Signal(code - 128))}
+		return executor.Status{Code: -1, Signal: executor.SignalName(syscall.Signal(code - 128))}
 	}
-	return Status{Code: code}
+	return executor.Status{Code: code}
 }
 
 // initFailures matches the messages of tini, catatonit and Apptainer when they cannot start the program.
@@ -253,11 +255,11 @@ var initFailures = lazyregexp.New(`^\[FATAL tini \(\d+\)\] exec .* failed: (.+)\
 // failure returns an error if the container ended because its program could not be started.
 func (c *contained) failure() error {
 	m := initFailures().FindStringSubmatch(string(c.output.start.Bytes()))
-	if m == nil || c.status.Code <= 0 {
+	if m == nil || c.Status.Code <= 0 {
 		return nil
 	}
 	why := m[1] + m[2] + m[3]
-	e := &StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + why}
+	e := &executor.StartError{Program: c.cmd.Argv[0], Reason: "cannot be started in the container: " + why}
 	switch why { // catatonit exits with the same status in all cases
 	case "No such file or directory", "no such file or directory", "executable file not found in $PATH":
 		e.Remedy, e.Err = "install it in the image, or add its directory to PATH", fs.ErrNotExist
@@ -270,9 +272,9 @@ func (c *contained) failure() error {
 // remove removes the container and its network unless they are kept. If the engine stops meanwhile, its last answers
 // are wrong, because an engine ends its containers before it stops: remove then waits for the engine and reports a
 // transient failure.
-func (c *contained) remove() {
+func (c *contained) remove(stopped bool) {
 	var err error
-	if c.cmd.Container.Keep && c.err == nil && c.cause == nil {
+	if c.cmd.Container.Keep && c.Err == nil && !stopped {
 		err = cmp.Or(c.docker.engine.Settle(c.ctx, c.name), c.removeNetwork())
 	} else {
 		there, failed := c.removeContainer()
@@ -280,19 +282,19 @@ func (c *contained) remove() {
 			err = c.removedElsewhere()
 		}
 	}
-	if c.err == nil {
-		c.err = err
+	if c.Err == nil {
+		c.Err = err
 	}
-	if !container.IsGone(c.err) {
+	if !container.IsGone(c.Err) {
 		return
 	}
 	if err := c.docker.engine.Persist(c.ctx, c.discard); err != nil {
-		c.err = err
+		c.Err = err
 		return
 	}
-	c.err = &container.Error{
+	c.Err = &container.Error{
 		Doing: c.cmd.Argv[0], Reason: "the container engine went away while it ran", Class: failure.Transient,
-		Err: c.err, Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
+		Err: c.Err, Remedy: "it was restarted, or has crashed: its log says more (journalctl -u docker)",
 	}
 }
 

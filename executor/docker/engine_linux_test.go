@@ -1,4 +1,4 @@
-package executor_test
+package docker_test
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func TestAStartWaitsForAnEngineThatIsAway(t *testing.T) {
 		Wait: time.Minute, Away: func(err error) { told <- err },
 	})
 	d.Stop()
-	w.Docker = newDocker(e)
+	w.Executor = newDocker(e)
 	ended := make(chan error)
 	for range 2 {
 		go func() {
@@ -167,7 +167,7 @@ func TestWhyThereIsNoEngine(t *testing.T) {
 		"nonsense":          {"nonsense", "DOCKER_HOST"},
 	} {
 		options := container.Options{Environ: map[string]string{"DOCKER_HOST": host}}
-		w := world{Docker: newDocker(container.Open(options))}
+		w := world{Executor: newDocker(container.Open(options))}
 		_, err := w.Start(t.Context(), w.shell("exit 0"))
 		if _, ok := errors.AsType[*container.Unavailable](err); !ok {
 			t.Errorf("%s: %v (%T)", host, err, err)
