@@ -16,7 +16,11 @@ const KeyVersion = "benchgraph key 1"
 type Key [sha256.Size]byte
 
 // String returns the key in 64 hexadecimal digits.
-func (k Key) String() string { return hex.EncodeToString(k[:]) }
+func (k Key) String() string {
+	var digits [2 * sha256.Size]byte
+	hex.Encode(digits[:], k[:]) // hex.EncodeToString allocates twice
+	return string(digits[:])
+}
 
 // Short returns the first 12 digits, for people.
 func (k Key) Short() string { return k.String()[:12] }

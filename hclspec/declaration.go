@@ -286,10 +286,14 @@ func eachNames() eval.Each {
 	return each
 }
 
-// each returns the value of each for an instance. If the key names a candidate or a commit, it has their attributes.
-func (l *loader) each(i instance) cty.Value {
-	attrs := map[string]cty.Value{"key": cty.StringVal(i.key), "value": i.value}
-	set := l.candidates()
+// each returns the value of each for an instance. If the key names a candidate or a commit, it has their attributes. If
+// keyOnly is set, it is the key.
+func (l *loader) each(i instance, keyOnly bool) cty.Value {
+	set, key := l.candidates(), cty.StringVal(i.key)
+	if keyOnly && set.value.IsKnown() {
+		return key
+	}
+	attrs := map[string]cty.Value{"key": key, "value": i.value}
 	if c, ok := set.byKey[i.key]; ok {
 		for _, name := range []string{"commit", "variant", "rev", "patch", "source"} {
 			attrs[name] = set.values[c].GetAttr(name)
@@ -356,7 +360,7 @@ func (l *loader) decodeAll(k kind, d *declaration, left int) {
 		return
 	}
 	for some := range slices.Chunk(l.withFaulty(d, instances), 1<<10) {
-		each := func(i int) (string, cty.Value) { return some[i].key, l.each(some[i]) }
+		each := func(i int) (string, cty.Value) { return some[i].key, l.each(some[i], block.KeyOnly) }
 		for i, r := range block.Instances(len(some), each) {
 			decode(some[i], r)
 		}

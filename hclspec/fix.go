@@ -48,12 +48,8 @@ func (l *loader) decodeFix(d *declaration) {
 		After: r.refs("after", "fix"),
 		Cases: map[string]FixCase{}, Patches: r.Bool("patches"),
 	}
-	exprs := d.Expressions(staticOfFix()...)
-	r.Reader = l.scope.Reader(d.Block, exprs, eachNames())
-	perCandidate := slices.ContainsFunc(exprs, func(e hcl.Expression) bool {
-		return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
-	})
-	set := l.candidates()
+	r.Reader = l.scope.Reader(d.Block, d.Expressions(staticOfFix()...), eachNames())
+	set, perCandidate := l.candidates(), r.UsesEach
 	switch {
 	case !perCandidate:
 		same := decodeCase(r)
@@ -69,7 +65,7 @@ func (l *loader) decodeFix(d *declaration) {
 	if perCandidate {
 		l.eachFixes[d.address] = r
 		for i, c := range l.spec.Candidates {
-			l.decodeCaseOf(&f, c, r.with(c.Key, l.each(instance{c.Key, set.values[i]})))
+			l.decodeCaseOf(&f, c, r.with(c.Key, l.each(instance{c.Key, set.values[i]}, false)))
 		}
 	}
 	if !r.Has("run") && !r.Has("env") && !r.Has("pip") && len(d.Blocks("file")) == 0 && !d.Misspelt() {
@@ -124,7 +120,7 @@ func (l *loader) evaluateFixesOf(b Block, listed []Address) {
 		}
 		for _, one := range d.instances {
 			if one.key == b.Address.Key {
-				l.spec.Fixes[i].Cases[b.Address.String()] = decodeCase(r.with(one.key, l.each(one)))
+				l.spec.Fixes[i].Cases[b.Address.String()] = decodeCase(r.with(one.key, l.each(one, false)))
 			}
 		}
 	}

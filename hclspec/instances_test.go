@@ -43,3 +43,44 @@ task "read" {
 		t.Error(said)
 	}
 }
+
+// TestTheKeyOfEachIsTheSameByAllWays has expressions in which each.key is not the key of the instance, or is needed
+// together with the rest of each.
+func TestTheKeyOfEachIsTheSameByAllWays(t *testing.T) {
+	dir := t.TempDir()
+	read := func(forEach, value string) (*hclspec.Spec, string) {
+		write(t, filepath.Join(dir, "benchmarks.hcl"), fmt.Sprintf(`
+task "key" {
+  for_each = %s
+  command  = "true"
+  env      = { V = %s }
+}
+`, forEach, value))
+		spec, files, diags := hclspec.Load(hclspec.Options{Dir: dir})
+		return spec, told(t, files, diags)
+	}
+	for value, want := range map[string]string{
+		`each.key`:                   "a",
+		`each["key"]`:                "a",
+		`jsonencode(each)`:           `{"key":"a","value":"b"}`,
+		`"${each.key}${each.value}"`: "ab",
+		`[for each in [{ key = "x" }] : each.key][0]`: "x",
+		`jsonencode({ (each.key) = 1 })`:              `{"a":1}`,
+		`jsonencode({ "${each.key}" = 1 })`:           `{"a":1}`,
+	} {
+		if spec, said := read(`{ a = "b" }`, value); spec == nil {
+			t.Errorf("%s: %s", value, said)
+		} else if got := spec.Tasks[0].Env["V"][0].Literal; got != want {
+			t.Errorf("%s: %s, want %s", value, got, want)
+		}
+	}
+	for value, want := range map[string]string{
+		`jsonencode({ each.key = 1 })`: "Ambiguous attribute key",
+		`each.key.part`:                "Unsupported attribute",
+		`each.kye`:                     `each has no "kye"`,
+	} {
+		if spec, said := read(`["a"]`, value); spec != nil || !strings.Contains(said, want) {
+			t.Errorf("%s: %s", value, said)
+		}
+	}
+}

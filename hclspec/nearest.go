@@ -40,6 +40,9 @@ func (r reader) nearest(w *Wheel) {
 // of returns the reader for the candidate at another revision. each.rev is that revision, and each.value.rev, too, if
 // each.value is the candidate.
 func (r reader) of(rev string) reader {
+	if r.KeyOnly {
+		return r
+	}
 	each := withRev(r.Ctx.Variables["each"], rev)
 	if all := each.AsValueMap(); all["value"] != cty.NilVal && isCandidate(all["value"]) {
 		all["value"] = withRev(all["value"], rev)

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/eval"
-	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 )
 
 func taskSchema() *eval.Schema {
@@ -39,11 +38,6 @@ func decodeTask(r reader, b Block) {
 // inputs returns the files that the globs of inputs match.
 func (r reader) inputs() []string {
 	patterns := r.Globs("inputs")
-	if len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
-		return project.CheckPattern(strings.TrimPrefix(p, "!")) != nil
-	}) {
-		return nil
-	}
 	found, err := r.l.dir.Select(patterns)
 	if err != nil {
 		r.Fail(r.At("inputs"), "Invalid inputs", "%s.", err)

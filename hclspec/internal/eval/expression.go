@@ -46,6 +46,7 @@ func (e *iterated) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 // adapt changes an expression for this language: divisions are checked, and loops can be stopped. Parentheses are the
 // only nodes that other packages can add to HCL's tree.
 func (s *Scope) adapt(expr hclsyntax.Expression) hclsyntax.Expression {
+	syntax.NameKeys(expr)
 	// The callback returns no diagnostics, so neither does VisitAll.
 	_ = hclsyntax.VisitAll(expr, func(node hclsyntax.Node) hcl.Diagnostics {
 		switch e := node.(type) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
+	"github.com/benchgraph/benchgraph/hclspec/internal/syntax"
 )
 
 // Reader reads the attributes of one block for one instance. Each mistake is recorded when it is found. An attribute
@@ -22,6 +23,8 @@ type Reader struct {
 	Ctx      *hcl.EvalContext
 	Bad      map[hcl.Expression]bool // expressions with unknown names, which were reported
 	Instance string                  // key of the instance, for diagnostics
+	UsesEach bool                    // the expressions use each
+	KeyOnly  bool                    // the expressions use nothing of each but its key
 
 	values *[]evaluated // evaluated attributes, since most are read more than once
 }
@@ -42,14 +45,23 @@ func (r Reader) keep(attr *hcl.Attribute, v cty.Value) evaluated {
 // Reader returns a reader of some of a block's expressions.
 func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
 	ctx, bad := s.Context(exprs, each)
-	return Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: new([]evaluated)}
+	r := Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: new([]evaluated)}
+	if each != nil {
+		used, whole := syntax.EachIn(exprs)
+		r.UsesEach, r.KeyOnly = used, !whole
+	}
+	return r
 }
 
-// With returns the reader for the instance of a key, with its value of each.
+// With returns the reader for the instance of a key, with its value of each. If KeyOnly is set, each may be the key.
 func (r Reader) With(key string, each cty.Value) Reader {
 	r.Instance, r.values = key, new([]evaluated)
 	r.Ctx = r.Ctx.NewChild()
-	r.Ctx.Variables = map[string]cty.Value{"each": each}
+	if each.Type() == cty.String {
+		r.Ctx.Variables = map[string]cty.Value{syntax.EachKey: each}
+	} else {
+		r.Ctx.Variables = map[string]cty.Value{"each": each, syntax.EachKey: each.GetAttr("key")}
+	}
 	return r
 }
 

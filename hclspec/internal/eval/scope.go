@@ -74,7 +74,7 @@ func (s *Scope) Context(exprs []hcl.Expression, each Each) (*hcl.EvalContext, ma
 		}
 		for _, t := range expr.Variables() {
 			prepare()
-			if t.RootName() == "each" {
+			if t.RootName() == "each" || t.RootName() == syntax.EachKey {
 				if !s.checkEach(t, each) {
 					bad[expr] = true
 				}
@@ -180,7 +180,7 @@ func (s *Scope) checkEach(t hcl.Traversal, each Each) bool {
 			"The attributes of each exist only where the block has for_each, for instance for_each = candidates.")
 		return false
 	}
-	if len(t) < 2 {
+	if len(t) < 2 || t.RootName() == syntax.EachKey {
 		return true
 	}
 	name, at, ok := diag.StepName(t[1])

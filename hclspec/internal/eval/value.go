@@ -218,7 +218,7 @@ func (r Reader) Path(name string) string {
 	return given
 }
 
-// Globs reads doublestar patterns.
+// Globs reads doublestar patterns. If one is invalid, there are none.
 func (r Reader) Globs(name string, standard ...string) []string {
 	v, ok := r.Value(name)
 	if !ok {
@@ -232,12 +232,14 @@ func (r Reader) Globs(name string, standard ...string) []string {
 			return nil
 		}
 	}
+	valid := patterns
 	for i, p := range patterns {
 		if err := project.CheckPattern(strings.TrimPrefix(p, "!")); err != nil {
 			r.Fail(r.AtItem(name, i), "Invalid pattern", "%s: %s.", name, err)
+			valid = nil
 		}
 	}
-	return patterns
+	return valid
 }
 
 // Inside reads a relative path that does not lead out of its directory.

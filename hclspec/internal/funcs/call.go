@@ -16,10 +16,10 @@ import (
 // is known only when the graph runs.
 func callable(name string, f function.Function, plain bool) function.Function {
 	var want []cty.Type
-	collection, conversion := collections[name]
+	target, conversion := conversions[name]
 	open := func(p function.Parameter) function.Parameter {
 		if conversion {
-			p.Type = collection
+			p.Type = target
 		}
 		want = append(want, p.Type)
 		return function.Parameter{
@@ -39,7 +39,10 @@ func callable(name string, f function.Function, plain bool) function.Function {
 		args := make([]cty.Value, len(given))
 		for i, arg := range given {
 			converted, err := Convert(arg, want[min(i, len(want)-1)])
-			if err != nil {
+			switch {
+			case err != nil && target.IsPrimitiveType():
+				return f.Call(given) // its error says more
+			case err != nil:
 				return cty.NilVal, function.NewArgError(i, err)
 			}
 			if plain && Contains(converted) {
@@ -59,9 +62,10 @@ func callable(name string, f function.Function, plain bool) function.Function {
 	return function.New(spec)
 }
 
-// collections lists the functions that only convert their argument. The conversion is costly and must not be done
+// conversions lists the functions that only convert their argument. The conversion is costly and must not be done
 // twice.
-var collections = map[string]cty.Type{
+var conversions = map[string]cty.Type{
+	"tobool": cty.Bool, "tonumber": cty.Number, "tostring": cty.String,
 	"tolist": cty.List(cty.DynamicPseudoType), "toset": cty.Set(cty.DynamicPseudoType),
 	"tomap": cty.Map(cty.DynamicPseudoType),
 }

@@ -3,7 +3,9 @@ package funcs
 import (
 	"errors"
 	"maps"
+	"math/big"
 	"slices"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -21,6 +23,9 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	}
 	if v.Type().Equals(want) {
 		return v, nil
+	}
+	if whole, ok := wholeNumber(v, want); ok {
+		return whole, nil
 	}
 	few := !v.IsKnown() || v.IsNull() || extent(v, small) <= small
 	if want.IsObjectType() && ty.IsObjectType() && !few {
@@ -62,6 +67,24 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	}
 	return cty.SetVal(parts), nil
 }
+
+// wholeNumber converts a whole number to a text, or back: cty's conversions go through all digits of a binary fraction.
+// ok is false for all other values.
+func wholeNumber(v cty.Value, want cty.Type) (converted cty.Value, ok bool) {
+	switch ty := v.Type(); {
+	case !v.IsKnown() || v.IsNull() || v.IsMarked():
+	case ty == cty.Number && want == cty.String:
+		n, accuracy := v.AsBigFloat().Int64()
+		return cty.StringVal(strconv.FormatInt(n, 10)), accuracy == big.Exact && n != 0 // there is a negative zero
+	case ty == cty.String && want == cty.Number:
+		n, err := strconv.ParseUint(v.AsString(), 10, 64)
+		return cty.NumberVal(new(big.Float).SetPrec(precision).SetUint64(n)), err == nil
+	}
+	return cty.NilVal, false
+}
+
+// precision is that of all numbers that cty reads from a text, in bits.
+const precision = 512
 
 // elements converts the elements of a tuple or an object; keyed holds those of an object by name.
 func elements(v cty.Value, want cty.Type) (parts []cty.Value, keyed map[string]cty.Value, err error) {

@@ -55,3 +55,29 @@ func TestConvertIsWhatCtyMakesOfIt(t *testing.T) {
 		}
 	})
 }
+
+// TestScalarsAreWhatCtyMakesOfThem has whole numbers near the limits of the short way, and texts that only look like
+// them. Numbers must have cty's precision, since later divisions depend on it.
+func TestScalarsAreWhatCtyMakesOfThem(t *testing.T) {
+	values := []cty.Value{cty.NumberFloatVal(0.5), cty.MustParseNumberVal("-0"), cty.PositiveInfinity,
+		cty.NullVal(cty.String), cty.NullVal(cty.Number), cty.UnknownVal(cty.String), cty.UnknownVal(cty.Number)}
+	for _, text := range []string{"0", "-0", "+1", "-1", "007", "1_000", "1e3", " 1", "", "0x1", "1.0", "true",
+		"9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616"} {
+		values = append(values, cty.StringVal(text))
+		if n, err := cty.ParseNumberVal(text); err == nil {
+			values = append(values, n)
+		}
+	}
+	for _, want := range []cty.Type{cty.String, cty.Number, cty.Bool} {
+		for _, v := range values {
+			expected, failure := convert.Convert(v, want)
+			got, err := funcs.Convert(v, want)
+			if (err == nil) != (failure == nil) || err == nil && !got.RawEquals(expected) {
+				t.Errorf("%#v to %#v: got %#v, %v; want %#v, %v", v, want, got, err, expected, failure)
+			} else if err == nil && want == cty.Number && got.IsKnown() && !got.IsNull() &&
+				got.AsBigFloat().Prec() != expected.AsBigFloat().Prec() {
+				t.Errorf("%#v to a number of %d bits, not %d", v, got.AsBigFloat().Prec(), expected.AsBigFloat().Prec())
+			}
+		}
+	}
+}
