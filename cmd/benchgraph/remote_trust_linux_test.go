@@ -94,3 +94,41 @@ func TestLentCredentials(t *testing.T) {
 	check(t, os.RemoveAll(c.path(".benchgraph")))
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 }
+
+// trusts makes the store of the project trust a new key. It returns the file of the key, with which jobs sign.
+func (c *clustered) trusts() (key string) {
+	c.t.Helper()
+	key = filepath.Join(filepath.Dir(c.hold), "key")
+	check(c.t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
+	public, err := os.ReadFile(key + ".pub")
+	check(c.t, err)
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(c.t, err)
+	place := `url = "file://` + filepath.Join(filepath.Dir(c.hold), "store") + `"`
+	c.write("benchmarks.hcl", strings.Replace(string(text), "{ "+place+" }",
+		"{\n    "+place+"\n    trust = [\""+strings.TrimSpace(string(public))+"\"]\n  }", 1))
+	c.world.env = append(c.world.env, "BENCHGRAPH_SIGNING_KEY="+key)
+	return key
+}
+
+// Commands in a sandbox of a job see neither the key that signs, nor the files of this job and of others, nor the store
+// of the machine, even if the job has a store of its own.
+func TestASandboxHidesTheJob(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, `sandbox = "required"`, "samples = 4", "samples = 1",
+		"gpus { count = 2 }", "executor = executor.slurm.gpu", "    sample $(case",
+		"    { cat BESIDE/key; ls -d BESIDE/tmp/*/* BESIDE/*.store/[!t]* BESIDE/store/* BESIDE/jobs/*; } 2>/dev/null "+
+			"| sed 's/^/sees /'\n    sample $(case").Replace(measuredFile))
+	beside := filepath.Dir(c.hold)
+	other := filepath.Join(beside, "tmp", "benchgraph-jobs-0", "job-other") // of a job that runs beside
+	check(t, os.MkdirAll(other, 0o755), os.WriteFile(filepath.Join(other, "snapshot"), nil, 0o644))
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.NewReplacer("BESIDE", beside, "max_jobs = 4",
+		"max_jobs = 4\n  setup = \"export TMPDIR="+beside+"/tmp\"").Replace(string(text)))
+	c.trusts()
+	for _, args := range [][]string{{"apply"}, {"apply", `-replace=trial.speed["c#1"]`}} {
+		c.must(0, args...)
+		c.must(0, "logs", `trial.speed["c#1"]`).saysNot(t, "\nsees ")
+	}
+}

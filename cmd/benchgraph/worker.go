@@ -22,7 +22,6 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/worker"
 )
@@ -89,7 +88,7 @@ func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) err
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
 func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
-	dir, err := fs.NewTemporary("", "benchgraph-job-")
+	dir, err := worker.NewJobDir()
 	if err == nil {
 		defer func() { _ = dir.Remove() }()
 		err = a.workBelow(ctx, j, dir.Path)
@@ -136,6 +135,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err != nil {
 		return err
 	}
+	j.hides = append(j.hides, filepath.Dir(dir), images) // the directories of all jobs, the store of the machine
 	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
 	if r.Aside != nil {
 		o.measureAside(r.Aside)
@@ -157,10 +157,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.openAll(ctx, o); err != nil {
-		return err
-	}
-	if err := worker.RemoveGiven(s.varFiles); err != nil {
+	if err := errors.Join(s.openAll(ctx, o), worker.RemoveGiven(s.varFiles)); err != nil {
 		return err
 	}
 	return s.runJob(ctx, j)
