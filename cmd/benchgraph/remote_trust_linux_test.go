@@ -111,6 +111,36 @@ func (c *clustered) trusts() (key string) {
 	return key
 }
 
+// A block is measured again. Meanwhile, somebody who can write to the store and has no key puts the signed old result
+// where the job will leave the new one. The new one counts.
+func TestAnOldResultInPlaceOfANewOne(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("samples = 4", "samples = 1", "    sample $(case",
+		"    date +%s.%N >$OUT/when\n    sample $(case").Replace(measuredFile))
+	c.trusts()
+	c.must(0, "apply")
+	const block = `trial.speed["c#1"]`
+	when := func() string {
+		_, file := c.result(block)
+		return file("base/out/when")
+	}
+	old := when()
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	ended := make(chan outcome, 1)
+	go func() { ended <- c.run("apply", "-replace="+block) }()
+	c.jobIs("RUNNING")
+	comment := strings.TrimSpace(c.Command("squeue", "-h", "-o", "%k"))
+	parts := strings.Split(strings.TrimPrefix(comment, "benchgraph "), ":")
+	key, owner, round := parts[0], parts[1], parts[2]
+	store := filepath.Join(filepath.Dir(c.hold), "store")
+	signed, err := os.ReadFile(filepath.Join(store, "entries", key[:2], key))
+	check(t, err, os.MkdirAll(filepath.Join(store, "jobs", owner), 0o755),
+		os.WriteFile(filepath.Join(store, "jobs", owner, key+"."+round+".entry"), signed, 0o644), os.Remove(c.hold))
+	if o := <-ended; o.code != 0 || when() == old {
+		t.Errorf("exit code %d, and the old result counts: %v\n%s%s", o.code, when() == old, o.stdout, o.stderr)
+	}
+}
+
 // Commands in a sandbox of a job see neither the key that signs, nor the files of this job and of others, nor the store
 // of the machine, even if the job has a store of its own.
 func TestASandboxHidesTheJob(t *testing.T) {

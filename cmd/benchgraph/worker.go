@@ -42,6 +42,7 @@ type workerJob struct {
 	begun      time.Time
 	hides      []string // absolute paths that commands in a sandbox must not see
 	found      *snapshot.Found
+	result     string // digest of the result; "": there is none
 	transcript []byte // JSON: the transcript of the last failed attempt; nil: none failed
 }
 
@@ -66,7 +67,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
 	o := remote.Outcome{Job: a.env[job.NameVariable], Failure: failure, Seconds: time.Since(begun).Seconds(),
-		Transcript: j.transcript}
+		Result: j.result, Transcript: j.transcript}
 	err = a.patiently(ctx, j, func() error { return request.Leave(ctx, shared, keys, o) })
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
@@ -150,7 +151,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return err
 	}
 	s.apptainer = apptainer.Instead(s.env, images, s.host, s.note)
-	if err := s.shareAt(&r.Shared, r.Names, s.store.Share); err != nil {
+	if err := s.shareAt(&r.Shared, r, s.store.Share); err != nil {
 		return err
 	}
 	err = a.patiently(ctx, j, func() error { return s.lay(ctx, j, filepath.Join(dir, "snapshot")) })
@@ -211,7 +212,10 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	if err != nil {
 		return err
 	}
-	err = s.patiently(ctx, j, func() error { return worker.Conclude(ctx, r, p, applied, s.store) })
+	err = s.patiently(ctx, j, func() (err error) {
+		j.result, err = worker.Conclude(ctx, r, p, applied, s.store)
+		return err
+	})
 	if err != nil {
 		return err
 	}
