@@ -109,8 +109,8 @@ func StoreDir(given string) (string, error) {
 // this machine, and nothing else: a sandbox hides it, so that commands of a job see no files of another.
 func NewJobDir() (*fs.Temporary, error) {
 	jobs, err := ownDir("jobs")
-	if err != nil {
-		return nil, err
+	if err != nil { // somebody else has made it; then the sandbox hides all of the temporary directory
+		return fs.NewTemporary("", "benchgraph-job-")
 	}
 	return fs.NewTemporary(jobs, "job-")
 }
