@@ -45,7 +45,7 @@ func ParseKey(s string) (Key, error) {
 	var k Key
 	raw, err := hex.DecodeString(s)
 	if err != nil || len(raw) != len(k) {
-		return k, fmt.Errorf("key %q: want %d hexadecimal digits", s, 2*len(k))
+		return k, fmt.Errorf("key %.80q: want %d hexadecimal digits", s, 2*len(k))
 	}
 	copy(k[:], raw)
 	return k, nil

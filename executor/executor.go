@@ -51,7 +51,7 @@ type Enforcement struct {
 // enforces the rules for files and signals a second time. Where the kernel refuses namespaces, only Landlock confines
 // the command: see Confinement.
 type Sandbox struct {
-	Hidden  []string // directories that are empty in it, such as the project's
+	Hidden  []string // directories that are empty in it, such as the project's, and files that it cannot read
 	Shown   []Mount  // mounts in hidden directories; without Inside, at the same path
 	Tmp     string   // directory mounted at /tmp and /var/tmp; empty: one in memory
 	Home    string   // its home directory; empty: Tmp

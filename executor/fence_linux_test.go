@@ -49,7 +49,9 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 		return
 	}
 	project, input, out, home, tmp := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
-	for _, dir := range []string{project, input} {
+	elsewhere := outside(t)
+	secret := filepath.Join(elsewhere, "file")
+	for _, dir := range []string{project, input, elsewhere} {
 		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("of the host\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +60,9 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 	cmd := executortest.Shell(t, "")
 	cmd.Argv = []string{"bash", "-euc", `
 		cat "$INPUT/file"
-		for path in "$PROJECT/file" /proc/$PPID/environ; do if cat "$path" >/dev/null 2>&1; then echo "read $path"; fi; done
+		for path in "$PROJECT/file" "$SECRET" /proc/$PPID/environ; do
+			if cat "$path" >/dev/null 2>&1; then echo "read $path"; fi
+		done
 		for dir in "$PROJECT" /home /root /run /tmp /dev/shm; do
 			if ls "$dir" >/dev/null 2>&1; then echo "listed $dir"; fi
 		done
@@ -74,10 +78,10 @@ func TestLandlockAloneKeepsACommandToItsOwn(t *testing.T) {
 			if (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; then echo "connected to $port"; fi
 		done
 		grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\t'`}
-	cmd.Env = append(cmd.Env, "PROJECT="+project, "INPUT="+input, "OUT="+out,
+	cmd.Env = append(cmd.Env, "SECRET="+secret, "PROJECT="+project, "INPUT="+input, "OUT="+out,
 		fmt.Sprint("OWN=", own), fmt.Sprint("OTHER=", other))
 	cmd.Sandbox = &executor.Sandbox{
-		Hidden: []string{project}, Tmp: tmp, Home: home, Ports: []int{own},
+		Hidden: []string{project, secret}, Tmp: tmp, Home: home, Ports: []int{own},
 		Shown: []executor.Mount{{Host: input}, {Host: out, Writable: true}},
 	}
 	got := outputOf(t, cmd)

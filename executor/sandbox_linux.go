@@ -239,8 +239,8 @@ func specOf(cmd Command) (first.Spec, error) {
 	return s, err
 }
 
-// concealed returns the directories that are empty for every command. They are sorted: once a directory is hidden, the
-// directories inside it no longer exist and need no mount.
+// concealed returns the directories and files that are hidden from every command. They are sorted: once a directory is
+// hidden, the directories inside it no longer exist and need no mount.
 func concealed(more []string) ([]string, error) {
 	var all []string
 	for _, dir := range slices.Concat(private, more) {

@@ -60,18 +60,32 @@ func inSandboxOf(t *testing.T, h *executor.Host, o executor.Sandbox, script stri
 	return out.String()
 }
 
+// outside returns a directory outside of those that every sandbox hides.
+func outside(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var", "benchgraph-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func TestASandboxShowsOnlyItsMounts(t *testing.T) {
 	project, input, home := t.TempDir(), t.TempDir(), t.TempDir()
+	secret, missing := filepath.Join(outside(t), "key"), filepath.Join(project, "missing")
 	for _, name := range []string{filepath.Join(project, "file"), filepath.Join(input, "file"),
-		filepath.Join(home, ".netrc")} {
+		filepath.Join(home, ".netrc"), secret} {
 		if err := os.WriteFile(name, []byte("of the host\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out := inSandbox(t, executor.Sandbox{Hidden: []string{project}, Tmp: t.TempDir(), Home: t.TempDir(),
+	hidden := []string{project, secret, missing}
+	out := inSandbox(t, executor.Sandbox{Hidden: hidden, Tmp: t.TempDir(), Home: t.TempDir(),
 		Shown: []executor.Mount{{Host: input}}}, `
 		cat "$INPUT/file"
 		ls -A "$PROJECT" 2>/dev/null || echo no project
+		if cat "$SECRET"; then echo read the secret; fi 2>/dev/null
 		ls -A "$HOME" /home /root /run /dev/shm
 		if (echo x >"$INPUT/file") 2>/dev/null; then echo input written; fi
 		for dir in / /etc /usr /var /home /run /dev /proc/sys/kernel /sys; do if (: >$dir/benchgraph-test) 2>/dev/null; then echo wrote into $dir; fi; done
@@ -79,7 +93,7 @@ func TestASandboxShowsOnlyItsMounts(t *testing.T) {
 		set -- /proc/[0-9]*; test $# -eq 2 || echo "sees $# processes"
 		grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)' /proc/self/status | tr -d '\t'
 		ls /sys/class/net >/dev/null; cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '`,
-		"PROJECT="+project, "INPUT="+input, "HOME="+home)
+		"PROJECT="+project, "INPUT="+input, "HOME="+home, "SECRET="+secret)
 	want := `of the host
 no project
 /dev/shm:

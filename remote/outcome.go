@@ -20,6 +20,7 @@ type Outcome struct {
 	Job        string           `json:"job"`
 	Seconds    float64          `json:"seconds"`              // how long the worker ran
 	Failure    *failure.Failure `json:"failure,omitempty"`    // nil: the result is in the shared store
+	Result     string           `json:"result,omitempty"`     // digest of the result; "": an earlier version's worker
 	Transcript json.RawMessage  `json:"transcript,omitempty"` // of the failed attempt
 }
 

@@ -51,11 +51,11 @@ type Sender interface {
 }
 
 // Taker takes entries of the shared store. Ask looks for a key, even if the index does not list it, and brings the
-// entry here. Lay brings the files of an object into a directory. Errors wrap cache.ErrMiss if there is no such entry
-// or object.
+// entry here. Lay brings the files of an object into a directory, if the object is the entry with the digest. Errors
+// wrap cache.ErrMiss if there is no such entry or object.
 type Taker interface {
 	Ask(ctx context.Context, key cache.Key) (cache.Entry, error)
-	Lay(ctx context.Context, key cache.Key, object, dir string) (cache.Meta, error)
+	Lay(ctx context.Context, key cache.Key, object, digest, dir string) (cache.Meta, error)
 }
 
 // Drawn has the data from which a worker draws the graph of a node again.
@@ -111,7 +111,7 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 			return 0, err
 		}
 		j := &attempt{Executor: x, env: env, address: n.Address, quiet: asks.Quiet, gpus: asks.GPUs.Count,
-			limits: limits, counted: x.countOf(env.Key), names: map[cache.Key]string{}}
+			limits: limits, counted: x.countOf(env.Key), names: map[cache.Key]string{}, digests: map[cache.Key]string{}}
 		j.named, j.literal = x.named(spec, n)
 		if err := j.begin(owner); err != nil {
 			return 0, err
@@ -173,6 +173,7 @@ type attempt struct {
 	named      []string                   // see Request
 	literal    []string                   // see Request
 	names      map[cache.Key]string       // see Request
+	digests    map[cache.Key]string       // see Request
 	done       bool                       // the result is laid out
 	unsigned   bool                       // the job's outcome is not believed
 	printed    printed                    // output of the job
@@ -296,7 +297,7 @@ func (j *attempt) prepare(ctx context.Context, drawn func(context.Context) (Draw
 	}
 	owner, _ := j.owner()
 	r := Request{j.Project, owner, objects.Round(j.key), j.env.Run, j.address, j.env.Key, d.Snapshot.Key, d.Choice,
-		login, j.named, j.literal, j.names}
+		login, j.named, j.literal, j.names, j.digests}
 	return json.MarshalIndent(r, "", "  ")
 }
 
@@ -309,7 +310,7 @@ func (j *attempt) send(ctx context.Context, address string, e cache.Entry, depth
 	if j.Wanted(address) {
 		owner, _ := j.owner()
 		object, err := j.Store.Send(ctx, e, objects.NameOfInput(owner, e))
-		if object != shared.ObjectOf(e.Key) {
+		if j.digests[e.Key] = e.Digest; object != shared.ObjectOf(e.Key) {
 			j.names[e.Key] = object
 		}
 		return err

@@ -84,6 +84,8 @@ type Request struct {
 	// names of objects in place of entries, by key: for the result that is made again, and for inputs of which the
 	// shared store has other results
 	Names map[cache.Key]string `json:"names"`
+	// digests of the inputs, by key: whoever can write to the shared store cannot write the request
+	Digests map[cache.Key]string `json:"digests"`
 }
 
 // maxFile bounds the bytes of a count or an outcome that is read.

@@ -2,7 +2,10 @@ package remote
 
 import (
 	"context"
+	"errors"
+	iofs "io/fs"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote/objects"
@@ -27,10 +30,17 @@ func (j *attempt) begin(owner string) error {
 	return nil
 }
 
-// take lays out the result from the shared store. The error wraps cache.ErrMiss if there is none.
+// take lays out the result from the shared store. The error wraps cache.ErrMiss if there is none. For a result that is
+// made again, the outcome of the job must name its digest: somebody may have put an earlier result of the key there.
 func (j *attempt) take(ctx context.Context) error {
 	if objects.Round(j.key) != "" {
-		m, err := j.Store.Lay(ctx, j.env.Key, j.names[j.env.Key], j.env.Out)
+		o, err := j.readOutcome(ctx, objects.Name(j.key, objects.Outcome))
+		if errors.Is(err, iofs.ErrNotExist) || errors.Is(err, errUnsigned) || err == nil && o.Failure != nil {
+			return cache.ErrMiss
+		} else if err != nil {
+			return err
+		}
+		m, err := j.Store.Lay(ctx, j.env.Key, j.names[j.env.Key], o.Result, j.env.Out)
 		if err == nil {
 			j.ran, j.done = m.Duration, true
 			if m.Transcript != "" {

@@ -43,7 +43,7 @@ type Place struct {
 	Limits  hclspec.Limits  // of the commands
 	Keyed   bool            // the limits are part of the node's key
 	Network bool            // containers or sandboxes may reach other machines
-	Hidden  []string        // on the host: directories that the commands' sandboxes hide; nil: no sandbox
+	Hidden  []string        // on the host: paths that the commands' sandboxes hide; nil: no sandbox
 	InOut   bool            // in a container, commands run in $OUT: packages in Dir would hide the image's
 	InTree  bool            // $SITE is Dir, even if the image has packages
 

@@ -233,7 +233,7 @@ type Recognizer interface {
 type Config struct {
 	StateDir   string   // absolute path; holds mirrors and logs
 	StoreDir   string   // absolute path of the store, which must not be mounted
-	Hidden     []string // absolute paths of further directories that sandboxed commands must not see
+	Hidden     []string // absolute paths of further directories and files that sandboxed commands must not see
 	Named      []string // absolute paths; if one is missing here, it explains failures of commands that name it
 	Store      Store
 	Journal    *journal.Journal

@@ -58,7 +58,7 @@ func (p *Facts) keepsCores(b *hclspec.Benchmark) bool {
 	return err == nil && e.CPUs
 }
 
-// hides returns the directories that confined commands must not see; nil for unconfined ones.
+// hides returns the directories and files that confined commands must not see; nil for unconfined ones.
 func (p *Facts) hides(in executor.Confinement) []string {
 	if in == executor.Unconfined {
 		return nil

@@ -131,10 +131,10 @@ func (r *remote) get(ctx context.Context, key cache.Key, missing error) (cache.E
 	return cache.Entry{}, fmt.Errorf("entry %s: %w: %w", key.Short(), cache.ErrMiss, err)
 }
 
-// Lay unpacks the files of an entry from the object of a name into dir, an empty directory, and returns the entry's
-// description. The error wraps cache.ErrMiss if there is no such object. After an error, dir is empty.
-func (s *Store) Lay(ctx context.Context, key cache.Key, object, dir string) (cache.Meta, error) {
-	m, err := s.remote.lay(ctx, key, object, func() (string, error) { return dir, os.Remove(dir) })
+// Lay unpacks the entry of a key with a digest (empty: any) from an object into dir, an empty directory. The error
+// wraps cache.ErrMiss if there is no such object. After an error, dir is empty.
+func (s *Store) Lay(ctx context.Context, key cache.Key, object, digest, dir string) (cache.Meta, error) {
+	m, err := s.remote.lay(ctx, key, object, digest, func() (string, error) { return dir, os.Remove(dir) })
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):
 		err = fmt.Errorf("%s: %w", object, cache.ErrMiss)
@@ -146,8 +146,8 @@ func (s *Store) Lay(ctx context.Context, key cache.Key, object, dir string) (cac
 
 // lay unpacks an entry from an object. It calls place for the directory, which must not exist yet, after the object has
 // proved to be the entry of the key.
-func (r *remote) lay(ctx context.Context, key cache.Key, object string, place func() (string, error)) (m cache.Meta,
-	err error) {
+func (r *remote) lay(ctx context.Context, key cache.Key, object, digest string, place func() (string, error)) (
+	m cache.Meta, err error) {
 	body, err := r.Bucket.Open(ctx, object, 0)
 	if err != nil {
 		return m, err
@@ -160,6 +160,8 @@ func (r *remote) lay(ctx context.Context, key cache.Key, object string, place fu
 	}
 	if !r.accepts(&head) {
 		return m, ErrUntrusted
+	} else if digest != "" && digest != head.Digest { // perhaps somebody has put an earlier result there
+		return m, refuse("it is another result of its key than the one that is asked for")
 	}
 	if len(r.Trust) > 0 { // the signature does not cover it
 		head.Transcript = ""
@@ -174,7 +176,7 @@ func (r *remote) lay(ctx context.Context, key cache.Key, object string, place fu
 // fetch brings an entry into the machine's store.
 func (r *remote) fetch(ctx context.Context, key cache.Key) (cache.Entry, error) {
 	scratch := ""
-	m, err := r.lay(ctx, key, r.object(key), func() (dir string, err error) {
+	m, err := r.lay(ctx, key, r.object(key), r.Digests[key], func() (dir string, err error) {
 		scratch, err = r.local.Scratch()
 		return filepath.Join(scratch, cache.FilesDir), err
 	})

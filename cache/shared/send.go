@@ -2,6 +2,7 @@ package shared
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,10 +165,10 @@ func (r *remote) upload(ctx context.Context, e cache.Entry) error {
 
 // Send puts an entry of this machine into the shared store, unless it is there, and returns the name of its object. If
 // the store has another result of the key, that one stays, and the entry becomes the object beside; if beside is empty,
-// the entry is not sent.
+// the entry is not sent. An entry with a name of Options replaces whatever has that name.
 func (s *Store) Send(ctx context.Context, e cache.Entry, beside string) (object string, err error) {
 	r := s.remote
-	object = r.object(e.Key)
+	object, beside = r.object(e.Key), cmp.Or(beside, r.Names[e.Key])
 	rec, err := r.head(ctx, object, e.Key)
 	switch {
 	case err != nil || !r.accepts(&rec):

@@ -506,6 +506,47 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
+// A machine that knows the digests of entries takes no other results of their keys, signed or not. An entry with a name
+// of its own takes the place of another result there.
+func TestOtherResultsOfAKey(t *testing.T) {
+	ctx, s := context.Background(), serve(t)
+	a, b := open(t, s.bucket(t)), open(t, s.bucket(t))
+	old := cachetest.Put(t, a, "x", files)
+	a.flush(t, Sent{Entries: 1})
+	other := cachetest.Put(t, b, "x", map[string]string{"f": "other"})
+	b.flush(t, Sent{There: 1, Other: 1})
+	wants := func(digest, name string) *machine {
+		return open(t, s.bucket(t), func(o *Options) {
+			o.Digests = map[cache.Key]string{old.Key: digest}
+			if name != "" {
+				o.Names = map[cache.Key]string{old.Key: name}
+			}
+		})
+	}
+	if _, err := wants(other.Digest, "").Ask(ctx, old.Key); !errors.Is(err, errRefused) {
+		t.Errorf("another result was taken: %v", err)
+	}
+	if e, err := wants(old.Digest, "").Ask(ctx, old.Key); err != nil || e.Digest != old.Digest {
+		t.Errorf("%v", err)
+	}
+	if _, err := b.Send(ctx, other, "jobs/x.entry"); err != nil { // an attacker does this
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := a.Lay(ctx, old.Key, "jobs/x.entry", old.Digest, dir); !errors.Is(err, errRefused) {
+		t.Errorf("another result was laid out: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+	if object, err := wants("", "jobs/x.entry").Send(ctx, old, ""); object != "jobs/x.entry" || err != nil {
+		t.Errorf("%s, %v", object, err)
+	}
+	if _, err := a.Lay(ctx, old.Key, "jobs/x.entry", old.Digest, dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFewRequests counts the requests of a machine that finds all results in the shared store.
 func TestFewRequests(t *testing.T) {
 	ctx, s := context.Background(), serve(t)

@@ -25,6 +25,7 @@ type Options struct {
 	ReadOnly    bool
 	Lent        bool                      // lent credentials: this machine can write objects of Send, and no index
 	Names       map[cache.Key]string      // objects that have the entries of these keys, whatever the index says
+	Digests     map[cache.Key]string      // entries of these keys are refused if they have another digest
 	sshkey.Keys                           // sign and check entries
 	Wanted      func(address string) bool // reports whether a node's result is of use to other machines
 	Tell        func(warning string)      // must not be nil; called by several goroutines

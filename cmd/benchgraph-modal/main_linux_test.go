@@ -203,7 +203,7 @@ func (c *campaign) runs() *modaltest.Sandbox {
 	c.t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		for _, sb := range c.Sandboxes() {
-			held, _ := filepath.Glob(c.path(".machines", sb.ID, "benchgraph-job-*"))
+			held, _ := filepath.Glob(c.path(".machines", sb.ID, "benchgraph-jobs-*", "job-*"))
 			if len(held) > 0 && sb.State() == "RUNNING" {
 				return sb
 			}

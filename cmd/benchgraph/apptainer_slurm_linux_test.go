@@ -205,7 +205,8 @@ func (s *submitted) measures() {
 func (s *submitted) leavesNothing(node string) {
 	s.t.Helper()
 	until(s.t, "the end of all containers", func() bool { return !runs("0.568") })
-	if left := s.on(node, "ls", "/mnt"); strings.Contains(left, "-job-") || strings.Contains(left, "-apptainer-") ||
+	left := s.on(node, "find", "/mnt", "-maxdepth", "2")
+	if strings.Contains(left, "/job-") || strings.Contains(left, "-apptainer-") ||
 		!strings.Contains(left, "benchgraph-store-1000\n") {
 		s.t.Errorf("left on %s:\n%s", node, left)
 	}

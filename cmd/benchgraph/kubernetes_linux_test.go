@@ -60,7 +60,7 @@ benchmark "speed" {
       tr '\0' '\n' </proc/$p/environ | grep -E 'victor[y]|BENCHGRAPH_(REQUES[T]_|SCRIP[T])' && echo found
       p=$(cut -d' ' -f4 /proc/$p/stat)
     done
-    grep -rl 'victor[y]' /mnt /dev/shm /tmp/benchgraph-job-* | sed 's/^/found /'
+    grep -rl 'victor[y]' /mnt /dev/shm /tmp/benchgraph-jobs-* | sed 's/^/found /'
     echo searched
   EOT
   gpus { count = 2 }

@@ -94,3 +94,71 @@ func TestLentCredentials(t *testing.T) {
 	check(t, os.RemoveAll(c.path(".benchgraph")))
 	c.must(0, "plan").says(t, "Plan: 0 to run")
 }
+
+// trusts makes the store of the project trust a new key. It returns the file of the key, with which jobs sign.
+func (c *clustered) trusts() (key string) {
+	c.t.Helper()
+	key = filepath.Join(filepath.Dir(c.hold), "key")
+	check(c.t, exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key).Run())
+	public, err := os.ReadFile(key + ".pub")
+	check(c.t, err)
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(c.t, err)
+	place := `url = "file://` + filepath.Join(filepath.Dir(c.hold), "store") + `"`
+	c.write("benchmarks.hcl", strings.Replace(string(text), "{ "+place+" }",
+		"{\n    "+place+"\n    trust = [\""+strings.TrimSpace(string(public))+"\"]\n  }", 1))
+	c.world.env = append(c.world.env, "BENCHGRAPH_SIGNING_KEY="+key)
+	return key
+}
+
+// A block is measured again. Meanwhile, somebody who can write to the store and has no key puts the signed old result
+// where the job will leave the new one. The new one counts.
+func TestAnOldResultInPlaceOfANewOne(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer("samples = 4", "samples = 1", "    sample $(case",
+		"    date +%s.%N >$OUT/when\n    sample $(case").Replace(measuredFile))
+	c.trusts()
+	c.must(0, "apply")
+	const block = `trial.speed["c#1"]`
+	when := func() string {
+		_, file := c.result(block)
+		return file("base/out/when")
+	}
+	old := when()
+	check(t, os.WriteFile(c.hold, nil, 0o644))
+	ended := make(chan outcome, 1)
+	go func() { ended <- c.run("apply", "-replace="+block) }()
+	c.jobIs("RUNNING")
+	comment := strings.TrimSpace(c.Command("squeue", "-h", "-o", "%k"))
+	parts := strings.Split(strings.TrimPrefix(comment, "benchgraph "), ":")
+	key, owner, round := parts[0], parts[1], parts[2]
+	store := filepath.Join(filepath.Dir(c.hold), "store")
+	signed, err := os.ReadFile(filepath.Join(store, "entries", key[:2], key))
+	check(t, err, os.MkdirAll(filepath.Join(store, "jobs", owner), 0o755),
+		os.WriteFile(filepath.Join(store, "jobs", owner, key+"."+round+".entry"), signed, 0o644), os.Remove(c.hold))
+	if o := <-ended; o.code != 0 || when() == old {
+		t.Errorf("exit code %d, and the old result counts: %v\n%s%s", o.code, when() == old, o.stdout, o.stderr)
+	}
+}
+
+// Commands in a sandbox of a job see neither the key that signs, nor the files of this job and of others, nor the store
+// of the machine, even if the job has a store of its own.
+func TestASandboxHidesTheJob(t *testing.T) {
+	t.Parallel()
+	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, `sandbox = "required"`, "samples = 4", "samples = 1",
+		"gpus { count = 2 }", "executor = executor.slurm.gpu", "    sample $(case",
+		"    { cat BESIDE/key; ls -d BESIDE/tmp/*/* BESIDE/*.store/[!t]* BESIDE/store/* BESIDE/jobs/*; } 2>/dev/null "+
+			"| sed 's/^/sees /'\n    sample $(case").Replace(measuredFile))
+	beside := filepath.Dir(c.hold)
+	other := filepath.Join(beside, "tmp", "benchgraph-jobs-0", "job-other") // of a job that runs beside
+	check(t, os.MkdirAll(other, 0o755), os.WriteFile(filepath.Join(other, "snapshot"), nil, 0o644))
+	text, err := os.ReadFile(c.path("benchmarks.hcl"))
+	check(t, err)
+	c.write("benchmarks.hcl", strings.NewReplacer("BESIDE", beside, "max_jobs = 4",
+		"max_jobs = 4\n  setup = \"export TMPDIR="+beside+"/tmp\"").Replace(string(text)))
+	c.trusts()
+	for _, args := range [][]string{{"apply"}, {"apply", `-replace=trial.speed["c#1"]`}} {
+		c.must(0, args...)
+		c.must(0, "logs", `trial.speed["c#1"]`).saysNot(t, "\nsees ")
+	}
+}

@@ -175,8 +175,8 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	if err := s.setMachines(&config.Config, spec, o); err != nil {
 		return err
 	}
-	if o.job != nil {
-		config.Hidden, config.Found, config.Named = o.job.hides, o.job.found, o.job.request.Literal
+	if j := o.job; j != nil {
+		config.Hidden, config.Found, config.Named = append(config.Hidden, j.hides...), j.found, j.request.Literal
 	}
 	project, diags := campaign.Open(ctx, config, options.Lock)
 	if diags.HasErrors() {
@@ -318,7 +318,7 @@ func (s *session) config(ctx context.Context, o access, load campaign.Loader) ca
 		Environ: s.environ(), GitEnviron: s.gitEnviron(), Sandbox: o.sandbox,
 		Secret: func(name string) (string, bool) { v, ok := s.env[name]; return v, ok },
 		Render: s.render, Offline: o.offline, Allow: o.allow, Progress: printable.NewWriter(s.stderr),
-		LockFile: s.place.lock, Home: s.home,
+		LockFile: s.place.lock, Home: s.home, Hidden: cli.SecretFiles(s.env, signingKey),
 	}, Options: campaign.Options{
 		Load: load, History: s.past, Locked: o.locked, Upgrade: o.upgrade, MemoFile: s.memo(), Basis: s.basis(ctx, o),
 	}}

@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/sshkey"
+	"github.com/benchgraph/benchgraph/remote"
 )
 
 // signingKey is the environment variable that names the file of the key by which entries of the shared store are
@@ -86,10 +87,10 @@ func (s *session) share(o access) error {
 	} else if o.offline {
 		put = s.store.Believe
 	}
-	return s.shareAt(&spec, nil, put)
+	return s.shareAt(&spec, &remote.Request{}, put)
 }
 
-func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, put func(shared.Options)) error {
+func (s *session) shareAt(spec *hclspec.Store, r *remote.Request, put func(shared.Options)) error {
 	b, err := s.bucketOf(spec)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (s *session) shareAt(spec *hclspec.Store, names map[cache.Key]string, put f
 	}
 	place := sha256.Sum256([]byte(spec.Endpoint + " " + spec.URL))
 	put(shared.Options{
-		Bucket: b, Keys: keys, Lent: s.login != nil, Names: names, Name: spec.URL,
+		Bucket: b, Keys: keys, Lent: s.login != nil, Names: r.Names, Digests: r.Digests, Name: spec.URL,
 		Dir: filepath.Join(s.state, "shared", hex.EncodeToString(place[:8])), ReadOnly: spec.ReadOnly, Wanted: isShared,
 		Tell: func(warning string) { s.note("Warning: %s", view.Clean(warning)) },
 	})

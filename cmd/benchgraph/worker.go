@@ -22,7 +22,6 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 	"github.com/benchgraph/benchgraph/remote/worker"
 )
@@ -43,6 +42,7 @@ type workerJob struct {
 	begun      time.Time
 	hides      []string // absolute paths that commands in a sandbox must not see
 	found      *snapshot.Found
+	result     string // digest of the result; "": there is none
 	transcript []byte // JSON: the transcript of the last failed attempt; nil: none failed
 }
 
@@ -67,7 +67,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
 	}
 	o := remote.Outcome{Job: a.env[job.NameVariable], Failure: failure, Seconds: time.Since(begun).Seconds(),
-		Transcript: j.transcript}
+		Result: j.result, Transcript: j.transcript}
 	err = a.patiently(ctx, j, func() error { return request.Leave(ctx, shared, keys, o) })
 	if failure != nil {
 		err = errors.Join(fmt.Errorf("%s: %s", request.Address, view.Clean(failure.Text())), err)
@@ -89,7 +89,7 @@ func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) err
 
 // work runs the node of a request, and returns why there is no result; nil if there is one.
 func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
-	dir, err := fs.NewTemporary("", "benchgraph-job-")
+	dir, err := worker.NewJobDir()
 	if err == nil {
 		defer func() { _ = dir.Remove() }()
 		err = a.workBelow(ctx, j, dir.Path)
@@ -136,6 +136,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err != nil {
 		return err
 	}
+	j.hides = append(j.hides, filepath.Dir(dir), images) // the directories of all jobs, the store of the machine
 	o := access{allow: r.Allow, sandbox: r.Sandbox, machine: r.Machine, job: j}
 	if r.Aside != nil {
 		o.measureAside(r.Aside)
@@ -150,17 +151,14 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return err
 	}
 	s.apptainer = apptainer.Instead(s.env, images, s.host, s.note)
-	if err := s.shareAt(&r.Shared, r.Names, s.store.Share); err != nil {
+	if err := s.shareAt(&r.Shared, r, s.store.Share); err != nil {
 		return err
 	}
 	err = a.patiently(ctx, j, func() error { return s.lay(ctx, j, filepath.Join(dir, "snapshot")) })
 	if err != nil {
 		return err
 	}
-	if err := s.openAll(ctx, o); err != nil {
-		return err
-	}
-	if err := worker.RemoveGiven(s.varFiles); err != nil {
+	if err := errors.Join(s.openAll(ctx, o), worker.RemoveGiven(s.varFiles)); err != nil {
 		return err
 	}
 	return s.runJob(ctx, j)
@@ -214,7 +212,10 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 	if err != nil {
 		return err
 	}
-	err = s.patiently(ctx, j, func() error { return worker.Conclude(ctx, r, p, applied, s.store) })
+	err = s.patiently(ctx, j, func() (err error) {
+		j.result, err = worker.Conclude(ctx, r, p, applied, s.store)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -246,6 +246,31 @@ func TestProgramsThatAreNone(t *testing.T) {
 	}
 }
 
+// A program that breaks the protocol and would live on is killed.
+func TestProgramsThatBreakTheProtocol(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"something else":     "echo hello; exec sleep 60",
+		"no output":          "exec sleep 60 >&-",
+		"a line without end": "exec tr '\\0' x </dev/zero",
+		"JSON without end":   `printf '{"told":"'; exec tr '\0' x </dev/zero`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			program := filepath.Join(t.TempDir(), "program")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeoutCause(t.Context(), 20*time.Second, errors.New("it lives on"))
+			defer stop()
+			_, err := pipe.Open(ctx, pipe.Options{Program: program, Environ: os.Environ()})
+			if err == nil || !strings.HasPrefix(err.Error(), "program ended (signal: ") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
 // A caller of another release gets an error. A malformed call ends the program.
 func TestServe(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package pipe
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 )
 
 type process struct {
+	pid  int
 	in   io.WriteCloser
 	over chan struct{} // closed when the process has ended
 	told func(string)
@@ -53,10 +55,11 @@ func start(o Options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{in: in, out: json.NewEncoder(in), over: make(chan struct{}), told: o.Told,
+	p := &process{pid: cmd.Process.Pid, in: in, out: json.NewEncoder(in), over: make(chan struct{}), told: o.Told,
 		calls: map[uint64]*waiting{}}
 	go func() {
 		p.read(out)
+		p.end(killWithin)
 		gone := &goneError{program: o.Program, err: cmd.Wait()}
 		lines := strings.Split(strings.TrimSpace(string(words.Bytes())), "\n")
 		gone.words = printable.Line(lines[len(lines)-1])
@@ -64,6 +67,21 @@ func start(o Options) (*process, error) {
 		close(p.over)
 	}()
 	return p, nil
+}
+
+// killWithin is how long a process may live on after its last message.
+const killWithin = 2 * time.Second
+
+// end closes the pipe, by which the process ends. A process that goes on for longer is killed.
+func (p *process) end(within time.Duration) {
+	_ = p.in.Close()
+	go func() {
+		select {
+		case <-p.over:
+		case <-time.After(within):
+			_ = syscall.Kill(-p.pid, syscall.SIGKILL) // its group, which has its number
+		}
+	}()
 }
 
 func (p *process) ended() bool {
@@ -75,9 +93,11 @@ func (p *process) ended() bool {
 	}
 }
 
+// longestMessage limits the bytes of a message. The output of a job comes in parts of mostText.
+const longestMessage = 1 << 20
+
 // read passes the messages of the process to the callers. A line that is no message ends the process.
 func (p *process) read(out io.Reader) {
-	defer p.in.Close()
 	defer func() { // callers see that no more messages come
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -86,9 +106,11 @@ func (p *process) read(out io.Reader) {
 		}
 		p.calls = nil
 	}()
-	for lines := json.NewDecoder(out); ; {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestMessage)
+	for lines.Scan() {
 		var m message
-		if lines.Decode(&m) != nil {
+		if json.Unmarshal(lines.Bytes(), &m) != nil {
 			return
 		}
 		if m.Number == 0 {
@@ -132,7 +154,11 @@ func (p *process) call(ctx context.Context, m message, each func(message)) (mess
 	if each != nil {
 		each(message{})
 	}
-	p.send(m)
+	sent := make(chan struct{})
+	go func() { // a process that does not read must not keep the caller
+		defer close(sent)
+		p.send(m)
+	}()
 	ended, late := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
@@ -149,7 +175,10 @@ func (p *process) call(ctx context.Context, m message, each func(message)) (mess
 			}
 		case <-ended:
 			ended, late = nil, time.After(lastWord)
-			p.send(message{Number: m.Number, Call: callStop})
+			go func() {
+				<-sent
+				p.send(message{Number: m.Number, Call: callStop})
+			}()
 		case <-late:
 			return message{}, context.Cause(ctx)
 		}

@@ -74,10 +74,10 @@ func (p *Program) Close() error {
 	if p.now == nil {
 		return nil
 	}
-	err := p.now.in.Close()
+	p.now.end(lastWord)
 	<-p.now.over
 	p.now = nil
-	return err
+	return nil
 }
 
 // process returns the running process with an open scheduler. It starts a new one if the last has ended.
@@ -92,7 +92,7 @@ func (p *Program) process(ctx context.Context) (*process, error) {
 		return nil, err
 	}
 	if _, err := next.call(ctx, message{Call: callOpen, Protocol: protocol, Settings: p.settings}, nil); err != nil {
-		_ = next.in.Close()
+		next.end(lastWord)
 		return nil, err
 	}
 	p.now = next

@@ -10,15 +10,16 @@ import (
 	"github.com/benchgraph/benchgraph/remote"
 )
 
-// Conclude puts the result of the node into the shared store. If there is none, it returns the reason: an
-// *engine.Failure if the node itself has failed. p is the plan that was carried out.
-func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engine.Result, store remote.Sender) error {
+// Conclude puts the result of the node into the shared store, and returns its digest. If there is none, it returns the
+// reason: an *engine.Failure if the node itself has failed. p is the plan that was carried out.
+func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engine.Result, store remote.Sender) (
+	digest string, err error) {
 	if len(done.Failures) > 0 {
 		f := &done.Failures[0]
 		if f.Address == r.Address {
-			return &engine.Failure{Failure: f.Failure}
+			return "", &engine.Failure{Failure: f.Failure}
 		}
-		return fmt.Errorf("input %s was made anew and failed: %s", f.Address, f.Failure.Text())
+		return "", fmt.Errorf("input %s was made anew and failed: %s", f.Address, f.Failure.Text())
 	}
 	e, err := store.Get(ctx, r.Key, true)
 	if st, ok := p.Step(r.Address); ok && errors.Is(err, cache.ErrMiss) {
@@ -28,10 +29,10 @@ func Conclude(ctx context.Context, r *remote.Request, p *engine.Plan, done *engi
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s was not run: %w", r.Address, err)
+		return "", fmt.Errorf("%s was not run: %w", r.Address, err)
 	}
 	if _, err := store.Send(ctx, e, ""); err != nil { // the shared store may lack a result that this machine had
-		return fmt.Errorf("the result could not be put into the shared store: %w", err)
+		return "", fmt.Errorf("the result could not be put into the shared store: %w", err)
 	}
-	return nil
+	return e.Digest, nil
 }

@@ -102,9 +102,25 @@ func StoreDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)
 	}
-	own := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-store-%d", os.Getuid()))
-	if err := os.Mkdir(own, 0o700); err != nil && !errors.Is(err, iofs.ErrExist) {
+	return ownDir("store")
+}
+
+// NewJobDir makes a directory for the files of a job. The directory above it holds those of all jobs of this user on
+// this machine, and nothing else: a sandbox hides it, so that commands of a job see no files of another.
+func NewJobDir() (*fs.Temporary, error) {
+	jobs, err := ownDir("jobs")
+	if err != nil { // somebody else has made it; then the sandbox hides all of the temporary directory
+		return fs.NewTemporary("", "benchgraph-job-")
+	}
+	return fs.NewTemporary(jobs, "job-")
+}
+
+// ownDir returns a directory of this user in the temporary directory, where other users can make a directory of that
+// name before.
+func ownDir(name string) (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("benchgraph-%s-%d", name, os.Getuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, iofs.ErrExist) {
 		return "", err
 	}
-	return own, nil
+	return dir, fs.CheckOwner(dir)
 }

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,40 @@ func TestARequestIsTaken(t *testing.T) {
 	}
 	if strings.Contains(string(encrypted), "trial.x") {
 		t.Error("the request is not encrypted")
+	}
+}
+
+// The files of jobs are together in a directory that only this user can write to, even if somebody else has made a
+// directory of its name before.
+func TestTheFilesOfJobsAreTogether(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	makes := func(above string) {
+		t.Helper()
+		dir, err := worker.NewJobDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := filepath.Dir(dir.Path); got != above {
+			t.Errorf("a job has its files in %s, want %s", got, above)
+		}
+		if err := dir.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	jobs := filepath.Join(temporary, fmt.Sprint("benchgraph-jobs-", os.Getuid()))
+	makes(jobs)
+	makes(jobs)
+	if err := os.Chmod(jobs, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	makes(temporary)
+	store := filepath.Join(temporary, fmt.Sprint("benchgraph-store-", os.Getuid()))
+	if err := errors.Join(os.Mkdir(store, 0o700), os.Chmod(store, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := worker.StoreDir(""); err == nil {
+		t.Error("a store to which others can write is taken")
 	}
 }
 

@@ -51,6 +51,9 @@ var ErrFull = errors.New("the store is full")
 // ErrTooLarge is wrapped by the error of a request that the server, or a proxy before it, takes for too large.
 var ErrTooLarge = errors.New("the object is too large for the store")
 
+// ErrClock is wrapped by the error of a request whose time is too far from that of the server.
+var ErrClock = errors.New("the clock of this machine is not that of the store")
+
 // Remedy returns what the user can do about an error of a bucket.
 func Remedy(err error) string {
 	return cmp.Or(Known(err),
@@ -63,6 +66,8 @@ func Known(err error) string {
 	case errors.Is(err, ErrDenied):
 		return "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to credentials that are valid and " +
 			"may list, read and write the store."
+	case errors.Is(err, ErrClock):
+		return "Set the clock of the machine, by NTP for example."
 	case errors.Is(err, ErrFull):
 		return "Give the store more room, or remove what was put there first with benchgraph cache gc -shared " +
 			"-max-size=SIZE."

@@ -40,6 +40,7 @@ func TestProbe(t *testing.T) {
 		"no bucket": {"s3://taem/a", server.URL, "there is no such bucket", "Make the bucket"},
 		"no right":  {"s3://team/a", says(403, "AccessDenied"), "access denied: It is so", "Set AWS_ACCESS_KEY_ID"},
 		"expired":   {"s3://team/a", says(400, "ExpiredToken"), "access denied: It is so", "Set AWS_ACCESS_KEY_ID"},
+		"its clock": {"s3://team/a", says(403, "RequestTimeTooSkewed"), "the clock of this machine is", "Set the clock"},
 		"no room":   {"s3://team/a", says(507, "XMinioStorageFull"), "the store is full: It is so", "Give the store"},
 		"quota":     {"s3://team/a", says(403, "QuotaExceeded"), "the store is full: It is so", "Give the store"},
 		"MinIO's":   {"s3://team/a", says(400, "XMinioAdminBucketQuotaExceeded"), "the store is full", "Give the"},

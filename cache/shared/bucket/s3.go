@@ -98,6 +98,8 @@ func failure(name string, err error) error {
 	case response.StatusCode == http.StatusInsufficientStorage, response.Code == "XMinioStorageFull",
 		response.Code == "XMinioAdminBucketQuotaExceeded", response.Code == "QuotaExceeded": // MinIO, Ceph
 		return fmt.Errorf("%w: %s", ErrFull, said)
+	case response.Code == "RequestTimeTooSkewed": // has the status of a missing right
+		return fmt.Errorf("%w: %s", ErrClock, said)
 	case response.StatusCode == http.StatusRequestEntityTooLarge, response.Code == "EntityTooLarge":
 		return fmt.Errorf("%s: %w: %s", name, ErrTooLarge, said)
 	}

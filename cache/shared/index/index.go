@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,8 +40,10 @@ const (
 	prefix         = "index/"
 	mostSegments   = 12        // if there are more, some are merged
 	mergedSegments = 8         // how many are merged into one
-	longestIndex   = 1 << 30   // bytes of a segment's lines
+	longestIndex   = 1 << 30   // bytes of the lines of all segments
 	longestSegment = 256 << 20 // bytes of a segment
+	// A line has a key and a digest, which cannot be compressed. More lines from few bytes are no index.
+	mostCompressed = 32
 	parallelReads  = 8
 )
 
@@ -176,10 +179,11 @@ func decompress(segment []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	most := min(longestIndex, mostCompressed*int64(len(segment)))
 	var b strings.Builder
-	n, err := io.Copy(&b, io.LimitReader(z, longestIndex+1))
+	n, err := io.Copy(&b, io.LimitReader(z, most+1))
 	text, ours := strings.CutPrefix(b.String(), indexMagic)
-	if err == nil && (!ours || n > longestIndex) {
+	if err == nil && (!ours || n > most) {
 		err = errors.New("it is no index")
 	}
 	return text, err
@@ -213,11 +217,16 @@ func (c Copies) Load(ctx context.Context, b bucket.Bucket, tell func(string)) (*
 	c.forget(t)
 	names := slices.Sorted(maps.Keys(t.Segments))
 	texts := make([]string, len(names))
+	var bytes atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallelReads)
 	for i, name := range names {
 		g.Go(func() (err error) {
 			texts[i], err = c.read(ctx, b, name)
+			if bytes.Add(int64(len(texts[i]))) > longestIndex {
+				texts[i] = ""
+				err = fmt.Errorf("%s: %w: the index has more than %d bytes", name, cache.ErrDamaged, longestIndex)
+			}
 			if errors.Is(err, cache.ErrDamaged) {
 				tell(err.Error() + "; benchgraph cache verify -shared makes the index anew")
 				err = nil

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -48,5 +49,34 @@ func TestSegmentsAreMerged(t *testing.T) {
 	read := load()
 	if _, there := read.Lines[cache.Key{254}]; !there || len(told) != 1 || strings.Count(told[0], "key") != 1 {
 		t.Errorf("line found: %v; %q", there, told)
+	}
+}
+
+// A small segment of many bytes is left out, and takes little memory. No warning quotes a long line.
+func TestSegmentsThatFillTheMemory(t *testing.T) {
+	b, err := bucket.Open(bucket.Place{URL: "file://" + t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, table := Copies{Dir: t.TempDir()}, New()
+	good := (cache.Key{1}).String() + " " + (cache.Key{}).String() + " {}"
+	long := strings.Repeat("x", 32<<20)
+	_ = own.Write(t.Context(), b, table, []string{long}) // the error is about the line
+	if err := own.Write(t.Context(), b, table, []string{good}); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	read, err := Copies{Dir: t.TempDir()}.Load(t.Context(), b, func(text string) { told = append(told, text) })
+	runtime.ReadMemStats(&after)
+	if err != nil || read.Lines[cache.Key{1}] == nil || len(told) != 1 || !strings.Contains(told[0], "it is no index") {
+		t.Errorf("%v, %d lines, %.200q", err, len(read.Lines), told)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+		t.Errorf("it takes %d bytes", took)
+	}
+	if err := table.add(long); err == nil || len(err.Error()) > 200 {
+		t.Errorf("the error has %d bytes", len(err.Error()))
 	}
 }

@@ -15,7 +15,7 @@ type Spec struct {
 	Env  []string // environment of the program, as NAME=value
 	Dir  string   // its working directory
 
-	Empty    []string // directories of the host that are shown as empty
+	Empty    []string // directories of the host that are shown as empty, and files that cannot be opened
 	Binds    []Bind
 	Devices  []string // nodes below /dev
 	Most     int      // limit of processes and threads, from Linux 6.14 on

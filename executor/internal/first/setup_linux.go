@@ -45,15 +45,17 @@ func (s *Spec) setUp() (step string, err error) {
 		return step, err
 	}
 	var empty []int
-	for _, dir := range s.Empty {
-		fd, err := hide(dir)
+	for _, path := range s.Empty {
+		fd, err := hide(path)
 		if errors.Is(err, syscall.ENOENT) {
 			continue
 		}
 		if err != nil {
-			return "hide " + dir, err
+			return "hide " + path, err
 		}
-		empty = append(empty, fd)
+		if fd >= 0 {
+			empty = append(empty, fd)
+		}
 	}
 	if step, err := devs(devices); err != nil {
 		return step, err
@@ -87,8 +89,17 @@ func setFlags(fd int, path string, flags uint64) error {
 		&linux.MountAttr{Attr_set: flags, Propagation: syscall.MS_PRIVATE})
 }
 
-// hide mounts an empty directory over dir. It returns a file for the mount, since a later mount may cover the path.
+// hide mounts an empty directory over a directory, and returns a file for the mount, since a later mount may cover the
+// path. A file is covered by a device that cannot be opened, and the returned number is negative.
 func hide(dir string) (int, error) {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		var fd int
+		if fd, err = cloneTree("/dev/null", shut); err == nil {
+			err = tree{fd, dir}.show()
+		}
+		return -1, err
+	}
 	if err := tmpfs(dir, 0o755, "1m"); err != nil {
 		return -1, err
 	}
