@@ -49,8 +49,8 @@ func (e *StepError) Error() string {
 }
 
 // Build builds an image with BuildKit, which Docker has had since 2018; other engines use their own builder. Its only
-// base images are those of Pins. The engine owns the builder's cache and limits its size. Errors are *StepError,
-// *dockerfile.ContextChanged, errors of the engine, or the cause of ctx.
+// base images are those of Pins. The image is Named. The engine owns the builder's cache and limits its size. Errors
+// are *StepError, *dockerfile.ContextChanged, errors of the engine, or the cause of ctx.
 func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 	text, err := dockerfile.Read(s.Dir, s.Dockerfile, s.Files)
 	if err != nil {
@@ -90,10 +90,8 @@ func (e *Engine) Build(ctx context.Context, s BuildSpec) (Image, error) {
 		return Image{}, b.unsent
 	case err != nil:
 		return Image{}, err
-	case b.id == "":
-		return Image{}, brokeOff("build image", io.ErrUnexpectedEOF)
 	}
-	return e.Image(ctx, b.id)
+	return e.named(ctx, "build image", b.id)
 }
 
 // IsPodman reports whether the engine is Podman.

@@ -18,15 +18,10 @@ import (
 )
 
 // broughtMark is the repository of the names that mark pulled images, because images of a registry cannot be
-// labelled. The name says only that benchgraph pulled the image.
+// labelled. The name says only that benchgraph pulled the image, which may be removed when its space is needed.
 const broughtMark = "benchgraph/brought"
 
 func markOf(id string) string { return broughtMark + ":" + strings.TrimPrefix(id, "sha256:") }
-
-// mark records that benchgraph pulled an image, so that the image may be removed when its space is needed.
-func (e *Engine) mark(ctx context.Context, id string) error {
-	return e.do(ctx, "mark image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, markOf(id)) })
-}
 
 // Brought returns the images that benchgraph pulled from registries. It makes one request.
 func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
@@ -38,7 +33,7 @@ func (e *Engine) Brought(ctx context.Context) ([]Image, error) {
 func (img Image) called(tags, digests []string) Image {
 	tags, digests = familiar(tags), familiar(digests)
 	ours := []string{markOf(img.ID), keptName(img.ID)}
-	img.Brought = slices.Contains(tags, ours[0])
+	img.Brought, img.Named = slices.Contains(tags, ours[0]), slices.Contains(tags, ours[1])
 	img.Tags = slices.DeleteFunc(tags, func(tag string) bool {
 		return slices.Contains(ours, tag) || strings.HasPrefix(tag, "<none>") || strings.Contains(tag, "@")
 	})
@@ -80,24 +75,17 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 		})
 		return err
 	}
-	if img.Brought {
-		// Without benchgraph's names, a pulled image has only the name of its pull: it is then removed completely or
-		// not at all.
-		for _, name := range []string{markOf(img.ID), keptName(img.ID)} {
-			if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
-				return err
-			}
-		}
-	}
-	gone := false
+	// Without benchgraph's names, a pulled image has only the name of its pull: it is then removed completely or not at
+	// all. Another image was pushed under its digests. Removing the last name removes the image.
+	names, gone := []string{markOf(img.ID), keptName(img.ID)}, false
 	if !img.Brought {
-		// The image was pushed under these names. Removing the last name removes the image.
-		for _, name := range img.Digests {
-			if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
-				return inUse(img.ID, err)
-			}
-			gone = true
+		names = img.Digests
+	}
+	for _, name := range names {
+		if err := remove(name); err != nil && !errdefs.IsNotFound(err) {
+			return inUse(img.ID, err)
 		}
+		gone = true
 	}
 	err = remove(img.ID)
 	switch {
@@ -107,7 +95,7 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 		return &NoImage{id}
 	}
 	if img.Brought {
-		if again := e.mark(context.WithoutCancel(ctx), img.ID); again != nil {
+		if again := e.tag(context.WithoutCancel(ctx), img.ID, markOf(img.ID)); again != nil {
 			return again
 		}
 	}

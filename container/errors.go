@@ -208,6 +208,7 @@ var meanings = []meaning{
 	{"Apptainer cannot do that", failure.Infra, "run it where there is Docker: see docs/cluster.md"},
 	{"bind source path does not exist|statfs /", failure.Infra, "the engine does not see the directory: where " +
 		"benchgraph runs in a container, mount the project at the same path as on the host of the engine"},
+	{"client version", failure.Infra, "unset DOCKER_API_VERSION: benchgraph then takes the newest that both know"},
 	{"No such image", failure.Infra, "it was removed from the engine meanwhile: apply again"},
 	{noGPUs, failure.Infra,
 		"install the NVIDIA Container Toolkit, and make the devices known to the engine (nvidia-ctk runtime " +

@@ -68,6 +68,8 @@ func TestMeaningsOfEngineErrors(t *testing.T) {
 		{409, "name is in use", failure.Transient, "name is in use"},
 		{400, "invalid mount config for type bind: bind source path does not exist: /builds/p", failure.Infra,
 			"at the same path as on the host"},
+		{400, "client version 1.30 is too old. Minimum supported API version is 1.40", failure.Infra,
+			"unset DOCKER_API_VERSION"},
 		{400, "invalid mount config", failure.Permanent, "create container: invalid mount config"},
 		{500, "anything else", failure.Permanent, "anything else"},
 	} {

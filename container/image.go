@@ -25,6 +25,7 @@ type Image struct {
 	Digests []string // "REPOSITORY@sha256:...", as registries know it
 	Tags    []string // "REPOSITORY:TAG", without benchgraph's own names
 	Brought bool     // benchgraph pulled it from a registry
+	Named   bool     // it has benchgraph's permanent name, as images of Import and Build have
 	Labels  map[string]string
 	Size    int64 // bytes on the engine's disk: unpacked layers and, in containerd's store, packed ones
 	Created time.Time
@@ -185,7 +186,7 @@ func localDigest(local Image, ref reference.Named) string {
 	return local.ID
 }
 
-// Import makes an image from a tar archive of a root file system, which may be compressed.
+// Import makes an image from a tar archive of a root file system, which may be compressed. The image is Named.
 func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]string) (Image, error) {
 	changes, err := labelling(labels)
 	if err != nil {
@@ -208,10 +209,7 @@ func (e *Engine) Import(ctx context.Context, root io.Reader, labels map[string]s
 	if err != nil {
 		return Image{}, err
 	}
-	if id == "" { // the stream ended without an ID
-		return Image{}, brokeOff("import image", io.ErrUnexpectedEOF)
-	}
-	return e.Image(ctx, id)
+	return e.named(ctx, "import image", id)
 }
 
 // labelling returns lines of a Dockerfile that set labels.

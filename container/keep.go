@@ -2,18 +2,32 @@ package container
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
 )
 
 // keptName returns a name for an image without one: builders and registries need a name, and an engine removes an
-// image with its last name. Images are never looked up by this name, and no registry can have its host.
+// image with its last name. Images are never looked up by this name, and no registry can have its host. An image that
+// somebody makes from another inherits labels, but no name.
 func keptName(id string) string {
 	return "benchgraph.invalid/image:" + strings.TrimPrefix(id, "sha256:")
 }
 
-// keep gives an image a permanent name.
-func (e *Engine) keep(ctx context.Context, id string) error { return e.tag(ctx, id, keptName(id)) }
+// named gives a new image its permanent name. An empty ID means that the engine's answer ended early.
+func (e *Engine) named(ctx context.Context, doing, id string) (Image, error) {
+	if id == "" {
+		return Image{}, brokeOff(doing, io.ErrUnexpectedEOF)
+	}
+	img, err := e.Image(ctx, id)
+	if err == nil {
+		err = e.tag(ctx, img.ID, keptName(img.ID))
+	}
+	if err != nil {
+		return Image{}, err
+	}
+	return e.Image(ctx, img.ID)
+}
 
 func (e *Engine) tag(ctx context.Context, id, name string) error {
 	return e.do(ctx, "name image", func(ctx context.Context, a *api) error { return a.ImageTag(ctx, id, name) })
@@ -30,5 +44,5 @@ func (e *Engine) nameOf(ctx context.Context, id string) (string, error) {
 	if len(img.Digests) > 0 && !strings.HasSuffix(img.Digests[0], "@"+img.ID) {
 		return slices.Min(img.Digests), nil
 	}
-	return keptName(img.ID), e.keep(ctx, img.ID)
+	return keptName(img.ID), e.tag(ctx, img.ID, keptName(img.ID))
 }

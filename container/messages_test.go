@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/distribution/reference"
+
+	"github.com/benchgraph/benchgraph/container/login"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -29,6 +32,27 @@ func FuzzMessages(f *testing.F) {
 			}
 		})
 	})
+}
+
+// An engine's message tells why a transfer failed. Its own store may lack what the registry has: another attempt helps.
+func TestRefusalsOfTransfers(t *testing.T) {
+	t.Parallel()
+	ref, err := reference.ParseNormalizedNamed("registry.example/app:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for message, want := range map[string]Reason{
+		"manifest unknown: manifest unknown":                                                      Missing,
+		`failed to resolve reference "registry.example/app:1": registry.example/app:1: not found`: Missing,
+		"failed to check image sha256:0c: rpc error: code = NotFound desc = content digest sha256:0c: " +
+			"not found": Failing,
+		"toomanyrequests: too many": Throttled,
+	} {
+		err := refusal(ref, login.Login{}, &EngineError{Message: message})
+		if got, ok := errors.AsType[*RegistryError](err); !ok || got.Reason != want {
+			t.Errorf("%s: %v, want %s", message, err, want)
+		}
+	}
 }
 
 // Other engines have other builders, and report builds as engines did before BuildKit.

@@ -73,7 +73,7 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 		}
 		img, err = e.pulled(ctx, wanted)
 		if err == nil {
-			img.Brought, err = true, e.mark(ctx, img.ID)
+			img.Brought, err = true, e.tag(ctx, img.ID, markOf(img.ID))
 		}
 		if IsNoImage(err) {
 			err = brokeOff("pull image", io.ErrUnexpectedEOF)
@@ -280,6 +280,7 @@ func refusal(ref reference.Named, l login.Login, err error) error {
 		out.Reason = Damaged
 	case has("toomanyrequests", "too many requests", "429", "rate limit"):
 		out.Reason = Throttled
+	case has("content digest"): // containerd's store removed what an earlier attempt had left
 	case has("unauthorized", "denied", "no basic auth credentials", "authentication required"):
 		out.Reason = Denied
 	case has("manifest unknown", "not found", "no matching manifest", "name unknown"):

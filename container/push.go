@@ -84,7 +84,7 @@ func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, 
 		return nil, err
 	}
 	// An engine removes an image with its last name.
-	if err := e.keep(ctx, id); err != nil {
+	if err := e.tag(ctx, id, keptName(id)); err != nil {
 		return nil, err
 	}
 	if err := e.tag(ctx, id, name); err != nil {

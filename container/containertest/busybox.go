@@ -29,7 +29,7 @@ func Busybox(t testing.TB, e *container.Engine) string {
 	if id := labelled(t, e, label); id != "" {
 		return id
 	}
-	return load(t, e, bytes.NewReader(BusyboxFiles(t)), "LABEL "+label, "ENV PATH=/bin")
+	return Load(t, e, bytes.NewReader(BusyboxFiles(t)), "LABEL "+label, "ENV PATH=/bin")
 }
 
 const busyboxProgram = "/bin/busybox"
@@ -67,8 +67,9 @@ func labelled(t testing.TB, e *container.Engine, label string) string {
 	return found
 }
 
-// load makes an image from a tar archive of a root file system and lines of a Dockerfile. It returns the image's ID.
-func load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) string {
+// Load makes an image from a tar archive of a root file system and lines of a Dockerfile, as a user does. It returns
+// the image's ID.
+func Load(t testing.TB, e *container.Engine, root io.Reader, lines ...string) string {
 	t.Helper()
 	query := url.Values{"fromSrc": {"-"}, "changes": lines}
 	var answer struct{ Status, Error string }

@@ -49,7 +49,7 @@ func Python(t testing.TB, e *container.Engine) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := load(t, e, text, "LABEL "+label)
+	id := Load(t, e, text, "LABEL "+label)
 	if err := tar.Wait(); err != nil {
 		t.Fatal(fmt.Errorf("tar: %w", err))
 	}

@@ -2,6 +2,7 @@ package trial_test
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +16,10 @@ func TestAnEngineIsTriedForWhatServersAskFor(t *testing.T) {
 	t.Parallel()
 	e := containertest.Engine(t)
 	labels := map[string]string{container.LabelState: e.State()}
+	none, where := filepath.Join(t.TempDir(), "none"), "at the same path as on the host"
+	if containertest.IsPodman(t, e) { // it makes the directory
+		where = ""
+	}
 	for name, c := range map[string]struct {
 		grants trial.Grants
 		remedy string // empty: it gives that
@@ -24,7 +29,7 @@ func TestAnEngineIsTriedForWhatServersAskFor(t *testing.T) {
 		"a device":       {trial.Grants{Devices: []string{"/dev/full"}}, ""},
 		"no such device": {trial.Grants{Devices: []string{"/dev/infiniband/none"}}, "leave it out of devices"},
 		"a directory":    {trial.Grants{Mount: "/"}, ""},
-		"none there":     {trial.Grants{Mount: "/none"}, "at the same path as on the host"},
+		"none there":     {trial.Grants{Mount: none}, where},
 		"too many files": {trial.Grants{Ulimits: map[string]int64{"nofile": 1 << 40}}, "lower ulimits"},
 	} {
 		err := c.grants.Check(t.Context(), e, labels)

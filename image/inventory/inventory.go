@@ -117,12 +117,12 @@ func (l *List) With(
 }
 
 // follows reports whether an image has exactly one layer more than the image before, as each commit adds one. The label
-// alone proves nothing, since images that users make from ours inherit it. For a build from a Dockerfile, whose layers
-// are unknown, the image must have no name: a user's image has one, and a built one of ours has none.
+// alone proves nothing, since images that users make from ours inherit it. The layers of a build or an import are
+// unknown, so benchgraph names its image.
 func follows(img, before container.Image) bool {
 	n := len(before.Layers)
 	if before.ID == "" {
-		return len(img.Tags)+len(img.Digests) == 0
+		return img.Named
 	}
 	return len(img.Layers) == n+1 && slices.Equal(img.Layers[:n], before.Layers)
 }
