@@ -229,6 +229,9 @@ func (d *Driver) ask(of Device) (Reading, error) {
 		d.mu.Unlock()
 		return reply{r, err}
 	})
+	if err != nil {
+		d.LeaveOut(of, err.Error())
+	}
 	return r.Reading, cmp.Or(err, r.error)
 }
 

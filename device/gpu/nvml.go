@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/benchgraph/benchgraph/device/gpu/xid"
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
@@ -21,10 +22,10 @@ import (
 type nvmlSource struct {
 	lib   nvml.Interface
 	links links
+	xids  xid.Log
 
-	mu     sync.Mutex // protects the fields below; the library itself is thread-safe
-	have   map[string]bool
-	events map[string]nvml.EventSet // by UUID: events since the first reading of the device
+	mu   sync.Mutex // protects have; the library itself is thread-safe
+	have map[string]bool
 }
 
 // openNVML loads the library and lists the devices. It returns an error if there is no usable driver. Each call may
@@ -34,7 +35,8 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 	if library != "" {
 		options = append(options, nvml.WithLibraryPath(library))
 	}
-	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, events: map[string]nvml.EventSet{}}
+	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}}
+	s.xids.Lib, s.xids.Has = s.lib, s.has
 	ret, err := within(ctx, patience, s.lib.Init)
 	if err != nil {
 		return answer{}, fmt.Errorf("NVML: %w", err)
@@ -90,16 +92,15 @@ func (s *nvmlSource) has(name string) bool {
 	return known
 }
 
+// close waits at most a second: the driver may hang, and the process ends anyway.
 func (s *nvmlSource) close(busy bool) {
 	if busy { // closing might wait for the hanging call
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, set := range s.events {
-		set.Free()
-	}
-	s.lib.Shutdown()
+	_, _ = within(context.Background(), time.Second, func() nvml.Return {
+		s.xids.Close()
+		return s.lib.Shutdown()
+	})
 }
 
 // found is a device with its handle.
@@ -302,50 +303,10 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 		r.Uncorrected = &n
 	}
 	r.Slowdowns = s.slowdowns(h)
-	r.Xids = s.xids(h, d)
+	r.Xids = s.xids.Next(d.UUID, cmp.Or(d.Parent, d.UUID))
 	r.Processes = s.processes(h, r.Processes)
 	return r, nil
 }
-
-// xids returns the critical errors since the previous reading. Errors before the first reading are not known. An
-// instance of MIG reports the errors of its GPU: grave errors concern all instances, and errors of programs on other
-// instances are harmless here.
-func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
-	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	set, ok := s.events[d.UUID]
-	if !ok {
-		if d.Parent != "" {
-			var err error
-			if h, err = s.handle(d.Parent); err != nil {
-				return nil
-			}
-		}
-		var ret nvml.Return
-		if set, ret = s.lib.EventSetCreate(); ret != nvml.SUCCESS {
-			return nil
-		}
-		if ret = h.RegisterEvents(nvml.EventTypeXidCriticalError, set); ret != nvml.SUCCESS {
-			set.Free()
-			return nil
-		}
-		s.events[d.UUID] = set
-	}
-	for range mostXids {
-		event, ret := set.Wait(0)
-		if ret != nvml.SUCCESS {
-			break
-		}
-		codes = append(codes, event.EventData)
-	}
-	return codes
-}
-
-// mostXids limits the errors per reading: a broken device may report them endlessly.
-const mostXids = 16
 
 // told returns the value of a call; nil: the driver does not report it.
 func told(n uint32, ret nvml.Return) *int {

@@ -297,6 +297,40 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
+// While the events of one device hang, another one is read; and a shutdown that hangs ends the wait for it.
+func TestEventsAndShutdownThatHangDelayNothing(t *testing.T) {
+	library, play := nvmltest.World(t, false)
+	world := strings.Replace(nvmltest.TwoH100, "gpu uuid=GPU-a", "gpu deaf=1 uuid=GPU-a", 1)
+	play(world)
+	d := OpenDriver(t.Context(), Options{Library: library})
+	go func() { _, _ = d.Read(d.Devices()[0]) }()
+	read := make(chan error, 1)
+	time.Sleep(200 * time.Millisecond)
+	go func() {
+		_, err := d.Read(d.Devices()[1])
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the other device waits")
+	}
+	play(strings.Replace(nvmltest.TwoH100, "system", "system stuck=1", 1))
+	closed := make(chan struct{})
+	go func() {
+		OpenDriver(context.Background(), Options{Library: library}).Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the shutdown is waited for")
+	}
+}
+
 func TestCriticalErrorsAreToldOnce(t *testing.T) {
 	library, play := nvmltest.World(t, false)
 	play(nvmltest.TwoH100)
