@@ -11,7 +11,7 @@ import (
 // Log reads the critical errors of devices. It is safe for concurrent use; a device that hangs delays no other one.
 type Log struct {
 	Lib nvml.Interface
-	Has func(function string) bool
+	Has func(functions ...string) bool // at least one of them
 
 	mu   sync.Mutex
 	sets map[string]*set // by UUID
@@ -30,7 +30,8 @@ const most = 16
 // before the first call are not known. An instance of MIG reports the errors of its GPU: grave errors concern all
 // instances, and errors of programs on other instances are harmless here.
 func (l *Log) Next(uuid, on string) (codes []uint64) {
-	if !l.Has("nvmlEventSetCreate") || !l.Has("nvmlDeviceRegisterEvents") || !l.Has("nvmlEventSetWait_v2") {
+	if !l.Has("nvmlEventSetCreate") || !l.Has("nvmlEventSetFree") || !l.Has("nvmlDeviceRegisterEvents") ||
+		!l.Has("nvmlEventSetWait_v2") {
 		return nil
 	}
 	s := l.of(uuid)

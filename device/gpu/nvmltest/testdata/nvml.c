@@ -17,7 +17,8 @@
 // no effect. What was locked and reset is appended, a line each, to the file NVML_SCENARIO.clocks, which all processes share:
 // "lock GPU-a 1410", "reset GPU-a".
 //
-// Underscores in names stand for blanks. Built with -DOLD, the library lacks what drivers before 2020 lack.
+// Underscores in names stand for blanks. Built with -DOLD, the library lacks what drivers before 2020 lack, and the counts
+// of memory errors and the greatest clock, which a library may lack as well.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,13 +235,17 @@ static nvmlReturn_t smClock(nvmlDevice_t d, unsigned int *mhz) {
 	return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return t == NVML_CLOCK_MEM ? integer(d, "mem", mhz, 1) : smClock(d, mhz); }
+#ifndef OLD
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return integer(d, "max", mhz, 1); }
+#endif
+#ifndef OLD
 nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t d, nvmlMemoryErrorType_t t, nvmlEccCounterType_t c, unsigned long long *n) {
 	unsigned int errors;
 	nvmlReturn_t r = integer(d, "ecc", &errors, 1);
 	*n = errors;
 	return r;
 }
+#endif
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, unsigned long long *bits) {
 	unsigned int n;
 	nvmlReturn_t r = integer(d, "slow", &n, 1);
