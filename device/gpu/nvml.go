@@ -28,6 +28,9 @@ type nvmlSource struct {
 	have map[string]bool
 }
 
+var errNoLibrary = errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is " +
+	"installed elsewhere")
+
 // openNVML loads the library and lists the devices. It returns an error if there is no usable driver. Each call may
 // take at most patience.
 func openNVML(ctx context.Context, library string, patience time.Duration) (answer, error) {
@@ -44,9 +47,7 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 	switch ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return answer{},
-			errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed " +
-				"elsewhere")
+		return answer{}, errNoLibrary
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return answer{}, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:

@@ -255,12 +255,12 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 	for init, want := range map[string]string{"9": "modprobe", "18": "reload", "999": "NVML error 999"} {
 		play("system init=" + init + "\n")
 		if d := OpenDriver(t.Context(), Options{Library: library}); d.Provider != ProviderNone ||
-			!strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") {
+			!strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") || len(d.Odd) != 1 {
 			t.Errorf("init %s: %+v", init, d)
 		}
 	}
 	if d := OpenDriver(t.Context(), Options{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone ||
-		!strings.Contains(d.Reason, "no NVIDIA driver") {
+		!strings.Contains(d.Reason, "no NVIDIA driver") || d.Odd != nil { // it is usual, and no warning
 		t.Errorf("%+v", d)
 	}
 }
