@@ -12,9 +12,9 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/device/gpu"
+	"github.com/benchgraph/benchgraph/device/gpu/watch"
 	"github.com/benchgraph/benchgraph/device/hostlock"
 	"github.com/benchgraph/benchgraph/device/machine"
-	"github.com/benchgraph/benchgraph/device/process"
 	"github.com/benchgraph/benchgraph/executor"
 )
 
@@ -103,7 +103,7 @@ func (a *app) runDevices(ctx context.Context, o *devicesFlags) error {
 		show = a.writeDevices
 	}
 	for {
-		if err := show(driver, o.watch); err != nil || !o.watch {
+		if err := show(ctx, driver, o.watch); err != nil || !o.watch {
 			return err
 		}
 		select {
@@ -123,37 +123,27 @@ type deviceDoc struct {
 	Lease *hostlock.Holder  `json:"lease"`
 }
 
-func (a *app) inspect(driver *gpu.Driver) []deviceDoc {
+func (a *app) inspect(ctx context.Context, driver *gpu.Driver) ([]deviceDoc, error) {
 	list := []deviceDoc{}
-	for _, d := range driver.Devices() {
-		doc := deviceDoc{Device: d, Links: map[string]string{}}
-		lease, unknown := hostlock.HolderOf(d, a.hostLock(), a.sharedLocks())
+	states, err := watch.States(ctx, driver)
+	for _, d := range states {
+		doc := deviceDoc{Device: d.Device, Reading: d.Reading, Links: map[string]string{}}
+		lease, unknown := hostlock.HolderOf(d.Device, a.hostLock(), a.sharedLocks())
 		if unknown != nil {
 			a.note("Warning: who has leased device %d: %v", d.Index, unknown)
 		}
 		doc.Lease = lease
-		r, err := driver.Read(d)
-		if err != nil {
-			doc.Error = err.Error()
-		}
-		if r.Processes == nil {
-			r.Processes = []process.Process{}
-		}
-		doc.Reading = r
-		if err == nil {
-			doc.Device.Used = r.Used
-		}
-		if r.PowerLimit != nil {
-			doc.Device.PowerLimit = *r.PowerLimit
+		if d.Err != nil {
+			doc.Error = d.Err.Error()
 		}
 		for _, other := range driver.Devices() {
 			if other.UUID != d.UUID {
-				doc.Links[other.UUID] = driver.Link(d, other).String()
+				doc.Links[other.UUID] = driver.Link(d.Device, other).String()
 			}
 		}
 		list = append(list, doc)
 	}
-	return list
+	return list, err
 }
 
 // thisHost describes this machine with the fields that are in keys of nodes.
@@ -165,13 +155,17 @@ func thisHost() (machine.Host, error) {
 	return h, err
 }
 
-func (a *app) writeDevices(driver *gpu.Driver, _ bool) error {
+func (a *app) writeDevices(ctx context.Context, driver *gpu.Driver, _ bool) error {
+	devices, err := a.inspect(ctx, driver)
+	if err != nil {
+		return err
+	}
 	host, err := thisHost()
 	if err != nil {
 		a.note("Warning: %v", err)
 	}
 	doc := map[string]any{"format": view.Format, "provider": driver.Provider, "machine": host,
-		"devices": a.inspect(driver)}
+		"devices": devices}
 	for name, value := range map[string]string{"reason": driver.Reason, "driver_version": driver.Version,
 		"cuda_version": driver.CUDA} {
 		if value != "" {
@@ -184,7 +178,11 @@ func (a *app) writeDevices(driver *gpu.Driver, _ bool) error {
 	return view.JSON(a.stdout, doc)
 }
 
-func (a *app) tellDevices(driver *gpu.Driver, again bool) error {
+func (a *app) tellDevices(ctx context.Context, driver *gpu.Driver, again bool) error {
+	docs, err := a.inspect(ctx, driver)
+	if err != nil {
+		return err
+	}
 	if again {
 		fmt.Fprintf(a.stdout, "%s\n", time.Now().Format(time.TimeOnly))
 	}
@@ -194,7 +192,6 @@ func (a *app) tellDevices(driver *gpu.Driver, again bool) error {
 	}
 	rows := [][]string{{"index", "name", "memory", "used", "busy", "power", "temp", "SM clock", "slowed by", "uuid"}}
 	users := [][]string{{"index", "pid", "user", "program", "memory"}}
-	docs := a.inspect(driver)
 	for _, d := range docs {
 		if d.Error != "" {
 			rows = append(rows, []string{fmt.Sprint(d.Index), view.Clean(d.Name), view.Bytes(d.Memory), "?", "", "", "",
@@ -235,7 +232,7 @@ func (a *app) tellDevices(driver *gpu.Driver, again bool) error {
 	if driver.Reason != "" {
 		foot += "; " + view.Clean(driver.Reason)
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s\n", foot)
+	_, err = fmt.Fprintf(a.stdout, "\n%s\n", foot)
 	return err
 }
 

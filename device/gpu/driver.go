@@ -138,7 +138,7 @@ func find(ctx context.Context, o Options) answer {
 		if a, smi = openSMI(ctx); smi != nil {
 			a = answer{Provider: ProviderNone, Reason: fmt.Sprintf("%v; %v", err, smi),
 				Hangs: errors.Is(err, errSilent) || errors.Is(smi, errSilent)}
-			if a.Hangs {
+			if a.Hangs || !errors.Is(err, errNoLibrary) || !errors.Is(smi, errNoProgram) {
 				a.Odd = []string{"the driver does not answer: " + a.Reason}
 			}
 			return a
@@ -229,6 +229,9 @@ func (d *Driver) ask(of Device) (Reading, error) {
 		d.mu.Unlock()
 		return reply{r, err}
 	})
+	if err != nil {
+		d.LeaveOut(of, err.Error())
+	}
 	return r.Reading, cmp.Or(err, r.error)
 }
 

@@ -26,11 +26,13 @@ type smiSource struct {
 	running sync.RWMutex // held for reading during a query
 }
 
+var errNoProgram = errors.New("nvidia-smi is not in PATH")
+
 // openSMI lists the devices that nvidia-smi reports.
 func openSMI(ctx context.Context) (answer, error) {
 	path, err := exec.LookPath("nvidia-smi")
 	if err != nil {
-		return answer{}, errors.New("nvidia-smi is not in PATH")
+		return answer{}, errNoProgram
 	}
 	s := &smiSource{path: path}
 	s.open, s.end = context.WithCancel(context.Background())

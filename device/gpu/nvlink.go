@@ -23,8 +23,10 @@ func (s *nvmlSource) connect(whole []found) links {
 		byPCI[a.PCI] = a.UUID
 		for _, b := range whole[:i] {
 			path := link.Unknown
-			if level, ret := a.handle.GetTopologyCommonAncestor(b.handle); ret == nvml.SUCCESS {
-				path = pathOf(level)
+			if s.has("nvmlDeviceGetTopologyCommonAncestor") {
+				if level, ret := a.handle.GetTopologyCommonAncestor(b.handle); ret == nvml.SUCCESS {
+					path = pathOf(level)
+				}
 			}
 			all[pair(a.UUID, b.UUID)] = link.Link{PCIe: path}
 		}

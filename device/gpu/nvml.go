@@ -7,13 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"github.com/benchgraph/benchgraph/device/gpu/link"
+	"github.com/benchgraph/benchgraph/device/gpu/xid"
 	"github.com/benchgraph/benchgraph/device/process"
 )
 
@@ -21,11 +22,14 @@ import (
 type nvmlSource struct {
 	lib   nvml.Interface
 	links links
+	xids  xid.Log
 
-	mu     sync.Mutex // protects the fields below; the library itself is thread-safe
-	have   map[string]bool
-	events map[string]nvml.EventSet // by UUID: events since the first reading of the device
+	mu   sync.Mutex // protects have; the library itself is thread-safe
+	have map[string]bool
 }
+
+var errNoLibrary = errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is " +
+	"installed elsewhere")
 
 // openNVML loads the library and lists the devices. It returns an error if there is no usable driver. Each call may
 // take at most patience.
@@ -34,7 +38,8 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 	if library != "" {
 		options = append(options, nvml.WithLibraryPath(library))
 	}
-	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}, events: map[string]nvml.EventSet{}}
+	s := &nvmlSource{lib: nvml.New(options...), have: map[string]bool{}}
+	s.xids.Lib, s.xids.Has = s.lib, s.has
 	ret, err := within(ctx, patience, s.lib.Init)
 	if err != nil {
 		return answer{}, fmt.Errorf("NVML: %w", err)
@@ -42,9 +47,7 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 	switch ret {
 	case nvml.SUCCESS:
 	case nvml.ERROR_LIBRARY_NOT_FOUND:
-		return answer{},
-			errors.New("NVML (libnvidia-ml.so.1) cannot be loaded: there is no NVIDIA driver, or it is installed " +
-				"elsewhere")
+		return answer{}, errNoLibrary
 	case nvml.ERROR_DRIVER_NOT_LOADED:
 		return answer{}, errors.New("NVML: the NVIDIA driver is not loaded (try: modprobe nvidia)")
 	case nvml.ERROR_LIB_RM_VERSION_MISMATCH:
@@ -52,6 +55,11 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 			"reboot or reload it")
 	default:
 		return answer{}, fmt.Errorf("NVML: %v", ret)
+	}
+	for _, names := range required {
+		if !s.has(names...) {
+			return answer{}, fmt.Errorf("NVML: the library lacks %s", names[0])
+		}
 	}
 	d, err := within(ctx, patience, s.about)
 	if err != nil {
@@ -67,8 +75,10 @@ func openNVML(ctx context.Context, library string, patience time.Duration) (answ
 // about returns the driver's description of itself.
 func (s *nvmlSource) about() answer {
 	d := answer{Provider: ProviderNVML, source: s}
-	if version, ret := s.lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
-		d.Version = version
+	if s.has("nvmlSystemGetDriverVersion") {
+		if version, ret := s.lib.SystemGetDriverVersion(); ret == nvml.SUCCESS {
+			d.Version = version
+		}
 	}
 	if s.has("nvmlSystemGetCudaDriverVersion_v2") {
 		if v, ret := s.lib.SystemGetCudaDriverVersion_v2(); ret == nvml.SUCCESS {
@@ -78,28 +88,40 @@ func (s *nvmlSource) about() answer {
 	return d
 }
 
-// has reports whether the library has a function. A call of a missing function would end this process.
-func (s *nvmlSource) has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known, ok := s.have[name]
-	if !ok {
-		known = s.lib.Extensions().LookupSymbol(name) == nil
-		s.have[name] = known
-	}
-	return known
+// required are the functions without which no device is known, each with the names of its versions.
+var required = [][]string{
+	{"nvmlDeviceGetCount", "nvmlDeviceGetCount_v2"},
+	{"nvmlDeviceGetHandleByIndex", "nvmlDeviceGetHandleByIndex_v2"},
+	{"nvmlDeviceGetHandleByUUID"}, {"nvmlDeviceGetUUID"}, {"nvmlDeviceGetName"}, {"nvmlDeviceGetMemoryInfo"},
 }
 
+// has reports whether the library has a function, in one of some versions. A call of a missing function would end this
+// process.
+func (s *nvmlSource) has(names ...string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(names, func(name string) bool {
+		known, ok := s.have[name]
+		if !ok {
+			known = s.lib.Extensions().LookupSymbol(name) == nil
+			s.have[name] = known
+		}
+		return known
+	})
+}
+
+// close waits at most a second: the driver may hang, and the process ends anyway.
 func (s *nvmlSource) close(busy bool) {
 	if busy { // closing might wait for the hanging call
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, set := range s.events {
-		set.Free()
-	}
-	s.lib.Shutdown()
+	_, _ = within(context.Background(), time.Second, func() nvml.Return {
+		s.xids.Close()
+		if !s.has("nvmlShutdown") {
+			return nvml.ERROR_FUNCTION_NOT_FOUND
+		}
+		return s.lib.Shutdown()
+	})
 }
 
 // found is a device with its handle.
@@ -198,9 +220,11 @@ func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
 			dev.Brand = brands[n]
 		}
 	}
-	if info, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
-		dev.PCI = text(info.BusId[:])
-		dev.NUMA = numaOf(dev.PCI)
+	if s.has("nvmlDeviceGetPciInfo", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo_v3") {
+		if info, ret := h.GetPciInfo(); ret == nvml.SUCCESS {
+			dev.PCI = text(info.BusId[:])
+			dev.NUMA = link.NUMA(dev.PCI)
+		}
 	}
 	return dev, nil
 }
@@ -208,23 +232,6 @@ func (s *nvmlSource) describe(h nvml.Device, index int) (Device, error) {
 // brands are NVML's brands, in its order, in the spelling of NVIDIA's container tools.
 var brands = strings.Fields("unknown quadro tesla nvs grid geforce titan vapps vpc vcs vws cloudgaming quadrortx " +
 	"nvidiartx nvidia geforcertx titanrtx")
-
-// numaOf returns the NUMA node of a PCI device; -1: not known. The kernel knows it for every driver.
-func numaOf(pci string) int {
-	domain, rest, ok := strings.Cut(strings.ToLower(pci), ":")
-	if !ok || len(domain) < 4 {
-		return -1
-	}
-	file, err := os.ReadFile("/sys/bus/pci/devices/" + domain[len(domain)-4:] + ":" + rest + "/numa_node")
-	if err != nil {
-		return -1
-	}
-	node, err := strconv.Atoi(strings.TrimSpace(string(file)))
-	if err != nil {
-		return -1
-	}
-	return node
-}
 
 // instances returns the MIG instances of a device; nil: the device is not partitioned. It returns an error if a
 // partitioned device has no usable instance.
@@ -288,64 +295,37 @@ func (s *nvmlSource) read(d Device) (Reading, error) {
 		return r, failed(ret)
 	}
 	r.Used = int64(memory.Used)
-	u, ret := h.GetUtilizationRates()
-	r.Utilization = told(u.Gpu, ret)
-	r.Temperature = told(h.GetTemperature(nvml.TEMPERATURE_GPU))
-	r.Power = watts(h.GetPowerUsage())
+	if s.has("nvmlDeviceGetUtilizationRates") {
+		u, ret := h.GetUtilizationRates()
+		r.Utilization = told(u.Gpu, ret)
+	}
+	if s.has("nvmlDeviceGetTemperature") {
+		r.Temperature = told(h.GetTemperature(nvml.TEMPERATURE_GPU))
+	}
+	if s.has("nvmlDeviceGetPowerUsage") {
+		r.Power = watts(h.GetPowerUsage())
+	}
 	if s.has("nvmlDeviceGetEnforcedPowerLimit") {
 		r.PowerLimit = watts(h.GetEnforcedPowerLimit())
 	}
-	r.SMClock = told(h.GetClockInfo(nvml.CLOCK_SM))
-	r.MaxSMClock = told(h.GetMaxClockInfo(nvml.CLOCK_SM))
-	r.MemoryClock = told(h.GetClockInfo(nvml.CLOCK_MEM))
-	if n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); ret == nvml.SUCCESS {
-		r.Uncorrected = &n
+	if s.has("nvmlDeviceGetClockInfo") {
+		r.SMClock = told(h.GetClockInfo(nvml.CLOCK_SM))
+		r.MemoryClock = told(h.GetClockInfo(nvml.CLOCK_MEM))
+	}
+	if s.has("nvmlDeviceGetMaxClockInfo") {
+		r.MaxSMClock = told(h.GetMaxClockInfo(nvml.CLOCK_SM))
+	}
+	if s.has("nvmlDeviceGetTotalEccErrors") {
+		n, ret := h.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+		if ret == nvml.SUCCESS {
+			r.Uncorrected = &n
+		}
 	}
 	r.Slowdowns = s.slowdowns(h)
-	r.Xids = s.xids(h, d)
+	r.Xids = s.xids.Next(d.UUID, cmp.Or(d.Parent, d.UUID))
 	r.Processes = s.processes(h, r.Processes)
 	return r, nil
 }
-
-// xids returns the critical errors since the previous reading. Errors before the first reading are not known. An
-// instance of MIG reports the errors of its GPU: grave errors concern all instances, and errors of programs on other
-// instances are harmless here.
-func (s *nvmlSource) xids(h nvml.Device, d Device) (codes []uint64) {
-	if !s.has("nvmlEventSetCreate") || !s.has("nvmlDeviceRegisterEvents") || !s.has("nvmlEventSetWait_v2") {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	set, ok := s.events[d.UUID]
-	if !ok {
-		if d.Parent != "" {
-			var err error
-			if h, err = s.handle(d.Parent); err != nil {
-				return nil
-			}
-		}
-		var ret nvml.Return
-		if set, ret = s.lib.EventSetCreate(); ret != nvml.SUCCESS {
-			return nil
-		}
-		if ret = h.RegisterEvents(nvml.EventTypeXidCriticalError, set); ret != nvml.SUCCESS {
-			set.Free()
-			return nil
-		}
-		s.events[d.UUID] = set
-	}
-	for range mostXids {
-		event, ret := set.Wait(0)
-		if ret != nvml.SUCCESS {
-			break
-		}
-		codes = append(codes, event.EventData)
-	}
-	return codes
-}
-
-// mostXids limits the errors per reading: a broken device may report them endlessly.
-const mostXids = 16
 
 // told returns the value of a call; nil: the driver does not report it.
 func told(n uint32, ret nvml.Return) *int {

@@ -255,12 +255,12 @@ func TestWhyNVMLDoesNotAnswer(t *testing.T) {
 	for init, want := range map[string]string{"9": "modprobe", "18": "reload", "999": "NVML error 999"} {
 		play("system init=" + init + "\n")
 		if d := OpenDriver(t.Context(), Options{Library: library}); d.Provider != ProviderNone ||
-			!strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") {
+			!strings.Contains(d.Reason, want) || !strings.Contains(d.Reason, "nvidia-smi") || len(d.Odd) != 1 {
 			t.Errorf("init %s: %+v", init, d)
 		}
 	}
 	if d := OpenDriver(t.Context(), Options{Library: "/nowhere/libnvidia-ml.so.1"}); d.Provider != ProviderNone ||
-		!strings.Contains(d.Reason, "no NVIDIA driver") {
+		!strings.Contains(d.Reason, "no NVIDIA driver") || d.Odd != nil { // it is usual, and no warning
 		t.Errorf("%+v", d)
 	}
 }
@@ -294,6 +294,40 @@ func TestADriverThatHangsKeepsNobodyWaiting(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("a signal")) })
 	if d := OpenDriver(ctx, Options{Library: library}); !strings.Contains(d.Reason, "NVML: a signal") {
 		t.Errorf("a signal comes: %+v", d.answer)
+	}
+}
+
+// While the events of one device hang, another one is read; and a shutdown that hangs ends the wait for it.
+func TestEventsAndShutdownThatHangDelayNothing(t *testing.T) {
+	library, play := nvmltest.World(t, false)
+	world := strings.Replace(nvmltest.TwoH100, "gpu uuid=GPU-a", "gpu deaf=1 uuid=GPU-a", 1)
+	play(world)
+	d := OpenDriver(t.Context(), Options{Library: library})
+	go func() { _, _ = d.Read(d.Devices()[0]) }()
+	read := make(chan error, 1)
+	time.Sleep(200 * time.Millisecond)
+	go func() {
+		_, err := d.Read(d.Devices()[1])
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the other device waits")
+	}
+	play(strings.Replace(nvmltest.TwoH100, "system", "system stuck=1", 1))
+	closed := make(chan struct{})
+	go func() {
+		OpenDriver(context.Background(), Options{Library: library}).Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("the shutdown is waited for")
 	}
 }
 

@@ -60,8 +60,13 @@ func (s *nvmlSource) processes(h nvml.Device, all []process.Process) []process.P
 			all = append(all, process.Process{PID: int(p.Pid), Used: max(used, 0)}) // if unknown, all bits are set
 		}
 	}
-	take(h.GetComputeRunningProcesses())
-	take(h.GetGraphicsRunningProcesses())
+	const compute, graphics = "nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"
+	if s.has(compute, compute+"_v2", compute+"_v3") {
+		take(h.GetComputeRunningProcesses())
+	}
+	if s.has(graphics, graphics+"_v2", graphics+"_v3") {
+		take(h.GetGraphicsRunningProcesses())
+	}
 	if s.has("nvmlDeviceGetMPSComputeRunningProcesses_v3") { // clients of MPS
 		take(h.GetMPSComputeRunningProcesses())
 	}

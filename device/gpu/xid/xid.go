@@ -1,4 +1,4 @@
-// Package xid explains the critical errors of NVIDIA devices by their numbers.
+// Package xid reads the critical errors of NVIDIA devices, and explains them by their numbers.
 package xid
 
 import "fmt"

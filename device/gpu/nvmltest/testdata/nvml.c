@@ -1,7 +1,8 @@
 // A library with the binary interface of NVIDIA's NVML that plays a scenario from a text file, for machines without GPUs.
 // The file named by NVML_SCENARIO is read anew at every call, so that a test changes the world by writing it:
 //
-//   system driver=550.54.15 cuda=12040 init=0 hang=1     (hang: no call ever returns, nor any about a gpu that has it)
+//   system driver=550.54.15 cuda=12040 init=0 hang=1     (hang: no call ever returns, nor any about a gpu that has it;
+//                                                        stuck=1: shutdown never returns; deaf=1 at a gpu: nor do its events)
 //   gpu uuid=GPU-a name=NVIDIA_H100 mib=81559 used=4 pci=00000000:18:00.0 limit=700 temp=31 util=0 power=70 sm=1980 max=1980
 //       mem=2619 slow=0x4 ecc=0 gone=15 mig=1 compute=2 persistence=0 fabric=2 brand=14
 //                                                        (one line; gone is the error that every call on it returns)
@@ -16,7 +17,8 @@
 // no effect. What was locked and reset is appended, a line each, to the file NVML_SCENARIO.clocks, which all processes share:
 // "lock GPU-a 1410", "reset GPU-a".
 //
-// Underscores in names stand for blanks. Built with -DOLD, the library lacks what drivers before 2020 lack.
+// Underscores in names stand for blanks. Built with -DOLD, the library lacks what drivers before 2020 lack, and the counts
+// of memory errors and the greatest clock, which a library may lack as well.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +75,12 @@ static unsigned long long amount(const char *line, const char *key, unsigned lon
 static int is(const char *line, const char *kind) { return strncmp(line, kind, strlen(kind)) == 0 && line[strlen(kind)] == ' '; }
 
 // hang does not return while a line says so: the driver is wedged.
-static void hang(const char *line) {
-	if (amount(line, "hang", 0))
+static void hangs(const char *line, const char *key) {
+	if (amount(line, key, 0))
 		for (;;)
 			pause();
 }
+static void hang(const char *line) { hangs(line, "hang"); }
 
 // A handle is the number of a line plus one: lines of devices keep their places while a test runs.
 static nvmlDevice_t handle(int i) { return (nvmlDevice_t){(void *)(size_t)(i + 1)}; }
@@ -130,7 +133,10 @@ nvmlReturn_t nvmlInit_v2(void) {
 	return (nvmlReturn_t)amount(system_(), "init", 0);
 }
 nvmlReturn_t nvmlInit(void) { return nvmlInit_v2(); }
-nvmlReturn_t nvmlShutdown(void) { return NVML_SUCCESS; }
+nvmlReturn_t nvmlShutdown(void) {
+	hangs(system_(), "stuck");
+	return NVML_SUCCESS;
+}
 const char *nvmlErrorString(nvmlReturn_t r) {
 	static char text[64];
 	snprintf(text, sizeof text, "NVML error %d", r);
@@ -229,13 +235,17 @@ static nvmlReturn_t smClock(nvmlDevice_t d, unsigned int *mhz) {
 	return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return t == NVML_CLOCK_MEM ? integer(d, "mem", mhz, 1) : smClock(d, mhz); }
+#ifndef OLD
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t d, nvmlClockType_t t, unsigned int *mhz) { return integer(d, "max", mhz, 1); }
+#endif
+#ifndef OLD
 nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t d, nvmlMemoryErrorType_t t, nvmlEccCounterType_t c, unsigned long long *n) {
 	unsigned int errors;
 	nvmlReturn_t r = integer(d, "ecc", &errors, 1);
 	*n = errors;
 	return r;
 }
+#endif
 nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, unsigned long long *bits) {
 	unsigned int n;
 	nvmlReturn_t r = integer(d, "slow", &n, 1);
@@ -348,7 +358,11 @@ nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set) {
 	free(set.handle);
 	return NVML_SUCCESS;
 }
-nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long types, nvmlEventSet_t set) { return string(d, "uuid", set.handle->uuid, sizeof set.handle->uuid); }
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t d, unsigned long long types, nvmlEventSet_t set) {
+	nvmlReturn_t err;
+	hangs(lineOf(d, &err), "deaf");
+	return string(d, "uuid", set.handle->uuid, sizeof set.handle->uuid);
+}
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int ms) {
 	char on[96];
 	int n = 0;
