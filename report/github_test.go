@@ -84,7 +84,8 @@ func TestACommentNamesBenchmarksAndRevisions(t *testing.T) {
 	doc.Comparisons, doc.Commits = append(doc.Comparisons, other), doc.Commits[:1]
 	doc.Universe++
 	text := comment(t, doc)
-	for _, part := range []string{"| Commit | Benchmark | Metric |", "\n| --- | --- | --- | --- | --- | ---: | ---: | --- |\n",
+	for _, part := range []string{"| Commit | Benchmark | Metric |",
+		"\n| --- | --- | --- | --- | --- | ---: | ---: | --- |\n",
 		" | `offline` | `", "`22d33bac` is `22d33baca2c0`, its parent `b0e96aaebbfb`"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q:\n%s", part, text)
