@@ -169,9 +169,21 @@ func (c Change) String() string {
 		common++
 	}
 	name := strings.TrimSpace(title(c.Label) + " " + words(c.Old[:common], nil))
-	return name + " changed from " + cmp.Or(words(c.Old[common:], c.New[common:]), "nothing") + " to " +
-		cmp.Or(words(c.New[common:], c.Old[common:]), "nothing")
+	old, new := c.Old[common:], c.New[common:]
+	if max(len(old), len(new)) > mostWords { // a list: a value that both have says nothing
+		inNew := func(v string) bool { return slices.Contains(c.New, v) }
+		inOld := func(v string) bool { return slices.Contains(c.Old, v) }
+		less, more := slices.DeleteFunc(slices.Clone(old), inNew), slices.DeleteFunc(slices.Clone(new), inOld)
+		if len(less)+len(more) > 0 {
+			old, new = less, more
+		}
+		name = title(c.Label)
+	}
+	return name + " changed from " + cmp.Or(words(old, new), "nothing") + " to " + cmp.Or(words(new, old), "nothing")
 }
+
+// mostWords limits the values of a line that are shown.
+const mostWords = 6
 
 // valueNames returns the names that the values of a line have in the file; nil if the label alone is clear.
 func valueNames(label string) []string {
@@ -221,6 +233,9 @@ func words(values, others []string) string {
 			v = v[:cut] + "…"
 		}
 		short[i] = strconv.Quote(v)
+	}
+	if more := len(short) - mostWords; more > 0 {
+		short = append(short[:mostWords], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(short, " ")
 }

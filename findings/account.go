@@ -107,7 +107,7 @@ func state(s *group.Standing) (state, reason string) {
 	case s.Measured():
 		return Measured, ""
 	case s.Spared():
-		return string(stats.Tie), SameBytes(s.OwnArtefacts())
+		return string(stats.Tie), SameBytes(s.OwnArtefacts(nil))
 	}
 	return string(stats.NotRun), cmp.Or(s.Pending, "no sample has been taken")
 }

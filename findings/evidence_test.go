@@ -456,7 +456,13 @@ func TestTheHistoryOfAVerdict(t *testing.T) {
 		t.Errorf("%s: %+v", row.Outcome, row.Caveats)
 	}
 	digest["one"] = digest["base"]
-	row = only(t, c, printed(t, c, says, change))
+	row = only(t, c, printed(t, c, says, func(rec *sample.Record) {
+		change(rec)
+		for name, m := range rec.Members {
+			m.Artefacts = append(m.Artefacts, sample.Artefact{Node: `wheel.client["c/base"]`, Digest: "03"})
+			rec.Members[name] = m
+		}
+	}))
 	if row.Outcome != stats.Tie || !strings.Contains(row.Reason, "identical artefact") ||
 		!carries(row, stats.CaveatIdentical, "wheel.app 010101") {
 		t.Errorf("%s: %s: %+v", row.Outcome, row.Reason, row.Caveats)

@@ -190,7 +190,7 @@ func outcome(s, base *group.Standing) (stats.Outcome, string, bool) {
 	case s.Absent != "":
 		return s.Absent, s.Why, true
 	case s.Spared():
-		return stats.Tie, SameBytes(s.OwnArtefacts()), true
+		return stats.Tie, SameBytes(s.OwnArtefacts(nil)), true
 	case s.Failure != nil && s.Failure.Rule == sample.Wrong && base.Measured():
 		return stats.Wrong, failed(s), true
 	case s.Failure != nil && base.Measured():

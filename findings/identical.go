@@ -1,11 +1,9 @@
 package findings
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -36,7 +34,7 @@ func digestsText(digests map[string]string) string {
 
 // identical lists the artefacts if both sides ran the same bytes; empty: an artefact differs, or none is known.
 func identical(s, base *group.Standing) string {
-	own, theirs := s.OwnArtefacts(), base.OwnArtefacts()
+	own, theirs := s.OwnArtefacts(base.Artefacts), base.OwnArtefacts(s.Artefacts)
 	if len(own) == 0 || !maps.Equal(own, theirs) {
 		return ""
 	}
@@ -45,7 +43,8 @@ func identical(s, base *group.Standing) string {
 
 // sameWork returns a caveat if neither side uses an artefact of its candidate and both were measured in the same way.
 func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
-	if len(s.OwnArtefacts()) > 0 || len(base.OwnArtefacts()) > 0 || s.Silent || base.Silent || mismatched(row) {
+	brought := len(s.OwnArtefacts(base.Artefacts)) + len(base.OwnArtefacts(s.Artefacts))
+	if brought > 0 || s.Silent || base.Silent || mismatched(row) {
 		return nil
 	}
 	return []stats.Caveat{{Kind: stats.CaveatSameWork, Text: "both sides did the same work: the benchmark uses " +
@@ -67,8 +66,7 @@ func (c *Case) share(all []group.Standings, ends map[string]engine.End) {
 		}
 	}
 	slices.SortFunc(places, func(a, b place) int {
-		one, other := a.member.Bench.Address, b.member.Bench.Address
-		return cmp.Or(strings.Compare(one.Name, other.Name), strings.Compare(one.Key, other.Key))
+		return a.member.Bench.Address.Compare(b.member.Bench.Address)
 	})
 	type block struct {
 		key    cache.Key

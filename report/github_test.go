@@ -73,6 +73,26 @@ func TestACommentSaysWhy(t *testing.T) {
 	}
 }
 
+// A comment for a pull request tells benchmarks with equal metrics apart, and the push that it is for.
+func TestACommentNamesBenchmarksAndRevisions(t *testing.T) {
+	doc := campaign()
+	if text := comment(t, doc); strings.Contains(text, "Benchmark |") || strings.Contains(text, " is `") {
+		t.Errorf("a campaign with one benchmark and many commits:\n%s", text)
+	}
+	other := doc.Comparisons[0]
+	other.Benchmark = "offline"
+	doc.Comparisons, doc.Commits = append(doc.Comparisons, other), doc.Commits[:1]
+	doc.Universe++
+	text := comment(t, doc)
+	for _, part := range []string{"| Commit | Benchmark | Metric |",
+		"\n| --- | --- | --- | --- | --- | ---: | ---: | --- |\n",
+		" | `offline` | `", "`22d33bac` is `22d33baca2c0`, its parent `b0e96aaebbfb`"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q:\n%s", part, text)
+		}
+	}
+}
+
 // A comment notifies nobody whom a candidate names, and shows no markup of theirs.
 func TestACommentNotifiesNobody(t *testing.T) {
 	const hostile = "@everyone <img src=x> --> </details> [x](http://y) `@code`"

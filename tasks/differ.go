@@ -170,7 +170,7 @@ func (p *Drawing) Identicals(plan *engine.Plan, g *Group) map[string]Absence {
 		if out || m.Baseline || !p.isJudged(m) || len(p.Probes[m.Candidate]) > 0 || !p.sameWay(m, base) {
 			continue // probes of known issues and sources come first
 		}
-		if own := m.artefacts(); sameInputs(plan, own, base.artefacts()) {
+		if own := m.artefacts(base); sameInputs(plan, own, base.artefacts(m)) {
 			found[m.Bench.Address.String()] = Absence{stats.Tie, findings.SameInputs(sortedKeys(own))}
 		}
 	}
@@ -200,11 +200,11 @@ func sameInputs(plan *engine.Plan, own, theirs map[string]hclspec.Address) bool 
 	return true
 }
 
-// artefacts returns the addresses of a candidate's own artefacts, by kind and name.
-func (m Member) artefacts() map[string]hclspec.Address {
-	all := map[string]hclspec.Address{}
+// artefacts returns the addresses of a candidate's own artefacts that the other side does not use, by kind and name.
+func (m Member) artefacts(other Member) map[string]hclspec.Address {
+	all, both := map[string]hclspec.Address{}, needsOf(other)
 	for _, a := range needsOf(m) {
-		if a.Keyed && a.Key == m.Candidate && m.Candidate != "" {
+		if a.Keyed && a.Key == m.Candidate && m.Candidate != "" && !slices.Contains(both, a) {
 			all[a.Kind+"."+a.Name] = a
 		}
 	}
@@ -219,24 +219,23 @@ func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 		return nil
 	}
 	same := map[string][]sample.Artefact{}
-	theirs := t.digests(env, base)
 	for _, m := range t.members {
-		own := t.digests(env, m)
+		own, theirs := t.digests(env, m, base), t.digests(env, base, m)
 		if m.Baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) || !t.p.sameWay(m, base) {
 			continue
 		}
 		same[m.Name] = artefactList(m, own)
-	}
-	if len(same) > 0 && len(same) == len(t.members)-1 {
-		same[base.Name] = artefactList(base, theirs)
+		if len(same) == len(t.members)-1 {
+			same[base.Name] = artefactList(base, theirs)
+		}
 	}
 	return same
 }
 
-// digests returns the digests of a candidate's own artefacts, by kind and name.
-func (t *trialTask) digests(env *engine.Env, m Member) map[string]string {
+// digests returns the digests of a candidate's own artefacts that the other side does not use, by kind and name.
+func (t *trialTask) digests(env *engine.Env, m, other Member) map[string]string {
 	all := map[string]string{}
-	for name, a := range m.artefacts() {
+	for name, a := range m.artefacts(other) {
 		all[name] = t.refs.Input(env, a).Digest
 	}
 	return all

@@ -71,7 +71,8 @@ func (p *Resolver) pinOutside(ctx context.Context, key outsideOf, commits []stri
 // incomplete returns the error that the lock file lacks something and must not change.
 func incomplete(at hcl.Range, lack string, args ...any) *hcl.Diagnostic {
 	return problem(at, "Lock file is incomplete", fmt.Sprintf(lack, args...)+
-		", and -locked forbids to add it. Run without -locked once and commit the lock file.")
+		", and -locked forbids to add it. Run without -locked once and commit the lock file. Leave out -locked where "+
+		"each run measures another commit, as in CI.")
 }
 
 // inner returns the map under a key in a map of maps, and makes the maps that are missing.

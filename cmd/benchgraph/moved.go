@@ -23,7 +23,8 @@ func (s *session) moved(ctx context.Context) error {
 	for _, m := range moves {
 		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "A name has moved",
 			Detail: fmt.Sprintf("%q of %s stands for %s now, and the lock file pins it to %s, which is measured. "+
-				"plan -upgrade shows what follows from the new commit; apply -upgrade takes it.",
+				"plan -upgrade shows what follows from the new commit; apply -upgrade takes it. Where each run "+
+				"measures another commit, as in CI, give its whole hash.",
 				m.Spelling, m.Repo, m.Now[:12], m.Commit[:12])})
 	}
 	s.warn(diags)

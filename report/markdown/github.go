@@ -17,6 +17,9 @@ const (
 
 	// mostFolded limits each folded table, in bytes, so that the open part has room.
 	mostFolded = 16_000
+
+	// mostRevisions limits the commits whose revisions the comment names. The gate of a pull request has one.
+	mostRevisions = 3
 )
 
 // urgency lists outcomes in the order of interest to a reviewer. All other outcomes are folded.
@@ -61,7 +64,7 @@ func RenderGitHub(p *document.Counted) (map[string][]byte, error) {
 	fold(p, folded, "Ties", ties)
 	fold(p, folded, "Further candidates without figures", rest)
 	foldCaveats(folded, append(shown, ties...))
-	fmt.Fprintf(folded, "%s\n", identityCode(p.Snapshot))
+	fmt.Fprintf(folded, "%s\n", identityCode(p))
 	rowsOf(p, out, shown, mostComment-folded.Len())
 	out.WriteString(folded.String())
 	return map[string][]byte{"github.md": []byte(out.String())}, nil
@@ -69,8 +72,14 @@ func RenderGitHub(p *document.Counted) (map[string][]byte, error) {
 
 // rowsOf writes a table of rows. The whole output stays below most bytes.
 func rowsOf(p *document.Counted, out *strings.Builder, rows []stats.Comparison, most int) {
-	const title = "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | " +
+	title := "| Outcome | Candidate | Commit | Metric | Effect | Blocks | Why |\n| --- | --- | --- | --- | " +
 		"---: | ---: | --- |\n"
+	several := slices.ContainsFunc(p.Comparisons, func(c stats.Comparison) bool {
+		return c.Primary && c.Benchmark != p.Comparisons[0].Benchmark
+	})
+	if several { // two benchmarks may have metrics of the same name
+		title = strings.NewReplacer("| Metric", "| Benchmark | Metric", "\n|", "\n| --- |").Replace(title)
+	}
 	const room = 100 // for the line about omitted rows
 	if len(rows) == 0 {
 		return
@@ -87,8 +96,11 @@ func rowsOf(p *document.Counted, out *strings.Builder, rows []stats.Comparison, 
 		if c.Doubtful() {
 			why = "may be a false one among so many (q above 0.05)"
 		}
-		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate),
-			codeCell(document.Shorten(p.TitleOf(c.Commit), 60)),
+		commit := codeCell(document.Shorten(p.TitleOf(c.Commit), 60))
+		if several {
+			commit += " | " + codeCell(c.Benchmark)
+		}
+		line := fmt.Sprintf("| %s | %s | %s | %s %s | %s | %s | %s |\n", weighted(c), codeCell(c.Candidate), commit,
 			codeCell(c.Metric), c.DirectionText(), effect, blocks, why)
 		if out.Len()+len(line)+room > most {
 			fmt.Fprintf(out, "\nand %d more rows, which the whole report has\n", len(rows)-i)
@@ -138,11 +150,18 @@ func foldCaveats(out *strings.Builder, rows []stats.Comparison) {
 	out.WriteString("\n</details>\n\n")
 }
 
-// identityCode is identity for a place where foreign text must be in code spans.
-func identityCode(s document.Snapshot) string {
-	text := "Snapshot " + cmp.Or(code(s.ID), "without a name")
-	if s.Version != "" {
-		text += ", benchgraph " + code(s.Version)
+// identityCode is identity for a place where foreign text must be in code spans. It also names the revisions of a few
+// commits: a comment is replaced with each push, and a reader must see for which push it is.
+func identityCode(p *document.Counted) string {
+	text := "Snapshot " + cmp.Or(code(p.Snapshot.ID), "without a name")
+	if p.Snapshot.Version != "" {
+		text += ", benchgraph " + code(p.Snapshot.Version)
+	}
+	for _, c := range p.Commits {
+		if len(p.Commits) <= mostRevisions && c.Rev != "" {
+			text += fmt.Sprintf(", %s is %s, its parent %s", code(c.Name), code(fmt.Sprintf("%.12s", c.Rev)),
+				cmp.Or(code(fmt.Sprintf("%.12s", c.Parent)), "unknown"))
+		}
 	}
 	return "<sub>" + text + "</sub>"
 }

@@ -75,7 +75,11 @@ func (e *Error) Error() string {
 				fmt.Fprintf(&b, ", %s: %s", c.Kind, c.Text)
 			}
 		}
-		fmt.Fprintf(&b, " (compare.%s)", r.Compare)
+		if r.Benchmark != "" {
+			fmt.Fprintf(&b, " (benchmark.%s, compare.%s)", r.Benchmark, r.Compare)
+		} else {
+			fmt.Fprintf(&b, " (compare.%s)", r.Compare)
+		}
 	}
 	return b.String()
 }
