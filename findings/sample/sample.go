@@ -269,6 +269,30 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 	return rows, r.evidence(member, result), nil
 }
 
+// Lost returns why a member that ran has no number: the failure in the record, or that of reading its output in the
+// block's entry. It returns nil if the member has one.
+func (r *Record) Lost(e cache.Entry, b *hclspec.Benchmark, member string) *failure.Failure {
+	own, in := r.Members[member]
+	if own.Failure != nil || !in || own.Skipped != "" {
+		return own.Failure
+	}
+	_, _, err := r.Read(e, b, member)
+	if f, ok := errors.AsType[*engine.Failure](err); ok {
+		return &f.Failure
+	}
+	return nil
+}
+
+// Unread returns why no number can be read from the output of a member in a block's entry; nil if one can, if the files
+// of the entry are not here, or if the record itself has a failure.
+func Unread(e cache.Entry, b *hclspec.Benchmark, member string) *failure.Failure {
+	rec, err := ReadRecord(e)
+	if err != nil || rec.Members[member].Failure != nil {
+		return nil
+	}
+	return rec.Lost(e, b, member)
+}
+
 const gatheredFile = "samples.json"
 
 // WriteGathered writes the numbers and evidence of all blocks of a member, as the result of its benchmark node.
