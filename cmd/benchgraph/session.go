@@ -24,6 +24,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/cache/shared"
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/advice"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/containers"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
@@ -63,7 +64,7 @@ func (a *app) options(p place, lock *lockfile.Lock) (hclspec.Options, error) {
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
 	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
 		_, _, diags := checkMachines(spec)
-		return diags
+		return append(diags, advice.Of(spec)...)
 	}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")
@@ -147,9 +148,8 @@ type access struct {
 	// indices or UUIDs of the GPUs that may be used; empty: all visible ones
 	devices string
 	// outlives the session, which does not save it; nil: the session opens that of the state
-	stat *cache.StatCache
-	// for blocks that do not say; empty: as in the file
-	sandbox string
+	stat    *cache.StatCache
+	sandbox string     // for blocks that do not say; empty: as in the file
 	job     *workerJob // that this process serves as a worker; nil: it is no worker
 	// the command depends on no device, so the driver, which may hang, is left alone
 	deviceless bool

@@ -30,6 +30,9 @@ const ReaderVersion = "7"
 // of a block has it only if there is no output at all.
 const MetricMissing = "metric_missing"
 
+// Undecided stands for a primary metric that is not chosen yet: the output will tell it.
+const Undecided = "undecided"
+
 // Measurement is one number of one sample.
 type Measurement struct {
 	Benchmark string  `json:"benchmark"`
@@ -173,6 +176,9 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		}
 	}
 	message := fmt.Sprintf("metric %q not found in the output", spec.Primary)
+	if spec.Primary == Undecided {
+		message = "no metric of the output decides yet"
+	}
 	for _, m := range spec.Custom {
 		if m.Name == spec.Primary && m.Match != "" {
 			message = fmt.Sprintf("metric %q: no line of the output matches %q", m.Name, m.Match)
