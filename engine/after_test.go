@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
@@ -45,6 +46,41 @@ func TestAfter(t *testing.T) {
 	nodes[2].exclude.Never = false
 	w.apply(nodes...)
 	w.wantRan("compare.c", "report.r")
+}
+
+// TestUnfit has an input whose content keeps a node from running. An apply that makes the input asks for that as the
+// next plan does. A result that is there stands all the same.
+func TestUnfit(t *testing.T) {
+	w := newWorld(t)
+	unfit := "the pilot cannot be read"
+	nodes := []node{
+		{at: "trial.1", says: "1"},
+		{at: "trial.2", says: "2", needs: []string{"trial.1"}},
+		{at: "benchmark.b", says: "b", needs: []string{"trial.1", "trial.2"}},
+	}
+	nodes[1].unfit = func(results map[string]cache.Key) string {
+		if results["trial.1"].IsZero() {
+			return ""
+		}
+		return unfit
+	}
+	w.wantPlan(w.plan(nodes...), "trial.1=run trial.2=run benchmark.b=run")
+	if r := w.apply(nodes...); r.Done != 1 || r.Blocked != 2 || r.Failed > 0 {
+		t.Errorf("%+v", r)
+	}
+	w.wantRan("trial.1")
+	p := w.plan(nodes...)
+	w.wantPlan(p, "trial.1=cached trial.2=blocked benchmark.b=blocked")
+	w.wantReason(p, "trial.2", unfit)
+	w.plans.Replace = func(address string) bool { return address == "trial.1" }
+	w.wantPlan(w.plan(nodes...), "trial.1=run trial.2=run benchmark.b=run")
+	w.plans.Replace = nil
+
+	unfit = ""
+	w.apply(nodes...)
+	w.wantRan("trial.2", "benchmark.b")
+	unfit = "the pilot cannot be read"
+	w.wantPlan(w.plan(nodes...), "trial.1=cached trial.2=cached benchmark.b=cached")
 }
 
 // TestAfterAgain has all parts of the key settled by the apply instead of the plan: the journal does not know the

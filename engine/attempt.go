@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,16 +182,11 @@ func (a *attempt) took(n *Node) time.Duration {
 
 // perform runs the task.
 func (r *run) perform(s *Step, a *attempt, env *Env) error {
-	if err := r.supply(env, s.Node, a); err != nil {
-		return err
+	err := r.supply(env, s.Node, a)
+	if err == nil {
+		err = r.protect(s.Node, a, env)
 	}
-	if err := r.protect(s.Node, a, env); err != nil {
-		return err
-	}
-	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx)
-	}
-	return nil
+	return cmp.Or(err, context.Cause(r.ctx))
 }
 
 // remover is a store that can remove an entry. Other stores keep an entry whose node runs again.

@@ -92,7 +92,7 @@ func (d *decider) rereads(s *Step) bool {
 }
 
 // findObstacle returns the obstacle to a run of a node: the node itself, this machine, or a dependency. An apply checks
-// only dependencies, since the plan has checked the rest.
+// only dependencies and their results, since the plan has checked the rest.
 func (d *decider) findObstacle(n *Node) obstacle {
 	if !d.applying {
 		if n.Exclude.Action == Blocked {
@@ -109,12 +109,28 @@ func (d *decider) findObstacle(n *Node) obstacle {
 			state: by.state.user(), reason: needsWhat(by), never: by.Never, larger: by.obstacle.larger, by: by.Node,
 		}
 	}
-	if !d.applying && n.Lacks != nil {
-		if lacks := n.Lacks(); lacks != "" {
-			return obstacle{state: hindered, reason: lacks}
-		}
+	why := d.unfit(n)
+	if why == "" && !d.applying && n.Lacks != nil {
+		why = n.Lacks()
+	}
+	if why != "" {
+		return obstacle{state: hindered, reason: why}
 	}
 	return obstacle{}
+}
+
+// unfit asks a node about the results of its dependencies that stand.
+func (d *decider) unfit(n *Node) string {
+	if n.Unfit == nil {
+		return ""
+	}
+	results := make(map[string]cache.Key, len(n.Needs))
+	for _, dep := range n.Needs {
+		if s := d.step(dep); s.state == present && s.found.entry != nil {
+			results[dep.Address] = s.found.entry.Key
+		}
+	}
+	return n.Unfit(results)
 }
 
 // hinderer returns the dependency that keeps a node from running; nil if there is none. Dependencies that can never run

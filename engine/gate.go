@@ -59,8 +59,7 @@ func (c *claims) pass(s *Step, lease *device.Lease) (leave func(), ok bool) {
 		lease.Release()
 		if j := &c.jobs[s.Node.id]; !j.elsewhere {
 			j.elsewhere = true
-			c.emit(Event{
-				Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "another apply makes it"})
+			c.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key, Reason: Waiting + "another apply makes it"})
 		}
 		c.pause(s, pollEvery)
 		return nil, false

@@ -156,19 +156,13 @@ func (n *Node) wait(i int) *Node {
 }
 
 // waits iterates over all dependencies of a node.
-func (n *Node) waits(yield func(*Node) bool) {
-	for _, list := range [...][]*Node{n.Needs, n.Order, n.After} {
-		for _, dep := range list {
-			if !yield(dep) {
-				return
-			}
-		}
-	}
-}
+func (n *Node) waits(yield func(*Node) bool) { each(yield, n.Needs, n.Order, n.After) }
 
 // musts iterates over the dependencies that must succeed before the node can run.
-func (n *Node) musts(yield func(*Node) bool) {
-	for _, list := range [...][]*Node{n.Needs, n.Order} {
+func (n *Node) musts(yield func(*Node) bool) { each(yield, n.Needs, n.Order) }
+
+func each(yield func(*Node) bool, lists ...[]*Node) {
+	for _, list := range lists {
 		for _, dep := range list {
 			if !yield(dep) {
 				return

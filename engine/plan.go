@@ -112,7 +112,9 @@ func (p *planner) allStand() bool {
 		return false
 	}
 	for i, n := range nodes {
-		p.steps[i] = n.Standing.step(n)
+		t := n.Standing
+		p.steps[i] = Step{Node: n, Action: t.Action, Reason: t.Reason, Key: t.Key, found: found{entry: t.Result},
+			state: stateStanding[t.Action]}
 		if s := &p.steps[i]; s.Action == Blocked && p.remember(s) {
 			s.state, s.Reason = s.outcome(), n.Standing.Reason
 		}
@@ -122,12 +124,6 @@ func (p *planner) allStand() bool {
 
 // stateStanding gives the states of nodes with a Standing and no failure.
 var stateStanding = map[Action]state{Cached: present, Blocked: hindered, Skip: excluded}
-
-// step returns the step of a node with a Standing, in a plan in which all nodes have one.
-func (t *Standing) step(n *Node) Step {
-	return Step{Node: n, Action: t.Action, Reason: t.Reason, Key: t.Key, found: found{entry: t.Result},
-		state: stateStanding[t.Action]}
-}
 
 // lookAhead describes the next nodes, up to the first one that depends on one of them, and asks the store for their
 // results on all cores. A node with After is described alone: its key depends on ends that another lookup may find out.

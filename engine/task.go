@@ -114,6 +114,8 @@ type Node struct {
 	Exclude   Exclude       // the node is not to be run, whatever its state
 	Origin    *Origin       // the source of the result; nil: the block leaves no choice
 	Lacks     func() string // returns what this machine lacks to run the node, "" if nothing; nil: never anything
+	// returns why the results of Needs that are there (keys, by address) keep the node from running; "": they do not
+	Unfit func(results map[string]cache.Key) string
 	// runs the task on another machine, and returns how long it ran there, without the time in a queue; nil: the task
 	// runs here
 	Remote   func(context.Context, *Env) (time.Duration, error)

@@ -94,8 +94,7 @@ func (c *checks) verify(s *Step, open []Check, lease *device.Lease) {
 	fresh := slices.ContainsFunc(s.Node.Needs, func(dep *Node) bool { return c.jobs[dep.id].tries > 0 })
 	settled := c.jobs[s.Node.id].ready.Add(cache.StampGrain)
 	lease.Name(s.Node.Address)
-	c.emit(Event{
-		Type: Note, Address: s.Node.Address, Key: s.Key,
+	c.emit(Event{Type: Note, Address: s.Node.Address, Key: s.Key,
 		Reason: Waiting + "the check of " + strings.Join(names, ", ")})
 	go func() {
 		if fresh { // too new a stamp proves nothing: all bytes would be read again later

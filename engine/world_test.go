@@ -33,6 +33,7 @@ type node struct {
 	lasts              time.Duration // declared; 0: not known
 	spans              []*engine.Span
 	checks             []engine.Check
+	unfit              func(results map[string]cache.Key) string
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
 	// what is gone of its results outside the store; nil: nothing
 	gone func() string
@@ -172,7 +173,8 @@ func (w *world) graph(nodes ...node) *engine.Graph {
 	for _, n := range nodes {
 		kind, _, _ := strings.Cut(n.at, ".")
 		made := &engine.Node{Address: n.at, Kind: kind, Task: scripted{w, n}, Exclude: n.exclude, Resources: n.asks,
-			Estimate: n.lasts, Spans: n.spans, Checks: n.checks, Reads: n.reads}
+			Estimate: n.lasts, Spans: n.spans, Checks: n.checks, Reads: n.reads,
+			Unfit: n.unfit}
 		all[n.at] = made
 		list = append(list, made)
 	}

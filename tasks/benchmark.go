@@ -263,6 +263,7 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 	b.addFills(g, members)
 	var pilot hclspec.Address
 	rule := b.rule(g)
+	unfit := b.unread(trusted(members), hclspec.TrialAddress(members[0].Bench.Address.Name, key, 1).String())
 	var nodes []*engine.Node
 	names := make([]string, len(members))
 	for i, m := range members {
@@ -295,6 +296,9 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 				b.link(n, &n.Order, probe)
 			}
 		}
+		if i > 1 && (trusted(members).Baseline || len(members) == 1) {
+			n.Unfit = unfit
+		}
 		b.needClocks(n, t)
 		b.needGrants(n, members)
 		nodes = append(nodes, n)
@@ -304,6 +308,24 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 		}
 	}
 	return nodes
+}
+
+// unread returns an [engine.Node.Unfit] for the blocks after the pilot, which cannot count while the pilot's output of
+// m has no number. Each plan asks again, since the file may read that output in another way.
+func (b *builder) unread(m Member, pilot string) func(map[string]cache.Key) string {
+	read := map[cache.Key]string{}
+	return func(results map[string]cache.Key) string {
+		why, known := read[results[pilot]]
+		if known {
+			return why
+		}
+		entry, err := b.Store.Get(context.Background(), results[pilot], false)
+		if f := sample.Unread(entry, m.Bench, m.Name); err == nil && f != nil {
+			why = fmt.Sprintf("%s has no number in %s: %s; %s", cmp.Or(m.Candidate, "it"), pilot, f.Text(), f.Remedy)
+		}
+		read[results[pilot]] = why
+		return why
+	}
 }
 
 // addMember adds the references of one member of a block.

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 
@@ -67,15 +66,7 @@ func (t *trialTask) try(ctx context.Context, a journal.Attempt) (try sample.Try,
 		return try, true
 	}
 	for _, m := range t.members {
-		own, in := rec.Members[m.Name]
-		f := own.Failure
-		if in && f == nil && own.Skipped == "" {
-			_, _, err := rec.Read(e, m.Bench, m.Name)
-			if missing, ok := errors.AsType[*engine.Failure](err); ok {
-				f = &missing.Failure
-			}
-		}
-		if f != nil {
+		if f := rec.Lost(e, m.Bench, m.Name); f != nil {
 			try.Lost = append(try.Lost, sample.Loss{Candidate: m.Candidate, Class: f.Class, Rule: f.Rule})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/benchgraph/benchgraph/campaign"
+	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/advice"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
@@ -34,7 +35,7 @@ func (a *app) options(p place, lock *lockfile.Lock) (hclspec.Options, error) {
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
 	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
 		_, _, diags := checkMachines(spec)
-		return diags
+		return append(diags, advice.Of(spec)...)
 	}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")

@@ -85,9 +85,8 @@ type access struct {
 	// indices or UUIDs of the GPUs that may be used; empty: all visible ones
 	devices string
 	// outlives the session, which does not save it; nil: the session opens that of the state
-	stat *cache.StatCache
-	// for blocks that do not say; empty: as in the file
-	sandbox string
+	stat    *cache.StatCache
+	sandbox string     // for blocks that do not say; empty: as in the file
 	job     *workerJob // that this process serves as a worker; nil: it is no worker
 	// the command depends on no device, so the driver, which may hang, is left alone
 	deviceless bool

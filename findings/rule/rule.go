@@ -51,7 +51,7 @@ func Of(looks []int, d hclspec.Design, m hclspec.Metrics, compares []*hclspec.Co
 }
 
 // Undecided stands for the primary metric of a try that takes the one which the output of its first block tells.
-const Undecided = "undecided"
+const Undecided = sample.Undecided
 
 const (
 	comparePrefix   = "compare."
@@ -136,7 +136,12 @@ func (r Rule) ofPrimary(of Row) []part {
 	return parts
 }
 
-func (r Rule) quoted(name, key string) part { return part{name, quoted(r[key])} }
+func (r Rule) quoted(name, key string) part {
+	if r[key] == Undecided && key == "primary" {
+		return part{name, "not named"}
+	}
+	return part{name, quoted(r[key])}
+}
 
 func quoted(text string) string {
 	if text == "" {

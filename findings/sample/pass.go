@@ -33,6 +33,7 @@ func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sampl
 	for i, pass := range dirs {
 		result, err := Read(b.Metrics, b.Command, filepath.Join(dir, pass))
 		if primary, err = primaryOf(b.Metrics, result, err); err != nil {
+			findElsewhere(err, b, filepath.Join(dir, pass))
 			return result, primary, inPass(err, i+1, len(dirs))
 		}
 		passes = append(passes, result)
@@ -51,6 +52,15 @@ func readPasses(b *hclspec.Benchmark, dir string) (metrics.Result, metrics.Sampl
 		}}
 	}
 	return mean, decides, nil
+}
+
+// findElsewhere adds to a failure about a missing metric where in the output of a directory the metric stands.
+func findElsewhere(err error, b *hclspec.Benchmark, dir string) {
+	if f, ok := errors.AsType[*engine.Failure](err); ok && f.Rule == MetricMissing {
+		if text, remedy := elsewhere(b.Metrics, b.Command, dir); text != "" {
+			f.Message, f.Remedy = f.Message+"; "+text, remedy
+		}
+	}
 }
 
 // inPass adds the number of the pass to the message of a failure, if there are several passes.

@@ -30,6 +30,9 @@ const ReaderVersion = "7"
 // of a block has it only if there is no output at all.
 const MetricMissing = "metric_missing"
 
+// Undecided stands for a primary metric that is not chosen yet: the output will tell it.
+const Undecided = "undecided"
+
 // Measurement is one number of one sample.
 type Measurement struct {
 	Benchmark string  `json:"benchmark"`
@@ -173,6 +176,9 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 		}
 	}
 	message := fmt.Sprintf("metric %q not found in the output", spec.Primary)
+	if spec.Primary == Undecided {
+		message = "no metric of the output decides yet"
+	}
 	for _, m := range spec.Custom {
 		if m.Name == spec.Primary && m.Match != "" {
 			message = fmt.Sprintf("metric %q: no line of the output matches %q", m.Name, m.Match)
@@ -267,6 +273,30 @@ func (r *Record) Read(e cache.Entry, b *hclspec.Benchmark, member string) ([]Mea
 		})
 	}
 	return rows, r.evidence(member, result), nil
+}
+
+// Lost returns why a member that ran has no number: the failure in the record, or that of reading its output in the
+// block's entry. It returns nil if the member has one.
+func (r *Record) Lost(e cache.Entry, b *hclspec.Benchmark, member string) *failure.Failure {
+	own, in := r.Members[member]
+	if own.Failure != nil || !in || own.Skipped != "" {
+		return own.Failure
+	}
+	_, _, err := r.Read(e, b, member)
+	if f, ok := errors.AsType[*engine.Failure](err); ok {
+		return &f.Failure
+	}
+	return nil
+}
+
+// Unread returns why no number can be read from the output of a member in a block's entry; nil if one can, if the files
+// of the entry are not here, or if the record itself has a failure.
+func Unread(e cache.Entry, b *hclspec.Benchmark, member string) *failure.Failure {
+	rec, err := ReadRecord(e)
+	if err != nil || rec.Members[member].Failure != nil {
+		return nil
+	}
+	return rec.Lost(e, b, member)
 }
 
 const gatheredFile = "samples.json"

@@ -51,6 +51,28 @@ func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 	}
 }
 
+// A metric that stands in another place of the output than the benchmark reads is found there, and the remedy names it.
+func TestTheMetricStandsElsewhere(t *testing.T) {
+	lost, inFile, unread := items, items, items
+	lost.File, inFile.File = "results.txt", "result.txt"
+	unread.Custom = []hclspec.Metric{{Name: "items", Match: "([0-9.]+) items/s", File: "gone.txt"}}
+	for want, tt := range map[string]struct {
+		spec         hclspec.Metrics
+		stdout, file string
+	}{
+		`file = "result.txt"`:                     {items, "Done.\n", "8 items/s\n"},
+		`read it there, with file = "result.txt"`: {lost, "Done.\n", "8 items/s\n"},
+		"read it there":                           {unread, "Done.\n", "8 items/s\n"},
+		"leave out the attribute file":            {inFile, "8 items/s\n", "Done.\n"},
+		"correct metrics.primary or":              {items, "Done.\n", "none\n"},
+	} {
+		_, err := Primary(&hclspec.Benchmark{Metrics: tt.spec}, raw(t, tt.stdout, tt.file))
+		if f, ok := errors.AsType[*engine.Failure](err); !ok || !strings.Contains(f.Remedy, want) {
+			t.Errorf("%+v, want %q", err, want)
+		}
+	}
+}
+
 // A label with the name of the metric is no metric: the message says so, and how to read it.
 func TestALabelIsNoMetric(t *testing.T) {
 	b := &hclspec.Benchmark{Metrics: hclspec.Metrics{Format: "auto", Primary: "rate"}}

@@ -46,6 +46,9 @@ func improve(d *hcl.Diagnostic) {
 	if kind, ok := strings.CutPrefix(d.Summary, "Missing name for "); ok {
 		d.Detail = fmt.Sprintf("A %s block has a name: %[1]s \"NAME\" { … }.", kind)
 	}
+	if d.Summary == "Invalid escape sequence" {
+		d.Detail += ` A text in quotes needs two backslashes for one, as in "\\d+"; in a heredoc (<<EOT) one is enough.`
+	}
 	if d.Expression == nil || d.EvalContext == nil {
 		return
 	}

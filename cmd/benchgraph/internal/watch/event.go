@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -79,6 +80,7 @@ func eventText(s view.Style, e engine.Event, verbose bool) string {
 		return line(view.Yellow, "fix", strings.TrimSuffix(dataText(e.Data, "fix")+": "+e.Reason, ": "))
 	case engine.VerdictMade:
 		of := strings.TrimSpace(dataText(e.Data, "benchmark") + " " + dataText(e.Data, "metric"))
+		of = strings.TrimSuffix(of, " "+sample.Undecided)
 		return line(view.Strong, "verdict", fmt.Sprintf("%s: %s (%s)", dataText(e.Data, "candidate"),
 			dataText(e.Data, "outcome"), cmp.Or(of, "in no benchmark")))
 	case engine.Note:
