@@ -30,10 +30,14 @@ func Config(t testing.TB, e *container.Engine, ref string, v any) {
 	}
 }
 
-// Tag gives an image a name, as a user does.
+// Tag gives an image a name, as a user does. Podman takes the tag only beside the repository.
 func Tag(t testing.TB, e *container.Engine, id, name string) {
 	t.Helper()
-	path := "/images/" + id + "/tag?" + url.Values{"repo": {name}}.Encode()
+	repository, tag := name, ""
+	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
+		repository, tag = name[:at], name[at+1:]
+	}
+	path := "/images/" + id + "/tag?" + url.Values{"repo": {repository}, "tag": {tag}}.Encode()
 	if err := dial(e.Host()).do(http.MethodPost, path, nil); err != nil {
 		t.Error(err)
 	}
