@@ -16,7 +16,7 @@ import (
 )
 
 // accountVersion is part of a compare's key: another way to account gives another result.
-const accountVersion = "6"
+const accountVersion = "7"
 
 // Account adds to findings their failures and the cost of attempts. ends gives the ends of blocks, by address.
 func (p *Drawing) Account(c *hclspec.Compare, ends map[string]engine.End, found *findings.Findings) error {

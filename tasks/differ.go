@@ -212,8 +212,9 @@ func (m Member) artefacts(other Member) map[string]hclspec.Address {
 }
 
 // identical returns, before a block runs, the members with the same bytes as the baseline, by name, with these
-// artefacts. If all members have them, the baseline is included: nothing is left to compare it with.
-func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
+// artefacts. If all members have them, the baseline is included: nothing is left to compare it with. A pilot of an
+// earlier version may have measured such a member: then all blocks do.
+func (t *trialTask) identical(env *engine.Env, pilot *sample.Record) map[string][]sample.Artefact {
 	base := t.trusted()
 	if !base.Baseline {
 		return nil
@@ -221,7 +222,8 @@ func (t *trialTask) identical(env *engine.Env) map[string][]sample.Artefact {
 	same := map[string][]sample.Artefact{}
 	for _, m := range t.members {
 		own, theirs := t.digests(env, m, base), t.digests(env, base, m)
-		if m.Baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) || !t.p.sameWay(m, base) {
+		if m.Baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) || !t.p.sameWay(m, base) ||
+			pilot != nil && !pilot.Members[m.Name].Same {
 			continue
 		}
 		same[m.Name] = artefactList(m, own)
