@@ -1,17 +1,15 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
-	"github.com/benchgraph/benchgraph/engine"
-	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/shell/diagnosis"
 	"github.com/benchgraph/benchgraph/shell/output"
-	"github.com/docker/go-units"
 )
 
 // errDisk is the cause of cancellation for a command that has written more than its node may.
@@ -23,16 +21,21 @@ var errDisk = errors.New("more was written than the node may write")
 const (
 	diskPause  = time.Second
 	countShare = 50
+
+	mostPrinted = 1 << 30 // bytes of output of a command in a block without disk
 )
 
-// bounded returns a context that ends with errDisk once the files of the attempt take more than Limits.Disk.
-func (s *Shell) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// bounded returns a context for a command and the limit of its output. The context ends with errDisk once the files of
+// the attempt take more than Limits.Disk, and with the reasons of the output's limit.
+func (s *Shell) bounded(ctx context.Context) (context.Context, *output.Limit, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if s.limits.Disk > 0 {
 		go s.watchDisk(ctx, cancel)
 	}
-	return ctx, func() { cancel(nil) }
+	return ctx, output.NewLimit(s.mostPrinted(), cancel), func() { cancel(nil) }
 }
+
+func (s *Shell) mostPrinted() int64 { return cmp.Or(s.limits.Disk, mostPrinted) }
 
 func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 	used, next := int64(0), time.Now()
@@ -66,10 +69,16 @@ func (s *Shell) written() (int64, error) {
 	return fs.Usage(s.env.Work, s.env.Scratch, filepath.Dir(s.out))
 }
 
-// overDisk reports whether a command was ended because of the size of its files, or should have been: a short command
-// may end before its files are counted.
+// ended reports whether a command was ended because of the size of its files or of its output.
+func ended(ctx context.Context) bool {
+	why := context.Cause(ctx)
+	return errors.Is(why, errDisk) || errors.Is(why, output.ErrTooLong)
+}
+
+// overDisk reports whether a command was ended because of the size of its files or of its output, or should have been:
+// a short command may end before its files are counted.
 func (s *Shell) overDisk(ctx context.Context) bool {
-	if errors.Is(context.Cause(ctx), errDisk) {
+	if ended(ctx) {
 		return true
 	}
 	if s.limits.Disk == 0 || ctx.Err() != nil {
@@ -79,12 +88,10 @@ func (s *Shell) overDisk(ctx context.Context) bool {
 	return err == nil && used > s.limits.Disk
 }
 
-// outOfDisk returns the failure of a command whose attempt has written more than its node may.
-func (s *Shell) outOfDisk(stage string, o *output.Kept) error {
-	return &engine.Failure{Failure: failure.Failure{
-		Class: failure.Permanent, Rule: "disk_exceeded", Stage: stage, Evidence: o.LastLine(),
-		Message: fmt.Sprintf("%s: ended, because the node wrote more than its %s of disk", stage,
-			units.BytesSize(float64(s.limits.Disk))),
-		Remedy: "raise disk in the block, and apply with -retry-failed",
-	}}
+// outOfDisk returns the failure of a command whose attempt has written, or which has printed, more than it may.
+func (s *Shell) outOfDisk(ctx context.Context, stage string, o *output.Kept) error {
+	if errors.Is(context.Cause(ctx), output.ErrTooLong) {
+		return diagnosis.PrintedTooMuch(stage, s.mostPrinted(), s.limits.Disk > 0, o.LastLine())
+	}
+	return diagnosis.WroteTooMuch(stage, s.limits.Disk, o.LastLine())
 }
