@@ -38,8 +38,8 @@ func (s *Shell) bounded(ctx context.Context) (context.Context, *output.Limit, co
 func (s *Shell) mostPrinted() int64 { return cmp.Or(s.limits.Disk, mostPrinted) }
 
 func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
-	used, next := int64(0), time.Now()
-	free, _ := fs.Free(s.env.Scratch)
+	first, _ := fs.Free(s.env.Scratch)
+	used, free, next := int64(0), first, time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -52,7 +52,7 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 			continue
 		}
 		var err error
-		if used, err = s.written(); err != nil {
+		if used, err = s.written(first-now > s.limits.Disk/2); err != nil { // hidden files may be large
 			continue // a directory may vanish; it is noticed when the command has ended
 		}
 		if used > s.limits.Disk {
@@ -65,14 +65,14 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // written returns the disk usage of the commands' files: those of the environment, which belongs to the attempt or to
 // one member, and those beside $OUT, where a member has further output.
-func (s *Shell) written() (int64, error) {
-	return fs.Usage(s.env.Work, s.env.Scratch, filepath.Dir(s.out))
+func (s *Shell) written(reveal bool) (int64, error) {
+	n, _, err := fs.Usage(reveal, s.env.Work, s.env.Scratch, filepath.Dir(s.out))
+	return n, err
 }
 
 // ended reports whether a command was ended because of the size of its files or of its output.
 func ended(ctx context.Context) bool {
-	why := context.Cause(ctx)
-	return errors.Is(why, errDisk) || errors.Is(why, output.ErrTooLong)
+	return errors.Is(context.Cause(ctx), errDisk) || errors.Is(context.Cause(ctx), output.ErrTooLong)
 }
 
 // overDisk reports whether a command was ended because of the size of its files or of its output, or should have been:
@@ -84,7 +84,7 @@ func (s *Shell) overDisk(ctx context.Context) bool {
 	if s.limits.Disk == 0 || ctx.Err() != nil {
 		return false
 	}
-	used, err := s.written()
+	used, err := s.written(true)
 	return err == nil && used > s.limits.Disk
 }
 

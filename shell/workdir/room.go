@@ -56,7 +56,7 @@ func GiveUp(env *engine.Env, dir string, err error) error {
 func (r Room) Taken(members []string, trusted string) (who string, f *engine.Failure) {
 	bytes, files := fs.Free(r.dir)
 	who, text := r.most(members, trusted, bytes, r.bytes, func(dir string) int64 {
-		n, _ := fs.Usage(dir) // 0 of a member that has left nothing
+		n, _, _ := fs.Usage(true, dir) // 0 of a member that has left nothing
 		return n
 	}, func(n int64) string { return units.BytesSize(float64(n)) })
 	if who == "" {
