@@ -33,6 +33,10 @@ task "quick" {
   disk    = "4MB"
   command = "head -c 16000000 /dev/zero > $OUT/much"
 }
+task "prints" {
+  disk    = "4MB"
+  command = "yes"
+}
 task "small" {
   image   = image.WORD
   disk    = "100MB"
@@ -43,14 +47,14 @@ task "small" {
 	for _, f := range s.apply().Result.Failures {
 		failed[f.Address] = true
 		if f.Failure.Rule != "disk_exceeded" || f.Failure.Class != failure.Permanent ||
-			!strings.Contains(f.Failure.Text(), "MiB of disk") {
+			!strings.Contains(f.Failure.Text(), "more than ") {
 			t.Errorf("%s: %+v", f.Address, f.Failure)
 		}
 	}
 	if f := s.failureOf("run"); f == nil || f.Rule != "disk_exceeded" || f.Stage != "start" {
 		t.Errorf("the server: %+v", f)
 	}
-	for _, name := range []string{"task.host", "task.inside", "task.temporary", "task.quick"} {
+	for _, name := range []string{"task.host", "task.inside", "task.temporary", "task.quick", "task.prints"} {
 		if !failed[name] {
 			t.Errorf("%s did not fail: %v", name, failed)
 		}

@@ -356,7 +356,7 @@ func (p *Project) planOptions(o PlanOptions) engine.PlanOptions {
 		Replace: o.Replace, RetryFailed: o.RetryFailed, AsIs: o.AsIs, GaveUp: p.usedUp.given, Apart: p.Spec.Try != nil,
 		Terms: engine.Terms{
 			Program: "benchgraph", Replace: "-replace", RetryFailed: "-retry-failed",
-			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc",
+			DeviceWait: "apply -device-wait=DURATION", FreeSpace: "benchgraph cache gc -unreachable",
 			LostDevice: tasks.LostDeviceRemedy,
 		},
 	}

@@ -116,11 +116,14 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	if err != nil {
 		return entry, fmt.Errorf("log: %w", err)
 	}
-	defer log.close()
+	defer log.Close()
 	defer func() {
 		if err != nil { // otherwise the store has synced the log
+			if f := r.asFailure(err); f.Rule == DiskFull || f.Rule == DiskExceeded {
+				log.Shorten()
+			}
 			fmt.Fprintf(log, "\n%s: %v\n", s.Node.Address, err)
-			_ = log.f.Sync()
+			_ = log.File().Sync()
 		}
 	}()
 	dir, err := r.Scratch()
@@ -163,7 +166,7 @@ func (r *run) try(s *Step, a *attempt) (entry cache.Entry, err error) {
 	meta := cache.Meta{
 		Key: s.Key, Content: a.content, Address: s.Node.Address, Text: s.Text, Transcript: ran,
 		Created: time.Now(), Duration: a.took(s.Node), Log: a.ID}
-	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.f, Waits: func() {
+	return r.Store.Put(r.ctx, cache.Draft{Meta: meta, Dir: dir, Log: log.File(), Waits: func() {
 		a.lease.Yield()
 		r.send(func() {
 			r.set(s, storing)

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/benchgraph/benchgraph/cache/journal"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // end takes back the lease of an attempt, leaves the gates, and concludes the attempt.
@@ -143,35 +143,13 @@ func (e *Env) transcript() string {
 	return string(text)
 }
 
-func (r *run) openLog(id string) (*syncedLog, error) {
-	open := func() (*os.File, error) { return os.OpenFile(r.logPath(id), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) }
-	f, err := open()
+func (r *run) openLog(id string) (*fs.Log, error) {
+	log, err := fs.NewLog(r.logPath(id))
 	if errors.Is(err, os.ErrNotExist) {
 		if err := os.MkdirAll(r.LogDir, 0o755); err != nil {
 			return nil, err
 		}
-		f, err = open()
+		log, err = fs.NewLog(r.logPath(id))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &syncedLog{f: f}, nil
-}
-
-// syncedLog is the log of an attempt, shared by several streams.
-type syncedLog struct {
-	mu sync.Mutex
-	f  *os.File
-}
-
-func (l *syncedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.f.Write(p)
-}
-
-func (l *syncedLog) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.f.Close()
+	return log, err
 }

@@ -90,6 +90,8 @@ const (
 	DeviceBusy = "device_busy" // other processes use the devices
 	DeviceLost = "device_lost" // too few working devices are left
 	DiskFull   = "disk_full"   // there is no room on the disk
+
+	DiskExceeded = "disk_exceeded" // the node wrote or printed more than it may
 )
 
 // giveUp fails all ready steps with a request that has waited too long.
@@ -122,7 +124,7 @@ func (r *run) note(a *attempt, why error) error {
 	if err != nil {
 		return fmt.Errorf("log: %w", err)
 	}
-	defer log.close()
+	defer log.Close()
 	_, err = fmt.Fprintf(log, "%s: %v\n", a.Address, why)
-	return cmp.Or(err, log.f.Sync(), why)
+	return cmp.Or(err, log.File().Sync(), why)
 }

@@ -131,16 +131,16 @@ func (s *Shell) Run(ctx context.Context, stage string, command hclspec.Command, 
 		ctx, cancel = standstill.Timeout(ctx, timeout, errTimeout)
 		defer cancel()
 	}
-	all := io.Writer(out)
-	if stdout != nil {
-		all = io.MultiWriter(stdout, out)
-	}
-	ctx, release := s.bounded(ctx)
+	ctx, limit, release := s.bounded(ctx)
 	defer release()
-	status, err := executor.Run(ctx, s.runner(), s.command(argv, all, out))
+	all := limit.Writer(out)
+	if stdout != nil {
+		all = limit.Writer(io.MultiWriter(stdout, out))
+	}
+	status, err := executor.Run(ctx, s.runner(), s.command(argv, all, limit.Writer(out)))
 	switch {
 	case s.overDisk(ctx):
-		return s.outOfDisk(stage, out)
+		return s.outOfDisk(ctx, stage, out)
 	case errors.Is(err, errTimeout):
 		fmt.Fprintf(out, "benchgraph: ended after %s (timeout)\n", timeout)
 		return s.Failure(stage, out, "did not end within "+timeout.String())

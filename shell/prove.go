@@ -18,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/shell/diagnosis"
+	"github.com/benchgraph/benchgraph/shell/output"
 	"github.com/benchgraph/benchgraph/shell/transcript"
 )
 
@@ -139,7 +140,7 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	stdout := head.Buffer{Most: MostSaid, Over: func() { stop(errTalks) }}
 	out := s.Capture()
 	defer out.Close()
-	cmd := s.command(argv, &stdout, out)
+	cmd := s.command(argv, &stdout, output.NewLimit(MostSaid, func(error) { stop(errTalks) }).Writer(out))
 	if srv != nil {
 		cmd.Container = &executor.Container{Within: srv.process}
 	}

@@ -30,7 +30,7 @@ type Server struct {
 	output  *output.Kept
 	log     *os.File
 	watch   *output.Watch
-	over    func() bool // reports whether the server was ended because of the size of the attempt's files
+	bounded context.Context // of its files and its output
 	release func()
 }
 
@@ -53,12 +53,13 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 	}
 	argv := sh.expand(spec.Command)
 	sh.Say("$ %s &\n", forLog(argv))
+	bounded, limit, release := sh.bounded(ctx)
+	srv.bounded, srv.release = bounded, release
+	out = limit.Writer(out)
 	cmd := sh.command(argv, out, out)
 	if cmd.Container != nil {
 		cmd.Container.Shm, cmd.Container.Grants = spec.ShmSize, GrantsOf(spec)
 	}
-	bounded, release := sh.bounded(ctx)
-	srv.release, srv.over = release, func() bool { return errors.Is(context.Cause(bounded), errDisk) }
 	srv.process, err = sh.runner().Start(bounded, cmd)
 	if err != nil {
 		srv.close()
@@ -70,7 +71,10 @@ func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string)
 		wait = srv.waitInside
 	}
 	if err := wait(ctx); err != nil {
-		return nil, errors.Join(err, srv.Stop())
+		if end := srv.Stop(); !errors.Is(err, end) {
+			err = errors.Join(err, end)
+		}
+		return nil, err
 	}
 	return srv, nil
 }
@@ -211,8 +215,8 @@ var errServerDied = errors.New("the server died")
 // died returns the failure of a server that ended by itself.
 func (s *Server) died(stage string) error {
 	status, err := s.process.Stop()
-	if s.over() {
-		return s.sh.outOfDisk(stage, s.output)
+	if ended(s.bounded) {
+		return s.sh.outOfDisk(s.bounded, stage, s.output)
 	}
 	if err != nil {
 		return s.sh.notRun(err, stage)
@@ -223,11 +227,17 @@ func (s *Server) died(stage string) error {
 	return s.sh.Failure(stage, s.output, "the server died: "+diagnosis.Ended(status))
 }
 
-// Stop ends the server and all processes that it started.
+// Stop ends the server and all processes that it started. Its log is whole only if there is no error.
 func (s *Server) Stop() error {
 	transcript.Of(s.sh.env).Stops(s.process)
 	_, err := s.process.Stop()
-	s.close()
+	defer s.close()
+	if ended(s.bounded) {
+		return s.sh.outOfDisk(s.bounded, "run", s.output)
+	}
+	if _, lost := errors.AsType[*output.Unwritten](err); lost {
+		return err
+	}
 	if err != nil {
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Infra, Rule: "not_stopped",
 			Stage: "stop", Message: "the server could not be ended: " + err.Error()}}

@@ -26,14 +26,14 @@ type suspect struct {
 
 // suspected returns the failure of a suspect, or nil. A failure with a cause outside of the candidate makes no suspect:
 // a lost device, a container engine that is away, a port that another process took. The baseline is never a suspect,
-// since the other members are judged against it.
-func (t *trialTask) suspected(env *engine.Env, m Member, err error) *engine.Failure {
+// since the other members are judged against it. Nor is a member that leaves the disk full after its files are removed.
+func (t *trialTask) suspected(env *engine.Env, m Member, err error, room workdir.Room) *engine.Failure {
 	f, ok := errors.AsType[*engine.Failure](err)
 	if !ok && failure.NoRoom(err) { // GiveUp has already removed its files
 		f, ok = diagnosis.NoRoom(m.Candidate, err), true
 	}
 	if ok && !m.Baseline && t.trusted().Baseline && f.Class.Retried() && diagnosis.Own(f) &&
-		ports.Free(env.Lease.Ports) {
+		ports.Free(env.Lease.Ports) && !(workdir.LacksRoom(err) && room.Short()) {
 		return f
 	}
 	return nil
@@ -72,8 +72,8 @@ func (s *suspect) retry() *engine.Retry {
 // suspect voided in the same way count. A suspect that fails each time gets the failure as its own, and the record
 // keeps it: otherwise every apply would measure the block again, for ever. If the suspect passes, the block is run
 // again, in the same order.
-func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec *sample.Record) (r sample.Member,
-	err error) {
+func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec *sample.Record, room workdir.Room) (
+	r sample.Member, err error) {
 	if why := t.whyLeftOut(s.member, *rec, nil); why != "" {
 		return sample.Member{Candidate: s.member.Candidate, Skipped: why}, nil
 	}
@@ -94,7 +94,7 @@ func (t *trialTask) convict(ctx context.Context, env *engine.Env, s suspect, rec
 		case err == nil:
 			s.failure.Retry = s.retry()
 			return r, s.failure
-		case t.suspected(env, s.member, err) == nil || ctx.Err() != nil:
+		case t.suspected(env, s.member, err, room) == nil || ctx.Err() != nil:
 			return r, err
 		}
 	}

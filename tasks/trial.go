@@ -197,7 +197,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		for workdir.LacksRoom(err) && t.evict(env, rec, room) {
 			r, err = t.sample(ctx, env, m, &rec.Seeds)
 		}
-		if f := t.suspected(env, m, err); f != nil && ctx.Err() == nil {
+		if f := t.suspected(env, m, err, room); f != nil && ctx.Err() == nil {
 			suspects = append(suspects, suspect{m, r, f})
 			continue
 		}
@@ -212,7 +212,7 @@ func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Re
 		return err
 	}
 	for _, s := range suspects {
-		r, err := t.convict(ctx, env, s, rec)
+		r, err := t.convict(ctx, env, s, rec, room)
 		if err != nil {
 			return err
 		}
@@ -296,7 +296,7 @@ func (t *trialTask) sample(ctx context.Context, env *engine.Env, m Member, seeds
 	r.Watched, err = t.observed(ctx, env, func(ctx context.Context) error {
 		return diagnosis.Charged(m.Candidate, l.run(ctx))
 	})
-	r.Duration, err = time.Since(r.Start), workdir.GiveUp(l.out, err)
+	r.Duration, err = time.Since(r.Start), workdir.GiveUp(env, l.out, err)
 	r.Took, r.Ready, r.Counters, r.Artefacts = l.took, l.ready, l.counters, append(r.Artefacts, l.ran...)
 	var f *engine.Failure
 	switch {

@@ -293,7 +293,7 @@ func (p *Resolver) unreadable(address hclspec.Address, err error) *hcl.Diagnosti
 		var fetch *git.FetchError
 		switch errors.As(err, &fetch); {
 		case git.DiskFull(err):
-			detail += ". Free some space (benchgraph cache gc), and plan again."
+			detail += ". Free some space (benchgraph cache gc -unreachable), and plan again."
 		case repo.URL == "":
 		case fetch != nil && fetch.Remedy != "":
 			detail += ". " + strings.ToUpper(fetch.Remedy[:1]) + fetch.Remedy[1:] + "." + elsewhere

@@ -288,8 +288,8 @@ func (c *checkup) disk() {
 	if free := int64(at.Bavail) * int64(at.Bsize); err != nil {
 		c.lacks("disk", false, "", "%s: %v", c.state, err)
 	} else if free < lowDisk {
-		c.lacks("disk", false, "Free some, choose another place with BENCHGRAPH_STATE_DIR, or run benchgraph cache gc.",
-			"%s free for %s", view.Bytes(free), c.state)
+		c.lacks("disk", false, "Free some (benchgraph cache gc -unreachable), or choose another place with "+
+			"BENCHGRAPH_STATE_DIR.", "%s free for %s", view.Bytes(free), c.state)
 	} else {
 		c.ok("disk", "%s free for %s", view.Bytes(free), c.state)
 	}

@@ -137,7 +137,7 @@ func remedyOf(err error) string {
 	held, isHeld := errors.AsType[*applylock.HeldError](err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // in any write
-		return "Free some space (benchgraph cache gc), then run the command again: what is finished is kept."
+		return "Free some space (benchgraph cache gc -unreachable), then run the command again: results are kept."
 	case isHinted:
 		return hinted.Remedy
 	case isUsage:

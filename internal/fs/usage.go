@@ -33,56 +33,81 @@ func Count(dir string) (n int64) {
 	return n
 }
 
-// Usage returns the bytes on disk of the files below the directories. A file with several names counts once, and so
-// does a directory inside one that is listed before it. Usage enters no other file systems, and leaves out unreadable
-// directories and files that are removed meanwhile.
-func Usage(dirs ...string) (int64, error) {
-	const block = 512 // the unit of Stat_t.Blocks, whatever the file system
-	total, linked := int64(0), map[[2]uint64]bool{}
+// Usage returns the bytes on disk of the files below the directories; every file takes 512 bytes at least. A file with
+// several names counts once, and so does a directory inside one that is listed before it. Usage enters no other file
+// systems, and leaves out files that are removed meanwhile. hidden reports whether some directories could not be read.
+// With reveal, directories of this user are made readable while their files are counted (Linux).
+func Usage(reveal bool, dirs ...string) (bytes int64, hidden bool, err error) {
+	u := usage{reveal: reveal, linked: map[[2]uint64]bool{}}
 	for i, dir := range dirs {
 		if slices.ContainsFunc(dirs[:i], func(other string) bool { return Below(dir, other) }) {
 			continue
 		}
 		var root syscall.Stat_t
 		if err := syscall.Lstat(dir, &root); err != nil {
-			return 0, &fs.PathError{Op: "lstat", Path: dir, Err: err}
+			return 0, false, &fs.PathError{Op: "lstat", Path: dir, Err: err}
 		}
-		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return passing(err)
-			}
-			info, err := d.Info()
-			if err != nil {
-				return passing(err)
-			}
-			s, ok := info.Sys().(*syscall.Stat_t)
-			switch {
-			case !ok:
-				return nil
-			case s.Dev != root.Dev && d.IsDir():
-				return filepath.SkipDir
-			case s.Dev != root.Dev:
-				return nil
-			case !d.IsDir() && s.Nlink > 1:
-				id := [2]uint64{uint64(s.Dev), s.Ino}
-				if linked[id] {
-					return nil
-				}
-				linked[id] = true
-			}
-			total += s.Blocks * block
-			return nil
-		})
-		if err != nil {
-			return 0, err
+		u.device = uint64(root.Dev)
+		err := filepath.WalkDir(dir, u.visit)
+		for _, hide := range slices.Backward(u.revealed) {
+			hide()
+		}
+		if u.revealed = nil; err != nil {
+			return 0, false, err
 		}
 	}
-	return total, nil
+	return u.total, u.hidden, nil
+}
+
+// usage is one count of files.
+type usage struct {
+	reveal, hidden bool
+	device         uint64 // of the file system
+	total          int64
+	linked         map[[2]uint64]bool // files with several names, by device and inode
+	revealed       []func()           // hide the directories again
+}
+
+// visit counts one file.
+func (u *usage) visit(name string, d fs.DirEntry, err error) error {
+	const block = 512 // the unit of Stat_t.Blocks, whatever the file system
+	if err != nil {
+		return u.passing(err)
+	}
+	info, err := d.Info()
+	if err != nil {
+		return u.passing(err)
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok:
+		return nil
+	case uint64(s.Dev) != u.device && d.IsDir():
+		return filepath.SkipDir
+	case uint64(s.Dev) != u.device:
+		return nil
+	case !d.IsDir() && s.Nlink > 1:
+		id := [2]uint64{uint64(s.Dev), s.Ino}
+		if u.linked[id] {
+			return nil
+		}
+		u.linked[id] = true
+	case d.IsDir() && u.reveal && info.Mode()&0o500 != 0o500:
+		if hide, ok := reveal(name); ok {
+			u.revealed = append(u.revealed, hide)
+		}
+	}
+	u.total += max(1, s.Blocks) * block
+	return nil
 }
 
 // passing returns nil for errors that are normal in a directory in use.
-func passing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+func (u *usage) passing(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		u.hidden = true
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

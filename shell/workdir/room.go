@@ -39,46 +39,50 @@ func LacksRoom(err error) bool {
 	return failure.NoRoom(err) || ok && f.Rule == engine.DiskFull
 }
 
-// GiveUp removes the files of a member whose error is a full disk: they are of no use, and other members need the room.
-// It returns the error.
-func GiveUp(dir string, err error) error {
-	if LacksRoom(err) {
+// GiveUp removes the files of a member whose error is a full disk, or who wrote or printed too much, and shortens the
+// log: they are of no use, and other members need the room. It returns the error.
+func GiveUp(env *engine.Env, dir string, err error) error {
+	if f, ok := errors.AsType[*engine.Failure](err); LacksRoom(err) || ok && f.Rule == engine.DiskExceeded {
 		err = errors.Join(err, fs.RemoveTree(dir))
+		if log, ok := env.Log.(interface{ Shorten() }); ok {
+			log.Shorten()
+		}
 	}
 	return err
 }
 
-// Taken returns the member that has taken more than half of the room, in bytes or in files, and more than twice as much
-// as the trusted member, with its failure; nil if there is none.
+// Taken returns the member that has taken more than half of the room, in bytes or in files, more than twice as much as
+// the trusted member, and more than others outside of the block took meanwhile, with its failure; nil if there is none.
 func (r Room) Taken(members []string, trusted string) (who string, f *engine.Failure) {
 	bytes, files := fs.Free(r.dir)
-	who, text := r.most(members, trusted, bytes, func(dir string) int64 {
-		n, _ := fs.Usage(dir) // 0 of a member that has left nothing
+	who, text := r.most(members, trusted, bytes, r.bytes, func(dir string) int64 {
+		n, _, _ := fs.Usage(true, dir) // 0 of a member that has left nothing
 		return n
 	}, func(n int64) string { return units.BytesSize(float64(n)) })
 	if who == "" {
-		who, text = r.most(members, trusted, files, fs.Count, func(n int64) string {
+		who, text = r.most(members, trusted, files, r.files, fs.Count, func(n int64) string {
 			return fmt.Sprintf("%d files", n)
 		})
 	}
 	if who == "" {
 		return "", nil
 	}
-	return who, &engine.Failure{Failure: failure.Failure{Class: failure.Permanent, Rule: "disk_exceeded", Stage: "run",
+	return who, &engine.Failure{Failure: failure.Failure{
+		Class: failure.Permanent, Rule: engine.DiskExceeded, Stage: "run",
 		Message: "it takes " + text + " that its block has on the disk",
 		Remedy:  "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
 }
 
-// most is Taken for one amount.
-func (r Room) most(members []string, trusted string, free int64, of func(dir string) int64, text func(int64) string) (
-	who, share string) {
+// most is Taken for one amount. begun is what was free at the beginning.
+func (r Room) most(members []string, trusted string, free, begun int64, of func(dir string) int64,
+	text func(int64) string) (who, share string) {
 	held, all := map[string]int64{}, free
 	for _, m := range members {
 		held[m] = of(filepath.Join(r.dir, m))
 		all += held[m]
 	}
 	for _, m := range members {
-		if m != trusted && held[m] > all/2 && held[m]/2 > held[trusted] {
+		if m != trusted && held[m] > all/2 && held[m]/2 > held[trusted] && held[m] > begun-all {
 			return m, text(held[m]) + " of the " + text(all)
 		}
 	}

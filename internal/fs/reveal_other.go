@@ -1,0 +1,5 @@
+//go:build !linux
+
+package fs
+
+func reveal(string) (hide func(), ok bool) { return nil, false }

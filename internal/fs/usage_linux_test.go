@@ -1,0 +1,92 @@
+package fs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
+)
+
+// A command can hide files from Usage by the modes of their directories only without reveal, and the modes stay.
+func TestUsageRevealsDirectories(t *testing.T) {
+	top := t.TempDir()
+	const size = 1 << 20
+	hidden := map[string]os.FileMode{filepath.Join(top, "a"): 0, filepath.Join(top, "b"): 0o600,
+		filepath.Join(top, "c", "d"): 0o111}
+	for dir := range hidden {
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "sub"), 0o755), os.WriteFile(filepath.Join(dir, "sub",
+			"file"), make([]byte, size), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owned(t, top)
+	for dir, mode := range hidden {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asOwner(t, func() {
+		if n, seen, err := fs.Usage(false, top); n >= size || !seen || err != nil {
+			t.Errorf("without reveal: %d bytes, hidden %t, %v", n, seen, err)
+		}
+		if n, seen, err := fs.Usage(true, top); n < 3*size || seen || err != nil {
+			t.Errorf("with reveal: %d bytes, hidden %t, %v", n, seen, err)
+		}
+	})
+	for dir, mode := range hidden {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
+		}
+	}
+}
+
+// Empty files take room, too.
+func TestUsageCountsEmptyFiles(t *testing.T) {
+	top := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(top, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, _, err := fs.Usage(false, top); n < 4*512 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+const nobody = 65534
+
+// owned gives a tree to nobody when the tests run as root, who may read everything.
+func owned(t *testing.T, top string) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	err := filepath.WalkDir(top, func(name string, _ os.DirEntry, err error) error {
+		return errors.Join(err, os.Lchown(name, nobody, nobody))
+	})
+	if err = errors.Join(err, os.Chmod(filepath.Dir(top), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asOwner calls f as the owner of an owned tree.
+func asOwner(t *testing.T, f func()) {
+	if os.Geteuid() != 0 {
+		f()
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	set := func(id uintptr) {
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), id, ^uintptr(0)); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	set(nobody)
+	defer set(0)
+	f()
+}
