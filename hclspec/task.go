@@ -61,7 +61,7 @@ func (r reader) smuggled(c Command, env map[string]Text) {
 				r.Fail(at, "File of the project outside the inputs",
 					"%q belongs to the project and is named by its absolute path. It is no part of the key then, so "+
 						"nothing is made anew when it changes. Write inputs = [%q] and use the path relative to the "+
-						"project.", name, glob)
+						"project. A file that the command makes belongs into $OUT.", name, glob)
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -52,10 +53,7 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(place.dir, hclspec.RootFiles[0])
-	if place.file != "" {
-		path = filepath.Join(place.dir, place.file)
-	}
+	path := filepath.Join(place.dir, cmp.Or(place.file, hclspec.RootFiles[0]))
 	for _, existing := range []string{path, filepath.Join(place.dir, hclspec.RootFiles[1])} {
 		if fileExists(existing) {
 			return hint("Choose another directory with -chdir=DIR, or another name with -f FILE.",
@@ -89,14 +87,13 @@ func (a *app) runInit(ctx context.Context, o *initFlags, args []string) error {
 	if err := fs.Replace(path, p.HCL()); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
-	a.note("Written: %s. Look at the command of the benchmark, then: benchgraph plan", path)
+	a.note("Written: %s.%s Look at the command of the benchmark, then: benchgraph plan", path, place.above())
 	return nil
 }
 
 // repository finds the repository on this machine; nil if it is elsewhere.
-func (a *app) repository(
-	ctx context.Context, host *executor.Host, o *initFlags, at place, p *draft.Project, elsewhere bool,
-) (*worktree.Tree, error) {
+func (a *app) repository(ctx context.Context, host *executor.Host, o *initFlags, at place, p *draft.Project,
+	elsewhere bool) (*worktree.Tree, error) {
 	if elsewhere && strings.Contains(o.repo, "://") {
 		return nil, nil
 	}

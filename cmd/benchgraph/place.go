@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -53,18 +54,13 @@ func (a *app) place() (place, error) {
 		return place{}, hint("Name the project's directory with -chdir=DIR, or its file with -f=FILE.",
 			"project directory %s: %w", named, err)
 	}
-	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl"),
-		state: filepath.Join(dir, ".benchgraph")}
-	if own := a.env["BENCHGRAPH_STATE_DIR"]; own != "" {
-		if p.state, err = filepath.Abs(own); err != nil {
-			return p, err
-		}
+	p := place{dir: dir, file: file, lock: filepath.Join(dir, "benchgraph.lock.hcl")}
+	p.state, err = filepath.Abs(cmp.Or(a.env["BENCHGRAPH_STATE_DIR"], filepath.Join(dir, ".benchgraph")))
+	if err == nil {
+		p.store, err = filepath.Abs(cmp.Or(a.env["BENCHGRAPH_CACHE_DIR"], filepath.Join(p.state, "store")))
 	}
-	p.store = filepath.Join(p.state, "store")
-	if own := a.env["BENCHGRAPH_CACHE_DIR"]; own != "" {
-		if p.store, err = filepath.Abs(own); err != nil {
-			return p, err
-		}
+	if err != nil {
+		return p, err
 	}
 	for _, path := range []string{p.dir, p.state, p.store} {
 		if !utf8.ValidString(path) { // JSON would change it, for sandboxes and results
@@ -89,6 +85,16 @@ func (p place) absent() bool {
 		names = []string{p.file}
 	}
 	return !slices.ContainsFunc(names, func(name string) bool { return fileExists(filepath.Join(p.dir, name)) })
+}
+
+// above returns a sentence about the nearest project above, in the same repository of git; "" if there is none.
+func (p place) above() string {
+	for dir := p.dir; dir != filepath.Dir(dir) && !fileExists(filepath.Join(dir, ".git")); {
+		if dir = filepath.Dir(dir); !(place{dir: dir}).absent() {
+			return " There is a project in " + dir + ": -chdir=" + dir + " uses it."
+		}
+	}
+	return ""
 }
 
 // prepare creates the state directory, with a .gitignore: its content belongs to this machine.

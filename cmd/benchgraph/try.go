@@ -80,7 +80,7 @@ func (a *app) runTry(ctx context.Context, o *tryFlags) error {
 		return err
 	case o.bench.command == "" && p.absent() && a.file == "":
 		return hint("Measure without a file, as in benchgraph try -bench 'go test -bench . -count 1', or say where "+
-			"the file is with -chdir=DIR or -f FILE.", "there is no %s in %s", hclspec.RootFiles[0], p.dir)
+			"the file is with -chdir=DIR or -f FILE."+p.above(), "there is no %s in %s", hclspec.RootFiles[0], p.dir)
 	case o.bench.command == "" && p.absent():
 		return a.applyLocked(ctx, &o.applyFlags, nil, nil) // reports the missing file
 	}

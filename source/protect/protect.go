@@ -53,8 +53,11 @@ func (g *Guard) lead(links []string) {
 	}
 }
 
-func (g *Guard) matches(name string) bool {
-	return slices.ContainsFunc(g.patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
+func (g *Guard) matches(name string) bool { return Match(g.patterns, name) }
+
+// Match reports whether a pattern matches the name itself, without regard to links.
+func Match(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
 }
 
 // Holds reports whether an existing or new file or link with that name is protected.
