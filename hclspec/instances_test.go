@@ -84,3 +84,26 @@ task "key" {
 		}
 	}
 }
+
+// TestAnInstanceAllocatesLittle counts allocations for each instance of a block that uses only the key of each. With an
+// object of each for every instance, or with the decimal fractions of whole numbers, there are more.
+func TestAnInstanceAllocatesLittle(t *testing.T) {
+	const n = 1000
+	dir := t.TempDir()
+	allocated := func(count int) float64 {
+		write(t, filepath.Join(dir, "benchmarks.hcl"), fmt.Sprintf(`
+task "key" {
+  for_each = toset([for i in range(%d) : tostring(i)])
+  command  = "echo ${each.key}"
+}
+`, count))
+		return testing.AllocsPerRun(1, func() {
+			if spec, _, _ := hclspec.Load(hclspec.Options{Dir: dir}); len(spec.Tasks) != count {
+				t.Fatal(len(spec.Tasks))
+			}
+		})
+	}
+	if each := (allocated(2*n) - allocated(n)) / n; each > 55 {
+		t.Errorf("%.1f allocations for each instance", each)
+	}
+}

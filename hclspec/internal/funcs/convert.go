@@ -76,7 +76,7 @@ func wholeNumber(v cty.Value, want cty.Type) (converted cty.Value, ok bool) {
 	case ty == cty.Number && want == cty.String:
 		n, accuracy := v.AsBigFloat().Int64()
 		return cty.StringVal(strconv.FormatInt(n, 10)), accuracy == big.Exact && n != 0 // there is a negative zero
-	case ty == cty.String && want == cty.Number:
+	case ty == cty.String && want == cty.Number && len(v.AsString()) < 20: // an error would copy a long text
 		n, err := strconv.ParseUint(v.AsString(), 10, 64)
 		return cty.NumberVal(new(big.Float).SetPrec(precision).SetUint64(n)), err == nil
 	}
