@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -315,3 +316,24 @@ func TestAProofIsBounded(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What Python prints beside its answer goes to the log, which may find no room on the disk.
+func TestAProofWithoutRoomForTheLogIsForWantOfRoom(t *testing.T) {
+	fake := executortest.NewFake().On("python3", func(executor.Command) executortest.FakeRun {
+		return executortest.FakeRun{Stderr: "warning\n", Takes: time.Second}
+	})
+	c, env, _, at := world(t, fake)
+	at.Image = &shell.Image{ID: "sha256:1", Packages: []shell.Package{{Name: "app"}}}
+	env.Log = full{}
+	sh, err := c.Open(env, nil, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = sh.Prove(t.Context(), words("app")); !failure.NoRoom(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
