@@ -36,9 +36,6 @@ const (
 	MostSaid      = 16 << 20 // bytes of an answer
 )
 
-// errTalks is the cause of cancellation for a command that prints more than MostSaid.
-var errTalks = errors.New("too long an answer")
-
 // Proof is the artefact that a command was proven to run.
 type Proof struct {
 	Image    string            // ID
@@ -137,16 +134,16 @@ func (s *Shell) ask(ctx context.Context, srv *Server, argv []string) ([]byte, er
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	stdout := head.Buffer{Most: MostSaid, Over: func() { stop(errTalks) }}
+	stdout := head.Buffer{Most: MostSaid, Over: func() { stop(output.ErrTooLong) }}
 	out := s.Capture()
 	defer out.Close()
-	cmd := s.command(argv, &stdout, output.NewLimit(MostSaid, func(error) { stop(errTalks) }).Writer(out))
+	cmd := s.command(argv, &stdout, output.NewLimit(MostSaid, stop).Writer(out))
 	if srv != nil {
 		cmd.Container = &executor.Container{Within: srv.process}
 	}
 	status, err := executor.Run(ctx, transcript.Of(s.env).ExecutorIf(false, s.runner()), cmd)
 	switch {
-	case errors.Is(context.Cause(ctx), errTalks): // even if the command ended before it was stopped
+	case errors.Is(context.Cause(ctx), output.ErrTooLong): // even if the command ended before it was stopped
 		return nil, mismatch("an answer of Python in the container",
 			fmt.Sprintf("one of more than %d MiB", MostSaid>>20))
 	case errors.Is(err, errTimeout):

@@ -31,6 +31,7 @@ type Server struct {
 	log     *os.File
 	watch   *output.Watch
 	bounded context.Context // of its files and its output
+	told    bool            // that it went beyond these bounds
 	release func()
 }
 
@@ -216,6 +217,7 @@ var errServerDied = errors.New("the server died")
 func (s *Server) died(stage string) error {
 	status, err := s.process.Stop()
 	if ended(s.bounded) {
+		s.told = true
 		return s.sh.outOfDisk(s.bounded, stage, s.output)
 	}
 	if err != nil {
@@ -233,6 +235,9 @@ func (s *Server) Stop() error {
 	_, err := s.process.Stop()
 	defer s.close()
 	if ended(s.bounded) {
+		if s.told {
+			return nil
+		}
 		return s.sh.outOfDisk(s.bounded, "run", s.output)
 	}
 	if _, lost := errors.AsType[*output.Unwritten](err); lost {

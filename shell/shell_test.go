@@ -2,12 +2,14 @@ package shell_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,6 +227,8 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 			"start: the server was not ready after 30s"},
 		"it ends": {executortest.FakeRun{Stdout: "loading\n", Status: executor.Status{Code: 2},
 			Takes: time.Second}, "start: the server died: exit status 2"},
+		"it prints too much": {executortest.FakeRun{Stdout: strings.Repeat("x", 2<<20), Serves: true},
+			"start: ended, because it printed more than 1MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -235,6 +239,7 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 						return executortest.FakeRun{Stdout: "7 items/s\n"}
 					})
 				c, env, _, at := world(t, fake)
+				at.Limits.Disk = 1 << 20
 				sh, err := c.Open(env, nil, at)
 				if err != nil {
 					t.Fatal(err)
@@ -242,7 +247,7 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 				server, err := sh.Serve(t.Context(), &hclspec.Server{Command: words("serve"), Log: "^listening",
 					Timeout: 30 * time.Second}, filepath.Join(at.Out, "log"))
 				if tt.message != "" {
-					if err == nil || !strings.HasPrefix(err.Error(), tt.message) {
+					if err == nil || !strings.HasPrefix(err.Error(), tt.message) || strings.Contains(err.Error(), "\n") {
 						t.Errorf("%v", err)
 					}
 					return
@@ -263,6 +268,37 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 	}
 }
 
+// A server that prints too much while its client runs is reported once.
+func TestAServerThatPrintsTooMuchIsReportedOnce(t *testing.T) {
+	flood := make(chan struct{})
+	fake := executortest.NewFake().On("serve", func(c executor.Command) executortest.FakeRun {
+		go func() {
+			<-flood
+			_, _ = io.WriteString(c.Stdout, strings.Repeat("x", 2<<20))
+		}()
+		return executortest.FakeRun{Stdout: "listening\n", Serves: true}
+	}).On("client", func(executor.Command) executortest.FakeRun {
+		close(flood)
+		return executortest.FakeRun{Serves: true}
+	})
+	c, env, _, at := world(t, fake)
+	at.Limits.Disk = 1 << 20
+	sh, err := c.Open(env, nil, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := sh.Serve(t.Context(), &hclspec.Server{Command: words("serve"), Log: "^listening",
+		Timeout: time.Minute}, filepath.Join(at.Out, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = server.Client(t.Context(), sh, words("client"), time.Minute, io.Discard)
+	if end := server.Stop(); err == nil || !strings.HasPrefix(err.Error(), "run: ended, because it printed more") ||
+		end != nil {
+		t.Errorf("%v; at its stop: %v", err, end)
+	}
+}
+
 // The proof of packages may run code of the candidate's, which may print without end.
 func TestAProofIsBounded(t *testing.T) {
 	fake := executortest.NewFake().On("python3", func(executor.Command) executortest.FakeRun {
@@ -280,3 +316,24 @@ func TestAProofIsBounded(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What Python prints beside its answer goes to the log, which may find no room on the disk.
+func TestAProofWithoutRoomForTheLogIsForWantOfRoom(t *testing.T) {
+	fake := executortest.NewFake().On("python3", func(executor.Command) executortest.FakeRun {
+		return executortest.FakeRun{Stderr: "warning\n", Takes: time.Second}
+	})
+	c, env, _, at := world(t, fake)
+	at.Image = &shell.Image{ID: "sha256:1", Packages: []shell.Package{{Name: "app"}}}
+	env.Log = full{}
+	sh, err := c.Open(env, nil, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = sh.Prove(t.Context(), words("app")); !failure.NoRoom(err) {
+		t.Errorf("%v", err)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

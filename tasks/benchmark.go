@@ -313,17 +313,17 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 // unread returns an [engine.Node.Unfit] for the blocks after the pilot, which cannot count while the pilot's output of
 // m has no number. Each plan asks again, since the file may read that output in another way.
 func (b *builder) unread(m Member, pilot string) func(map[string]cache.Key) string {
-	read := map[cache.Key]string{}
+	var read cache.Key // the result that why is about; zero: there is none yet
+	var why string
 	return func(results map[string]cache.Key) string {
-		why, known := read[results[pilot]]
-		if known {
-			return why
+		if key := results[pilot]; key != read {
+			read, why = key, ""
+			entry, err := b.Store.Get(context.Background(), key, false)
+			if f := sample.Unread(entry, m.Bench, m.Name); err == nil && f != nil {
+				why = fmt.Sprintf("%s has no number in %s: %s; %s", cmp.Or(m.Candidate, "it"), pilot, f.Text(),
+					f.Remedy)
+			}
 		}
-		entry, err := b.Store.Get(context.Background(), results[pilot], false)
-		if f := sample.Unread(entry, m.Bench, m.Name); err == nil && f != nil {
-			why = fmt.Sprintf("%s has no number in %s: %s; %s", cmp.Or(m.Candidate, "it"), pilot, f.Text(), f.Remedy)
-		}
-		read[results[pilot]] = why
 		return why
 	}
 }

@@ -211,27 +211,33 @@ func (m Member) artefacts(other Member) map[string]hclspec.Address {
 	return all
 }
 
-// identical returns, before a block runs, the members with the same bytes as the baseline, by name, with these
-// artefacts. If all members have them, the baseline is included: nothing is left to compare it with. A pilot of an
-// earlier version may have measured such a member: then all blocks do.
-func (t *trialTask) identical(env *engine.Env, pilot *sample.Record) map[string][]sample.Artefact {
+// spareIdentical leaves out, before a block runs, the members with the same bytes as the baseline. If all members have
+// them, the baseline is left out, too: nothing is left to compare it with. A pilot of an earlier version may have
+// measured such a member: then all blocks do.
+func (t *trialTask) spareIdentical(env *engine.Env, rec, pilot *sample.Record) {
 	base := t.trusted()
-	if !base.Baseline {
-		return nil
-	}
-	same := map[string][]sample.Artefact{}
 	for _, m := range t.members {
 		own, theirs := t.digests(env, m, base), t.digests(env, base, m)
-		if m.Baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) || !t.p.sameWay(m, base) ||
-			pilot != nil && !pilot.Members[m.Name].Same {
+		if !base.Baseline || m.Baseline || len(own) == 0 || !t.p.isJudged(m) || !maps.Equal(own, theirs) ||
+			!t.p.sameWay(m, base) || pilot != nil && !pilot.Members[m.Name].Same {
 			continue
 		}
-		same[m.Name] = artefactList(m, own)
-		if len(same) == len(t.members)-1 {
-			same[base.Name] = artefactList(base, theirs)
+		t.spare(env, rec, m, own)
+		if len(rec.Members) == len(t.members)-1 {
+			t.spare(env, rec, base, theirs)
 		}
 	}
-	return same
+}
+
+// spare leaves out a member because of artefacts with these digests.
+func (t *trialTask) spare(env *engine.Env, rec *sample.Record, m Member, digests map[string]string) {
+	own := sample.Member{Candidate: m.Candidate, Same: true, Skipped: "its artefacts are those of the baseline"}
+	for _, name := range sortedKeys(digests) {
+		node := fmt.Sprintf("%s[%q]", name, m.Candidate)
+		own.Artefacts = append(own.Artefacts, sample.Artefact{Node: node, Digest: digests[name]})
+	}
+	rec.Members[m.Name] = own
+	fmt.Fprintf(env.Log, "== block %d: %s is not run: %s ==\n", t.block, m.Name, own.Skipped)
 }
 
 // digests returns the digests of a candidate's own artefacts that the other side does not use, by kind and name.
@@ -241,14 +247,6 @@ func (t *trialTask) digests(env *engine.Env, m, other Member) map[string]string 
 		all[name] = t.refs.Input(env, a).Digest
 	}
 	return all
-}
-
-func artefactList(m Member, digests map[string]string) []sample.Artefact {
-	var list []sample.Artefact
-	for _, name := range sortedKeys(digests) {
-		list = append(list, sample.Artefact{Node: fmt.Sprintf("%s[%q]", name, m.Candidate), Digest: digests[name]})
-	}
-	return list
 }
 
 // nothingToMeasure returns why no block of the group is run; "" if a member is to be compared with the baseline.

@@ -147,17 +147,15 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 	if err != nil || len(changes[0].Revised)+len(changes[0].Patched) == 0 {
 		return gitFailure(err)
 	}
+	var found *failure.Failure
 	baselines, err := protect.Read(ctx, mirror, changes)
-	if err != nil {
-		return gitFailure(err)
+	if err == nil {
+		found, err = Trespass(ctx, baselines, s, changes[0])
 	}
-	switch found, err := Trespass(ctx, baselines, s, changes[0]); {
-	case err != nil:
-		return gitFailure(err)
-	case found != nil:
+	if found != nil {
 		return &engine.Failure{Failure: *found}
 	}
-	return nil
+	return gitFailure(err)
 }
 
 // Changes returns the paths that sources of one repo change in the trees of their baselines. patch returns the text of

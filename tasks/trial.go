@@ -173,12 +173,7 @@ func (t *trialTask) Run(ctx context.Context, env *engine.Env) error {
 func (t *trialTask) measure(ctx context.Context, env *engine.Env, rec *sample.Record, pilot *sample.Record) error {
 	transcript.Of(env) // the members share one transcript
 	c := t.canary(env, rec.Instance)
-	for name, artefacts := range t.identical(env, pilot) {
-		m := t.members[slices.IndexFunc(t.members, func(m Member) bool { return m.Name == name })]
-		rec.Members[name] = sample.Member{Candidate: m.Candidate, Same: true, Artefacts: artefacts,
-			Skipped: "its artefacts are those of the baseline"}
-		fmt.Fprintf(env.Log, "== block %d: %s is not run: its artefacts are those of the baseline ==\n", t.block, name)
-	}
+	t.spareIdentical(env, rec, pilot)
 	var suspects []suspect
 	room := workdir.RoomIn(env.Out)
 	for _, name := range rec.Order {

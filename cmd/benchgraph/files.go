@@ -80,10 +80,9 @@ func (s *session) saveLock(lock *lockfile.Lock) error {
 // its file: reading takes most of the time of a large plan.
 func (s *session) loader(options hclspec.Options, first func() (*hclspec.Spec, hcl.Diagnostics)) campaign.Loader {
 	return func(lock *lockfile.Lock) (*hclspec.Spec, hcl.Diagnostics) {
-		if first != nil {
-			spec, diags := first()
+		if read := first; read != nil {
 			first = nil
-			return spec, diags
+			return read()
 		}
 		options.Lock = lock
 		spec, files, diags := hclspec.Load(options)

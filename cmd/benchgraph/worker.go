@@ -216,9 +216,8 @@ func (s *session) runJob(ctx context.Context, j *workerJob) error {
 		j.result, err = worker.Conclude(ctx, r, p, applied, s.store)
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.store.Flush(ctx) // adds the result to the index for others; apply knows its name
 	}
-	s.store.Flush(ctx) // adds the result to the index for others; apply knows its name
-	return nil
+	return err
 }

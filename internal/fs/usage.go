@@ -35,7 +35,8 @@ func Count(dir string) (n int64) {
 
 // Usage returns the bytes on disk of the files below the directories; every file takes 512 bytes at least. A file with
 // several names counts once, and so does a directory inside one that is listed before it. Usage enters no other file
-// systems, and leaves out files that are removed meanwhile. hidden reports whether some directories could not be read.
+// systems, and leaves out files that are removed meanwhile. hidden reports whether some directories could not be read,
+// because of their mode or the length of their path.
 // With reveal, directories of this user are made readable while their files are counted (Linux).
 func Usage(reveal bool, dirs ...string) (bytes int64, hidden bool, err error) {
 	u := usage{reveal: reveal, linked: map[[2]uint64]bool{}}
@@ -49,10 +50,8 @@ func Usage(reveal bool, dirs ...string) (bytes int64, hidden bool, err error) {
 		}
 		u.device = uint64(root.Dev)
 		err := filepath.WalkDir(dir, u.visit)
-		for _, hide := range slices.Backward(u.revealed) {
-			hide()
-		}
-		if u.revealed = nil; err != nil {
+		u.leave("")
+		if err != nil {
 			return 0, false, err
 		}
 	}
@@ -65,12 +64,27 @@ type usage struct {
 	device         uint64 // of the file system
 	total          int64
 	linked         map[[2]uint64]bool // files with several names, by device and inode
-	revealed       []func()           // hide the directories again
+	revealed       []revealed         // the directories around the file, from the outermost on
+}
+
+// revealed is a directory that hide makes unreadable again.
+type revealed struct {
+	dir  string
+	hide func()
+}
+
+// leave hides the revealed directories that a file is not in: each is open, and a process has few open files.
+func (u *usage) leave(name string) {
+	for n := len(u.revealed); n > 0 && !Below(name, u.revealed[n-1].dir); n-- {
+		u.revealed[n-1].hide()
+		u.revealed = u.revealed[:n-1]
+	}
 }
 
 // visit counts one file.
 func (u *usage) visit(name string, d fs.DirEntry, err error) error {
 	const block = 512 // the unit of Stat_t.Blocks, whatever the file system
+	u.leave(name)
 	if err != nil {
 		return u.passing(err)
 	}
@@ -94,7 +108,7 @@ func (u *usage) visit(name string, d fs.DirEntry, err error) error {
 		u.linked[id] = true
 	case d.IsDir() && u.reveal && info.Mode()&0o500 != 0o500:
 		if hide, ok := reveal(name); ok {
-			u.revealed = append(u.revealed, hide)
+			u.revealed = append(u.revealed, revealed{name, hide})
 		}
 	}
 	u.total += max(1, s.Blocks) * block
@@ -103,7 +117,7 @@ func (u *usage) visit(name string, d fs.DirEntry, err error) error {
 
 // passing returns nil for errors that are normal in a directory in use.
 func (u *usage) passing(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENAMETOOLONG) {
 		u.hidden = true
 		return nil
 	}

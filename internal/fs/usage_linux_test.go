@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +44,66 @@ func TestUsageRevealsDirectories(t *testing.T) {
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
 		}
+	}
+}
+
+// Hidden directories beside each other are not all open at the same time.
+func TestUsageRevealsManyDirectories(t *testing.T) {
+	top := t.TempDir()
+	const count, size = 200, 8 << 10
+	dir := func(i int) string { return filepath.Join(top, strconv.Itoa(i)) }
+	for i := range count {
+		if err := errors.Join(os.Mkdir(dir(i), 0o755), os.WriteFile(filepath.Join(dir(i), "file"), make([]byte, size),
+			0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owned(t, top)
+	for i := range count {
+		if err := os.Chmod(dir(i), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := unix.Rlimit{Cur: count / 2, Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	asOwner(t, func() {
+		if n, hidden, err := fs.Usage(true, top); n < count*size || hidden || err != nil {
+			t.Errorf("%d bytes, hidden %t, %v", n, hidden, err)
+		}
+	})
+	for i := range count {
+		if info, err := os.Stat(dir(i)); err != nil || info.Mode().Perm() != 0 {
+			t.Fatalf("%s: %v, %v", dir(i), info.Mode(), err)
+		}
+	}
+}
+
+// A directory whose path is too long hides only its own files.
+func TestUsageCountsBesideALongPath(t *testing.T) {
+	top := t.TempDir()
+	if err := os.WriteFile(filepath.Join(top, "z"), make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	at, err := os.OpenRoot(top)
+	for range 20 { // longer than PATH_MAX
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer at.Close()
+		long := strings.Repeat("d", 250)
+		if err = at.Mkdir(long, 0o755); err == nil {
+			at, err = at.OpenRoot(long)
+		}
+	}
+	if n, hidden, err := fs.Usage(true, top); n < 1<<20 || !hidden || err != nil {
+		t.Errorf("%d bytes, hidden %t, %.80v", n, hidden, err)
 	}
 }
 
