@@ -34,7 +34,7 @@ func digestsText(digests map[string]string) string {
 
 // identical lists the artefacts if both sides ran the same bytes; empty: an artefact differs, or none is known.
 func identical(s, base *group.Standing) string {
-	own, theirs := s.OwnArtefacts(base.Artefacts), base.OwnArtefacts(s.Artefacts)
+	own, theirs := s.OwnArtefacts(base), base.OwnArtefacts(s)
 	if len(own) == 0 || !maps.Equal(own, theirs) {
 		return ""
 	}
@@ -43,7 +43,7 @@ func identical(s, base *group.Standing) string {
 
 // sameWork returns a caveat if neither side uses an artefact of its candidate and both were measured in the same way.
 func sameWork(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
-	brought := len(s.OwnArtefacts(base.Artefacts)) + len(base.OwnArtefacts(s.Artefacts))
+	brought := len(s.OwnArtefacts(base)) + len(base.OwnArtefacts(s))
 	if brought > 0 || s.Silent || base.Silent || mismatched(row) {
 		return nil
 	}

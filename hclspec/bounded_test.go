@@ -23,7 +23,7 @@ import (
 
 // Bounds on the reading of a hostile or mistaken project.
 const (
-	maxMemory  = 512 << 20
+	maxMemory  = 768 << 20 // a text that grows past the bound of 160 MiB has three copies, and some garbage
 	maxSeconds = 60 // of processor time, twice what an evaluation has
 )
 

@@ -80,6 +80,9 @@ type Group struct {
 	Members []Member           // all, by name
 	Absent  map[string]Absence // by member name: why the member takes no part
 	Trials  []group.Block
+	// returns why the pilot's result has no number of the baseline, or of the only member, "" if it has one; nil: other
+	// members count without it
+	unread func(pilot hclspec.Address, result cache.Key) string
 }
 
 // Member returns the member that measures a candidate; nil if there is none.
@@ -141,6 +144,9 @@ func (b *builder) groupBenchmarks() {
 // block is run, since nothing could be compared with it.
 func (b *builder) addGroup(g *Group) {
 	g.chooseClient()
+	if m := g.trusted(); m.Baseline || len(g.Members) == 1 {
+		g.unread = b.unread(m)
+	}
 	alone, apart := b.Alone[g.Name]
 	var taking []Member
 	noBaseline := b.withoutBaseline(g)
@@ -263,13 +269,12 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 	b.addFills(g, members)
 	var pilot hclspec.Address
 	rule := b.rule(g)
-	unfit := b.unread(trusted(members), hclspec.TrialAddress(members[0].Bench.Address.Name, key, 1).String())
 	var nodes []*engine.Node
 	names := make([]string, len(members))
 	for i, m := range members {
 		names[i] = m.Name
 	}
-	for i := 1; i <= max(b.Blocks[g.Name], g.Design.BurnIn+g.Design.Samples); i++ {
+	for i := 1; i <= cmp.Or(b.Blocks[g.Name], g.Design.BurnIn+g.Design.Samples); i++ {
 		first := members[0].Bench
 		at := hclspec.TrialAddress(first.Address.Name, key, i)
 		t := &trialTask{p: b.Drawing, at: at, group: g.Name, block: i, members: members, pilot: pilot, rule: rule,
@@ -296,8 +301,8 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 				b.link(n, &n.Order, probe)
 			}
 		}
-		if i > 1 && (trusted(members).Baseline || len(members) == 1) {
-			n.Unfit = unfit
+		if i > 1 && g.unread != nil && trusted(members).Name == g.trusted().Name {
+			n.Unfit = func(results map[string]cache.Key) string { return g.unread(pilot, results[pilot.String()]) }
 		}
 		b.needClocks(n, t)
 		b.needGrants(n, members)
@@ -310,18 +315,27 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 	return nodes
 }
 
-// unread returns an [engine.Node.Unfit] for the blocks after the pilot, which cannot count while the pilot's output of
-// m has no number. Each plan asks again, since the file may read that output in another way.
-func (b *builder) unread(m Member, pilot string) func(map[string]cache.Key) string {
+// Unread reports whether the pilot is stored and no number that all others need can be read from its output. result
+// returns the key of a stored result.
+func (g *Group) Unread(result func(hclspec.Address) (cache.Key, bool)) bool {
+	i := slices.IndexFunc(g.Trials, func(t group.Block) bool { return slices.Contains(t.Members, g.trusted().Name) })
+	if i < 0 || g.unread == nil {
+		return false
+	}
+	key, stored := result(g.Trials[i].At)
+	return stored && g.unread(g.Trials[i].At, key) != ""
+}
+
+// unread returns the unread of a group. It remembers its last answer.
+func (b *builder) unread(m Member) func(hclspec.Address, cache.Key) string {
 	var read cache.Key // the result that why is about; zero: there is none yet
 	var why string
-	return func(results map[string]cache.Key) string {
-		if key := results[pilot]; key != read {
+	return func(pilot hclspec.Address, key cache.Key) string {
+		if key != read {
 			read, why = key, ""
 			entry, err := b.Store.Get(context.Background(), key, false)
 			if f := sample.Unread(entry, m.Bench, m.Name); err == nil && f != nil {
-				why = fmt.Sprintf("%s has no number in %s: %s; %s", cmp.Or(m.Candidate, "it"), pilot, f.Text(),
-					f.Remedy)
+				why = fmt.Sprintf("%s has no number: %s; %s", pilot, f.Text(), f.Remedy)
 			}
 		}
 		return why

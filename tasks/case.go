@@ -49,7 +49,7 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 	}
 	for _, t := range g.Trials {
 		a.spend(g, input.Refs{t.At})
-		if err := a.trial(g, t, ends); err != nil {
+		if err := a.trial(g, t, ends[t.At.String()]); err != nil {
 			return err
 		}
 	}
@@ -65,11 +65,9 @@ func (a *accountant) group(g *Group, ends map[string]engine.End) error {
 	return nil
 }
 
-// trial adds the failures of a block: of the block as a whole, or of its members. The reading of its output adds those
-// of members for which later blocks, and so the benchmark, were not run.
-func (a *accountant) trial(g *Group, t group.Block, ends map[string]engine.End) error {
+// trial adds the failures of a block: of the block as a whole, or of its members.
+func (a *accountant) trial(g *Group, t group.Block, end engine.End) error {
 	at := t.At.String()
-	end := ends[at]
 	if f := end.Failure; f != nil {
 		candidate := f.Subject
 		for _, m := range g.Members {
@@ -87,16 +85,17 @@ func (a *accountant) trial(g *Group, t group.Block, ends map[string]engine.End) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, err)
 	}
-	for _, m := range g.Members {
-		f := rec.Members[m.Name].Failure
-		if e := ends[m.Bench.Address.String()]; e.Action == engine.Blocked && e.Failure == nil {
-			f = rec.Lost(end.Entry, m.Bench, m.Name)
-		}
-		if f == nil {
+	for _, name := range sortedKeys(rec.Members) {
+		own := rec.Members[name]
+		if own.Failure == nil {
 			continue
 		}
-		failed := findings.Failed{Address: at, Commit: g.Commit, Candidate: m.Candidate, Failure: *f,
-			Attempt: end.Entry.Log}
+		failed := findings.Failed{Address: at, Commit: g.Commit, Failure: *own.Failure, Attempt: end.Entry.Log}
+		for _, m := range g.Members {
+			if m.Name == name {
+				failed.Candidate = m.Candidate
+			}
+		}
 		for _, attempt := range a.Journal.Attempts(at) {
 			if attempt.ID == failed.Attempt {
 				failed.Took = attempt.Duration

@@ -34,6 +34,14 @@ func (s *Stored) result(at hclspec.Address) (m cache.Meta, stored bool) {
 	return m, false
 }
 
+// Unread reports whether no number that all members of a group need can be read from the group's stored pilot.
+func (s *Stored) Unread(g *tasks.Group) bool {
+	return g.Unread(func(at hclspec.Address) (cache.Key, bool) {
+		m, stored := s.result(at)
+		return m.Key, stored
+	})
+}
+
 // Measured reports whether some measurement of the plan is stored, and whether all are.
 func (s *Stored) Measured() (some, all bool) {
 	all = true

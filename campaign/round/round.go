@@ -36,8 +36,14 @@ func (r *Round) Adapt(ctx context.Context) (bool, error) {
 	r.Looks = map[string]int{}
 	for _, g := range r.Groups {
 		_, alone := r.Next.Alone[g.Name]
+		cut := r.Next.Blocks[g.Name] == 1
 		switch whole := r.complete(g); {
-		case whole && alone: // members alone are not judged
+		case (cut || !whole) && r.Unread(g) != cut: // no block after the pilot would count
+			delete(r.Next.Blocks, g.Name)
+			if changed = true; !cut {
+				r.Next.Blocks[g.Name] = 1
+			}
+		case whole && (alone || cut): // members alone are not judged
 		case whole:
 			r.Looks[g.Name] = g.Count()
 			changed = r.findIssues(g) || changed

@@ -70,16 +70,17 @@ func (s *Standing) Counted(names []string) map[int]float64 {
 }
 
 // OwnArtefacts returns the digests of the artefacts that the candidate brought with it, by node name without the
-// candidate. Artefacts that the other side ran, too, are left out, such as a client that is built from the baseline.
+// candidate. Artefacts that another candidate ran, too, are left out, such as a client that is built from the baseline.
 // Nodes are matched by variant: a result that several commits share names the commit that was measured first.
-func (s *Standing) OwnArtefacts(other Values) map[string]string {
+func (s *Standing) OwnArtefacts(other *Standing) map[string]string {
 	own := map[string]string{}
 	_, variant, ok := strings.Cut(s.Candidate(), "/")
 	if !ok {
 		return own
 	}
 	for node := range s.Artefacts {
-		if name, key, _ := strings.Cut(node, "["); other[node] == nil && strings.HasSuffix(key, "/"+variant+`"]`) {
+		both := other != nil && other.Artefacts[node] != nil && other.Candidate() != s.Candidate()
+		if name, key, _ := strings.Cut(node, "["); !both && strings.HasSuffix(key, "/"+variant+`"]`) {
 			own[name] = s.Artefacts.Of(node)
 		}
 	}
