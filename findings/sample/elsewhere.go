@@ -12,8 +12,8 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// The most files of $OUT that are searched for a missing metric, and their bytes. Each plan may search them again, and a
-// parser takes up to a second for a MiB.
+// The most files of $OUT that are searched for a missing metric, and their bytes. Each plan may search them again, and
+// a parser takes up to a second for a MiB.
 const (
 	mostSearched  = 100
 	bytesSearched = 2 << 20
