@@ -31,7 +31,7 @@ type Server struct {
 	log     *os.File
 	watch   *output.Watch
 	bounded context.Context // of its files and its output
-	told    bool            // that it went beyond these bounds
+	told    bool            // died has reported that it went beyond these bounds
 	release func()
 }
 
@@ -216,14 +216,12 @@ var errServerDied = errors.New("the server died")
 // died returns the failure of a server that ended by itself.
 func (s *Server) died(stage string) error {
 	status, err := s.process.Stop()
-	if ended(s.bounded) {
-		s.told = true
+	switch s.told = ended(s.bounded); {
+	case s.told:
 		return s.sh.outOfDisk(s.bounded, stage, s.output)
-	}
-	if err != nil {
+	case err != nil:
 		return s.sh.notRun(err, stage)
-	}
-	if status.OOM {
+	case status.OOM:
 		return s.sh.outOfMemory(stage, s.output)
 	}
 	return s.sh.Failure(stage, s.output, "the server died: "+diagnosis.Ended(status))
@@ -234,16 +232,15 @@ func (s *Server) Stop() error {
 	transcript.Of(s.sh.env).Stops(s.process)
 	_, err := s.process.Stop()
 	defer s.close()
-	if ended(s.bounded) {
-		if s.told {
-			return nil
-		}
+	_, lost := errors.AsType[*output.Unwritten](err)
+	switch {
+	case s.told:
+		return nil
+	case ended(s.bounded):
 		return s.sh.outOfDisk(s.bounded, "run", s.output)
-	}
-	if _, lost := errors.AsType[*output.Unwritten](err); lost {
+	case lost:
 		return err
-	}
-	if err != nil {
+	case err != nil:
 		return &engine.Failure{Err: err, Failure: failure.Failure{Class: failure.Infra, Rule: "not_stopped",
 			Stage: "stop", Message: "the server could not be ended: " + err.Error()}}
 	}

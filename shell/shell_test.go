@@ -247,7 +247,8 @@ func TestAServerIsReadyOrHasFailed(t *testing.T) {
 				server, err := sh.Serve(t.Context(), &hclspec.Server{Command: words("serve"), Log: "^listening",
 					Timeout: 30 * time.Second}, filepath.Join(at.Out, "log"))
 				if tt.message != "" {
-					if err == nil || !strings.HasPrefix(err.Error(), tt.message) || strings.Contains(err.Error(), "\n") {
+					if err == nil || !strings.HasPrefix(err.Error(), tt.message) ||
+						strings.Contains(err.Error(), "\n") {
 						t.Errorf("%v", err)
 					}
 					return

@@ -12,10 +12,11 @@ import (
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
-// The most files of $OUT, and bytes of one, that are searched for a missing metric.
+// The most files of $OUT that are searched for a missing metric, and their bytes. Each plan may search them again, and
+// a parser takes up to a second for a MiB.
 const (
-	mostSearched    = 100
-	longestSearched = 16 << 20
+	mostSearched  = 100
+	bytesSearched = 2 << 20
 )
 
 // elsewhere returns a text about the place of the output in a directory where the primary metric stands, and the
@@ -47,15 +48,15 @@ func elsewhere(spec hclspec.Metrics, command hclspec.Command, dir string) (text,
 	return "", ""
 }
 
-// outputs returns the names of the first files of $OUT that are short enough to be searched.
+// outputs returns the names of the first files of $OUT that are together short enough to be searched.
 func outputs(dir string) (names []string) {
-	root := os.DirFS(filepath.Join(dir, OutDir))
+	root, left := os.DirFS(filepath.Join(dir, OutDir)), int64(bytesSearched)
 	_ = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || len(names) == mostSearched {
 			return fs.SkipAll
 		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() && info.Size() <= longestSearched {
-			names = append(names, name)
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() && info.Size() <= left {
+			names, left = append(names, name), left-info.Size()
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +49,28 @@ func TestThePrimaryMetricOfALifecycle(t *testing.T) {
 			!strings.Contains(f.Message, want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// Large files of $OUT are left out of the search for a metric: together they would delay each plan.
+func TestASearchReadsFewBytes(t *testing.T) {
+	dir := raw(t, "Done.\n", "8 items/s\n")
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(dir, OutDir, name), make([]byte, bytesSearched/2), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names := outputs(dir); !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("searches %q", names)
+	}
+	if err := os.Truncate(filepath.Join(dir, OutDir, "b"), bytesSearched); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, OutDir, "c"), 1); err != nil {
+		t.Fatal(err)
+	}
+	if names := outputs(dir); !slices.Equal(names, []string{"a", "c", "result.txt"}) {
+		t.Errorf("searches %q", names)
 	}
 }
 

@@ -14,7 +14,7 @@ var withSecrets = []string{"AWS_CONFIG_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN
 // Commands in a sandbox must not read them.
 func SecretFiles(env map[string]string, more string) (all []string) {
 	for _, name := range append([]string{more}, withSecrets...) {
-		for _, path := range filepath.SplitList(env[name]) {
+		for _, path := range append(filepath.SplitList(env[name]), env[name]) { // KUBECONFIG is a list
 			path, err := filepath.Abs(path)
 			if info, missing := os.Stat(path); err == nil && missing == nil && info.Mode().IsRegular() {
 				all = append(all, path)
