@@ -91,7 +91,8 @@ func onMachine(t *testing.T, text string, says map[string]func(int) executortest
 	return s, m
 }
 
-// While the pilot's output of the baseline cannot be read, there is no other block: its numbers could never count. Once it can be read, they are measured, and the pilot is not measured again.
+// While the pilot's output of the baseline cannot be read, there is no other block: its numbers could never count. Once
+// it can be read, the others are measured, and the pilot is not measured again.
 func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 	t.Parallel()
 	wrong := strings.Replace(threeOnAMachine, "work done:", "work was done:", 1)

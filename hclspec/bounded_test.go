@@ -24,7 +24,7 @@ import (
 // Bounds on the reading of a hostile or mistaken project.
 const (
 	maxMemory  = 768 << 20 // a text that grows past the bound of 160 MiB has three copies, and some garbage
-	maxSeconds = 60 // of processor time, twice what an evaluation has
+	maxSeconds = 60        // of processor time, twice what an evaluation has
 )
 
 // TestMain reads one project instead of running the tests, if a test has started this program as its child.

@@ -143,7 +143,7 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 		return nil
 	}
 	s := &hclspec.Source{Rev: t.rev, Patch: t.patch, Protect: t.protect, Against: t.against}
-	changes, err := Changes(ctx, mirror, []*hclspec.Source{s}, func(*hclspec.Source) []byte { return t.bytes })
+	changes, err := protect.Changes(ctx, mirror, []*hclspec.Source{s}, func(*hclspec.Source) []byte { return t.bytes })
 	if err != nil || len(changes[0].Revised)+len(changes[0].Patched) == 0 {
 		return gitFailure(err)
 	}
@@ -156,26 +156,6 @@ func (t *tree) trespass(ctx context.Context, mirror *git.Mirror) error {
 		return &engine.Failure{Failure: *found}
 	}
 	return gitFailure(err)
-}
-
-// Changes returns the paths that sources of one repo change in the trees of their baselines. patch returns the text of
-// a source's patch.
-func Changes(ctx context.Context, mirror *git.Mirror, all []*hclspec.Source, patch func(*hclspec.Source) []byte) (
-	[]protect.Change, error) {
-	steps := make([]git.Step, len(all))
-	for i, s := range all {
-		steps[i] = git.Step{From: cmp.Or(s.Against, s.Rev), To: s.Rev}
-	}
-	differs, err := mirror.Changed(ctx, steps)
-	if err != nil {
-		return nil, err
-	}
-	changes := make([]protect.Change, len(all))
-	for i, s := range all {
-		touched, _ := git.TouchedPaths(patch(s)) // an error is reported when the patch is applied
-		changes[i] = protect.Change{Baseline: steps[i].From, Patterns: s.Protect, Revised: differs[i], Patched: touched}
-	}
-	return changes, nil
 }
 
 // Trespass returns the failure of a source whose revision or patch changes protected files; nil if it changes none.

@@ -161,7 +161,9 @@ func (p *survey) guarded(repo hclspec.Address, in *preflight.Input) (all []*hcls
 func (p *survey) checkProtect(ctx context.Context, mirror *git.Mirror, repo hclspec.Address, in *preflight.Input,
 	patches map[string]git.Patching) error {
 	all := p.guarded(repo, in)
-	changes, err := tasks.Changes(ctx, mirror, all, func(s *hclspec.Source) []byte { return patches[s.Candidate].Text })
+	changes, err := protect.Changes(ctx, mirror, all, func(s *hclspec.Source) []byte {
+		return patches[s.Candidate].Text
+	})
 	if err != nil {
 		return err
 	}

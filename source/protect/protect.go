@@ -2,6 +2,7 @@
 package protect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/agext/levenshtein"
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
@@ -121,6 +123,26 @@ type Change struct {
 
 // longestTarget limits the target of a followed link; git has no longer ones.
 const longestTarget = 4 << 10
+
+// Changes returns the paths that sources of one repo change in the trees of their baselines. patch returns the text of
+// a source's patch.
+func Changes(ctx context.Context, m *git.Mirror, all []*hclspec.Source, patch func(*hclspec.Source) []byte) ([]Change,
+	error) {
+	steps := make([]git.Step, len(all))
+	for i, s := range all {
+		steps[i] = git.Step{From: cmp.Or(s.Against, s.Rev), To: s.Rev}
+	}
+	differs, err := m.Changed(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
+	changes := make([]Change, len(all))
+	for i, s := range all {
+		touched, _ := git.TouchedPaths(patch(s)) // an error is reported when the patch is applied
+		changes[i] = Change{Baseline: steps[i].From, Patterns: s.Protect, Revised: differs[i], Patched: touched}
+	}
+	return changes, nil
+}
 
 // Baselines are the trees of the baselines of changes, as far as their patterns ask for them.
 type Baselines struct {
