@@ -66,8 +66,8 @@ func (s *Shell) watchDisk(ctx context.Context, cancel context.CancelCauseFunc) {
 // written returns the disk usage of the commands' files: those of the environment, which belongs to the attempt or to
 // one member, and those beside $OUT, where a member has further output.
 func (s *Shell) written(reveal bool) (int64, error) {
-	n, _, err := fs.Usage(reveal, s.env.Work, s.env.Scratch, filepath.Dir(s.out))
-	return n, err
+	used, err := fs.Usage(reveal, s.env.Work, s.env.Scratch, filepath.Dir(s.out))
+	return used.Bytes, err
 }
 
 // ended reports whether a command was ended because of the size of its files or of its output.

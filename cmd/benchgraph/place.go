@@ -87,7 +87,7 @@ func (p place) absent() bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return fileExists(filepath.Join(p.dir, name)) })
 }
 
-// above returns a sentence about the nearest project above, in the same repository of git; "" if there is none.
+// above returns a sentence about the nearest project above, but none above the git repository; "" if there is none.
 func (p place) above() string {
 	for dir := p.dir; dir != filepath.Dir(dir) && !fileExists(filepath.Join(dir, ".git")); {
 		if dir = filepath.Dir(dir); !(place{dir: dir}).absent() {

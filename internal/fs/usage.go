@@ -24,21 +24,16 @@ func Free(dir string) (bytes, files int64) {
 	return int64(f.Bavail) * int64(f.Bsize), files
 }
 
-// Count returns the number of files and directories below a directory, including itself, as far as they are readable.
-func Count(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(string, fs.DirEntry, error) error {
-		n++
-		return nil
-	})
-	return n
+// Used is what files take of a file system.
+type Used struct {
+	Bytes, Files int64 // on disk; every file takes 512 bytes at least, and directories are files
+	Hidden       bool  // some directories could not be read, because of their mode or the length of their path
 }
 
-// Usage returns the bytes on disk of the files below the directories; every file takes 512 bytes at least. A file with
-// several names counts once, and so does a directory inside one that is listed before it. Usage enters no other file
-// systems, and leaves out files that are removed meanwhile. hidden reports whether some directories could not be read,
-// because of their mode or the length of their path.
-// With reveal, directories of this user are made readable while their files are counted (Linux).
-func Usage(reveal bool, dirs ...string) (bytes int64, hidden bool, err error) {
+// Usage returns what the files below the directories take. A file with several names counts once, and so does a
+// directory inside one that is listed before it. Usage enters no other file systems, and leaves out files that are
+// removed meanwhile. With reveal, directories of this user are made readable while their files are counted (Linux).
+func Usage(reveal bool, dirs ...string) (Used, error) {
 	u := usage{reveal: reveal, linked: map[[2]uint64]bool{}}
 	for i, dir := range dirs {
 		if slices.ContainsFunc(dirs[:i], func(other string) bool { return Below(dir, other) }) {
@@ -46,25 +41,25 @@ func Usage(reveal bool, dirs ...string) (bytes int64, hidden bool, err error) {
 		}
 		var root syscall.Stat_t
 		if err := syscall.Lstat(dir, &root); err != nil {
-			return 0, false, &fs.PathError{Op: "lstat", Path: dir, Err: err}
+			return Used{}, &fs.PathError{Op: "lstat", Path: dir, Err: err}
 		}
 		u.device = uint64(root.Dev)
 		err := filepath.WalkDir(dir, u.visit)
 		u.leave("")
 		if err != nil {
-			return 0, false, err
+			return Used{}, err
 		}
 	}
-	return u.total, u.hidden, nil
+	return u.Used, nil
 }
 
 // usage is one count of files.
 type usage struct {
-	reveal, hidden bool
-	device         uint64 // of the file system
-	total          int64
-	linked         map[[2]uint64]bool // files with several names, by device and inode
-	revealed       []revealed         // the directories around the file, from the outermost on
+	Used
+	reveal   bool
+	device   uint64             // of the file system
+	linked   map[[2]uint64]bool // files with several names, by device and inode
+	revealed []revealed         // the directories around the file, from the outermost on
 }
 
 // revealed is a directory that hide makes unreadable again.
@@ -111,14 +106,14 @@ func (u *usage) visit(name string, d fs.DirEntry, err error) error {
 			u.revealed = append(u.revealed, revealed{name, hide})
 		}
 	}
-	u.total += max(1, s.Blocks) * block
+	u.Bytes, u.Files = u.Bytes+max(1, s.Blocks)*block, u.Files+1
 	return nil
 }
 
 // passing returns nil for errors that are normal in a directory in use.
 func (u *usage) passing(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENAMETOOLONG) {
-		u.hidden = true
+		u.Hidden = true
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -33,11 +33,11 @@ func TestUsageRevealsDirectories(t *testing.T) {
 		}
 	}
 	asOwner(t, func() {
-		if n, seen, err := fs.Usage(false, top); n >= size || !seen || err != nil {
-			t.Errorf("without reveal: %d bytes, hidden %t, %v", n, seen, err)
+		if u, err := fs.Usage(false, top); u.Bytes >= size || !u.Hidden || err != nil {
+			t.Errorf("without reveal: %+v, %v", u, err)
 		}
-		if n, seen, err := fs.Usage(true, top); n < 3*size || seen || err != nil {
-			t.Errorf("with reveal: %d bytes, hidden %t, %v", n, seen, err)
+		if u, err := fs.Usage(true, top); u.Bytes < 3*size || u.Files != 11 || u.Hidden || err != nil {
+			t.Errorf("with reveal: %+v, %v", u, err)
 		}
 	})
 	for dir, mode := range hidden {
@@ -74,8 +74,8 @@ func TestUsageRevealsManyDirectories(t *testing.T) {
 	}
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	asOwner(t, func() {
-		if n, hidden, err := fs.Usage(true, top); n < count*size || hidden || err != nil {
-			t.Errorf("%d bytes, hidden %t, %v", n, hidden, err)
+		if u, err := fs.Usage(true, top); u.Bytes < count*size || u.Hidden || err != nil {
+			t.Errorf("%+v, %v", u, err)
 		}
 	})
 	for i := range count {
@@ -102,8 +102,8 @@ func TestUsageCountsBesideALongPath(t *testing.T) {
 			at, err = at.OpenRoot(long)
 		}
 	}
-	if n, hidden, err := fs.Usage(true, top); n < 1<<20 || !hidden || err != nil {
-		t.Errorf("%d bytes, hidden %t, %.80v", n, hidden, err)
+	if u, err := fs.Usage(true, top); u.Bytes < 1<<20 || !u.Hidden || err != nil {
+		t.Errorf("%+v, %.80v", u, err)
 	}
 }
 
@@ -115,8 +115,8 @@ func TestUsageCountsEmptyFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, _, err := fs.Usage(false, top); n < 4*512 || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
+	if u, err := fs.Usage(false, top); u.Bytes < 4*512 || u.Files != 4 || err != nil {
+		t.Errorf("%+v, %v", u, err)
 	}
 }
 

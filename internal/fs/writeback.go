@@ -30,8 +30,8 @@ func (a *Ahead) Write(b []byte) (int, error) {
 // Settle makes the kernel write the files below a directory to disk now, if they have more than so many bytes or some
 // of them cannot be read. Otherwise the kernel would do it later, and disturb other programs.
 func Settle(dir string, more int64) {
-	n, hidden, err := Usage(false, dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !hidden && n <= more {
+	used, err := Usage(false, dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !used.Hidden && used.Bytes <= more {
 		return
 	}
 	if f, err := os.Open(filepath.Dir(dir)); err == nil { // dir itself may forbid to be opened

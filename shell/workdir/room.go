@@ -54,15 +54,15 @@ func GiveUp(env *engine.Env, dir string, err error) error {
 // Taken returns the member that has taken more than half of the room, in bytes or in files, more than twice as much as
 // the trusted member, and more than others outside of the block took meanwhile, with its failure; nil if there is none.
 func (r Room) Taken(members []string, trusted string) (who string, f *engine.Failure) {
-	bytes, files := fs.Free(r.dir)
-	who, text := r.most(members, trusted, bytes, r.bytes, func(dir string) int64 {
-		n, _, _ := fs.Usage(true, dir) // 0 of a member that has left nothing
-		return n
-	}, func(n int64) string { return units.BytesSize(float64(n)) })
+	freeBytes, freeFiles := fs.Free(r.dir)
+	bytes, files := map[string]int64{}, map[string]int64{}
+	for _, m := range members {
+		used, _ := fs.Usage(true, filepath.Join(r.dir, m)) // nothing of a member that has left nothing
+		bytes[m], files[m] = used.Bytes, used.Files
+	}
+	who, text := most(bytes, trusted, freeBytes, r.bytes, func(n int64) string { return units.BytesSize(float64(n)) })
 	if who == "" {
-		who, text = r.most(members, trusted, files, r.files, fs.Count, func(n int64) string {
-			return fmt.Sprintf("%d files", n)
-		})
+		who, text = most(files, trusted, freeFiles, r.files, func(n int64) string { return fmt.Sprintf("%d files", n) })
 	}
 	if who == "" {
 		return "", nil
@@ -73,17 +73,15 @@ func (r Room) Taken(members []string, trusted string) (who string, f *engine.Fai
 		Remedy:  "let it leave less in $OUT, or free some space and apply with -retry-failed"}}
 }
 
-// most is Taken for one amount. begun is what was free at the beginning.
-func (r Room) most(members []string, trusted string, free, begun int64, of func(dir string) int64,
-	text func(int64) string) (who, share string) {
-	held, all := map[string]int64{}, free
-	for _, m := range members {
-		held[m] = of(filepath.Join(r.dir, m))
-		all += held[m]
+// most is Taken for one amount, which the members hold. begun is what was free at the beginning.
+func most(held map[string]int64, trusted string, free, begun int64, text func(int64) string) (who, share string) {
+	all := free
+	for _, n := range held {
+		all += n
 	}
-	for _, m := range members {
-		if m != trusted && held[m] > all/2 && held[m]/2 > held[trusted] && held[m] > begun-all {
-			return m, text(held[m]) + " of the " + text(all)
+	for m, n := range held { // at most one has more than half
+		if m != trusted && n > all/2 && n/2 > held[trusted] && n > begun-all {
+			return m, text(n) + " of the " + text(all)
 		}
 	}
 	return "", ""
