@@ -76,12 +76,7 @@ func (a *adviser) warn(at hcl.Range, id, summary, format string, args ...any) {
 // unjudged warns of benchmarks of candidates that no compare judges. In a file without a compare, all are measured for
 // their numbers alone.
 func (a *adviser) unjudged(spec *hclspec.Spec) {
-	judged := map[string]bool{}
-	for _, c := range spec.Compares {
-		for _, of := range c.Of {
-			judged[of.Name] = true
-		}
-	}
+	judged := judged(spec)
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]
 		if name := b.Address.Name; len(spec.Compares) > 0 && !judged[name] && b.Candidate != "" && b.Out == nil {
@@ -90,6 +85,17 @@ func (a *adviser) unjudged(spec *hclspec.Spec) {
 					"compare, or remove the benchmark.", name)
 		}
 	}
+}
+
+// judged returns the names of the benchmarks that a compare judges.
+func judged(spec *hclspec.Spec) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range spec.Compares {
+		for _, of := range c.Of {
+			names[of.Name] = true
+		}
+	}
+	return names
 }
 
 // secrets warns of values in the file that look like secrets: they are in keys, logs and results.

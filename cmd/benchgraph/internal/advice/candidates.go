@@ -86,6 +86,7 @@ func alike(spec *hclspec.Spec, one, other *hclspec.Candidate) bool {
 
 // without warns of benchmarks that a compare judges and whose for_each leaves out the baseline.
 func (a *adviser) without(spec *hclspec.Spec, baselines map[string]*hclspec.Candidate) {
+	judged := judged(spec)
 	type group struct{ benchmark, commit string }
 	has := map[group]bool{}
 	for i := range spec.Benchmarks {
@@ -98,10 +99,7 @@ func (a *adviser) without(spec *hclspec.Spec, baselines map[string]*hclspec.Cand
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]
 		commit, _, ok := strings.Cut(b.Candidate, "/")
-		judged := slices.ContainsFunc(spec.Compares, func(c hclspec.Compare) bool {
-			return slices.ContainsFunc(c.Of, func(of hclspec.Address) bool { return of.Name == b.Address.Name })
-		})
-		if base := baselines[commit]; ok && base != nil && base.Out == nil && b.Out == nil && judged &&
+		if base := baselines[commit]; ok && base != nil && base.Out == nil && b.Out == nil && judged[b.Address.Name] &&
 			!has[group{b.Address.Name, commit}] {
 			a.warn(b.Range, b.Address.Name, "Benchmark without the baseline", "for_each of benchmark.%s has the "+
 				"candidate %s and not the baseline %s, so that there is no verdict. Let for_each keep the baseline.",

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
@@ -41,11 +42,11 @@ var (
 )
 
 func (a *adviser) characters(b hclspec.Block, command hclspec.Command) {
-	found := strings.TrimSpace(unusual().FindString(quoted().ReplaceAllString(literal(command), "")))
-	if found == "" {
-		found = unusual().FindString(quoted().ReplaceAllString(literal(command), ""))
+	text := literal(command)
+	if !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return
 	}
-	if found != "" {
+	if found := unusual().FindString(quoted().ReplaceAllString(text, "")); found != "" {
 		a.warn(command.Range, b.Address.Name, "Unusual character in a command",
 			"A command of %s.%s holds %+q, which a shell takes for a letter. Write a usual space or hyphen.",
 			b.Address.Kind, b.Address.Name, found)
@@ -64,13 +65,16 @@ func (a *adviser) port(b *hclspec.Benchmark) {
 		env     map[string]hclspec.Text
 	}{{"server", b.Server.Command, b.Server.Env}, {"command", b.Command, nil}} {
 		text := literal(of.command)
-		port := fixedPort().FindStringSubmatch(text)
+		own := text
 		for _, env := range []map[string]hclspec.Text{b.Env, of.env} {
 			for _, value := range env {
 				text += fmt.Sprint(value)
 			}
 		}
-		if port != nil && !strings.Contains(text, "PORT") {
+		if strings.Contains(text, "PORT") {
+			continue
+		}
+		if port := fixedPort().FindStringSubmatch(own); port != nil {
 			a.warn(of.command.Range, b.Address.Name+of.what, "Fixed port",
 				"The %s of benchmark.%s uses port %s, where the server of another block or program may answer. Write "+
 					"$PORT instead of %[3]s.", of.what, b.Address.Name, port[1])
@@ -80,11 +84,15 @@ func (a *adviser) port(b *hclspec.Benchmark) {
 
 // announced warns of a server that counts as ready by a line that its command prints before it starts the server.
 func (a *adviser) announced(b *hclspec.Benchmark) {
-	log, err := regexp.Compile(b.Server.Log)
-	if b.Server.Log == "" || err != nil || log.MatchString("") {
+	text := literal(b.Server.Command)
+	if b.Server.Log == "" || !strings.HasPrefix(text, "echo ") {
 		return
 	}
-	list, _ := sh.Parse(literal(b.Server.Command), nil)
+	log, err := regexp.Compile(b.Server.Log)
+	if err != nil || log.MatchString("") {
+		return
+	}
+	list, _ := sh.Parse(text, nil)
 	for _, c := range list {
 		if len(c.Words) < 2 || c.Words[0].Text != "echo" || c.Then == "&" || c.Then == "|" || c.Maybe {
 			return
@@ -109,8 +117,7 @@ func (a *adviser) endings(b hclspec.Block, env map[string]hclspec.Text) {
 		if len(value) == 0 {
 			continue
 		}
-		if last := value[len(value)-1].Literal; strings.Count(fmt.Sprint(value), "\n") == 1 &&
-			strings.HasSuffix(last, "\n") {
+		if strings.HasSuffix(value[len(value)-1].Literal, "\n") && strings.Count(fmt.Sprint(value), "\n") == 1 {
 			a.warn(b.Range, b.Address.Name+name, "Line break at the end of a value",
 				"The value of %s in env of %s.%s ends with a line break, as a heredoc does. Write the value in "+
 					"quotes, or chomp(VALUE).", name, b.Address.Kind, b.Address.Name)

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -51,8 +52,13 @@ func covers(stages, others []string) bool {
 
 // pattern warns of a pattern that matches no line and, if a match alone counts, of one that matches every line.
 func (a *adviser) pattern(at hcl.Range, of hclspec.Address, name, pattern string, counts bool) {
+	id := fmt.Sprintf("%s %q %t", of, pattern, counts)
+	if pattern == "" || a.said[id] {
+		return
+	}
+	a.said[id] = true // the instances of a block have mostly one pattern
 	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if pattern == "" || err != nil {
+	if err != nil {
 		return
 	}
 	if overLines(tree.Simplify()) {
