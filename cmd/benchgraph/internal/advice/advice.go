@@ -19,6 +19,8 @@ import (
 type adviser struct {
 	diags hcl.Diagnostics
 	said  map[string]bool
+
+	written map[string]string // spellings of names and parameters; nil: not gathered yet
 }
 
 // Of returns warnings about a spec and the files that declare it, by name. A faulty spec may lack what they are about,

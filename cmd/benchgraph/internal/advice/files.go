@@ -1,6 +1,8 @@
 package advice
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -96,9 +98,8 @@ func (a *adviser) twice(object *hclsyntax.ObjectConsExpr) {
 	}
 }
 
-// unmet warns of a skip over all candidates or commits whose condition on them nothing meets. A condition on more than
-// candidates and commits, such as on a variable, may be false at times. A known_issue may be of versions that are not
-// measured.
+// unmet warns of a skip over all candidates or commits whose condition nothing meets, and whose text differs from a name
+// or a parameter only in its case or in spaces. Any other condition may be about rows that are not measured now.
 func (a *adviser) unmet(spec *hclspec.Spec, block *hclsyntax.Block) {
 	all, when := block.Body.Attributes["for_each"], block.Body.Attributes["when"]
 	if block.Type != "skip" || len(block.Labels) != 1 || all == nil || when == nil ||
@@ -113,19 +114,49 @@ func (a *adviser) unmet(spec *hclspec.Spec, block *hclsyntax.Block) {
 			return
 		}
 	}
-	met := false // or a repository may not have answered yet
+	name, near := block.Labels[0], ""
+	for i := range spec.Skips {
+		if spec.Skips[i].Address.Name == name {
+			return
+		}
+	}
+	if a.written == nil {
+		a.written = spellings(spec)
+	}
 	_ = hclsyntax.VisitAll(when.Expr, func(n hclsyntax.Node) hcl.Diagnostics {
-		call, ok := n.(*hclsyntax.FunctionCallExpr)
-		met = met || ok && strings.HasPrefix(call.Name, "git_")
+		if text, ok := n.(*hclsyntax.TemplateExpr); ok && text.IsStringLiteral() {
+			value, _ := text.Value(nil)
+			given := value.AsString()
+			if is, ok := a.written[fold(given)]; ok && is != given {
+				near = fmt.Sprintf("%q is written %q there", given, is)
+			}
+		}
 		return nil
 	})
-	name := block.Labels[0]
-	for i := range spec.Skips {
-		met = met || spec.Skips[i].Address.Name == name
-	}
-	if !met {
+	if near != "" {
 		a.warn(when.Expr.Range(), name, "Condition never met",
-			"Nothing meets the condition, so that skip.%s excludes nothing. Correct the condition, or remove the "+
-				"block.", name)
+			"Nothing meets the condition of skip.%s, and %s. Correct the condition.", name, near)
 	}
 }
+
+// spellings returns the names of commits and variants, and the parameters of commits, by their folded texts.
+func spellings(spec *hclspec.Spec) map[string]string {
+	written := map[string]string{}
+	for i := range spec.Candidates {
+		c := &spec.Candidates[i]
+		written[fold(c.Commit)], written[fold(c.Variant)] = c.Commit, c.Variant
+	}
+	for i := range spec.Commits {
+		var params map[string]any
+		_ = json.Unmarshal(spec.Commits[i].Params, &params) // params that are no object were reported
+		for _, value := range params {
+			if text, ok := value.(string); ok {
+				written[fold(text)] = text
+			}
+		}
+	}
+	return written
+}
+
+// fold returns a text without what people write differently by mistake.
+func fold(text string) string { return strings.ToLower(strings.TrimSpace(text)) }
