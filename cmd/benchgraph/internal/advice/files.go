@@ -98,8 +98,8 @@ func (a *adviser) twice(object *hclsyntax.ObjectConsExpr) {
 	}
 }
 
-// unmet warns of a skip over all candidates or commits whose condition nothing meets, and whose text differs from a name
-// or a parameter only in its case or in spaces. Any other condition may be about rows that are not measured now.
+// unmet warns of a skip over all candidates or commits whose condition nothing meets, and whose text differs from a
+// name or a parameter only in its case or in spaces. Any other condition may be about rows that are not measured now.
 func (a *adviser) unmet(spec *hclspec.Spec, block *hclsyntax.Block) {
 	all, when := block.Body.Attributes["for_each"], block.Body.Attributes["when"]
 	if block.Type != "skip" || len(block.Labels) != 1 || all == nil || when == nil ||
