@@ -176,7 +176,7 @@ func (r reader) canary() *Canary {
 	r = r.nested(b)
 	r.Need("command", "a small workload whose speed does not depend on the candidates")
 	return &Canary{
-		Command: r.filledIn("command"), Metric: r.reading("canary"), Tolerance: r.Fraction("tolerance", 1, 0.05),
+		Command: r.filledIn("command"), Metric: r.reading("canary"), Tolerance: r.Fraction("tolerance", 0, 1, 0.05),
 		Timeout: r.Duration("timeout", 10*time.Minute), Range: b.Range,
 	}
 }
@@ -326,7 +326,7 @@ func (r reader) metrics() Metrics {
 	r = r.nested(b)
 	m := Metrics{
 		Format:  r.Choice("format", "auto", format.Names()...),
-		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 1, 0)}
+		Primary: r.Str("primary"), File: r.Inside("file", ""), TokenTolerance: r.Fraction("token_tolerance", 0, 1, 0)}
 	var names []string
 	for _, custom := range b.Blocks("metric") {
 		if slices.Contains(names, custom.Name) {
@@ -336,7 +336,7 @@ func (r reader) metrics() Metrics {
 		names = append(names, custom.Name)
 		own := r.nested(custom)
 		metric := own.reading(custom.Name)
-		metric.Better, metric.Tie = own.Choice("better", "", "higher", "lower"), own.Fraction("tie", 0.5, 0)
+		metric.Better, metric.Tie = own.Choice("better", "", "higher", "lower"), own.Fraction("tie", 0, 0.5, 0)
 		m.Custom = append(m.Custom, metric)
 	}
 	if !r.Has("primary") && len(names) == 1 {

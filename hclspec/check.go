@@ -1,6 +1,7 @@
 package hclspec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func (l *loader) check() {
 	l.checkData()
 	l.checkCycles()
 	if l.options.Check != nil && !l.scope.Partial {
-		l.scope.Diags.Add("", l.options.Check(l.spec)...)
+		l.scope.Diags.Add("", l.options.Check(l.spec, l.sources.all(), l.scope.Diags.HasErrors())...)
 	}
 }
 
@@ -122,10 +123,8 @@ func (l *loader) checkBlocks() {
 			continue
 		}
 		g := group{b.Address.Name, commit}
-		if first[g] == nil {
-			first[g] = b
-		}
-		other := first[g]
+		other := cmp.Or(first[g], b)
+		first[g] = other
 		if b != other && compared[b.Address.Name] && b.Image == other.Image && slices.Equal(b.Data, other.Data) &&
 			slices.Equal(b.Command.Shell, other.Command.Shell) && b.work() == other.work() {
 			compared[b.Address.Name] = false

@@ -15,8 +15,8 @@ func compareSchema() *eval.Schema {
 func decodeCompare(r reader, b Block) {
 	r.Need("of", "the benchmarks whose candidates are judged, for instance of = [benchmark.NAME]")
 	c := Compare{
-		Block: b, Of: r.refs("of", "benchmark"), Tie: r.Fraction("tie", 0.5, 0),
-		Confidence: r.Fraction("confidence", 1, 0.95),
+		Block: b, Of: r.refs("of", "benchmark"), Tie: r.Fraction("tie", 0, 0.5, 0),
+		Confidence: r.Fraction("confidence", 0.5, 1, 0.95),
 		Metrics:    r.Strs("metrics"),
 	}
 	r.notEmpty("of", len(c.Of))

@@ -27,19 +27,20 @@ import (
 
 // Options select a project, and give values to its reading.
 type Options struct {
-	Dir      string                      // the project's directory; empty: the current one
-	Home     string                      // if Dir is a copy: absolute path of the original; empty: no copy
-	File     string                      // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
-	Vars     map[string]string           // values of variables from the command line
-	VarFiles []string                    // files of values, in HCL or JSON; later ones are stronger, Vars strongest
-	EnvVars  map[string]string           // values from the environment, weakest of all, by the variable's name
-	Lock     *lockfile.Lock              // pins; nil: nothing is pinned
-	Version  string                      // of benchgraph, for required_version; empty: not checked
-	History  History                     // answers questions of expressions; nil: no answer is known
-	Strict   bool                        // mistakes of single commits and candidates are errors, too
-	Packs    fs.FS                       // the packs of the program, a directory each; nil: none
-	Try      *Try                        // an additional candidate; nil: none
-	Check    func(*Spec) hcl.Diagnostics // finds more mistakes in a Spec, which may lack faulty parts; nil: none
+	Dir      string            // the project's directory; empty: the current one
+	Home     string            // if Dir is a copy: absolute path of the original; empty: no copy
+	File     string            // the root file, below Dir; empty: benchmarks.hcl, or else benchmarks.hcl.json
+	Vars     map[string]string // values of variables from the command line
+	VarFiles []string          // files of values, in HCL or JSON; later ones are stronger, Vars strongest
+	EnvVars  map[string]string // values from the environment, weakest of all, by the variable's name
+	Lock     *lockfile.Lock    // pins; nil: nothing is pinned
+	Version  string            // of benchgraph, for required_version; empty: not checked
+	History  History           // answers questions of expressions; nil: no answer is known
+	Strict   bool              // mistakes of single commits and candidates are errors, too
+	Packs    fs.FS             // the packs of the program, a directory each; nil: none
+	Try      *Try              // an additional candidate; nil: none
+	// finds more mistakes in a Spec and its files, by name; faulty: the Spec may lack parts; nil: none
+	Check func(spec *Spec, files map[string]*hcl.File, faulty bool) hcl.Diagnostics
 }
 
 // Load reads a project. The diagnostics are all mistakes, in the order of the files; the Spec is nil if one of them is

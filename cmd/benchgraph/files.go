@@ -33,9 +33,9 @@ const varPrefix = "BENCHGRAPH_VAR_"
 func (a *app) options(p place, lock *lockfile.Lock) (hclspec.Options, error) {
 	o := hclspec.Options{Dir: p.dir, Home: p.home, File: p.file, Vars: map[string]string{}, VarFiles: a.varFiles,
 		EnvVars: map[string]string{}, Lock: lock, Version: version, Packs: packs.FS, History: history.Open(p.history())}
-	o.Check = func(spec *hclspec.Spec) hcl.Diagnostics {
+	o.Check = func(spec *hclspec.Spec, files map[string]*hcl.File, faulty bool) hcl.Diagnostics {
 		_, _, diags := checkMachines(spec)
-		return append(diags, advice.Of(spec)...)
+		return append(diags, advice.Of(spec, files, faulty)...)
 	}
 	for _, v := range a.vars {
 		name, value, ok := strings.Cut(v, "=")

@@ -49,18 +49,18 @@ func (r Reader) Whole(name string, low, standard int64) int64 {
 	return n
 }
 
-// Fraction reads a number between 0 and high, both excluded.
-func (r Reader) Fraction(name string, high, standard float64) float64 {
+// Fraction reads a number between low and high, both excluded.
+func (r Reader) Fraction(name string, low, high, standard float64) float64 {
 	given, ok := r.Value(name)
 	if !ok {
 		return standard
 	}
-	if percent, is := percentage(given); is && percent > 0 && percent/100 < high {
+	if percent, is := percentage(given); is && percent/100 > low && percent/100 < high {
 		r.Fail(r.At(name), "Wrong type", "%s must be a number, not a percentage: write %g.", name, percent/100)
 		return standard
 	} else if is {
-		r.Fail(r.At(name), "Wrong type", "%s must be a number that lies between 0 and %g, not a percentage.", name,
-			high)
+		r.Fail(r.At(name), "Wrong type", "%s must be a number that lies between %g and %g, not a percentage.", name,
+			low, high)
 		return standard
 	}
 	v, ok := r.As(name, cty.Number, "a number")
@@ -68,8 +68,8 @@ func (r Reader) Fraction(name string, high, standard float64) float64 {
 		return standard
 	}
 	f, _ := v.AsBigFloat().Float64()
-	if !(f > 0 && f < high) {
-		r.Fail(r.At(name), "Number out of range", "%s must lie between 0 and %g, not %g.", name, high, f)
+	if !(f > low && f < high) {
+		r.Fail(r.At(name), "Number out of range", "%s must lie between %g and %g, not %g.", name, low, high, f)
 	}
 	return f
 }

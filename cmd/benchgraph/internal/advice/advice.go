@@ -19,31 +19,52 @@ import (
 type adviser struct {
 	diags hcl.Diagnostics
 	said  map[string]bool
+
+	written map[string]string // spellings of names and parameters; nil: not gathered yet
 }
 
-// Of returns warnings about the declarations of a file.
-func Of(spec *hclspec.Spec) hcl.Diagnostics {
+// Of returns warnings about a spec and the files that declare it, by name. A faulty spec may lack what they are about,
+// and has none.
+func Of(spec *hclspec.Spec, files map[string]*hcl.File, faulty bool) hcl.Diagnostics {
 	a := &adviser{said: map[string]bool{}}
+	if faulty {
+		return nil
+	}
+	a.files(spec, files)
+	a.candidates(spec)
+	a.commands(spec)
+	a.patterns(spec)
 	a.unjudged(spec)
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]
-		a.secrets(b.Block, b.Env)
+		a.env(b.Block, b.Env)
 		if b.Server != nil {
-			a.secrets(b.Block, b.Server.Env)
+			a.env(b.Block, b.Server.Env)
+		} else if b.Canary == nil && b.Check == nil {
+			a.estimate(b.Range, b.Address, b.Limits, b.Design.Warmup+b.Design.Passes())
 		}
 		for _, m := range b.Metrics.Custom {
 			a.direction(b.Block, m)
 		}
 	}
 	for i := range spec.Tasks {
-		a.secrets(spec.Tasks[i].Block, spec.Tasks[i].Env)
+		t := &spec.Tasks[i]
+		a.env(t.Block, t.Env)
+		a.estimate(t.Range, t.Address, t.Limits, 1)
 	}
 	for i := range spec.Wheels {
 		if w := &spec.Wheels[i]; w.Build != nil {
-			a.secrets(w.Block, w.Build.Env)
+			a.env(w.Block, w.Build.Env)
+			a.estimate(w.Range, w.Address, w.Build.Limits, 1)
 		}
 	}
 	return a.diags
+}
+
+// env warns of values of environment variables.
+func (a *adviser) env(b hclspec.Block, env map[string]hclspec.Text) {
+	a.secrets(b, env)
+	a.endings(b, env)
 }
 
 func (a *adviser) warn(at hcl.Range, id, summary, format string, args ...any) {
@@ -57,12 +78,7 @@ func (a *adviser) warn(at hcl.Range, id, summary, format string, args ...any) {
 // unjudged warns of benchmarks of candidates that no compare judges. In a file without a compare, all are measured for
 // their numbers alone.
 func (a *adviser) unjudged(spec *hclspec.Spec) {
-	judged := map[string]bool{}
-	for _, c := range spec.Compares {
-		for _, of := range c.Of {
-			judged[of.Name] = true
-		}
-	}
+	judged := judged(spec)
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]
 		if name := b.Address.Name; len(spec.Compares) > 0 && !judged[name] && b.Candidate != "" && b.Out == nil {
@@ -71,6 +87,17 @@ func (a *adviser) unjudged(spec *hclspec.Spec) {
 					"compare, or remove the benchmark.", name)
 		}
 	}
+}
+
+// judged returns the names of the benchmarks that a compare judges.
+func judged(spec *hclspec.Spec) map[string]bool {
+	names := map[string]bool{}
+	for _, c := range spec.Compares {
+		for _, of := range c.Of {
+			names[of.Name] = true
+		}
+	}
+	return names
 }
 
 // secrets warns of values in the file that look like secrets: they are in keys, logs and results.

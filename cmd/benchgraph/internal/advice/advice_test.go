@@ -54,7 +54,7 @@ func TestDirection(t *testing.T) {
 	} {
 		spec := &hclspec.Spec{Benchmarks: []hclspec.Benchmark{{Metrics: hclspec.Metrics{
 			Custom: []hclspec.Metric{{Name: tt.name, Unit: tt.unit, Better: tt.better}}}}}}
-		if got := Of(spec); (len(got) > 0) != tt.want {
+		if got := Of(spec, nil, false); (len(got) > 0) != tt.want {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
@@ -66,11 +66,11 @@ func TestUnjudged(t *testing.T) {
 	}
 	spec := &hclspec.Spec{Benchmarks: []hclspec.Benchmark{{Block: block("a")}, {Block: block("b")},
 		{Block: block("b")}}}
-	if got := Of(spec); len(got) > 0 {
+	if got := Of(spec, nil, false); len(got) > 0 {
 		t.Error(got)
 	}
 	spec.Compares = []hclspec.Compare{{Of: []hclspec.Address{block("a").Address}}}
-	if got := Of(spec); len(got) != 1 || !strings.Contains(got[0].Detail, "of = [benchmark.b]") {
+	if got := Of(spec, nil, false); len(got) != 1 || !strings.Contains(got[0].Detail, "of = [benchmark.b]") {
 		t.Error(got)
 	}
 }
