@@ -10,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -65,6 +66,8 @@ func TestTheMetricStandsElsewhere(t *testing.T) {
 		"read it there":                           {unread, "Done.\n", "8 items/s\n"},
 		"leave out the attribute file":            {inFile, "8 items/s\n", "Done.\n"},
 		"correct metrics.primary or":              {items, "Done.\n", "none\n"},
+		"without the values of each request": {hclspec.Metrics{Format: "json", File: "result.txt", Primary: "rate"},
+			"Done.\n", `{"rate": 5, "each": [` + strings.Repeat(`{"rate": 4}, `, jsondoc.MaxTail/13+1) + `0]}`},
 	} {
 		_, err := Primary(&hclspec.Benchmark{Metrics: tt.spec}, raw(t, tt.stdout, tt.file))
 		if f, ok := errors.AsType[*engine.Failure](err); !ok || !strings.Contains(f.Remedy, want) {
