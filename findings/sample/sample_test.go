@@ -76,6 +76,26 @@ func TestTheMetricStandsElsewhere(t *testing.T) {
 	}
 }
 
+// A result may come from a store of strangers: no more of its files is read than the longest may have.
+func TestFilesOfAResultAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int64{RecordFile: longestRecord, gatheredFile: longestGathered} {
+		for extra, want := range map[int64]bool{0: false, 1: true} {
+			if err := errors.Join(os.WriteFile(filepath.Join(dir, name), nil, 0o644),
+				os.Truncate(filepath.Join(dir, name), size+extra)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ReadRecord(cache.Entry{Dir: dir})
+			if name == gatheredFile {
+				_, err = Gathered(cache.Entry{Dir: dir})
+			}
+			if err == nil || strings.Contains(err.Error(), name+": over ") != want {
+				t.Errorf("%s of %d bytes: %v", name, size+extra, err)
+			}
+		}
+	}
+}
+
 // A label with the name of the metric is no metric: the message says so, and how to read it.
 func TestALabelIsNoMetric(t *testing.T) {
 	b := &hclspec.Benchmark{Metrics: hclspec.Metrics{Format: "auto", Primary: "rate"}}
