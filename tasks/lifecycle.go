@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -297,16 +298,13 @@ func (l *lifecycle) emitSample(s metrics.Sample) {
 	l.env.Emit(engine.Event{Type: engine.SampleTaken, Data: data})
 }
 
-// warn reports, in the first block, that the primary metric has no better direction and so no verdict. The file can be
-// corrected at once, without new measurements.
+// warn reports, in the first block, what the file should say otherwise.
 func (l *lifecycle) warn(s metrics.Sample) {
-	if _, known := sample.Better(l.m.Bench.Metrics, s.Metric, s.Unit); known || l.t.block > 1 || !l.m.Baseline {
-		return
+	if l.t.block == 1 && l.m.Baseline {
+		for _, text := range group.Remarks(l.m.Bench, s, l.out, len(l.t.members)) {
+			l.env.Emit(engine.Event{Type: engine.Note, Reason: text})
+		}
 	}
-	l.env.Emit(engine.Event{Type: engine.Note,
-		Reason: fmt.Sprintf("%s: nothing says whether a higher or a lower %s is better, so there will be no "+
-			"verdict: say better = \"higher\" or \"lower\" in its metric block. What is measured meanwhile is kept.",
-			l.m.Bench.Address.Kind+"."+l.m.Bench.Address.Name, s.Metric)})
 }
 
 // emptyOut empties the command's $OUT.

@@ -208,7 +208,7 @@ func writeJSON(dir, name string, v any) error {
 
 // readJSON reads a file of writeJSON. If the file does not exist, v stays as it is.
 func readJSON(dir, name string, v any) error {
-	text, err := os.ReadFile(filepath.Join(dir, name))
+	text, err := readFile(dir, name, longestGathered)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -157,6 +157,8 @@ func Primary(b *hclspec.Benchmark, dir string) (metrics.Sample, error) {
 	return primary, err
 }
 
+const tooLong = "let the command write its totals to a file of their own, without the values of each request"
+
 const noFile = "let the command write this file to $OUT, or correct the attribute file of the metrics"
 
 // primaryOf finds the primary metric in a result. An invalid result has none. Every error is a *engine.Failure.
@@ -204,8 +206,11 @@ func primaryOf(spec hclspec.Metrics, result metrics.Result, err error) (metrics.
 	} else {
 		for _, w := range result.Warnings {
 			if w.Kind != metrics.NotFound || w.Metric != spec.Primary { // the message says that already
-				if message += ": " + w.Text; strings.HasSuffix(w.Text, custom.NoFile) {
+				switch message += ": " + w.Text; {
+				case strings.HasSuffix(w.Text, custom.NoFile):
 					remedy = noFile
+				case w.Kind == metrics.Cut && w.Line == 0:
+					remedy = tooLong
 				}
 				break
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/metrics/jsondoc"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -88,10 +89,32 @@ func TestTheMetricStandsElsewhere(t *testing.T) {
 		"read it there":                           {unread, "Done.\n", "8 items/s\n"},
 		"leave out the attribute file":            {inFile, "8 items/s\n", "Done.\n"},
 		"correct metrics.primary or":              {items, "Done.\n", "none\n"},
+		"without the values of each request": {hclspec.Metrics{Format: "json", File: "result.txt", Primary: "rate"},
+			"Done.\n", `{"rate": 5, "each": [` + strings.Repeat(`{"rate": 4}, `, jsondoc.MaxTail/13+1) + `0]}`},
 	} {
 		_, err := Primary(&hclspec.Benchmark{Metrics: tt.spec}, raw(t, tt.stdout, tt.file))
 		if f, ok := errors.AsType[*engine.Failure](err); !ok || !strings.Contains(f.Remedy, want) {
 			t.Errorf("%+v, want %q", err, want)
+		}
+	}
+}
+
+// A result may come from a store of strangers: no more of its files is read than the longest may have.
+func TestFilesOfAResultAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int64{RecordFile: longestRecord, gatheredFile: longestGathered} {
+		for extra, want := range map[int64]bool{0: false, 1: true} {
+			if err := errors.Join(os.WriteFile(filepath.Join(dir, name), nil, 0o644),
+				os.Truncate(filepath.Join(dir, name), size+extra)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ReadRecord(cache.Entry{Dir: dir})
+			if name == gatheredFile {
+				_, err = Gathered(cache.Entry{Dir: dir})
+			}
+			if err == nil || strings.Contains(err.Error(), name+": over ") != want {
+				t.Errorf("%s of %d bytes: %v", name, size+extra, err)
+			}
 		}
 	}
 }

@@ -55,7 +55,7 @@ func find(rules []Rule, stage string, log io.Reader, after int) (Match, bool, er
 			specific = len(order)
 		}
 	}
-	c := newSearch(order)
+	c := newSearch(order, specific)
 	l := lines.New(log)
 	for c.errors.rule > 0 && l.Next() {
 		if l.Number > after {

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 	"github.com/benchgraph/benchgraph/metrics/lines"
+	"github.com/benchgraph/benchgraph/packs"
 )
 
 func rule(name, match string) Rule {
@@ -83,6 +84,97 @@ func TestLevels(t *testing.T) {
 	m, _, err := Log([]Rule{rule("notice", "INFO .*memory takes")}, "", strings.NewReader("INFO x memory takes 9\n"))
 	if err != nil || m.Rule != "notice" {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// A rule is not tried where its match would change nothing: the answer is that of trying all rules on all lines.
+func TestSkippedRulesChangeNothing(t *testing.T) {
+	words := []string{"disk full", "pipe broken", "it failed"}
+	rapid.Check(t, func(t *rapid.T) {
+		var rules, order []Rule
+		for _, word := range rapid.Permutation(words).Draw(t, "rules") {
+			r := rule(word, word)
+			r.Wrapper = rapid.Bool().Draw(t, "wrapper")
+			rules = append(rules, r)
+		}
+		for _, wrapper := range []bool{false, true} {
+			order = append(order, slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
+				return r.Wrapper != wrapper
+			})...)
+		}
+		log := rapid.SliceOf(rapid.SampledFrom(append([]string{"WARNING disk full", "WARNING pipe broken",
+			"WARNING it failed", "Application startup complete"}, words...))).Draw(t, "log")
+		first := func(lines []string, prefix string) int { // index of the first rule that matches such a line
+			for i, r := range order {
+				if slices.Contains(lines, prefix+r.Name) {
+					return i
+				}
+			}
+			return len(order)
+		}
+		started := 0
+		for i, line := range log {
+			if line == "Application startup complete" {
+				started = i
+			}
+		}
+		want, quiet := first(log, ""), first(log[started:], "WARNING ")
+		if want == len(order) || order[want].Wrapper && quiet < len(order) && !order[quiet].Wrapper {
+			want = quiet
+		}
+		m, found, err := Log(rules, "", strings.NewReader(strings.Join(log, "\n")))
+		if err != nil || found != (want < len(order)) || found && m.Rule != order[want].Name {
+			t.Fatalf("%+v, %v, %v; want rule %d of %v", m, found, err, want, order)
+		}
+	})
+}
+
+// Once a rule explains the failure, later rules are not tried on the lines of a flood.
+func TestALaterRuleDoesNotMatter(t *testing.T) {
+	c := newSearch([]Rule{rule("full", "disk full"), rule("pipe", "pipe broken"), rule("wrapper", "it failed")}, 2)
+	for i, step := range []struct {
+		line string
+		want []bool // by rule, and of the pseudo rule: a match matters
+	}{
+		{"nothing", []bool{true, true, true, true}}, {"it failed", []bool{true, true, false, true}},
+		{"WARNING pipe broken", []bool{true, true, false, true}}, {"pipe broken", []bool{true, false, false, false}},
+		{"disk full", []bool{false, false, false, false}},
+	} {
+		c.line(i+1, []byte(step.line))
+		for rule, want := range step.want {
+			if c.matters(rule) != want {
+				t.Errorf("after %q: rule %d matters: %v", step.line, rule, !want)
+			}
+		}
+	}
+}
+
+// Floods of lines that match rules, or nearly match them.
+func BenchmarkFloods(b *testing.B) {
+	all, err := packs.Rules()
+	if err != nil {
+		b.Fatal(err)
+	}
+	var rules []Rule
+	for _, r := range all {
+		rules = append(rules, Rule{Rule: r, Pattern: regexp.MustCompile(r.Match)})
+	}
+	for name, line := range map[string]string{
+		"error":   "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB\n",
+		"wrapper": "make: *** [all] Error 2\n",
+		"warning": "WARNING 07-14 09:12:01 [x.py:12] CUDA out of memory. Tried to allocate 20.00 MiB\n",
+		"nearly":  "INFO 07-14 09:12:01 [x.py:12] no error: out of 20 MiB, connection was reset never\n",
+		"plain":   "the quick brown fox jumps over the lazy dog 12345\n",
+	} {
+		log := strings.Repeat(line, 200_000)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(log)))
+			for b.Loop() {
+				if _, _, err := Log(rules, "run", strings.NewReader(log)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -17,6 +17,7 @@ type search struct {
 	rules    []Rule // the last one is a pseudo rule: a server is ready
 	sieve    *sieve.Sieve
 	joinable []bool // by rule: a match may continue on the next line
+	specific int    // number of rules that are no wrappers; they come first
 	turn     int
 
 	errors   found // the best match outside warnings and notices
@@ -45,8 +46,8 @@ const (
 // Lines that a server prints once it is ready. A warning before them did not keep it from starting.
 const ready = `The server is fired up and ready to roll|Application startup complete`
 
-func newSearch(rules []Rule) *search {
-	c := &search{rules: append(slices.Clip(rules), Rule{Pattern: regexp.MustCompile(ready)}),
+func newSearch(rules []Rule, specific int) *search {
+	c := &search{specific: specific, rules: append(slices.Clip(rules), Rule{Pattern: regexp.MustCompile(ready)}),
 		joinable: make([]bool, len(rules)+1)}
 	patterns := make([]*regexp.Regexp, len(c.rules))
 	for i, r := range c.rules {
@@ -100,7 +101,7 @@ func (c *search) across(number int, line []byte) {
 // try tries a rule on a text that begins in a line. If broken is not 0, a match must include the break at that place of
 // the text.
 func (c *search) try(rule, number int, text, line []byte, broken int) {
-	if rule >= c.errors.rule && rule >= c.warnings.rule && rule < len(c.rules)-1 {
+	if !c.matters(rule) {
 		return
 	}
 	at := c.rules[rule].Pattern.FindIndex(text)
@@ -118,6 +119,13 @@ func (c *search) try(rule, number int, text, line []byte, broken int) {
 	if rule < best.rule {
 		*best = found{rule, number, lines.Evidence(text, at[0])}
 	}
+}
+
+// matters reports whether a match of a rule would change the answer. Once an error has matched a rule that is no
+// wrapper, no warning does, nor the end of a start.
+func (c *search) matters(rule int) bool {
+	return rule < c.errors.rule ||
+		c.errors.rule >= c.specific && (rule < min(c.warnings.rule, c.specific) || rule == len(c.rules)-1)
 }
 
 // level matches the first level in a line: of Python's loggers, exceptions and warnings, of glog, of pip. Its two

@@ -89,14 +89,19 @@ func (c *Collector) Again(before Earlier) {
 // NoDocument is the warning about an output without any JSON document.
 const NoDocument = "no JSON object or array found"
 
+// TooLong is the warning about an output in which no document is read, since its end may be a part of one: the last
+// request of a list would be taken for the result.
+const TooLong = "longer than 64 MiB, so no JSON document is read in it"
+
 // Documents calls found for every JSON document that was written to t, and returns the last one. It warns about
-// documents that were cut off or not read.
+// documents that were cut off, and reads none if t is not whole.
 func (c *Collector) Documents(t *jsondoc.Tail, found func(any)) any {
 	if t.Dropped() {
-		c.Warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
+		c.WarnOf(metrics.Cut, "", 0, TooLong)
+		return nil
 	}
 	document, cut := jsondoc.Each(t.Bytes(), found)
-	if document != nil && (cut || t.Dropped()) {
+	if document != nil && cut {
 		c.partly = "not all documents of the output were read"
 	}
 	switch {

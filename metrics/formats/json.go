@@ -3,7 +3,6 @@ package formats
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/collect"
@@ -18,7 +17,7 @@ type jsonLeaves struct{}
 
 func (jsonLeaves) Parse(out metrics.Output) (metrics.Result, error) {
 	var t jsondoc.Tail
-	if _, err := io.Copy(&t, out.Stdout); err != nil {
+	if err := t.Copy(out.Stdout); err != nil {
 		return metrics.Result{}, fmt.Errorf("json: %w", err)
 	}
 	c := collect.New("json")

@@ -4,6 +4,7 @@ package inference
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,12 @@ func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 			lines.Max>>10)
 	}
 	r.ended = !l.Unterminated || l.Number != r.last.number
-	if d := r.documents(t.Bytes()); d != nil {
+	d := r.documents(t.Bytes())
+	if t.Dropped() {
+		cmp.Or(d, r).WarnOf(metrics.Cut, "", 0, "longer than %d MiB: only its end was searched for a document",
+			jsondoc.MaxTail>>20)
+	}
+	if d != nil {
 		d.asked.command = stated.Requests(out.Command)
 		if r.tables > 0 && r.mode != d.mode { // a server can make its client print a document
 			d.conflict = invalid.New(invalid.Ambiguous, 0, "a document of mode %s beside a table of mode %s", d.mode,
@@ -57,9 +63,6 @@ func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 	}
 	if !r.marked && len(r.pairs) == 0 && isDocument(t.Bytes()) {
 		r.cut = invalid.New(invalid.Incomplete, r.last.number, "the JSON document ends before its last bracket")
-	}
-	if t.Dropped() {
-		r.Warn(0, "longer than %d MiB: only its end was searched for a document", jsondoc.MaxTail>>20)
 	}
 	r.asked.command = stated.Requests(out.Command)
 	return r.result(), nil

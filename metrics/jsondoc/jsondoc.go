@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -58,43 +59,60 @@ func Each(src []byte, found func(any)) (document any, cut bool) {
 			cut = true
 			break
 		}
-		line, _, more := bytes.Cut(src[at:], []byte("\n"))
-		if inside := bytes.Index(line, []byte(`{"`)); src[at] == '[' && inside > 0 {
-			at += inside // [rank0]: {"a": 1}
-			continue
+		rest := src[at:]
+		if src[at] == '[' {
+			if next := upTo(rest); next >= 0 && rest[next] == '{' {
+				at += next // [rank0]: {"a": 1}
+				continue
+			}
 		}
-		if !more {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
 			break
 		}
-		at += len(line) + 1
+		at += end + 1
 	}
 	return document, cut
 }
 
 // start returns the place where a document may begin: a bracket at the start of a line, or {" anywhere in a line; -1:
-// none.
+// none. It reads no further than that place: one line may hold millions of documents.
 func start(src []byte) int {
 	for at := 0; at < len(src); {
-		line, _, more := bytes.Cut(src[at:], []byte("\n"))
-		text := bytes.TrimLeft(line, " \t\r\ufeff")
+		text := bytes.TrimLeft(src[at:], " \t\r\ufeff")
+		at = len(src) - len(text)
 		if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
-			return at + len(line) - len(text)
+			return at
 		}
-		if inside := bytes.Index(line, []byte(`{"`)); inside >= 0 {
-			return at + inside
-		}
-		if !more {
+		next := upTo(text)
+		if next < 0 {
 			break
 		}
-		at += len(line) + 1
+		if text[next] == '{' {
+			return at + next
+		}
+		at += next + 1
 	}
 	return -1
 }
 
+// upTo returns the place of the first line feed or {" of a text; -1: it has neither.
+func upTo(text []byte) int {
+	for at := 0; ; at++ {
+		next := bytes.IndexAny(text[at:], "\n{")
+		if next < 0 {
+			return -1
+		}
+		if at += next; text[at] == '\n' || bytes.HasPrefix(text[at:], []byte(`{"`)) {
+			return at
+		}
+	}
+}
+
 // restBlank reports whether the rest of the line is blank.
 func restBlank(src []byte) bool {
-	line, _, _ := bytes.Cut(src, []byte("\n"))
-	return len(bytes.TrimSpace(line)) == 0
+	at := bytes.IndexFunc(src, func(r rune) bool { return r == '\n' || !unicode.IsSpace(r) })
+	return at < 0 || src[at] == '\n'
 }
 
 // finite reads JSON and replaces NaN, Infinity and -Infinity by NotFinite of the same length, so that offsets stay
@@ -106,26 +124,21 @@ type finite struct {
 }
 
 func (f *finite) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) && len(f.src) > 0 {
-		c := f.src[0]
+	if len(f.src) == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	n, at := 0, 0
+	for n < len(p) && at < len(f.src) {
+		c := f.src[at]
 		if !f.quoted && (c == 'N' || c == 'I' || c == '-') {
-			for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-				if !bytes.HasPrefix(f.src, []byte(word)) {
-					continue
-				}
-				if len(p)-n < len(word) {
-					if n > 0 {
-						return n, nil
-					}
+			if word := infinite(f.src[at:]); len(word) > len(p)-n {
+				if n == 0 {
 					return 0, io.ErrShortBuffer
 				}
-				n += copy(p[n:], `"`+NotFinite+`"`+strings.Repeat(" ", len(word)-3))
-				f.src = f.src[len(word):]
-				c = 0
 				break
-			}
-			if c == 0 {
+			} else if word != "" {
+				n += copy(p[n:], `"`+NotFinite+`"`+strings.Repeat(" ", len(word)-3))
+				at += len(word)
 				continue
 			}
 		}
@@ -139,12 +152,20 @@ func (f *finite) Read(p []byte) (int, error) {
 		}
 		p[n] = c
 		n++
-		f.src = f.src[1:]
+		at++
 	}
-	if n == 0 && len(p) > 0 {
-		return 0, io.EOF
-	}
+	f.src = f.src[at:]
 	return n, nil
+}
+
+// infinite returns the word for a number that is not finite at the start of a text; empty: there is none.
+func infinite(src []byte) string {
+	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(src, []byte(word)) {
+			return word
+		}
+	}
+	return ""
 }
 
 // Characters returns the number of characters that the texts of a list have together.

@@ -1,8 +1,11 @@
 package jsondoc
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 )
 
 func TestAKeyTwiceMakesTwoDocuments(t *testing.T) {
@@ -16,5 +19,39 @@ func TestAKeyTwiceMakesTwoDocuments(t *testing.T) {
 		if want = " " + want; got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// The cost of an output grows with its length only, however many documents or brackets stand in one line.
+func TestManyDocumentsInOneLine(t *testing.T) {
+	for _, unit := range []string{`{"a":1} `, `[1]{"a":1}`} {
+		src := []byte(strings.Repeat(unit, (4<<20)/len(unit)))
+		start := time.Now()
+		n := 0
+		if Each(src, func(any) { n++ }); time.Since(start) > 20*time.Second || n == 0 {
+			t.Errorf("%s: %d documents after %v", unit, n, time.Since(start))
+		}
+	}
+}
+
+// A tail keeps the end of an output in memory of about its own size, however the output is split into writes.
+func TestATailIsBounded(t *testing.T) {
+	var tail Tail
+	if err := tail.Copy(strings.NewReader("whole")); err != nil || tail.Dropped() || string(tail.Bytes()) != "whole" {
+		t.Errorf("%q, dropped %v, %v", tail.Bytes(), tail.Dropped(), err)
+	}
+	long := bytes.Repeat([]byte("0123456789abcdef"), MaxTail/16)
+	for _, p := range [][]byte{long[:MaxTail/3], long, []byte("end")} {
+		if n, err := tail.Write(p); n != len(p) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := tail.Bytes(); len(got) != MaxTail || !bytes.HasSuffix(got, []byte("efend")) || !tail.Dropped() ||
+		cap(tail.buf) > longestTail+longestTail/8 {
+		t.Errorf("%d bytes in %d, dropped %v", len(got), cap(tail.buf), tail.Dropped())
+	}
+	r := strings.NewReader(string(long) + "beyond")
+	if tail = (Tail{}); tail.Copy(r) != nil || !tail.Dropped() || r.Len() != len("beyond")-1 {
+		t.Errorf("dropped %v, %d bytes are not read", tail.Dropped(), r.Len())
 	}
 }

@@ -3,10 +3,20 @@ package jsondoc
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 // MaxTail is the number of bytes at the end of an output that are searched for a JSON document: 64 MiB.
 const MaxTail = 64 << 20
+
+// Copy writes r to the tail, but not the whole of an output that is longer than the tail.
+func (t *Tail) Copy(r io.Reader) error {
+	_, err := io.Copy(t, io.LimitReader(r, MaxTail+1))
+	return err
+}
+
+// longestTail is the number of bytes at which a tail is shortened to MaxTail. Each time copies the tail.
+const longestTail = MaxTail + MaxTail/4
 
 // Tail is a writer that keeps the last MaxTail bytes.
 type Tail struct {
@@ -15,9 +25,15 @@ type Tail struct {
 }
 
 func (t *Tail) Write(p []byte) (int, error) {
-	t.buf = append(t.buf, p...)
-	if len(t.buf) > 2*MaxTail {
-		t.trim()
+	if len(t.buf) > MaxTail/4 && cap(t.buf) < longestTail { // else each step of its growth would be another copy of it
+		t.buf = slices.Grow(t.buf, longestTail-len(t.buf))
+	}
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), longestTail-len(t.buf))
+		t.buf, rest = append(t.buf, rest[:n]...), rest[n:]
+		if len(t.buf) == longestTail {
+			t.trim()
+		}
 	}
 	return len(p), nil
 }

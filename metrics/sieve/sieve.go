@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -14,7 +15,9 @@ type Sieve struct {
 	words  [1 << sieveBits][]word // by hash of their heads
 	always []int                  // rules that require no word
 	seen   []int                  // by rule: the last turn in which it was a candidate
+	all    []need                 // by rule: all words that it requires
 	found  []int                  // result of Candidates
+	lower  []byte                 // the line in lower case, for needs; empty: not yet made
 }
 
 const sieveBits = 12
@@ -45,6 +48,7 @@ const headSize = 4
 func New(rules []*regexp.Regexp) *Sieve {
 	s := &Sieve{seen: make([]int, len(rules))}
 	for i, r := range rules {
+		s.all = append(s.all, needs(r.String()))
 		words := required(r.String())
 		if len(words) == 0 {
 			s.always = append(s.always, i)
@@ -66,6 +70,8 @@ func New(rules []*regexp.Regexp) *Sieve {
 func (s *Sieve) Candidates(line []byte, turn int) []int {
 	s.found = append(s.found[:0], s.always...)
 	s.add(line, turn)
+	s.lower = s.lower[:0]
+	s.found = slices.DeleteFunc(s.found, func(rule int) bool { return !s.met(&s.all[rule], line) })
 	return s.found
 }
 

@@ -32,9 +32,27 @@ func TestRequiredWords(t *testing.T) {
 	}
 }
 
+// A line is tried only if it holds all words of some branch of an expression, whatever their order and case.
+func TestALineThatLacksAWordIsNotTried(t *testing.T) {
+	s := New([]*regexp.Regexp{regexp.MustCompile(`(?i)connection .*(reset|refus(ed|al))|early EOF`),
+		regexp.MustCompile(`(lost|broken)+ pipes?\b|x(yz)?\d+ of .*disk{2,}`)})
+	turn := 0
+	for line, want := range map[string][]int{
+		"Connection to x: RESET": {0}, "reset, a connection was Refused": {0}, "EARLY eof": {0},
+		"connection to x": {}, "an early end of a connection": {}, "lost pipe": {1}, "a broken pipe": {1}, "a pipe": {},
+		"pipes": {}, "xyz7 of this disk": {1}, "x7 of this diss": {},
+	} {
+		turn++
+		if got := s.Candidates([]byte(line), turn); !slices.Equal(got, want) {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+}
+
 // The search for words never hides a match: each line of a log is also tried with the bare expression.
 func FuzzSieve(f *testing.F) {
 	f.Add("an ERROR here", `(?i)error|fatal+`, "disk (full|empty)")
+	f.Add("a broken PI\u017fe \xff", `(?i)broken .*(pise|\x{fffd})`, "a .*\ufffd.*broken|a broken")
 	f.Add("\u212aelvin", `(?i)kelvin`, "(abcd|efgh)?xyzw")
 	f.Fuzz(func(t *testing.T, line, one, two string) {
 		fuzzing.Frugal(t, len(line)+len(one)+len(two), func() {

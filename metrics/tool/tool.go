@@ -5,7 +5,6 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -56,13 +55,13 @@ func (p parser) read(r *reading, d map[string]any) bool {
 
 func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 	var t jsondoc.Tail
-	if _, err := io.Copy(&t, out.Stdout); err != nil {
+	if err := t.Copy(out.Stdout); err != nil {
 		return metrics.Result{}, fmt.Errorf("%s: %w", p.name, err)
 	}
 	var last *reading
 	documents := 0
 	before := collect.NewEarlier()
-	_, cut := jsondoc.Each(t.Bytes(), func(document any) {
+	read := func(document any) {
 		d, ok := document.(map[string]any)
 		if !ok {
 			return
@@ -74,9 +73,18 @@ func (p parser) Parse(out metrics.Output) (metrics.Result, error) {
 		before.NoteAll(r.Collector)
 		last = r
 		documents++
-	})
-	if last == nil {
+	}
+	cut := false
+	if !t.Dropped() {
+		_, cut = jsondoc.Each(t.Bytes(), read)
+	}
+	if last == nil || t.Dropped() {
 		last = &reading{Collector: collect.New(p.name)}
+	}
+	switch {
+	case t.Dropped():
+		last.WarnOf(metrics.Cut, "", 0, collect.TooLong)
+	case documents == 0:
 		last.Warn(0, "no JSON document of %s found", p.name)
 	}
 	if cut {
