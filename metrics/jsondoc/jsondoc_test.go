@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestAKeyTwiceMakesTwoDocuments(t *testing.T) {
@@ -22,14 +21,19 @@ func TestAKeyTwiceMakesTwoDocuments(t *testing.T) {
 	}
 }
 
-// The cost of an output grows with its length only, however many documents or brackets stand in one line.
-func TestManyDocumentsInOneLine(t *testing.T) {
+// The cost of a document does not grow with the length of its line: compare the times for the documents of 64 KiB and of
+// 4 MiB.
+func BenchmarkManyDocumentsInOneLine(b *testing.B) {
 	for _, unit := range []string{`{"a":1} `, `[1]{"a":1}`} {
-		src := []byte(strings.Repeat(unit, (4<<20)/len(unit)))
-		start := time.Now()
-		n := 0
-		if Each(src, func(any) { n++ }); time.Since(start) > 20*time.Second || n == 0 {
-			t.Errorf("%s: %d documents after %v", unit, n, time.Since(start))
+		for _, bytes := range []int{64 << 10, 4 << 20} {
+			b.Run(fmt.Sprint(unit, bytes), func(b *testing.B) {
+				src := []byte(strings.Repeat(unit, bytes/len(unit)))
+				n := 0
+				for b.Loop() {
+					Each(src, func(any) { n++ })
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/document")
+			})
 		}
 	}
 }
