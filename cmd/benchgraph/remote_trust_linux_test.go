@@ -148,7 +148,7 @@ func TestASandboxHidesTheJob(t *testing.T) {
 	c := newClustered(t, strings.NewReplacer(`sandbox = "none"`, `sandbox = "required"`, "samples = 4", "samples = 1",
 		"gpus { count = 2 }", "executor = executor.slurm.gpu", "    sample $(case",
 		"    { cat BESIDE/key; ls -d BESIDE/tmp/*/* BESIDE/*.store/[!t]* BESIDE/store/* BESIDE/jobs/*; } 2>/dev/null "+
-			"| sed 's/^/sees /'\n    echo work done: $(case").Replace(measuredFile)) // the program sample is hidden
+			"| sed 's/^/sees /'\n    echo work done: $(case").Replace(measuredFile))
 	beside := filepath.Dir(c.hold)
 	other := filepath.Join(beside, "tmp", "benchgraph-jobs-0", "job-other") // of a job that runs beside
 	check(t, os.MkdirAll(other, 0o755), os.WriteFile(filepath.Join(other, "snapshot"), nil, 0o644))
