@@ -21,7 +21,7 @@ func TestAKeyTwiceMakesTwoDocuments(t *testing.T) {
 	}
 }
 
-// The cost of a document does not grow with the length of its line: compare the times a document of 64 KiB and of 4 MiB.
+// The cost of a document does not grow with the length of its line. Compare the times of 64 KiB and of 4 MiB.
 func BenchmarkManyDocumentsInOneLine(b *testing.B) {
 	for _, unit := range []string{`{"a":1} `, `[1]{"a":1}`} {
 		for _, bytes := range []int{64 << 10, 4 << 20} {
