@@ -14,7 +14,6 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/draft"
 	"github.com/benchgraph/benchgraph/executor"
-	"github.com/benchgraph/benchgraph/findings/rule"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
@@ -83,7 +82,7 @@ func (a *app) draftTry(ctx context.Context, o *benchFlags) error {
 	}
 	bench := draft.Known(o.command)
 	o.Reading.Apply(&bench)
-	bench.Metric = cmp.Or(bench.Metric, rule.Undecided)
+	bench.Metric = cmp.Or(bench.Metric, sample.Undecided)
 	if len(o.protect) > 0 {
 		bench.Protect = o.protect
 	}
@@ -109,7 +108,7 @@ func (a *app) writeTry(ctx context.Context, p place, o *tryFlags) error {
 	bench := &o.bench.project.Bench
 	write := func() error { return fs.Replace(a.file, o.bench.project.HCL()) }
 	named := o.bench.Reading.Metric != "" && bench.Better == ""
-	if err := write(); err != nil || bench.Metric != rule.Undecided && !named {
+	if err := write(); err != nil || bench.Metric != sample.Undecided && !named {
 		return err
 	}
 	metric, err := a.pilot(ctx, p, o)
@@ -164,7 +163,7 @@ func (s *session) metricOf(ctx context.Context, applied *campaign.Applied, named
 			if err != nil || read.Failure != nil {
 				return named, err
 			}
-			if named != rule.Undecided {
+			if named != sample.Undecided {
 				return named, draft.Directed(named, read.Samples)
 			}
 			return draft.Deciding(read.Samples)

@@ -50,9 +50,6 @@ func Of(looks []int, d hclspec.Design, m hclspec.Metrics, compares []*hclspec.Co
 	return fields
 }
 
-// Undecided stands for the primary metric of a try that takes the one which the output of its first block tells.
-const Undecided = sample.Undecided
-
 const (
 	comparePrefix   = "compare."
 	usualConfidence = 0.95
@@ -83,7 +80,7 @@ func From(fields []methodology.Field) Rule {
 func Recorded(first *sample.Evidence, blocks []sample.Evidence) Rule {
 	r := From(first.Rule)
 	for _, e := range blocks {
-		if own := From(e.Rule)["primary"]; r["primary"] == Undecided && e.Run == first.Run && own != "" {
+		if own := From(e.Rule)["primary"]; r["primary"] == sample.Undecided && e.Run == first.Run && own != "" {
 			r["primary"] = own
 		}
 	}
@@ -137,7 +134,7 @@ func (r Rule) ofPrimary(of Row) []part {
 }
 
 func (r Rule) quoted(name, key string) part {
-	if r[key] == Undecided && key == "primary" {
+	if r[key] == sample.Undecided && key == "primary" {
 		return part{name, "not named"}
 	}
 	return part{name, quoted(r[key])}

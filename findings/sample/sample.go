@@ -30,7 +30,7 @@ const ReaderVersion = "7"
 // of a block has it only if there is no output at all.
 const MetricMissing = "metric_missing"
 
-// Undecided stands for a primary metric that is not chosen yet: the output will tell it.
+// Undecided stands for the primary metric of a try that takes the one which the output of its first block tells.
 const Undecided = "undecided"
 
 // Measurement is one number of one sample.

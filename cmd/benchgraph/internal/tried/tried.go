@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
-	"github.com/benchgraph/benchgraph/findings/rule"
+	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/report/document"
@@ -52,7 +52,7 @@ func (d *Document) Fill(clear func(string) string) error {
 	for i := range d.Comparisons {
 		r := &d.Comparisons[i]
 		r.Benchmark, r.Reason = strings.TrimSuffix(r.Benchmark, " "+hclspec.Tried), clear(r.Reason)
-		if r.Metric == rule.Undecided { // the output of the baseline was to tell the metric
+		if r.Metric == sample.Undecided { // the output of the baseline was to tell the metric
 			r.Metric = ""
 		}
 		if r.Primary {
