@@ -136,7 +136,7 @@ func TestAnEngineThatBreaksOffOrSaysNothing(t *testing.T) {
 				t.Errorf("%v (%s)", err, container.Class(err))
 			}
 			if test.class == failure.Infra {
-				// What may take long is watched: the engine answers pings, so this one is ended by its context.
+				// Long requests are watched by pings, which this engine answers: the context ends the request.
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("late"))
 				defer cancel()
 				if _, err := e.Commit(ctx, "x", api.CommitOptions{}); err == nil || err.Error() != "late" {

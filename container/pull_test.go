@@ -172,7 +172,7 @@ func TestPullOutlivesTemporaryErrors(t *testing.T) {
 			if len(img.Layers) != 3 {
 				t.Errorf("%+v", img)
 			}
-			// What was fetched whole is not fetched again.
+			// A whole layer is not fetched again.
 			if n := f.count("GET", "/blobs/"+p.layers[0]); n != 1 && !strings.Contains(name, "layer") {
 				t.Errorf("the first layer was fetched %d times", n)
 			}

@@ -142,8 +142,8 @@ func TestInstancesAreLeasedAlone(t *testing.T) {
 	}
 }
 
-// Half of the devices of each kind are leased: what asks for more than the rest of either gets nothing, not some of
-// both.
+// Half of the devices of each kind are leased: a request for more than the rest of either kind gets nothing, not some
+// of both.
 func TestALeaseIsOfOneKind(t *testing.T) {
 	gpus := gputest.Devices(8, "NVIDIA A100", 80*gib)
 	for i := range gpus[4:] {

@@ -27,8 +27,8 @@ func settled(p device.Pool, r device.Request) (*device.Lease, *device.Refusal) {
 }
 
 // TestRefusals: whoever keeps which devices, a request is granted when enough are left, and a refusal never blames
-// others for what leases of benchgraphs could serve; where nothing is leased, it does blame them. What is free without
-// what others keep is never enough.
+// others for what leases of benchgraphs could serve; where nothing is leased, it does blame them. The free devices that
+// nobody else keeps are never enough.
 func TestRefusals(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "host.lock")
 	rapid.Check(t, func(rt *rapid.T) {

@@ -48,8 +48,8 @@ func openTempDir(t *testing.T) string {
 	return dir
 }
 
-// Whoever comes first, and whatever the umask: what one user runs keeps another one from quiet, and quiet keeps others
-// from running anything.
+// In any order and with any umask: commands of one user keep another user from quiet, and quiet keeps others from
+// running commands.
 func TestQuietHoldsBetweenUsers(t *testing.T) {
 	for name, users := range map[string][2]int{"root first": {root, nobody}, "root second": {nobody, root}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestQuietHoldsBetweenUsers(t *testing.T) {
 	}
 }
 
-// Nobody is locked out by what another user made in the place of the locks.
+// A file or directory of another user in the place of the locks locks nobody out.
 func TestADirectoryOfLocksThatCannotBeUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		make  func(dir string) error

@@ -235,7 +235,7 @@ func TestLookingAheadFindsTheSame(t *testing.T) {
 	})
 }
 
-// TestHistoryDoesNotMatter: what changes, evictions and a new plan lead to is what a build from nothing leads to.
+// TestHistoryDoesNotMatter: changes, evictions and a new plan lead to the same results as a build from nothing.
 func TestHistoryDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, h := watched(t)
@@ -282,7 +282,7 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestReadyOrder: what the pool grants starts by the longest remaining path, as the journal forecasts it.
+// TestReadyOrder: nodes that the pool grants start by the longest remaining path, as the journal forecasts it.
 func TestReadyOrder(t *testing.T) {
 	w := newWorld(t)
 	w.applies.Parallelism = 1

@@ -151,7 +151,7 @@ func pair(r *shelf, name string) []node {
 	}
 }
 
-// What an apply that was killed has begun is ended first by the next one.
+// An apply ends first the spans that a killed apply has begun.
 func TestBegunSpanIsEndedFirst(t *testing.T) {
 	w := newWorld(t)
 	r := &shelf{t: t, places: 1}
@@ -197,7 +197,7 @@ func TestLargeSpanIsNotStarved(t *testing.T) {
 	})
 }
 
-// What a block runs in is made before the host is quiet for another one, while there is room for both.
+// The images of a block are made before the host is quiet for another block, while there is room for both.
 func TestSpansAreHeldBeforeTheHostIsQuiet(t *testing.T) {
 	w := newWorld(t)
 	w.store = newMemory(w)

@@ -164,7 +164,7 @@ func TestResultWithMissingPartIsMadeAgainWhenNeeded(t *testing.T) {
 	}
 }
 
-// What is made anew by an apply may give a node the content that it had before, when its own part elsewhere is gone.
+// If a node lost its part outside of the store, an apply may give it the same content as before when it makes it anew.
 func TestTheSecondChanceWantsTheWholeResult(t *testing.T) {
 	w := newWorld(t)
 	gone := ""

@@ -102,8 +102,8 @@ func TestLargeInputsAreCheckedBeforeDevicesAreGranted(t *testing.T) {
 	}
 }
 
-// What lies outside of the store is checked once, too, and while nodes without it run. Neither devices nor cores are
-// held meanwhile. A node that asks for one core, as a check does, waits for the check as well.
+// Files outside of the store are checked once, too, while nodes that do not need them run. A check holds neither
+// devices nor cores. A node that asks for one core, as a check does, waits for the check as well.
 func TestChecksEndBeforeResourcesAreGranted(t *testing.T) {
 	needtest.NoRace(t)
 	synctest.Test(t, func(t *testing.T) {

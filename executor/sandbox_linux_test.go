@@ -157,7 +157,7 @@ func TestASandboxEndsForkingPrograms(t *testing.T) {
 	}
 }
 
-// What a command leaves in memory is removed before anybody is told of its end: the next one may be measured.
+// Files in memory are removed before the end of their command is reported: the next command may be measured.
 func TestASandboxEndsWithTheMemoryThatItHolds(t *testing.T) {
 	needSandbox(t)
 	cmd := executortest.Shell(t, `readlink /proc/self/ns/mnt >ready; while test -e ready; do sleep 0.01; done

@@ -165,7 +165,7 @@ func TestSettings(t *testing.T) {
 	if s := files(text).settings(nil); s.Turbo == nil || !*s.Turbo || s.Microcode != "0x1" {
 		t.Errorf("%+v", s)
 	}
-	// What is not told is not known, and is in no record.
+	// A setting that the system does not report is unknown, and is in no record.
 	if names := (Instance{Settings: files(nil).settings(nil)}).Names(); len(names) > 0 {
 		t.Errorf("%v", names)
 	}

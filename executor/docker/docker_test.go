@@ -301,7 +301,7 @@ func TestAServerIsReachedByItsClientAlone(t *testing.T) {
 	}
 }
 
-// What a container reaches beyond this machine is tried on a network that is played by another network namespace.
+// Another network namespace plays the network beyond this machine.
 func TestOutwardNetwork(t *testing.T) {
 	w := newWorld(t)
 	outside := containertest.Outside(t)

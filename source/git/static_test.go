@@ -57,7 +57,7 @@ func TestARepositoryOnAServerOfFilesIsMirroredAsAWhole(t *testing.T) {
 			if n, fetches := requests.Load(), x.count("fetch"); n > 5 || fetches != 1 {
 				t.Errorf("the references were asked for %d times, by %d fetches: %v", n, fetches, x.verbs())
 			}
-			// What moves is fetched again, and what is not there is told.
+			// A branch is fetched again, and a missing one is reported.
 			fresh := o.commit("new", map[string]string{"new.txt": "new\n"})
 			o.git("update-server-info")
 			if err := m.Fetch(ctx); err != nil {

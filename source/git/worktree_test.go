@@ -11,7 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/source/git/worktree"
 )
 
-// What stands in a work tree is a patch that makes the last commit into it, and the repository itself stays as it is.
+// The changes of a work tree are a patch on its last commit, and the repository itself stays as it is.
 func TestTheChangesOfAWorkTreeMakeItsCommitIntoIt(t *testing.T) {
 	o := newOrigin(t)
 	base := o.commit("one", map[string]string{"a.txt": "1\n", "gone.txt": "x\n", ".gitignore": "*.o\n",

@@ -173,8 +173,8 @@ func TestClientsAreBounded(t *testing.T) {
 	}
 }
 
-// A client gets each line of a log once, whole lines only, and then those of the next log. What is no event is passed
-// over.
+// A client gets each line of a log once, whole lines only, and then those of the next log. Lines without an event
+// are skipped.
 func TestEventsFollowTheNewestLog(t *testing.T) {
 	base, dir := start(t, Config{})
 	first, second := "20260101T000000.000-1", "20260101T000000.001-1"
