@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -129,7 +130,7 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 func RecordNames(names, patterns []string, built string) error {
 	files := []string{}
 	for _, name := range names {
-		if Matches(patterns, name) {
+		if glob.Match(patterns, name) {
 			files = append(files, name)
 		}
 	}
