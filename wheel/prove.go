@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
@@ -110,7 +111,7 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 		return err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxVersionFile))
+	text, err := fs.ReadAll(r, maxVersionFile)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/source/history"
 	"github.com/benchgraph/benchgraph/stats"
@@ -226,9 +226,9 @@ func (o *opened) file(name string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%.80s: %w", name, causeOf(err))
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%.80s has more than %d bytes", name, most)
+	text, err := fs.ReadAll(f, most)
+	if err != nil {
+		err = fmt.Errorf("%.80s: %w", name, causeOf(err))
 	}
 	return text, err
 }

@@ -1,0 +1,68 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// TooLong is the error for content that has more bytes than its reader accepts.
+type TooLong struct{ Most int64 }
+
+func (e *TooLong) Error() string {
+	if e.Most >= 1<<20 {
+		return fmt.Sprintf("over %d MiB", e.Most>>20)
+	}
+	return fmt.Sprintf("over %d bytes", e.Most)
+}
+
+// ReadAll reads r until its end. If r has more than most bytes, the error is a *TooLong.
+func ReadAll(r io.Reader, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(text)) > most {
+		return nil, &TooLong{most}
+	}
+	return text, err
+}
+
+// ReadFile reads a regular file of at most that many bytes, or the one to which a link leads. It does not block on a
+// pipe. The error wraps ErrIrregular or a *TooLong.
+func ReadFile(path string, most int64) ([]byte, error) {
+	f, _, err := openRegular(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := ReadAll(f, most)
+	if _, ok := errors.AsType[*TooLong](err); ok {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return text, err
+}
+
+// OpenRegular opens a regular file for reading. It follows no link and does not block on a pipe.
+func OpenRegular(path string) (*os.File, os.FileInfo, error) {
+	return openRegular(path, unix.O_NOFOLLOW)
+}
+
+func openRegular(path string, flags int) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|flags, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
+		return nil, nil, fmt.Errorf("%s: %w", path, ErrIrregular)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: %w", path, ErrIrregular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
