@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,12 +74,7 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *e
 }
 
 // causeOf returns the system's error without the path, which the user may not have named.
-func causeOf(err error) error {
-	if e := (*os.PathError)(nil); errors.As(err, &e) {
-		return e.Err
-	}
-	return err
-}
+func causeOf(err error) error { return cli.CauseOf(err) }
 
 func readPlanFile(path string) (*planFile, error) {
 	text, err := os.ReadFile(path)

@@ -24,7 +24,7 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cmd/benchgraph": 8950,
+	"cmd/benchgraph": 8525,
 	"container":      2220,
 	"engine":         3265,
 
