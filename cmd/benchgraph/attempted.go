@@ -173,13 +173,13 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", hint(remedy, "patch %s: %w", name, causeOf(err))
+		return "", hint(remedy, "patch %s: %w", name, fs.Cause(err))
 	case !info.Mode().IsRegular():
 		return "", hint(remedy, "patch %s: it is no regular file", name)
 	case info.Size() <= patch.MaxSize:
 		text, err := os.ReadFile(path)
 		if err = cmp.Or(err, patch.RefuseEmpty(text)); err != nil {
-			return "", hint(remedy, "patch %s: %w", name, causeOf(err))
+			return "", hint(remedy, "patch %s: %w", name, fs.Cause(err))
 		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -29,7 +29,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	const remedy = "Write it to a file of a directory that is there: -bundle=FILE."
 	f, err := fs.Begin(to)
 	if err != nil {
-		return hint(remedy, "bundle %s: %w", to, causeOf(err))
+		return hint(remedy, "bundle %s: %w", to, fs.Cause(err))
 	}
 	defer f.Drop()
 	if err := bundle.Write(f, c.Guarded(s.secrets()), predicate); err != nil {
@@ -44,7 +44,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 		return opened.refusal(to)
 	}
 	if err := f.Publish(); err != nil {
-		return hint(remedy, "bundle %s: %w", to, causeOf(err))
+		return hint(remedy, "bundle %s: %w", to, fs.Cause(err))
 	}
 	if c.Lost > 0 {
 		s.note("Note: %s not in the bundle, since they are not there any more.", view.Count(c.Lost, "log"))

@@ -62,7 +62,7 @@ func (s *session) elsewhere(named string, profiles map[string]*machine.Profile, 
 			profile, err = machine.ParseProfile(document)
 		}
 		if err != nil {
-			return nil, hint(machineRemedy, "-machine %s: %w", named, causeOf(err))
+			return nil, hint(machineRemedy, "-machine %s: %w", named, fs.Cause(err))
 		}
 		name = strings.TrimSuffix(filepath.Base(named), ".json")
 	}

@@ -37,10 +37,10 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	text, err := ReadAll(f, most)
-	if _, ok := errors.AsType[*TooLong](err); ok {
-		err = fmt.Errorf("%s: %w", path, err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, Cause(err))
 	}
-	return text, err
+	return text, nil
 }
 
 // OpenRegular opens a regular file for reading. It follows no link and does not block on a pipe.
@@ -48,9 +48,11 @@ func OpenRegular(path string) (*os.File, os.FileInfo, error) {
 	return openRegular(path, unix.O_NOFOLLOW)
 }
 
+// openRegular opens a regular file, and creates it if the flags say so. The error for anything else wraps ErrIrregular.
 func openRegular(path string, flags int) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|flags, 0)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
+	f, err := os.OpenFile(path, unix.O_NONBLOCK|flags, 0o644)
+	// a link, a directory, a socket
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
 		return nil, nil, fmt.Errorf("%s: %w", path, ErrIrregular)
 	}
 	if err != nil {

@@ -248,12 +248,9 @@ func (m missing) Is(target error) bool { return target == iofs.ErrNotExist }
 
 // cause removes the operation and the path, which the messages here contain themselves.
 func cause(err error) error {
-	var p *iofs.PathError
-	if !errors.As(err, &p) {
-		return err
-	}
-	if p.Err.Error() == "path escapes from parent" { // the package os does not export this error
+	err = fs.Cause(err)
+	if err.Error() == "path escapes from parent" { // the package os does not export this error
 		return errors.New("a link leads out of the project; copy what the link points to into the project")
 	}
-	return p.Err
+	return err
 }

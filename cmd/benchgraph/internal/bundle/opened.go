@@ -62,7 +62,7 @@ func (o *Opened) unpack(path string, maxBytes int64) error {
 	const remedy = "Make one with benchgraph report -bundle=FILE."
 	f, err := os.Open(path)
 	if err != nil {
-		return cli.Hint(remedy, "bundle %s: %w", path, cli.CauseOf(err))
+		return cli.Hint(remedy, "bundle %s: %w", path, fs.Cause(err))
 	}
 	defer f.Close()
 	o.Contents, err = Unpack(f, o.dir, maxBytes)
@@ -100,12 +100,12 @@ func (o *Opened) ReadDocument() error {
 func (o *Opened) Read(name string, most int64) ([]byte, error) {
 	f, err := os.OpenInRoot(o.dir, name)
 	if err != nil {
-		return nil, fmt.Errorf("%.80s: %w", name, cli.CauseOf(err))
+		return nil, fmt.Errorf("%.80s: %w", name, fs.Cause(err))
 	}
 	defer f.Close()
 	text, err := fs.ReadAll(f, most)
 	if err != nil {
-		err = fmt.Errorf("%.80s: %w", name, cli.CauseOf(err))
+		err = fmt.Errorf("%.80s: %w", name, fs.Cause(err))
 	}
 	return text, err
 }
@@ -138,7 +138,7 @@ func (o *Opened) check() {
 func (o *Opened) Options(lock *lockfile.Lock) (hclspec.Options, error) {
 	root, err := os.OpenRoot(o.Project())
 	if err != nil {
-		return hclspec.Options{}, fmt.Errorf("%s: %w", projectPart, cli.CauseOf(err))
+		return hclspec.Options{}, fmt.Errorf("%s: %w", projectPart, fs.Cause(err))
 	}
 	defer root.Close()
 	for i, name := range slices.Concat(o.Document.Folders, o.Document.Present) {

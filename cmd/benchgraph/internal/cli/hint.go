@@ -1,10 +1,6 @@
 package cli
 
-import (
-	"errors"
-	"fmt"
-	"os"
-)
+import "fmt"
 
 // HintError is an error with a remedy for the user.
 type HintError struct {
@@ -18,12 +14,4 @@ func (e *HintError) Unwrap() error { return e.Err }
 // Hint returns a HintError with a remedy; format and args give the error.
 func Hint(remedy, format string, args ...any) error {
 	return &HintError{fmt.Errorf(format, args...), remedy}
-}
-
-// CauseOf returns the error of a file without the operation and the path, which the message names itself.
-func CauseOf(err error) error {
-	if e, ok := errors.AsType[*os.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
