@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/container/dockerfile"
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/build"
@@ -182,7 +183,7 @@ var (
 func (b *building) failure(said *EngineError) error {
 	out := b.failed
 	if out == nil && b.step != "" {
-		out = &StepError{Step: b.step, Detail: shown(said.Message)}
+		out = &StepError{Step: b.step, Detail: registry.Excerpt(said.Message)}
 	}
 	if out == nil {
 		return said
@@ -227,7 +228,7 @@ func (b *building) trace(status []byte) {
 				b.print(name + "\n")
 			}
 			if failure != "" && b.failed == nil && !strings.Contains(failure, "context canceled") {
-				b.failed = &StepError{Step: shown(name), Detail: shown(failure)}
+				b.failed = &StepError{Step: registry.Excerpt(name), Detail: registry.Excerpt(failure)}
 			}
 		case 3:
 			for number, value := range fields(value) {

@@ -15,6 +15,8 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sys/unix"
+
+	"github.com/benchgraph/benchgraph/container/registry"
 )
 
 // broughtMark is the repository of the names that mark pulled images, because images of a registry cannot be
@@ -105,7 +107,7 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 // inUse converts a conflict at the removal of an image to *InUse.
 func inUse(id string, err error) error {
 	if errdefs.IsConflict(err) {
-		return &InUse{ID: id, Detail: shown(err.Error())}
+		return &InUse{ID: id, Detail: registry.Excerpt(err.Error())}
 	}
 	return err
 }

@@ -7,12 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/containerd/errdefs"
 
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
@@ -54,7 +56,7 @@ func Class(err error) failure.Class {
 	if _, ok := errors.AsType[*Unavailable](err); ok {
 		return failure.Infra
 	}
-	if r, ok := errors.AsType[*RegistryError](err); ok && r.Passing() {
+	if r, ok := errors.AsType[*registry.Error](err); ok && r.Passing() {
 		return failure.Transient
 	}
 	return failure.Permanent
@@ -92,7 +94,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, new(*RegistryError)), errors.As(err, new(*StepError)), errors.As(err, new(*Unavailable)):
+	case errors.As(err, new(*registry.Error)), errors.As(err, new(*StepError)), errors.As(err, new(*Unavailable)):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Unavailable{e.Host(), fmt.Sprintf("it did not answer within %s (%s)", e.patience(), doing),
@@ -108,7 +110,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return brokeOff(doing, err)
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	out := &Error{Doing: doing, Reason: shown(text), Class: failure.Permanent, Err: err}
+	out := &Error{Doing: doing, Reason: registry.Excerpt(text), Class: failure.Permanent, Err: err}
 	for _, m := range meanings {
 		if says(text, m.words) {
 			out.Class, out.Remedy = m.class, m.remedy
@@ -166,7 +168,7 @@ func (e *Engine) silent(ctx context.Context) *Unavailable {
 		u.Reason = "it does not answer a ping"
 	default:
 		text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "Error response from daemon: "), " for API route")
-		u.Reason = "a ping gets an error (" + shown(text) + ")"
+		u.Reason = "a ping gets an error (" + registry.Excerpt(text) + ")"
 	}
 	return u
 }
@@ -180,7 +182,10 @@ type meaning struct {
 
 // says reports whether a text contains one of the words, which are separated by |. Case does not matter.
 func says(text, words string) bool {
-	return containsAny(strings.ToLower(text), strings.Split(strings.ToLower(words), "|")...)
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(strings.Split(strings.ToLower(words), "|"), func(word string) bool {
+		return strings.Contains(text, word)
+	})
 }
 
 // noSpace matches messages about a full disk.

@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
@@ -119,7 +120,7 @@ type Pin struct {
 }
 
 // Resolve returns the image of a reference: the engine's image of that name, or else the registry's. Errors are
-// *RegistryError, errors of the engine, or the cause of ctx.
+// *registry.Error, errors of the engine, or the cause of ctx.
 func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	parsed, err := reference.ParseAnyReference(ref)
 	if err != nil {
@@ -137,16 +138,16 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (Pin, error) {
 	if _, away := errors.AsType[*Unavailable](err); !IsNoImage(err) && !away || !ok {
 		return Pin{}, err
 	}
-	p, err := e.platform(ctx)
+	c, err := e.registries(ctx)
 	if err != nil {
 		return Pin{}, err
 	}
-	var m manifest
+	var m registry.Manifest
 	err = e.retry(ctx, resolveAttempts, func(ctx context.Context) (bool, error) {
-		m, err = e.ask(ctx, reference.TagNameOnly(repository), p, true)
+		m, err = c.Manifest(ctx, reference.TagNameOnly(repository), true)
 		return false, err
 	}, func(error) {})
-	return Pin{Digest: m.digest, Size: m.total, Requires: Image{Env: m.env}.Requires()}, err
+	return Pin{Digest: m.Digest, Size: m.Total, Requires: Image{Env: m.Env}.Requires()}, err
 }
 
 // Requires returns the image's variables that tell NVIDIA's container tools which driver it needs.

@@ -9,6 +9,7 @@ import (
 	"github.com/distribution/reference"
 
 	"github.com/benchgraph/benchgraph/container/login"
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
 
@@ -41,15 +42,15 @@ func TestRefusalsOfTransfers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for message, want := range map[string]Reason{
-		"manifest unknown: manifest unknown":                                                      Missing,
-		`failed to resolve reference "registry.example/app:1": registry.example/app:1: not found`: Missing,
+	for message, want := range map[string]registry.Reason{
+		"manifest unknown: manifest unknown":                                                      registry.Missing,
+		`failed to resolve reference "registry.example/app:1": registry.example/app:1: not found`: registry.Missing,
 		"failed to check image sha256:0c: rpc error: code = NotFound desc = content digest sha256:0c: " +
-			"not found": Failing,
-		"toomanyrequests: too many": Throttled,
+			"not found": registry.Failing,
+		"toomanyrequests: too many": registry.Throttled,
 	} {
-		err := refusal(ref, login.Login{}, &EngineError{Message: message})
-		if got, ok := errors.AsType[*RegistryError](err); !ok || got.Reason != want {
+		err := explainTransfer(ref, login.Login{}, &EngineError{Message: message})
+		if got, ok := errors.AsType[*registry.Error](err); !ok || got.Reason != want {
 			t.Errorf("%s: %v, want %s", message, err, want)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/benchgraph/benchgraph/container/login"
+	"github.com/benchgraph/benchgraph/container/registry"
 )
 
 // Progress is the progress of a transfer.
@@ -31,7 +32,7 @@ type Progress struct {
 // Pull pulls an image by its digest and verifies that the engine has it. ref names the repository; its tag is
 // ignored. Pull retries after broken connections and temporary refusals. The engine resumes a broken layer and
 // fetches no layer that it has, but may discard everything when it gives up. If the engine has the image, nothing is
-// fetched. A pulled image is marked. Errors are *RegistryError, errors of the engine, or the cause of ctx. progress
+// fetched. A pulled image is marked. Errors are *registry.Error, errors of the engine, or the cause of ctx. progress
 // may be nil.
 func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progress)) (Image, error) {
 	repository, err := reference.ParseNormalizedNamed(ref)
@@ -56,18 +57,18 @@ func (e *Engine) Pull(ctx context.Context, ref, dgst string, progress func(Progr
 	seen := map[string]bool{}
 	err = e.retry(ctx, pullAttempts, func(ctx context.Context) (bool, error) {
 		// The engine may have restarted as a different one.
-		p, err := e.platform(ctx)
+		c, err := e.registries(ctx)
 		if err != nil {
 			return false, err
 		}
-		m, err := e.ask(ctx, wanted, p, false)
-		if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
+		m, err := c.Manifest(ctx, wanted, false)
+		if r, ok := errors.AsType[*registry.Error](err); ok && r.Reason == registry.Unreachable {
 			// The engine may use a mirror or a proxy.
-			m = manifest{digest: dgst}
+			m = registry.Manifest{Digest: dgst}
 		} else if err != nil {
 			return false, err
 		}
-		w := &pulling{manifest: m, report: progress, has: map[string]int64{}, seen: seen}
+		w := &pulling{Manifest: m, report: progress, has: map[string]int64{}, seen: seen}
 		if err := e.fetch(ctx, wanted, w); err != nil {
 			return w.moved, err
 		}
@@ -91,8 +92,8 @@ const pullAttempts = 4
 func (e *Engine) pulled(ctx context.Context, wanted reference.Canonical) (Image, error) {
 	img, err := e.Image(ctx, wanted.String())
 	if err == nil && !slices.Contains(img.Digests, reference.FamiliarString(wanted)) {
-		err = &RegistryError{Ref: reference.FamiliarString(wanted), Host: reference.Domain(wanted), Reason: Damaged,
-			Detail: "the engine has " + img.ID + " instead"}
+		err = &registry.Error{Ref: reference.FamiliarString(wanted), Host: reference.Domain(wanted),
+			Reason: registry.Damaged, Detail: "the engine has " + img.ID + " instead"}
 	}
 	return img, err
 }
@@ -115,10 +116,10 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 	if err != nil {
 		return err
 	}
-	stall := stallFactor * cmp.Or(e.options.Patience, answerTime)
-	stalled := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
-		Detail: fmt.Sprintf("nothing came for %v", stall),
-		Remedy: "the engine may go on to wait for it, until it is restarted", silent: true}
+	stall := stallFactor * cmp.Or(e.options.Patience, registry.AnswerTime)
+	stalled := &registry.Error{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref),
+		Reason: registry.Failing, Detail: fmt.Sprintf("nothing came for %v", stall),
+		Remedy: "the engine may go on to wait for it, until it is restarted", Stalled: true}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(stall, func() { cancel(stalled) })
@@ -129,10 +130,10 @@ func (e *Engine) transfer(ctx context.Context, doing string, ref reference.Named
 			if u := e.behind(ctx, err); u != nil {
 				return struct{}{}, u
 			}
-			return struct{}{}, refusal(ref, l, err)
+			return struct{}{}, explainTransfer(ref, l, err)
 		}
 		defer body.Close()
-		return struct{}{}, refusal(ref, l, messages(body, func(m message) {
+		return struct{}{}, explainTransfer(ref, l, messages(body, func(m message) {
 			timer.Reset(stall)
 			hear(m)
 		}))
@@ -146,7 +147,7 @@ const stallFactor = 10
 
 // pulling follows the progress of a pull.
 type pulling struct {
-	manifest
+	registry.Manifest
 	report func(Progress)
 	has    map[string]int64 // short ID of a layer -> bytes that have arrived
 	// short IDs of complete layers, also of earlier attempts: an engine may discard them after a failed pull
@@ -159,7 +160,7 @@ func (w *pulling) hear(m message) {
 		return
 	}
 	size := w.size(m.ID)
-	p := Progress{Phase: "fetching", Total: w.total}
+	p := Progress{Phase: "fetching", Total: w.Total}
 	switch {
 	case strings.HasPrefix(m.Status, "Downloading"):
 		w.has[m.ID] = m.Detail.Current
@@ -185,7 +186,7 @@ func (w *pulling) hear(m message) {
 
 // size returns the size of a layer by its short ID.
 func (w *pulling) size(short string) int64 {
-	for digest, size := range w.sizes {
+	for digest, size := range w.Sizes {
 		if strings.HasPrefix(digest, "sha256:"+short) {
 			return size
 		}
@@ -262,35 +263,10 @@ func answered(err error) bool {
 	return false
 }
 
-// refusal converts an engine's error in a transfer to a *RegistryError if the message is about the registry. Engines
-// give only text.
-func refusal(ref reference.Named, l login.Login, err error) error {
-	if err == nil || !answered(err) {
+// explainTransfer converts an engine's error in a transfer to a *registry.Error if the message is about the registry.
+func explainTransfer(ref reference.Named, l login.Login, err error) error {
+	if err == nil || !answered(err) || isFull(err.Error()) {
 		return err
 	}
-	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
-		Detail: shown(text)}
-	has := func(words ...string) bool { return containsAny(strings.ToLower(text), words...) }
-	switch {
-	case isFull(text):
-		return err
-	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch",
-		"does not match"):
-		out.Reason = Damaged
-	case has("toomanyrequests", "too many requests", "429", "rate limit"):
-		out.Reason = Throttled
-	case has("content digest"): // containerd's store removed what an earlier attempt had left
-	case has("unauthorized", "denied", "no basic auth credentials", "authentication required"):
-		out.Reason = Denied
-	case has("manifest unknown", "not found", "no matching manifest", "name unknown"):
-		out.Reason = Missing
-	case has("x509:", "http response to https client"):
-		out.Reason = Untrusted
-	case has("no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout",
-		"awaiting headers"):
-		out.Reason = Unreachable
-	}
-	out.Remedy = remedy(out, l)
-	return out
+	return registry.Told(ref, l, strings.TrimPrefix(err.Error(), "Error response from daemon: "))
 }

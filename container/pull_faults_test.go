@@ -23,6 +23,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
@@ -35,7 +36,7 @@ func TestPullGivesUpALayerThatNeverComes(t *testing.T) {
 	p := publish(t, f.Host)
 	f.set(times(always, []string{"GET", "/blobs/" + p.layers[1]}, f.breakOff(0)))
 	img, err := e.Pull(t.Context(), p.ref, p.digest, nil)
-	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Failing {
+	if refused, ok := errors.AsType[*registry.Error](err); !ok || refused.Reason != registry.Failing {
 		t.Errorf("%+v, %v", img, err)
 	}
 }
@@ -215,8 +216,8 @@ func TestPullGivesUpALargeLayerThatAlwaysBreaksOff(t *testing.T) {
 	p := large(t, f.Host, 200<<20)
 	f.set(times(always, []string{"GET", "/blobs/" + p.layers[1]}, f.breakOff(60<<20)))
 	img, err := e.Pull(t.Context(), p.ref, p.digest, nil)
-	refused, ok := errors.AsType[*container.RegistryError](err)
-	if !ok || refused.Reason != container.Failing || container.Class(err) != failure.Transient ||
+	refused, ok := errors.AsType[*registry.Error](err)
+	if !ok || refused.Reason != registry.Failing || container.Class(err) != failure.Transient ||
 		!strings.Contains(err.Error(), p.digest) || !strings.Contains(refused.Remedy, "the connection broke off") {
 		t.Errorf("%+v, %v (%s)", img, err, container.Class(err))
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/container/registry"
 )
 
 // published is an image in a registry.
@@ -186,33 +187,33 @@ func TestPullSaysWhyItCannot(t *testing.T) {
 	shared := impatient(t)
 	for name, c := range map[string]struct {
 		fault  func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool
-		reason container.Reason
+		reason registry.Reason
 		says   string
 	}{
 		"no challenge": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, nil, status(401, "UNAUTHORIZED"))
-		}, container.Denied, "docker login HOST"},
+		}, registry.Denied, "docker login HOST"},
 		"basic": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, nil, status(401, "UNAUTHORIZED", "WWW-Authenticate", `Basic realm="r"`))
-		}, container.Denied, "docker login HOST"},
+		}, registry.Denied, "docker login HOST"},
 		"forbidden": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"/manifests/"}, status(403, "DENIED"))
-		}, container.Denied, "docker login HOST"},
+		}, registry.Denied, "docker login HOST"},
 		"no such image": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"/manifests/"}, status(404, "MANIFEST_UNKNOWN"))
-		}, container.Missing, "mistake in the name or the tag"},
+		}, registry.Missing, "mistake in the name or the tag"},
 		"another manifest": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"GET", "/manifests/"}, f.other)
-		}, container.Damaged, "something else"},
+		}, registry.Damaged, "something else"},
 		"another layer": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"GET", "/blobs/" + p.layers[1]}, f.other)
-		}, container.Damaged, "something else"},
+		}, registry.Damaged, "something else"},
 		"never a manifest": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"/manifests/"}, status(500, "UNKNOWN"))
-		}, container.Failing, "500 Internal Server Error"},
+		}, registry.Failing, "500 Internal Server Error"},
 		"never again": {func(f *faults, p published) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"/manifests/"}, status(429, "TOOMANYREQUESTS"))
-		}, container.Throttled, "429"},
+		}, registry.Throttled, "429"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -221,7 +222,7 @@ func TestPullSaysWhyItCannot(t *testing.T) {
 			p := publish(t, f.Host)
 			f.set(c.fault(f, p))
 			img, err := e.Pull(t.Context(), p.ref, p.digest, nil)
-			refused, ok := errors.AsType[*container.RegistryError](err)
+			refused, ok := errors.AsType[*registry.Error](err)
 			if !ok {
 				t.Fatalf("%+v, %v", img, err)
 			}
@@ -345,8 +346,8 @@ func TestResolvePlatform(t *testing.T) {
 		}
 		pin, err := e.Resolve(t.Context(), ref.String())
 		if tag == "other" {
-			if refused, ok := errors.AsType[*container.RegistryError](err); !ok ||
-				refused.Reason != container.Missing || !strings.Contains(err.Error(), "not for this platform") {
+			if refused, ok := errors.AsType[*registry.Error](err); !ok ||
+				refused.Reason != registry.Missing || !strings.Contains(err.Error(), "not for this platform") {
 				t.Error(pin, err)
 			}
 			continue
@@ -377,7 +378,7 @@ func TestResolveWithoutARegistry(t *testing.T) {
 		t.Errorf("%+v, %v", pin, err)
 	}
 	_, err = e.Resolve(t.Context(), "127.0.0.1:1/some/image")
-	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Unreachable ||
+	if refused, ok := errors.AsType[*registry.Error](err); !ok || refused.Reason != registry.Unreachable ||
 		!strings.Contains(err.Error(), "offline") {
 		t.Error(err)
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/distribution/reference"
 	"github.com/docker/docker/api/types/image"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/benchgraph/benchgraph/container/registry"
 )
 
 // Push pushes an image to a registry as REPOSITORY:TAG and returns the digest in the registry. The engine's own names
-// do not change. Push retries after broken connections and temporary refusals. Errors are *RegistryError, errors of
+// do not change. Push retries after broken connections and temporary refusals. Errors are *registry.Error, errors of
 // the engine, or the cause of ctx. progress may be nil.
 func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progress)) (dgst string, err error) {
 	named, err := reference.ParseNormalizedNamed(ref)
@@ -63,12 +65,12 @@ func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string
 	if err != nil {
 		return err
 	}
-	p, err := e.platform(ctx)
+	c, err := e.registries(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = e.ask(ctx, pushed, p, false)
-	if r, ok := errors.AsType[*RegistryError](err); ok && r.Reason == Unreachable {
+	_, err = c.Manifest(ctx, pushed, false)
+	if r, ok := errors.AsType[*registry.Error](err); ok && r.Reason == registry.Unreachable {
 		return nil
 	}
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/container/registry"
 )
 
 func TestPush(t *testing.T) {
@@ -77,7 +78,7 @@ func TestPushWithAFaultyRegistry(t *testing.T) {
 	shared := containertest.Engine(t)
 	for name, c := range map[string]struct {
 		spoil  func(f *faults) func(http.ResponseWriter, *http.Request) bool
-		reason container.Reason // empty: it goes well all the same
+		reason registry.Reason // empty: it goes well all the same
 	}{
 		"breaks off": {func(f *faults) func(http.ResponseWriter, *http.Request) bool {
 			return times(1, []string{"PATCH", "/blobs/uploads/"}, breakAnswer)
@@ -87,16 +88,16 @@ func TestPushWithAFaultyRegistry(t *testing.T) {
 		}, ""},
 		"denied": {func(f *faults) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"POST", "/blobs/uploads/"}, status(403, "DENIED"))
-		}, container.Denied},
+		}, registry.Denied},
 		"unauthorized": {func(f *faults) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, nil, status(401, "UNAUTHORIZED", "WWW-Authenticate", `Basic realm="r"`))
-		}, container.Denied},
+		}, registry.Denied},
 		"keeps something else": {func(f *faults) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"GET", "/manifests/"}, f.other)
-		}, container.Damaged},
+		}, registry.Damaged},
 		"loses it": {func(f *faults) func(http.ResponseWriter, *http.Request) bool {
 			return times(always, []string{"GET", "/manifests/"}, status(404, "MANIFEST_UNKNOWN"))
-		}, container.Missing},
+		}, registry.Missing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,8 +107,8 @@ func TestPushWithAFaultyRegistry(t *testing.T) {
 			f.set(c.spoil(f))
 			ref := f.Host + "/" + repository(t) + ":v1"
 			digest, err := e.Push(t.Context(), img.ID, ref, nil)
-			silent := c.reason == container.Denied && containertest.IsPodman(t, e) // it does not say why
-			if refused, ok := errors.AsType[*container.RegistryError](err); c.reason == "" && err != nil ||
+			silent := c.reason == registry.Denied && containertest.IsPodman(t, e) // it does not say why
+			if refused, ok := errors.AsType[*registry.Error](err); c.reason == "" && err != nil ||
 				c.reason != "" && (!ok || refused.Reason != c.reason && !silent) {
 				t.Errorf("%s, %v", digest, err)
 			}

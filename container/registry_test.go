@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/containertest"
+	"github.com/benchgraph/benchgraph/container/registry"
 )
 
 // serve stands for a registry that is up to something.
@@ -57,39 +57,39 @@ func TestResolveWithAHostileRegistry(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
-		reason  container.Reason
+		reason  registry.Reason
 	}{
 		"tokens from elsewhere": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="http://`+other+`/token",service="s"`)
 			w.WriteHeader(401)
-		}, container.Untrusted},
+		}, registry.Untrusted},
 		"leads elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/manifests/") {
 				http.Redirect(w, r, "http://[::ffff:127.0.0.1]:1/", http.StatusTemporaryRedirect)
 			}
-		}, container.Untrusted},
+		}, registry.Untrusted},
 		"never ends": {func(w http.ResponseWriter, r *http.Request) {
 			if strings.Contains(r.URL.Path, "/manifests/") {
 				for r.Context().Err() == nil {
 					_, _ = io.WriteString(w, strings.Repeat(" ", 1<<20))
 				}
 			}
-		}, container.Failing},
-		"terminal": {status(403, "DENIED\x1b[2J", "X", "y"), container.Denied},
+		}, registry.Failing},
+		"terminal": {status(403, "DENIED\x1b[2J", "X", "y"), registry.Denied},
 		"no manifest": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "<html>\x1b[31mlogin")
-		}, container.Failing},
-		"negative": {manifest(layer(1, "-5")), container.Damaged},
+		}, registry.Failing},
+		"negative": {manifest(layer(1, "-5")), registry.Damaged},
 		"too large": {manifest(layer(1, "9223372036854775807") + "," + layer(2, "9223372036854775807")),
-			container.Damaged},
-		"too many layers": {manifest(strings.Join(many, ",")), container.Damaged},
-		"silent":          {hang, container.Unreachable},
+			registry.Damaged},
+		"too many layers": {manifest(strings.Join(many, ",")), registry.Damaged},
+		"silent":          {hang, registry.Unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := open(t, shared, nil)
 			pin, err := e.Resolve(t.Context(), serve(t, c.handler)+"/some/image:v1")
-			refused, ok := errors.AsType[*container.RegistryError](err)
+			refused, ok := errors.AsType[*registry.Error](err)
 			if !ok || refused.Reason != c.reason {
 				t.Fatalf("%+v, %v", pin, err)
 			}
@@ -134,7 +134,7 @@ func TestResolveKeepsToTLS(t *testing.T) {
 		t.Skip("this machine has no private address")
 	}
 	_, err = open(t, shared, nil).Resolve(t.Context(), host+"/some/image")
-	if refused, ok := errors.AsType[*container.RegistryError](err); !ok || refused.Reason != container.Untrusted ||
+	if refused, ok := errors.AsType[*registry.Error](err); !ok || refused.Reason != registry.Untrusted ||
 		!strings.Contains(err.Error(), "plain HTTP") {
 		t.Error(err)
 	}

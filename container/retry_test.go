@@ -8,21 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/failure"
 )
 
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "99999": maxPause, "-1": 0, "x": 0, "99999999999999999999": 0,
-		time.Now().Add(time.Hour).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"): maxPause,
-		"Mon, 02 Jan 2006 15:04:05 GMT":                                         0,
-	} {
-		if got := retryAfter(header); got != want {
-			t.Errorf("%q: %v, want %v", header, got, want)
-		}
-	}
-}
+func unserved(why registry.Reason) error { return &registry.Error{Reason: why} }
 
 // Retries respect a registry's Retry-After; without one, the pauses grow.
 func TestRetry(t *testing.T) {
@@ -34,15 +24,15 @@ func TestRetry(t *testing.T) {
 		min, max time.Duration
 	}{
 		"at once":   {[]error{nil}, nil, 1, 0, 0},
-		"permanent": {[]error{&RegistryError{Reason: Denied}}, nil, 1, 0, 0},
-		"asked to wait": {[]error{&RegistryError{Reason: Throttled, After: time.Minute}, nil}, nil, 2, time.Minute,
-			time.Minute},
-		"grows": {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil}, nil, 3,
+		"permanent": {[]error{unserved(registry.Denied)}, nil, 1, 0, 0},
+		"asked to wait": {[]error{&registry.Error{Reason: registry.Throttled, After: time.Minute}, nil}, nil, 2,
+			time.Minute, time.Minute},
+		"grows": {[]error{unserved(registry.Failing), unserved(registry.Failing), nil}, nil, 3,
 			3 * time.Second, 4 * time.Second},
-		"gives up": {[]error{&RegistryError{Reason: Unreachable}, &RegistryError{Reason: Failing},
-			&RegistryError{Reason: Throttled}}, nil, 3, 3 * time.Second, 4 * time.Second},
-		"goes on": {[]error{&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing},
-			&RegistryError{Reason: Failing}, &RegistryError{Reason: Failing}, nil},
+		"gives up": {[]error{unserved(registry.Unreachable), unserved(registry.Failing),
+			unserved(registry.Throttled)}, nil, 3, 3 * time.Second, 4 * time.Second},
+		"goes on": {[]error{unserved(registry.Failing), unserved(registry.Failing),
+			unserved(registry.Failing), unserved(registry.Failing), nil},
 			[]bool{false, true, false, false, true}, 5, 8 * time.Second, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,11 +68,13 @@ func TestRetry(t *testing.T) {
 
 func TestClassOfRefusals(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[Reason]failure.Class{
-		Denied: failure.Permanent, Missing: failure.Permanent, Damaged: failure.Permanent, Untrusted: failure.Permanent,
-		Throttled: failure.Transient, Failing: failure.Transient, Unreachable: failure.Transient,
+	for reason, want := range map[registry.Reason]failure.Class{
+		registry.Denied: failure.Permanent, registry.Missing: failure.Permanent,
+		registry.Damaged: failure.Permanent, registry.Untrusted: failure.Permanent,
+		registry.Throttled: failure.Transient, registry.Failing: failure.Transient,
+		registry.Unreachable: failure.Transient,
 	} {
-		if got := Class(fmt.Errorf("pull: %w", &RegistryError{Reason: reason})); got != want {
+		if got := Class(fmt.Errorf("pull: %w", &registry.Error{Reason: reason})); got != want {
 			t.Errorf("%s: %v", reason, got)
 		}
 	}

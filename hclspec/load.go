@@ -3,8 +3,7 @@ package hclspec
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"os"
 	"path"
@@ -23,6 +22,7 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec/internal/project"
 	"github.com/benchgraph/benchgraph/hclspec/internal/variable"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Options select a project, and give values to its reading.
@@ -37,7 +37,7 @@ type Options struct {
 	Version  string            // of benchgraph, for required_version; empty: not checked
 	History  History           // answers questions of expressions; nil: no answer is known
 	Strict   bool              // mistakes of single commits and candidates are errors, too
-	Packs    fs.FS             // the packs of the program, a directory each; nil: none
+	Packs    iofs.FS           // the packs of the program, a directory each; nil: none
 	Try      *Try              // an additional candidate; nil: none
 	// finds more mistakes in a Spec and its files, by name; faulty: the Spec may lack parts; nil: none
 	Check func(spec *Spec, files map[string]*hcl.File, faulty bool) hcl.Diagnostics
@@ -372,7 +372,7 @@ func (l *loader) given() variable.Given {
 	for _, name := range l.options.VarFiles {
 		src, err := readVars(name)
 		if err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, iofs.ErrNotExist) {
 				err = fmt.Errorf("there is no file %q", name)
 			}
 			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable",
@@ -396,5 +396,5 @@ func readVars(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, project.MaxFile))
+	return fs.ReadAll(f, project.MaxFile)
 }

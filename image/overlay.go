@@ -25,6 +25,7 @@ import (
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/image/python"
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/wheel"
 )
@@ -84,7 +85,7 @@ func describeFiles(d *cache.Description, label string, files map[string]cache.Fi
 func matched(files []cache.File, patterns []string) map[string]cache.File {
 	found := map[string]cache.File{}
 	for _, f := range files {
-		if wheel.Matches(patterns, f.Path) {
+		if glob.Match(patterns, f.Path) {
 			found[f.Path] = f
 		}
 	}
@@ -98,13 +99,13 @@ func differsOutside(a, b []cache.File, patterns []string) string {
 		others[f.Path] = f
 	}
 	for _, f := range b {
-		if others[f.Path] != f && !wheel.Matches(patterns, f.Path) {
+		if others[f.Path] != f && !glob.Match(patterns, f.Path) {
 			return f.Path
 		}
 		delete(others, f.Path)
 	}
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		if !wheel.Matches(patterns, name) {
+		if !glob.Match(patterns, name) {
 			return name
 		}
 	}

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -62,12 +61,9 @@ const namedRemedy = "hand the file over as data (the result of a task that has i
 func (r *Request) CheckNamed() error {
 	for _, path := range r.Named {
 		if _, err := os.Stat(path); err != nil {
-			if cause, ok := errors.AsType[*os.PathError](err); ok {
-				err = cause.Err
-			}
 			return &engine.Failure{Failure: failure.Failure{Class: failure.Infra, Rule: "file_missing", Stage: "start",
 				Message: fmt.Sprintf("worker: %s names %s by abspath, and it cannot be read here: %v", r.Address, path,
-					err),
+					fs.Cause(err)),
 				Remedy: "bring it there under this path; or " + namedRemedy}}
 		}
 	}

@@ -3,7 +3,6 @@ package remote
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -102,19 +101,16 @@ func writeJSON(path string, v any) error {
 // readJSON reads a file that a process of this user wrote. It refuses a file of another user, whose content would be
 // run.
 func readJSON(path string, v any) error {
-	f, info, err := fs.OpenOwn(path)
+	f, _, err := fs.OpenOwn(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if info.Size() > maxFile {
-		return fmt.Errorf("%s is no file that benchgraph wrote", path)
+	text, err := fs.ReadAll(f, maxFile)
+	if err == nil {
+		err = json.Unmarshal(text, v)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

@@ -2,11 +2,11 @@ package shell
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/metrics/counters"
 )
@@ -65,8 +65,8 @@ func (s *Server) page(ctx context.Context, path string) []byte {
 		return nil
 	}
 	defer resp.Body.Close()
-	page, err := io.ReadAll(io.LimitReader(resp.Body, longestPage+1))
-	if err != nil || resp.StatusCode != http.StatusOK || len(page) > longestPage {
+	page, err := fs.ReadAll(resp.Body, longestPage)
+	if err != nil || resp.StatusCode != http.StatusOK {
 		return nil
 	}
 	return page

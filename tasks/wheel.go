@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/device"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -221,9 +220,7 @@ func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 // onlyTouches reports whether every path that a patch touches matches one of the patterns.
 func onlyTouches(patch []byte, patterns []string) bool {
 	paths, err := git.TouchedPaths(patch)
-	return err == nil && !slices.ContainsFunc(paths, func(path string) bool {
-		return !slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
-	})
+	return err == nil && !slices.ContainsFunc(paths, func(path string) bool { return !glob.Match(patterns, path) })
 }
 
 func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel,

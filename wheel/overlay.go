@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/benchgraph/benchgraph/internal/glob"
 )
 
 // recordName is the file in a built result that lists the files of the source tree that matched the overlay patterns.
@@ -113,7 +113,7 @@ func (l *layer) has(name string) bool {
 
 // gone reports whether a file of the result, named as in the source tree, must be removed.
 func (l *layer) gone(name string) bool {
-	if l.has(name) || !Matches(l.patterns, name) {
+	if l.has(name) || !glob.Match(l.patterns, name) {
 		return false
 	}
 	if !l.recorded {
@@ -175,14 +175,12 @@ func (l *layer) apply() error {
 
 // match returns the files and links below dir that match a pattern, sorted.
 func match(dir string, patterns []string) ([]string, error) {
-	for _, p := range patterns {
-		if !doublestar.ValidatePattern(p) {
-			return nil, fmt.Errorf("overlay pattern %q: malformed", p)
-		}
+	if err := glob.Check(patterns); err != nil {
+		return nil, fmt.Errorf("overlay: %w", err)
 	}
 	found := []string{}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && Matches(patterns, name) {
+		if err == nil && !d.IsDir() && glob.Match(patterns, name) {
 			found = append(found, name)
 		}
 		return err
@@ -203,13 +201,6 @@ func InPackage(name string) string {
 		}
 	}
 	return name
-}
-
-// Matches reports whether one of the doublestar patterns matches a path of a source tree.
-func Matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		return doublestar.MatchUnvalidated(strings.TrimPrefix(p, "./"), name)
-	})
 }
 
 func mkdir(root *os.Root, dir string) error {

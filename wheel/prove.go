@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
@@ -109,7 +111,7 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 		return err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxVersionFile))
+	text, err := fs.ReadAll(r, maxVersionFile)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (w *Wheel) checkVersionFile(f File, rev string) error {
 func RecordNames(names, patterns []string, built string) error {
 	files := []string{}
 	for _, name := range names {
-		if Matches(patterns, name) {
+		if glob.Match(patterns, name) {
 			files = append(files, name)
 		}
 	}

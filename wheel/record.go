@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // row is one line of a wheel's RECORD: a file, its hash and its size. The row of RECORD itself has neither.
@@ -38,15 +40,12 @@ func (a *archive) readRecord() error {
 		return errors.New("no RECORD in a .dist-info directory: not a wheel")
 	}
 	f := a.files[a.record]
-	if f.UncompressedSize64 > maxRecord {
-		return fmt.Errorf("entry %q: over %d MiB", a.record, maxRecord>>20)
-	}
 	r, err := f.Open()
 	if err != nil {
 		return fmt.Errorf("entry %q: %w", a.record, err)
 	}
 	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxRecord+1))
+	text, err := fs.ReadAll(r, maxRecord)
 	if err != nil {
 		return fmt.Errorf("entry %q: %w", a.record, err)
 	}

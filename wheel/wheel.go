@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	iofs "io/fs"
 	"math"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 const (
@@ -41,7 +43,7 @@ type archive struct {
 // sourceFile is a source file that is written into a wheel.
 type sourceFile struct {
 	data []byte
-	perm fs.FileMode
+	perm iofs.FileMode
 }
 
 // wheel writes one wheel of the built result with the overlay.
@@ -140,10 +142,13 @@ func (l *layer) load(name string) (sourceFile, error) {
 	if err != nil {
 		return sourceFile{}, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxSourceFile {
-		return sourceFile{}, fmt.Errorf("source file %s: not a file of at most %d MiB", name, maxSourceFile>>20)
+	if !info.Mode().IsRegular() {
+		return sourceFile{}, fmt.Errorf("source file %s: %w", name, fs.ErrIrregular)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSourceFile+1))
+	data, err := fs.ReadAll(f, maxSourceFile)
+	if err != nil {
+		err = fmt.Errorf("source file %s: %w", name, err)
+	}
 	return sourceFile{data: data, perm: permission(info.Mode())}, err
 }
 
@@ -217,9 +222,9 @@ func (a *archive) checkParents(name string) error {
 func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
 	switch {
-	case !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):
+	case !iofs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00"):
 		return errors.New("the name is not a relative path inside the wheel")
-	case f.Mode()&^(fs.ModePerm|fs.ModeDir) != 0:
+	case f.Mode()&^(iofs.ModePerm|iofs.ModeDir) != 0:
 		return fmt.Errorf("neither a file nor a directory (%v)", f.Mode())
 	case f.Flags&1 != 0:
 		return errors.New("encrypted")
@@ -296,7 +301,7 @@ func distInfo(name string) int {
 }
 
 // header returns the header of an entry, without time and place of its creation.
-func header(name string, perm fs.FileMode) *zip.FileHeader {
+func header(name string, perm iofs.FileMode) *zip.FileHeader {
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
 	h.SetMode(perm)
 	//lint:ignore SA1019 entries that are copied raw take their date from here alone

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/hclspec/lockfile"
 	"github.com/benchgraph/benchgraph/image/inventory"
 	"github.com/benchgraph/benchgraph/source/download"
@@ -148,7 +149,7 @@ func (p *Resolver) resolveImage(ctx context.Context, name string) (pin container
 	err = p.Asker.Ask(ctx, reference.Domain(parsed), func(ctx context.Context) (bool, error) {
 		var err error
 		pin, err = p.Engine.Resolve(ctx, name)
-		failed, ok := errors.AsType[*container.RegistryError](err)
+		failed, ok := errors.AsType[*registry.Error](err)
 		return !ok || !failed.Passing(), err
 	})
 	if unverified, ok := errors.AsType[*download.Unverified](err); ok {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/packs"
 	"github.com/benchgraph/benchgraph/preflight"
@@ -18,7 +19,6 @@ import (
 	"github.com/benchgraph/benchgraph/preflight/revision"
 	"github.com/benchgraph/benchgraph/source/download"
 	"github.com/benchgraph/benchgraph/source/git"
-	"github.com/benchgraph/benchgraph/source/protect"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -133,7 +133,7 @@ func (p *survey) treeOf(s *hclspec.Source, patches map[string]git.Patching) revi
 	patches[s.Address.Key] = git.Patching{Commit: s.Rev, Text: text}
 	if touched, err := git.TouchedPaths(text); err == nil {
 		touched = slices.DeleteFunc(touched, func(name string) bool {
-			return s.Copies && protect.Match(s.Protect, name) // the file is the baseline's
+			return s.Copies && glob.Match(s.Protect, name) // the file is the baseline's
 		})
 		t.Patched = strings.Join(touched, "\n")
 	}

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/source/git"
@@ -107,7 +106,7 @@ func pointersAmong(ctx context.Context, mirror *git.Mirror, commit string, patte
 	}
 	var names, ids []string
 	for name, id := range files {
-		if slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) }) {
+		if glob.Match(patterns, name) {
 			names, ids = append(names, name), append(ids, id)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -156,15 +155,12 @@ func (s *session) topOf(ctx context.Context, spec *hclspec.Spec, repo string) st
 	return ""
 }
 
-// mostPatch is a bound of bytes above the size of patches that are applied.
-const mostPatch = 65 << 20
-
 // patchFile returns the path of the patch that the command line names, as the spec needs it.
 func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 	const remedy = "PATCH is a file that git diff writes, or - for standard input. -rev REV takes a revision. " +
 		"Without either, the work tree is measured."
 	if name == "-" {
-		text, err := io.ReadAll(io.LimitReader(s.stdin, mostPatch))
+		text, err := fs.ReadAll(s.stdin, patch.MaxSize)
 		if err = cmp.Or(err, patch.RefuseEmpty(text)); err != nil {
 			return "", hint(remedy, "standard input: %w", err)
 		}
@@ -177,13 +173,13 @@ func (s *session) patchFile(name string, spec *hclspec.Spec) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", hint(remedy, "patch %s: %w", name, causeOf(err))
+		return "", hint(remedy, "patch %s: %w", name, fs.Cause(err))
 	case !info.Mode().IsRegular():
 		return "", hint(remedy, "patch %s: it is no regular file", name)
-	case info.Size() < mostPatch:
+	case info.Size() <= patch.MaxSize:
 		text, err := os.ReadFile(path)
 		if err = cmp.Or(err, patch.RefuseEmpty(text)); err != nil {
-			return "", hint(remedy, "patch %s: %w", name, causeOf(err))
+			return "", hint(remedy, "patch %s: %w", name, fs.Cause(err))
 		}
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -247,5 +247,5 @@ func (a *app) readTable(name string) ([]byte, error) {
 		}
 		from = f
 	}
-	return io.ReadAll(io.LimitReader(from, dataset.MaxFile+1))
+	return fs.ReadAll(from, dataset.MaxFile)
 }

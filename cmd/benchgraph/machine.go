@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -53,8 +53,8 @@ func (s *session) elsewhere(named string, profiles map[string]*machine.Profile, 
 	reached bool) (*tasks.Elsewhere, error) {
 	name, profile := named, profiles[named]
 	if profile == nil {
-		document, err := readMachine(s.below(named))
-		if errors.Is(err, fs.ErrNotExist) {
+		document, err := fs.ReadFile(s.below(named), machine.MaxProfile)
+		if errors.Is(err, os.ErrNotExist) {
 			return nil, hint(machineRemedy, "-machine %s: there is neither a machine block nor a file of that name%s",
 				named, cli.Suggest(named, slices.Collect(maps.Keys(profiles))))
 		}
@@ -62,7 +62,7 @@ func (s *session) elsewhere(named string, profiles map[string]*machine.Profile, 
 			profile, err = machine.ParseProfile(document)
 		}
 		if err != nil {
-			return nil, hint(machineRemedy, "-machine %s: %w", named, causeOf(err))
+			return nil, hint(machineRemedy, "-machine %s: %w", named, fs.Cause(err))
 		}
 		name = strings.TrimSuffix(filepath.Base(named), ".json")
 	}
@@ -104,19 +104,6 @@ func (s *session) likeHere(name string, profile *machine.Profile, builder execut
 			cmp.Or(strings.Join(kinds, ", "), "no device"), host.Class(), host.Sandbox, profile, profile.Host.Sandbox)
 	}
 	return &tasks.Elsewhere{Name: name, Profile: profile, Pool: s.pool, Here: true, Builder: builder}, nil
-}
-
-func readMachine(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case info.Size() > machine.MaxProfile:
-		return nil, fmt.Errorf("larger than %d MiB", machine.MaxProfile>>20)
-	}
-	return os.ReadFile(path)
 }
 
 // otherPlatform reports why results that are built here would not run on the planned machine, or "".

@@ -136,15 +136,15 @@ const maxLock = 32 << 20
 
 // readLock returns the text of the lock file; empty if there is none.
 func (p place) readLock() ([]byte, error) {
-	if info, err := os.Stat(p.lock); err == nil && !info.Mode().IsRegular() { // opening a pipe would block
-		return nil, hint("Move it away, or restore it from version control.", "lock file %s: it is no regular file",
-			p.lock)
-	} else if err == nil && info.Size() > maxLock {
+	src, err := fs.ReadFile(p.lock, maxLock)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	} else if errors.Is(err, fs.ErrIrregular) {
+		return nil, hint("Move it away, or restore it from version control.", "lock file %w", err)
+	} else if _, tooLong := errors.AsType[*fs.TooLong](err); tooLong {
 		return nil, hint("Restore it from version control, or delete it: benchgraph plan looks everything up again.",
-			"lock file %s: it has %d bytes", p.lock, info.Size())
-	}
-	src, err := os.ReadFile(p.lock)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+			"lock file %w", err)
+	} else if err != nil {
 		return nil, fmt.Errorf("lock file: %w", err)
 	}
 	return src, nil

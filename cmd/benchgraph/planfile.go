@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,23 +68,15 @@ func writePlanFile(path string, s *session, sel *selection, allow cli.List, p *e
 	}
 	if err := fs.Replace(path, b.Bytes()); err != nil {
 		return hint("Write it to a file of a directory that is there: -out=FILE.", "plan file %s: %w", path,
-			causeOf(err))
+			fs.Cause(err))
 	}
 	return nil
-}
-
-// causeOf returns the system's error without the path, which the user may not have named.
-func causeOf(err error) error {
-	if e := (*os.PathError)(nil); errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 func readPlanFile(path string) (*planFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, hint("Make one with benchgraph plan -out=FILE.", "plan file %s: %w", path, causeOf(err))
+		return nil, hint("Make one with benchgraph plan -out=FILE.", "plan file %s: %w", path, fs.Cause(err))
 	}
 	return parsePlanFile(path, text)
 }

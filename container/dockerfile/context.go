@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	iofs "io/fs"
 	"math"
 	"os"
 	"path"
@@ -20,15 +20,17 @@ import (
 
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // ContextFile is a file, a directory or a link that is sent to a builder.
 type ContextFile struct {
-	Path   string      // slash-separated, below the context's directory
-	Mode   fs.FileMode // type and permissions; sent as 0755 if executable, else 0644
-	Size   int64       // bytes
-	Link   string      // target of a symbolic link; sent unchanged and not followed
-	SHA256 string      // required digest of the content; empty: any content
+	Path   string        // slash-separated, below the context's directory
+	Mode   iofs.FileMode // type and permissions; sent as 0755 if executable, else 0644
+	Size   int64         // bytes
+	Link   string        // target of a symbolic link; sent unchanged and not followed
+	SHA256 string        // required digest of the content; empty: any content
 }
 
 // Limits of a context. A larger one was probably not meant to be sent.
@@ -60,7 +62,7 @@ func Context(dir, dockerfile string) ([]ContextFile, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(w.files, func(f ContextFile) bool { return f.Path == dockerfile }) {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, dockerfile), fs.ErrNotExist)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, dockerfile), iofs.ErrNotExist)
 	}
 	slices.SortFunc(w.files, func(a, b ContextFile) int { return cmp.Compare(a.Path, b.Path) })
 	return w.files, nil
@@ -70,7 +72,7 @@ func Context(dir, dockerfile string) ([]ContextFile, error) {
 func ignoring(root *os.Root, dockerfile string) (*patternmatcher.PatternMatcher, error) {
 	for _, name := range []string{dockerfile + ".dockerignore", ".dockerignore"} {
 		text, err := readIn(root, name, maxIgnoreFile)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, iofs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
@@ -120,9 +122,9 @@ func readIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, cmp.Or(err, fmt.Errorf("%s: not a file", name))
 	}
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s: over %d bytes", name, limit)
+	text, err := fs.ReadAll(f, limit)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return text, err
 }
@@ -137,7 +139,7 @@ type contextWalk struct {
 }
 
 func (w *contextWalk) walk(dir string, above patternmatcher.MatchInfo) error {
-	entries, err := fs.ReadDir(w.root.FS(), dir)
+	entries, err := iofs.ReadDir(w.root.FS(), dir)
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (w *contextWalk) mayHold(dir string) bool {
 	})
 }
 
-func (w *contextWalk) add(name string, entry fs.DirEntry) error {
+func (w *contextWalk) add(name string, entry iofs.DirEntry) error {
 	info, err := entry.Info()
 	if err != nil {
 		return err
@@ -186,12 +188,12 @@ func (w *contextWalk) add(name string, entry fs.DirEntry) error {
 	switch info.Mode().Type() {
 	case 0:
 		f.Size = info.Size()
-	case fs.ModeDir:
-	case fs.ModeSymlink:
+	case iofs.ModeDir:
+	case iofs.ModeSymlink:
 		if f.Link, err = w.root.Readlink(filepath.FromSlash(name)); err != nil {
 			return err
 		}
-	case fs.ModeSocket:
+	case iofs.ModeSocket:
 		return nil
 	default:
 		return fmt.Errorf("%s is neither a file nor a directory nor a link; .dockerignore can leave it out",
@@ -229,7 +231,7 @@ func Send(out io.Writer, dir string, files []ContextFile, dockerfile string, ins
 			h.Size = int64(len(instead))
 		case f.Mode.IsDir():
 			h.Typeflag, h.Name, h.Mode = tar.TypeDir, f.Path+"/", 0o755
-		case f.Mode.Type() == fs.ModeSymlink:
+		case f.Mode.Type() == iofs.ModeSymlink:
 			h.Typeflag, h.Linkname, h.Mode = tar.TypeSymlink, f.Link, 0o777
 		case f.Mode.Perm()&0o111 != 0:
 			h.Size, h.Mode = f.Size, 0o755

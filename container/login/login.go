@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/docker/docker/api/types/registry"
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // Login holds the credentials of a registry.
@@ -42,7 +43,7 @@ func Find(ctx context.Context, environ map[string]string, host string) (Login, e
 		dir = filepath.Join(dir, ".docker")
 	}
 	file := filepath.Join(dir, "config.json")
-	text, err := readBounded(file)
+	text, err := fs.ReadFile(file, maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return Login{}, nil
 	}
@@ -86,19 +87,6 @@ func same(key, host string) bool {
 	}
 	key, _, _ = strings.Cut(after, "/")
 	return key == host || slices.Contains(hub, key) && slices.Contains(hub, host)
-}
-
-func readBounded(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(text) > maxFile {
-		err = fmt.Errorf("%s: over %d bytes", file, maxFile)
-	}
-	return text, err
 }
 
 // server returns the name of a registry for the engine and for helpers.

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -68,7 +67,7 @@ func HolderOf(d gpu.Device, path, gpus string) (*Holder, error) {
 	p.Identify()
 	h.User, h.Program = p.User, p.Name
 	var n note
-	if text, err := io.ReadAll(io.LimitReader(f, maxNote)); err == nil && json.Unmarshal(text, &n) == nil &&
+	if text, err := fs.ReadAll(f, maxNote); err == nil && json.Unmarshal(text, &n) == nil &&
 		n.PID == h.PID {
 		h.Since, h.Node = &n.Since, n.Node
 	}

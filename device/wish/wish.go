@@ -7,7 +7,6 @@ package wish
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,7 +147,7 @@ func read(path string) *Wish {
 		return nil
 	}
 	w := &Wish{path: path}
-	text, err := io.ReadAll(io.LimitReader(f, length))
+	text, err := fs.ReadAll(f, length)
 	if lapsed || err != nil || json.Unmarshal(text, w) != nil || w.Count < 2 {
 		return nil
 	}

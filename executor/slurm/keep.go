@@ -132,7 +132,7 @@ func readProject(dir string) []byte {
 		return nil
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxProject))
+	text, err := fs.ReadAll(f, maxProject)
 	if err != nil {
 		return nil
 	}

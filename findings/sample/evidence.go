@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"math"
 	"os"
@@ -19,6 +19,7 @@ import (
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics"
 	"github.com/benchgraph/benchgraph/metrics/counters"
 	"github.com/benchgraph/benchgraph/metrics/invalid"
@@ -208,8 +209,8 @@ func writeJSON(dir, name string, v any) error {
 
 // readJSON reads a file of writeJSON. If the file does not exist, v stays as it is.
 func readJSON(dir, name string, v any) error {
-	text, err := readFile(dir, name, longestGathered)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := fs.ReadFile(filepath.Join(dir, name), longestGathered)
+	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {

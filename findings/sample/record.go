@@ -6,7 +6,6 @@ package sample
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/benchgraph/benchgraph/device/machine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/findings/methodology"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics/counters"
 )
 
@@ -139,7 +139,7 @@ func Change(value, from float64) string { return fmt.Sprintf("%+.1f %%", 100*(va
 
 // ReadRecord reads the record of a block.
 func ReadRecord(e cache.Entry) (*Record, error) {
-	text, err := readFile(e.Dir, RecordFile, longestRecord)
+	text, err := fs.ReadFile(filepath.Join(e.Dir, RecordFile), longestRecord)
 	if err != nil {
 		return nil, err
 	}
@@ -150,26 +150,11 @@ func ReadRecord(e cache.Entry) (*Record, error) {
 	return rec, nil
 }
 
-// The most bytes of a record, and of a file of WriteGathered.
+// The most bytes of a record, and of a file of WriteGathered. The store may be one of strangers.
 const (
 	longestRecord   = 64 << 20
 	longestGathered = 256 << 20
 )
-
-// readFile reads a file of a result. It returns an error if the file has more bytes than longest, since the result may
-// come from a store of strangers.
-func readFile(dir, name string, longest int64) ([]byte, error) {
-	f, err := os.Open(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, longest+1))
-	if err == nil && int64(len(text)) > longest {
-		return nil, fmt.Errorf("%s: over %d MiB", name, longest>>20)
-	}
-	return text, err
-}
 
 // Summary returns facts about a block for people, beside its samples: pairs of a name and a text, from the record of
 // its node.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"github.com/benchgraph/benchgraph/internal/glob"
 )
 
 // CheckDir is the directory, within that of a member, with the files that its check wrote to $OUT.
@@ -91,7 +91,7 @@ func matchingIn(member, dir, pattern string) (names []string, err error) {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
-		if err == nil && doublestar.MatchUnvalidated(pattern, filepath.ToSlash(name)) {
+		if err == nil && glob.Match([]string{pattern}, filepath.ToSlash(name)) {
 			names = append(names, filepath.Join(dir, name))
 		}
 		return err

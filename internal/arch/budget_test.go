@@ -24,8 +24,8 @@ const (
 // overBudget lists the packages and files that are larger than their budgets, with the number of lines that each may
 // have. The list and its numbers only get smaller; they rose once, when all lines were wrapped at 120 columns.
 var overBudget = map[string]int{
-	"cmd/benchgraph": 8950,
-	"container":      2540,
+	"cmd/benchgraph": 8525,
+	"container":      2220,
 	"engine":         3265,
 
 	"hclspec": 5990,
@@ -39,7 +39,7 @@ var overBudget = map[string]int{
 }
 
 // longLines is the number of lines in Go files that are wider than the budget. The number only gets smaller.
-const longLines = 42
+const longLines = 40
 
 // measured holds the sizes of the module.
 type measured struct {

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,18 +39,11 @@ func CopyFile(dst, src string) error { return CopyTo(dst, src, nil) }
 
 // CopyTo is CopyFile; it also writes the content to also, unless that is nil.
 func CopyTo(dst, src string, also io.Writer) error {
-	in, err := os.OpenFile(src, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if it has become a pipe
+	in, info, err := openRegular(src, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	info, err := in.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", src, ErrIrregular)
-	}
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return err
 	}

@@ -17,48 +17,19 @@ var ErrIrregular = errors.New("it is no regular file")
 // ErrForeign is wrapped by the error for a file that another user may have written.
 var ErrForeign = errors.New("it cannot be trusted")
 
-// OpenRegular opens a regular file for reading. It follows no link and does not block on a pipe.
-func OpenRegular(path string) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) { // a link, a socket
-		return nil, nil, fmt.Errorf("%s: %w", path, ErrIrregular)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w", path, ErrIrregular)
-	}
-	if err != nil {
-		f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
-}
-
 // MakeOwn opens this user's file for reading and writing, and creates it if necessary. If another user's file is in
 // its place, the error says what to do.
 func MakeOwn(path string, flags int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NONBLOCK|unix.O_NOFOLLOW|flags, 0o644)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ENXIO) {
-		return nil, fmt.Errorf("%s: %w: move it away", path, ErrIrregular)
+	f, info, err := openRegular(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|flags)
+	if errors.Is(err, ErrIrregular) {
+		return nil, fmt.Errorf("%w: move it away", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: %w: move it away", path, ErrIrregular)
-	}
-	if err == nil {
-		if err = Owned(info); err != nil {
-			err = fmt.Errorf("%s: %w: move it away, or make it yours alone", path, err)
-		}
-	}
-	if err != nil {
+	if err := Owned(info); err != nil {
 		f.Close()
-		return nil, err
+		return nil, fmt.Errorf("%s: %w: move it away, or make it yours alone", path, err)
 	}
 	return f, nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -70,7 +69,7 @@ func readRequest(path, key string) (*remote.Request, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxRequest))
+	text, err := fs.ReadAll(f, maxRequest)
 	if err == nil && key != "" {
 		text, err = job.Decrypt(text, key)
 	}

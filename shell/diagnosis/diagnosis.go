@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/benchgraph/benchgraph/container"
+	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor"
 	"github.com/benchgraph/benchgraph/failure"
@@ -20,18 +21,18 @@ func EngineFailure(stage string, err error) error {
 	if _, known := errors.AsType[*engine.Failure](err); known || errors.Is(err, context.Canceled) {
 		return err
 	}
-	var registry *container.RegistryError
+	var unserved *registry.Error
 	var refused *container.Error
 	var gone *container.Unavailable
 	f := &engine.Failure{Err: err, Failure: failure.Failure{Class: container.Class(err), Stage: stage, Message: stage +
 		": " + err.Error()}}
 	switch {
-	case errors.As(err, &registry):
-		said := *registry
+	case errors.As(err, &unserved):
+		said := *unserved
 		said.Remedy = ""
-		f.Rule, f.Message, f.Remedy = "registry_"+string(registry.Reason), said.Error(), registry.Remedy
+		f.Rule, f.Message, f.Remedy = "registry_"+string(unserved.Reason), said.Error(), unserved.Remedy
 		// a login or a push may change that: the next apply asks again
-		if registry.Reason == container.Denied || registry.Reason == container.Missing {
+		if unserved.Reason == registry.Denied || unserved.Reason == registry.Missing {
 			f.Class, f.Retry = failure.Infra, &engine.Retry{Attempts: 1}
 		}
 	case container.IsNoImage(err):

@@ -11,6 +11,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/metrics/classify"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/input"
@@ -96,10 +97,7 @@ func (s *Shell) place(file hclspec.FixFile, digest string) error {
 			from = filepath.Join(s.project, from)
 		}
 		if content, err = os.ReadFile(from); err != nil {
-			if path, ok := errors.AsType[*os.PathError](err); ok {
-				err = path.Err // a full path could show the store
-			}
-			return fmt.Errorf("file %s: %w", file.From, err)
+			return fmt.Errorf("file %s: %w", file.From, fs.Cause(err)) // a full path could show the store
 		}
 		if name := Source(file); name != "" && digest != fmt.Sprintf("%x", sha256.Sum256(content)) {
 			return workdir.InputChanged(name)

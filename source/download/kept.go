@@ -1,12 +1,8 @@
 package download
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -64,7 +60,7 @@ func (k *kept) load() {
 
 // readBook reads the answers in a file that are still valid.
 func readBook(path string, now time.Time) book {
-	data, _ := readSmall(path) // an unreadable file counts as empty
+	data, _ := fs.ReadFile(path, maxKept) // an unreadable file counts as empty
 	return parseBook(data, now)
 }
 
@@ -92,22 +88,6 @@ func parseBook(data []byte, now time.Time) book {
 func live(at, now time.Time, life time.Duration) bool {
 	age := now.Sub(at)
 	return age >= 0 && age < life
-}
-
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxKept+1))
-	if err != nil || len(data) > maxKept {
-		return nil, cmp.Or(err, errors.New("too large"))
-	}
-	return data, nil
 }
 
 // answer returns the recent answer of a server about a URL. shown is the URL for messages.

@@ -8,10 +8,8 @@ import (
 	"hash"
 	"io"
 	"slices"
-	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/source/git/patch"
 )
 
@@ -87,20 +85,14 @@ func OutsidePatched(base, commit string, text []byte, overlay []string) (string,
 // matcher returns a function that reports whether a pattern matches a path. The function caches its results, as
 // neighbouring commits share most paths.
 func matcher(patterns []string) (func(path string) bool, error) {
-	for _, p := range patterns {
-		if !doublestar.ValidatePattern(p) {
-			return nil, fmt.Errorf("overlay pattern %q: malformed", p)
-		}
-	}
-	clean := make([]string, len(patterns))
-	for i, p := range patterns {
-		clean[i] = strings.TrimPrefix(p, "./")
+	if err := glob.Check(patterns); err != nil {
+		return nil, fmt.Errorf("overlay: %w", err)
 	}
 	known := map[string]bool{}
 	return func(path string) bool {
 		matched, ok := known[path]
 		if !ok {
-			matched = slices.ContainsFunc(clean, func(p string) bool { return doublestar.MatchUnvalidated(p, path) })
+			matched = glob.Match(patterns, path)
 			known[path] = matched
 		}
 		return matched

@@ -11,10 +11,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 
@@ -109,13 +107,8 @@ type line struct {
 
 // load reads the file: a SHA-256, and a line for each answer. It ignores a damaged file.
 func (c *Cache) load() {
-	f, err := os.Open(c.path)
+	text, err := fs.ReadFile(c.path, maxFile)
 	if err != nil {
-		return
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil || len(text) > maxFile {
 		return
 	}
 	digest, lines, ok := bytes.Cut(text, []byte("\n"))

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/agext/levenshtein"
-	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/source/git"
 	"github.com/benchgraph/benchgraph/source/git/tree"
 )
@@ -37,7 +37,7 @@ func newGuard(patterns []string, targets map[string]string, files []string) *Gua
 	}
 	for _, file := range files {
 		for name, ways := range g.links.Names(file) {
-			if g.matches(name) {
+			if glob.Match(g.patterns, name) {
 				g.lead(ways)
 			}
 		}
@@ -55,23 +55,16 @@ func (g *Guard) lead(links []string) {
 	}
 }
 
-func (g *Guard) matches(name string) bool { return Match(g.patterns, name) }
-
-// Match reports whether a pattern matches the name itself, without regard to links.
-func Match(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return doublestar.MatchUnvalidated(p, name) })
-}
-
 // Holds reports whether an existing or new file or link with that name is protected.
 func (g *Guard) Holds(name string) bool { return g.by(name) != "" }
 
 // by returns the name by which a file or link is protected: its own, or a name through links; empty: it is not.
 func (g *Guard) by(name string) string {
-	if g.matches(name) || g.ways[name] {
+	if glob.Match(g.patterns, name) || g.ways[name] {
 		return name
 	}
 	for _, other := range slices.Sorted(maps.Keys(g.links.Names(name))) {
-		if g.matches(other) {
+		if glob.Match(g.patterns, other) {
 			return other
 		}
 	}
@@ -160,10 +153,10 @@ func Read(ctx context.Context, m *git.Mirror, changes []Change) (b *Baselines, e
 			patterns[pattern] = true
 		}
 	}
-	every := newGuard(slices.Sorted(maps.Keys(patterns)), nil, nil)
+	every := slices.Sorted(maps.Keys(patterns))
 	b = &Baselines{mirror: m}
 	b.found, err = m.Select(ctx, slices.Sorted(maps.Keys(commits)), func(e git.Entry) bool {
-		return e.IsLink() || every.matches(e.Name)
+		return e.IsLink() || glob.Match(every, e.Name)
 	})
 	if err == nil {
 		err = b.readTargets(ctx)
@@ -227,7 +220,7 @@ func (b *Baselines) Idle(ctx context.Context, changes []Change) ([]map[string]st
 	for i, c := range changes {
 		names := slices.Concat(c.Revised, c.Patched, slices.Collect(maps.Keys(b.found[c.Baseline])))
 		for _, pattern := range c.Patterns {
-			if slices.ContainsFunc(names, newGuard([]string{pattern}, nil, nil).matches) {
+			if slices.ContainsFunc(names, func(name string) bool { return glob.Match([]string{pattern}, name) }) {
 				continue
 			}
 			lacking[i] = append(lacking[i], pattern)

@@ -21,6 +21,7 @@ func TestFilesBehindLinksAreProtected(t *testing.T) {
 			[]string{"tools/v1/data/a", "docs/run.sh", "latest", "lib/run.sh"}},
 		{"perf/**", []string{"perf/run.sh", "lib/run.sh", "lib/gone", "perf"}, []string{"lib/other.sh", "bench"}},
 		{"src/loop/loop/a.c", []string{"src/loop/a.c", "src/loop/loop"}, []string{"src/loop/b.c"}},
+		{"./lib/*.sh", []string{"lib/run.sh", "lib/new.sh"}, []string{"docs/run.sh"}},
 		{"**/conftest.py", []string{"conftest.py", "docs/conftest.py"}, []string{"latest", "bench", "docs/run.sh"}},
 	} {
 		g := newGuard([]string{c.pattern}, links, files)

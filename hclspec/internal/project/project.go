@@ -9,8 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
+	iofs "io/fs"
 	"maps"
 	"os"
 	"path"
@@ -18,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // MaxFile is the size in bytes above which a file is refused.
@@ -87,7 +88,7 @@ func (d *Dir) Close() error {
 
 // statNear is Stat of the project's directory. It keeps the directory of a name open: the next name is often in the
 // same directory, and then takes a third of the system calls.
-func (d *Dir) statNear(clean string) (fs.FileInfo, error) {
+func (d *Dir) statNear(clean string) (iofs.FileInfo, error) {
 	dir, name := path.Split(clean)
 	if dir == "" {
 		return d.root.Stat(clean)
@@ -103,7 +104,7 @@ func (d *Dir) statNear(clean string) (fs.FileInfo, error) {
 		d.last, d.lastDir = last, dir
 	}
 	info, err := d.last.Stat(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return d.root.Stat(clean) // a link may lead out of its directory, and not out of the project
 	}
 	return info, err
@@ -163,10 +164,10 @@ func (d *Dir) Has(name string) bool {
 	if err == nil {
 		_, err = d.stat(clean)
 	}
-	return !errors.Is(err, fs.ErrNotExist)
+	return !errors.Is(err, iofs.ErrNotExist)
 }
 
-// Size returns the size in bytes of a regular, readable file. The error wraps fs.ErrNotExist if there is none.
+// Size returns the size in bytes of a regular, readable file. The error wraps iofs.ErrNotExist if there is none.
 func (d *Dir) Size(name string) (int64, error) {
 	f, size, err := d.open(name)
 	if err != nil {
@@ -189,12 +190,9 @@ func (d *Dir) Read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%q has %d bytes; files above 64 MiB are not read", name, size)
 	}
 	// A file may grow while it is read.
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := fs.ReadAll(f, MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("%q cannot be read: %w", name, cause(err))
-	}
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("%q grew beyond 64 MiB while it was read", name)
 	}
 	d.reads.Content[path.Clean(name)] = sha256.Sum256(data)
 	if d.bytes+len(data) <= maxCached {
@@ -223,11 +221,11 @@ func (d *Dir) open(name string) (*os.File, int64, error) {
 }
 
 // stat follows links that stay inside the project and refuses everything but regular files.
-func (d *Dir) stat(clean string) (fs.FileInfo, error) {
+func (d *Dir) stat(clean string) (iofs.FileInfo, error) {
 	info, err := d.statNear(clean)
 	d.reads.Regular[clean] = err == nil && info.Mode().IsRegular()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, iofs.ErrNotExist):
 		return nil, missing(clean)
 	case err != nil:
 		return nil, fmt.Errorf("%q cannot be read: %w", clean, cause(err))
@@ -246,16 +244,13 @@ func (m missing) Error() string {
 	return fmt.Sprintf("there is no file %q in the project's directory", string(m))
 }
 
-func (m missing) Is(target error) bool { return target == fs.ErrNotExist }
+func (m missing) Is(target error) bool { return target == iofs.ErrNotExist }
 
 // cause removes the operation and the path, which the messages here contain themselves.
 func cause(err error) error {
-	var p *fs.PathError
-	if !errors.As(err, &p) {
-		return err
-	}
-	if p.Err.Error() == "path escapes from parent" { // the package os does not export this error
+	err = fs.Cause(err)
+	if err.Error() == "path escapes from parent" { // the package os does not export this error
 		return errors.New("a link leads out of the project; copy what the link points to into the project")
 	}
-	return p.Err
+	return err
 }

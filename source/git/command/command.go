@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/executor"
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 const (
@@ -144,10 +145,7 @@ func (e *ExitError) Error() string {
 func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 	var out []byte
 	err := g.Stream(ctx, c, func(r *bufio.Reader) (err error) {
-		out, err = io.ReadAll(io.LimitReader(r, maxOutput+1))
-		if err == nil && len(out) > maxOutput {
-			err = fmt.Errorf("output is over %d MiB", maxOutput>>20)
-		}
+		out, err = fs.ReadAll(r, maxOutput)
 		return err
 	})
 	return string(out), err

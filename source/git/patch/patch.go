@@ -39,10 +39,10 @@ func (e *Error) Error() string {
 	return b.String() + ": " + e.Reason
 }
 
-const (
-	maxPatch = 64 << 20
-	typeBits = 0o170000
-)
+// MaxSize is the size in bytes above which a patch is refused.
+const MaxSize = 64 << 20
+
+const typeBits = 0o170000
 
 // Part is the part of a patch for one file.
 type Part struct {
@@ -106,8 +106,8 @@ type Reading struct {
 // Readings parses a patch in every plausible way, at least one. There are two if its headers end in CR LF: an editor
 // has changed either all line ends, or only those outside the files' content.
 func Readings(patch []byte) ([]Reading, error) {
-	if len(patch) > maxPatch {
-		return nil, &Error{Reason: fmt.Sprintf("over %d MiB", maxPatch>>20)}
+	if len(patch) > MaxSize {
+		return nil, &Error{Reason: fmt.Sprintf("over %d MiB", MaxSize>>20)}
 	}
 	if len(patch) > 0 && patch[len(patch)-1] != '\n' {
 		patch = append(patch[:len(patch):len(patch)], '\n') // some programs trim the last newline

@@ -13,17 +13,25 @@ import (
 
 // patterns warns of patterns that match no line or every line, and of rules that never decide.
 func (a *adviser) patterns(spec *hclspec.Spec) {
+	type lines struct {
+		match   string
+		wrapper bool
+	}
+	deciding := map[lines][]*hclspec.FailureRule{}
 	for i := range spec.Failures {
 		rule := &spec.Failures[i]
 		a.pattern(rule.Range, rule.Address, "match", rule.Match, true)
-		for _, before := range spec.Failures[:i] {
-			if before.Match == rule.Match && before.Wrapper == rule.Wrapper && covers(before.Stages, rule.Stages) {
-				a.warn(rule.Range, rule.Address.String(), "Rule that never decides",
-					"%s has the same pattern and comes first, so that %s never decides. Remove one of them.",
-					before.Address, rule.Address)
-				break
-			}
+		same := lines{rule.Match, rule.Wrapper}
+		first := slices.IndexFunc(deciding[same], func(before *hclspec.FailureRule) bool {
+			return covers(before.Stages, rule.Stages)
+		})
+		if first < 0 {
+			deciding[same] = append(deciding[same], rule)
+			continue
 		}
+		a.warn(rule.Range, rule.Address.String(), "Rule that never decides",
+			"%s has the same pattern and comes first, so that %s never decides. Remove one of them.",
+			deciding[same][first].Address, rule.Address)
 	}
 	for i := range spec.Fixes {
 		a.pattern(spec.Fixes[i].Range, spec.Fixes[i].Address, "detect", spec.Fixes[i].Detect, true)

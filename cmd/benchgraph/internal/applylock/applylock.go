@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 const (
@@ -117,7 +118,7 @@ func Acquire(path string, o Owner) (*Lock, error) {
 	o.Born, _ = born(o.PID)
 	o.Host, _ = os.Hostname()
 	o.Boot = boot()
-	o.Command = cut(o.Command, size/4)
+	o.Command = printable.Cut(o.Command, size/4)
 	for {
 		l, again, err := acquire(path, o)
 		if err != nil {
@@ -321,11 +322,4 @@ func alive(o Owner) bool {
 	}
 	now, ok := born(o.PID)
 	return !ok || o.Born == 0 || now == o.Born
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -1,4 +1,4 @@
-// Package bundle writes and reads archives of files with a statement of their digests.
+// Package bundle collects a project, its results and its reports in one file, and reads such files.
 //
 // A bundle is a tar in gzip. The same files make the same bytes. Its last file is an in-toto statement whose subjects
 // are the other files. Bundles come from strangers: the reader bounds sizes, checks digests before use, and writes

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
 // mostPiped bounds the bytes that are read from a pipe: they are kept in memory, since a log is read more than once.
@@ -35,14 +37,14 @@ func Opener(ctx context.Context, name string, stdin io.Reader) (func() (io.ReadC
 			from = f
 		}
 		var err error
-		text, err = io.ReadAll(io.LimitReader(from, mostPiped+1))
+		text, err = fs.ReadAll(from, mostPiped)
 		read <- err
 	}()
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case err := <-read:
-		if err == nil && len(text) > mostPiped {
+		if _, ok := errors.AsType[*fs.TooLong](err); ok {
 			err = errors.New("it has more than 1 GiB, and is no file")
 		}
 		return func() (io.ReadCloser, error) {

@@ -52,14 +52,7 @@ func (s Style) Bold(text string) string { return s.Paint(Strong, text) }
 func (s Style) Error(text string) string { return s.Paint(Red, text) }
 
 // Clean returns foreign text as one printable line, cut if it is very long.
-func Clean(text string) string {
-	const most = 4 << 10
-	line := printable.Line(text)
-	if len(line) <= most {
-		return line
-	}
-	return strings.ToValidUTF8(line[:most], "") + "…"
-}
+func Clean(text string) string { return printable.Cut(printable.Line(text), 4<<10) }
 
 // Cells returns how many columns of a terminal a text takes.
 func Cells(text string) int { return printable.Cells(text) }

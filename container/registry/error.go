@@ -1,4 +1,4 @@
-package container
+package registry
 
 import (
 	"context"
@@ -32,8 +32,8 @@ const (
 	Untrusted   Reason = "untrusted"   // it does not prove its identity, or may not be used
 )
 
-// RegistryError is the error of a transfer from or to a registry.
-type RegistryError struct {
+// Error is the error of a request to a registry, or of a transfer from or to one.
+type Error struct {
 	Ref    string // the requested reference
 	Host   string // registry, with port
 	Reason Reason
@@ -41,10 +41,10 @@ type RegistryError struct {
 	Remedy string        // what the user can do; may be empty
 	After  time.Duration // the registry's Retry-After; 0: none
 
-	silent bool // the engine still waits for an answer: another attempt would wait for the same one
+	Stalled bool // the engine still waits for an answer: another attempt would wait for the same one
 }
 
-func (e *RegistryError) Error() string {
+func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: the registry %s %s", e.Ref, e.Host, map[Reason]string{
 		Denied: "does not let us", Missing: "does not have it", Throttled: "was asked too often", Failing: "failed",
 		Unreachable: "cannot be reached", Damaged: "sent something else than was asked for",
@@ -60,19 +60,19 @@ func (e *RegistryError) Error() string {
 }
 
 // Passing reports whether a later attempt may succeed.
-func (e *RegistryError) Passing() bool {
+func (e *Error) Passing() bool {
 	return e.Reason == Throttled || e.Reason == Failing || e.Reason == Unreachable
 }
 
-// registryError converts an error of a request to a registry.
-func registryError(ctx context.Context, ref reference.Named, l login.Login, d *door, err error) error {
+// refusal converts an error of a request. It returns the cause of ctx if that has ended, but not at its deadline.
+func refusal(ctx context.Context, ref reference.Named, l login.Login, t *roundTripper, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != context.DeadlineExceeded {
 		return fmt.Errorf("%s: %w", reference.FamiliarString(ref), cause)
 	}
-	d.mu.Lock() // a losing request may still be under way
-	reached, after := d.reached, d.after
-	d.mu.Unlock()
-	out := &RegistryError{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), After: after}
+	t.mu.Lock() // a losing request may still be under way
+	reached, after := t.reached, t.after
+	t.mu.Unlock()
+	out := &Error{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), After: after}
 	said, answered := errors.AsType[*transport.Error](err)
 	badCertificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, plain := errors.AsType[*plainError](err)
@@ -100,13 +100,41 @@ func registryError(ctx context.Context, ref reference.Named, l login.Login, d *d
 	default:
 		out.Reason, text = Unreachable, innermost(err)
 	}
-	out.Detail = shown(text)
+	out.Detail = Excerpt(text)
 	out.Remedy = remedy(out, l)
 	return out
 }
 
+// Told returns the error for an engine's message about a transfer. Engines give only text.
+func Told(ref reference.Named, l login.Login, text string) *Error {
+	out := &Error{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
+		Detail: Excerpt(text)}
+	has := func(words ...string) bool { return containsAny(text, words...) }
+	switch {
+	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch",
+		"does not match"):
+		out.Reason = Damaged
+	case has("toomanyrequests", "too many requests", "429", "rate limit"):
+		out.Reason = Throttled
+	case has("content digest"): // containerd's store removed what an earlier attempt had left
+	case has("unauthorized", "denied", "no basic auth credentials", "authentication required"):
+		out.Reason = Denied
+	case has("manifest unknown", "not found", "no matching manifest", "name unknown"):
+		out.Reason = Missing
+	case has("x509:", "http response to https client"):
+		out.Reason = Untrusted
+	case has("no such host", "connection refused", "network is unreachable", "no route to host", "i/o timeout",
+		"awaiting headers"):
+		out.Reason = Unreachable
+	}
+	out.Remedy = remedy(out, l)
+	return out
+}
+
+// containsAny reports whether a text contains one of the words. Case does not matter.
 func containsAny(text string, words ...string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	text = strings.ToLower(text)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })
 }
 
 // ofStatus returns the reason for an HTTP status.
@@ -142,19 +170,19 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// shown makes foreign text printable. It keeps the beginning and the end of a long text, which say most.
-func shown(text string) string {
+// Excerpt makes foreign text printable. It keeps the beginning and the end of a long text, which say most.
+func Excerpt(text string) string {
 	if n := len(text); n > maxDetail {
 		text = strings.ToValidUTF8(text[:maxDetail/2], "") + " ... " + strings.ToValidUTF8(text[n-maxDetail/2:], "")
 	}
 	return printable.Line(text)
 }
 
-func remedy(e *RegistryError, l login.Login) string {
+func remedy(e *Error, l login.Login) string {
 	switch {
 	case e.Reason == Denied && l.Helper != nil:
 		return fmt.Sprintf("%s names a credential helper for this registry, which gave none (%s): docker login %s",
-			l.File, shown(l.Helper.Error()), e.Host)
+			l.File, Excerpt(l.Helper.Error()), e.Host)
 	case e.Reason == Denied && l.File == "":
 		return "docker login " + e.Host
 	case e.Reason == Denied:
@@ -167,7 +195,7 @@ func remedy(e *RegistryError, l login.Login) string {
 	case e.Reason == Unreachable:
 		return "is this machine offline, or is a proxy missing (HTTPS_PROXY)? An image that the engine has needs no " +
 			"registry"
-	case e.Reason == Failing && says(e.Detail, "unexpected EOF|connection reset|broken pipe"):
+	case e.Reason == Failing && containsAny(e.Detail, "unexpected EOF", "connection reset", "broken pipe"):
 		return "the connection broke off: look for a proxy on the way that ends it, or let the engine try a layer " +
 			"more often (max-download-attempts of dockerd)"
 	}
