@@ -22,7 +22,7 @@ func JSON(p *Counted) (map[string][]byte, error) {
 		Comparisons []stats.Comparison    `json:"comparisons"`
 		Pairs       []stats.Comparison    `json:"pairs"` // patched candidates against the commit itself; in no total
 		States      []State               `json:"states"`
-		Available   []Count               `json:"availability"`
+		Available   []recorded.Count      `json:"availability"`
 		GPUs        []DeviceCount         `json:"by_gpus"`
 		Failures    []Failed              `json:"failures"`
 		Causes      []FailureKind         `json:"failure_kinds"`
