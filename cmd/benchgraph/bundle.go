@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -84,7 +85,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	if err := bundle.Write(f, b.guarded(), predicate); err != nil {
 		return fmt.Errorf("bundle %s: %w", to, err)
 	}
-	opened, err := s.openBundle(ctx, f.Name(), s.bytes())
+	opened, err := s.openBundle(ctx, f.Name(), math.MaxInt64)
 	if err != nil {
 		return fmt.Errorf("bundle %s: it cannot be opened again: %w", to, err)
 	}
@@ -101,9 +102,6 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	s.note("%s: %s; benchgraph open judges them again.", view.Clean(to), view.Count(len(b.files), "file"))
 	return nil
 }
-
-// bytes returns the maximal size of an own bundle when it is unpacked.
-func (s *session) bytes() int64 { return 1 << 50 }
 
 // gather collects the files of the bundle.
 func (b *bundling) gather(ctx context.Context, known *results.Known, found []findings.Findings,

@@ -134,7 +134,7 @@ func (s *session) showResults(applied *campaign.Applied, rows []stats.Comparison
 	if c.agent {
 		view.TerseVerdicts(s.stdout, rows)
 	} else if len(rows) > 0 {
-		view.Verdicts(s.stdout, style, rows, false)
+		view.Verdicts(s.stdout, style, rows)
 	}
 	if n := len(applied.Result.Failures); n > 0 && !c.agent {
 		fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("Failed (%d), in full with benchgraph logs ADDR:", n)))

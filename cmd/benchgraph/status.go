@@ -234,7 +234,7 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 		}
 	}
 	if len(rows) > 0 {
-		view.Verdicts(w, s.style(w), rows, false)
+		view.Verdicts(w, s.style(w), rows)
 	}
 	if doc.Run != "" {
 		fmt.Fprintf(w, "Last run: %s\n", doc.Run)

@@ -218,7 +218,7 @@ func TestVerdictsOnATerminal(t *testing.T) {
 `,
 	} {
 		var b bytes.Buffer
-		Verdicts(&b, Style{Columns: columns}, rows, false)
+		Verdicts(&b, Style{Columns: columns}, rows)
 		if got := b.String(); got != want {
 			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
 		}
@@ -228,7 +228,7 @@ func TestVerdictsOnATerminal(t *testing.T) {
 	rows[0].Benchmark, rows[1].Benchmark = "latency_of_the_first_token", "throughput"
 	for columns := 70; columns <= 130; columns += 10 {
 		var b bytes.Buffer
-		Verdicts(&b, Style{Columns: columns}, rows, false)
+		Verdicts(&b, Style{Columns: columns}, rows)
 		for line := range strings.Lines(b.String()) {
 			if Cells(strings.TrimSuffix(line, "\n")) > columns {
 				t.Errorf("a line is wider than %d columns:\n%s", columns, &b)
@@ -260,7 +260,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n",
 			Verdict: stats.Verdict{Outcome: stats.Tie, Blocks: 7}},
-	}, false)
+	})
 	for _, want := range []string{
 		"compare.x: 2 candidates = 1 failed + 1 win\n",
 		"c1      human      m       -       0 → 0  +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n",
@@ -292,8 +292,8 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 			Verdict: stats.Verdict{Outcome: stats.Tie, Effect: 0.01, Blocks: 1}},
 	}
 	var one, two bytes.Buffer
-	Verdicts(&one, Style{}, rows[:2], false)
-	Verdicts(&two, Style{}, rows, false)
+	Verdicts(&one, Style{}, rows[:2])
+	Verdicts(&two, Style{}, rows)
 	if strings.Contains(one.String(), "latency") {
 		t.Errorf("the only benchmark takes a column:\n%s", &one)
 	}
