@@ -56,12 +56,6 @@ func Pause(ctx context.Context, first time.Duration, try int) {
 const mostWords = 1000
 
 // Words returns a message of a scheduler as one printable line.
-func Words(text string) string { return Short(printable.Line(strings.TrimSpace(text)), mostWords) }
-
-// Short cuts a text to that many bytes and marks the cut.
-func Short(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+func Words(text string) string {
+	return printable.Clip(printable.Line(strings.TrimSpace(text)), mostWords)
 }

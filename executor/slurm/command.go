@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/internal/head"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
@@ -112,7 +111,7 @@ func clean(name, words string) string {
 			lines = append(lines, line)
 		}
 	}
-	return job.Short(strings.Join(lines, "; "), mostWords)
+	return printable.Clip(strings.Join(lines, "; "), mostWords)
 }
 
 // Temporary troubles.

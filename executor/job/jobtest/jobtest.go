@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Traits are differences between schedulers that follow from how they work. The suite allows for them.
@@ -159,7 +160,7 @@ func (s *story) completes(id job.ID, prints string) string {
 	s.Helper()
 	end, text := Wait(s, s.client, id), Printed(s, s.client, id)
 	if end.State != job.Completed || end.Lost || end.Held != "" || prints != "" && text != prints {
-		s.Errorf("%+v; it has printed %q", end, job.Short(text, 200))
+		s.Errorf("%+v; it has printed %q", end, printable.Clip(text, 200))
 	}
 	return text
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 const (
@@ -119,7 +120,7 @@ func Acquire(path string, o Owner) (*Lock, error) {
 	o.Born = family.This().Born
 	o.Host, _ = os.Hostname()
 	o.Boot = family.Boot()
-	o.Command = cut(o.Command, size/4)
+	o.Command = printable.Clip(o.Command, size/4)
 	for {
 		l, again, err := acquire(path, o)
 		if err != nil {
@@ -323,11 +324,4 @@ func alive(o Owner) bool {
 	}
 	gone, known := family.Starter{PID: o.PID, Born: o.Born}.Gone()
 	return o.Born == 0 || !known || !gone
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
