@@ -15,18 +15,18 @@ func modelSchema() *eval.Schema {
 
 func decodeModel(r reader, b Block) {
 	m := Model{
-		Block: b, Missing: r.Has("exists") && !r.Bool("exists"), Parameters: r.Number("parameters", 0),
-		Weights:      r.Number("weights", 0),
+		Block: b, Missing: r.Has("exists") && !r.Bool("exists"), Parameters: r.Number("parameters"),
+		Weights:      r.Number("weights"),
 		Quantization: r.Str("quantization"), Architecture: r.Str("architecture"),
 		MaxLength: int(r.Whole("max_length", 0, 0)),
-		Cache:     r.Number("cache", 0), Gated: r.Bool("gated"), Rope: r.Str("rope"),
+		Cache:     r.Number("cache"), Gated: r.Bool("gated"), Rope: r.Str("rope"),
 	}
 	if org, name, ok := strings.Cut(b.Address.Name, "/"); !ok || org == "" || name == "" ||
 		strings.Contains(name, "/") {
 		r.Fail(b.Range, "Invalid name", "A model is named as it is published: model \"org/name\".")
 	}
 	for _, name := range []string{"parameters", "weights", "cache"} {
-		if r.Has(name) && r.Number(name, 0) < 0 {
+		if r.Has(name) && r.Number(name) < 0 {
 			r.Fail(r.At(name), "Invalid number", "%s cannot be negative.", name)
 		}
 	}

@@ -53,7 +53,7 @@ func (c *checker) architecture(b *Benchmark, p *program.Program, m *requirement.
 		c.add(Architecture, Unverified,
 			names[0]+": the list of architectures is changed by the patch, or cannot be read", "")
 	case where == "":
-		c.sglang(t, m, names)
+		c.sglang(t, names)
 	case found:
 		c.add(Architecture, OK, fmt.Sprintf("%s is in %s%s", names[0], where, at), "")
 		c.rope(t, m)
@@ -68,7 +68,7 @@ func (c *checker) architecture(b *Benchmark, p *program.Program, m *requirement.
 }
 
 // sglang looks for an architecture in SGLang's files, each of which defines its own.
-func (c *checker) sglang(t revision.Tree, m *requirement.Model, names []string) {
+func (c *checker) sglang(t revision.Tree, names []string) {
 	const dir = "python/sglang/srt/models"
 	entries, known := c.files.List(t, dir)
 	if !known || entries == nil {

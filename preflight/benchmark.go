@@ -62,7 +62,7 @@ func (c *checker) benchmark(b *Benchmark) {
 			c.flags(&all[i], parsers[i], otherSide(all, parsers, all[i].Side))
 		}
 		c.paths(b, &all[i])
-		c.dataset(b, &all[i], parsers[i])
+		c.dataset(&all[i], parsers[i])
 	}
 	c.place = b.Place
 	c.model(b, all[:fill])
@@ -193,7 +193,7 @@ func (c *checker) fileScript(b *Benchmark, p *program.Program) *python.Parser {
 		c.add(Script, OK, fmt.Sprintf("%s is there at %s", p.Script, short(tree.Rev)), "")
 		return nil
 	}
-	return c.begins(p, python.File{Tree: tree, Path: in}, b.installed(p))
+	return c.begins(python.File{Tree: tree, Path: in}, b.installed(p))
 }
 
 // missing reports a script that does not exist in the working directory of its command.
@@ -241,7 +241,7 @@ func (c *checker) namesake(t revision.Tree, name string) string {
 }
 
 // begins checks the file that a program starts with, and returns its parser.
-func (c *checker) begins(p *program.Program, at python.File, engine revision.Tree) *python.Parser {
+func (c *checker) begins(at python.File, engine revision.Tree) *python.Parser {
 	m := c.python.Module(at.Tree, at.Path)
 	if m == nil {
 		c.add(Script, Unverified, at.Path+" cannot be read at "+short(at.Tree.Rev), "")
@@ -273,7 +273,7 @@ func (c *checker) moduleScript(b *Benchmark, p *program.Program) *python.Parser 
 			for _, file := range []string{name + ".py", path.Join(name, "__main__.py")} {
 				switch s, _ := c.files.Stat(t, path.Join(root, file)); s {
 				case revision.IsFile:
-					return c.begins(p, python.File{Tree: t, Path: path.Join(root, file)}, b.installed(p))
+					return c.begins(python.File{Tree: t, Path: path.Join(root, file)}, b.installed(p))
 				case revision.Unknown:
 					here = true
 				}
@@ -325,7 +325,7 @@ func (c *checker) vllm(b *Benchmark, p *program.Program) *python.Parser {
 	for _, file := range at {
 		switch s, _ := c.files.Stat(t, file); s {
 		case revision.IsFile:
-			return c.begins(p, python.File{Tree: t, Path: file}, t)
+			return c.begins(python.File{Tree: t, Path: file}, t)
 		case revision.Unknown:
 			sure = false
 		}

@@ -74,7 +74,7 @@ func (c *checker) loads(b *Benchmark, p *program.Program, name string) {
 		return
 	}
 	c.add(Model, OK, m.Name, "")
-	c.gated(b, p, m)
+	c.gated(b, m)
 	if c.asked(b, p) {
 		c.memory(b, p, m)
 	}
@@ -92,7 +92,7 @@ func (c *checker) nearModel(name string) string {
 }
 
 // gated checks whether the commands can get weights that need a token.
-func (c *checker) gated(b *Benchmark, p *program.Program, m *requirement.Model) {
+func (c *checker) gated(b *Benchmark, m *requirement.Model) {
 	if !m.Gated {
 		return
 	}

@@ -133,7 +133,7 @@ func (c *checker) outside(b *Benchmark, p *program.Program, name string, k Check
 var needPath = []string{"sharegpt", "burstgpt", "custom"}
 
 // dataset checks whether a client has the data set that it asks for.
-func (c *checker) dataset(b *Benchmark, p *program.Program, a *python.Parser) {
+func (c *checker) dataset(p *program.Program, a *python.Parser) {
 	if a == nil || a.Program == nil {
 		return
 	}

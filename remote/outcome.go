@@ -55,7 +55,7 @@ var errUnsigned = errors.New("no key of trust signed it")
 
 // readOutcome reads an outcome from the bucket. The error wraps errUnsigned if the outcome is not believed.
 func (x *Executor) readOutcome(ctx context.Context, name string) (o Outcome, err error) {
-	body, err := x.Bucket.Open(ctx, name, 0)
+	body, err := x.Bucket.Open(ctx, name)
 	if err != nil {
 		return o, err
 	}

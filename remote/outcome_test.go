@@ -109,7 +109,7 @@ func TestOutcomesOfJobsThatNobodyFollowed(t *testing.T) {
 
 // copyOutcome copies an object with one text replaced by another.
 func copyOutcome(ctx context.Context, b bucket.Bucket, from, to, old, text string) error {
-	body, err := b.Open(ctx, from, 0)
+	body, err := b.Open(ctx, from)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -65,7 +66,7 @@ type read struct {
 	Snapshot     string
 	Universe     int
 	Totals       map[string]int
-	Availability []document.Count
+	Availability []recorded.Count
 	ByGPUs       []document.DeviceCount `json:"by_gpus"`
 	States       []document.State
 	Comparisons  []map[string]any

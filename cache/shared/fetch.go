@@ -148,7 +148,7 @@ func (s *Store) Lay(ctx context.Context, key cache.Key, object, digest, dir stri
 // proved to be the entry of the key.
 func (r *remote) lay(ctx context.Context, key cache.Key, object, digest string, place func() (string, error)) (
 	m cache.Meta, err error) {
-	body, err := r.Bucket.Open(ctx, object, 0)
+	body, err := r.Bucket.Open(ctx, object)
 	if err != nil {
 		return m, err
 	}

@@ -209,7 +209,7 @@ func (s *Store) Check(ctx context.Context, report func(cache.Key, error)) error 
 
 // check reads all of an entry, and stores nothing.
 func (r *remote) check(ctx context.Context, key cache.Key) (index.Record, error) {
-	body, err := r.Bucket.Open(ctx, ObjectOf(key), 0)
+	body, err := r.Bucket.Open(ctx, ObjectOf(key))
 	if err != nil {
 		return index.Record{}, err
 	}

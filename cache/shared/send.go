@@ -219,7 +219,7 @@ func (r *remote) there(e cache.Entry, rec index.Record) {
 
 // head reads the record of an entry from the beginning of its object.
 func (r *remote) head(ctx context.Context, object string, key cache.Key) (index.Record, error) {
-	body, err := r.Bucket.Open(ctx, object, 0)
+	body, err := r.Bucket.Open(ctx, object)
 	if err != nil {
 		return index.Record{}, err
 	}

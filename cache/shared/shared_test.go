@@ -467,7 +467,7 @@ func forge(t *testing.T, object []byte, change func(*cache.Meta)) []byte {
 
 func read(t *testing.T, b bucket.Bucket, name string) []byte {
 	t.Helper()
-	body, err := b.Open(context.Background(), name, 0)
+	body, err := b.Open(context.Background(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/benchgraph/benchgraph/campaign/pin"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/source/git/worktree"
 	"github.com/benchgraph/benchgraph/tasks"
@@ -135,7 +135,7 @@ func (s *session) baselineOf(ctx context.Context, o *tryFlags, spec *hclspec.Spe
 }
 
 // several returns the first names of a list as text.
-func several(names []string) string { return pick.First(names, 8) }
+func several(names []string) string { return printable.Some(names, 8) }
 
 // workTreeTop returns the top of the work tree that has the directory; "" if there is none.
 func (s *session) workTreeTop(ctx context.Context, dir string) string {

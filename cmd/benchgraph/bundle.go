@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	if err := bundle.Write(f, c.Guarded(s.secrets()), predicate); err != nil {
 		return fmt.Errorf("bundle %s: %w", to, err)
 	}
-	opened, err := s.openBundle(ctx, f.Name(), mostOwn)
+	opened, err := s.openBundle(ctx, f.Name(), math.MaxInt64)
 	if err != nil {
 		return fmt.Errorf("bundle %s: it cannot be opened again: %w", to, err)
 	}
@@ -52,9 +53,6 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	s.note("%s: %s; benchgraph open judges them again.", view.Clean(to), view.Count(len(c.Files), "file"))
 	return nil
 }
-
-// mostOwn bounds the bytes of an own bundle when it is unpacked.
-const mostOwn = 1 << 50
 
 // gather collects the files of the bundle.
 func (s *session) gather(ctx context.Context, known *results.Known, found []findings.Findings,

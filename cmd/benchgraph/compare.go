@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -91,7 +92,7 @@ func (a *app) runCompare(ctx context.Context, o *compareFlags, one, other string
 		}
 	}
 	if o.json {
-		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": present(rows),
+		err = view.JSON(a.stdout, map[string]any{"format": view.Format, "comparisons": document.Present(rows),
 			"diagnostics": view.Diagnostics(s.warnings)})
 	} else {
 		err = a.compareText(rows, one, other)

@@ -17,6 +17,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/remote/detach"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -134,7 +135,7 @@ func (s *session) showResults(applied *campaign.Applied, rows []stats.Comparison
 	if c.agent {
 		view.TerseVerdicts(s.stdout, rows)
 	} else if len(rows) > 0 {
-		view.Verdicts(s.stdout, style, rows, false)
+		view.Verdicts(s.stdout, style, rows)
 	}
 	if n := len(applied.Result.Failures); n > 0 && !c.agent {
 		fmt.Fprintf(s.stdout, "%s\n", style.Bold(fmt.Sprintf("Failed (%d), in full with benchgraph logs ADDR:", n)))
@@ -235,7 +236,7 @@ func (s *session) sum(ctx context.Context, applied *campaign.Applied, files []st
 			parts = append(parts, view.Number(p.n)+" "+p.word)
 		}
 	}
-	line := fmt.Sprintf("Apply: %s; %s.", strings.Join(parts, ", "), view.Duration(c.took))
+	line := fmt.Sprintf("Apply: %s; %s.", strings.Join(parts, ", "), printable.Duration(c.took))
 	fmt.Fprintln(s.stdout, s.style(s.stdout).Bold(line))
 }
 
@@ -263,7 +264,7 @@ func (a *app) sumJSON(ctx context.Context, applied *campaign.Applied, files []st
 		Exit     int              `json:"exit_code"`
 	}{"summary", time.Now().Format(time.RFC3339Nano), r.Done, r.Cached, r.Failed, r.Blocked - c.moved, r.Skipped,
 		c.waiting(), r.NotRun, applied.Waves,
-		c.took.Seconds(), present(files), present(applied.Left), exitCode(ctx, err)})
+		c.took.Seconds(), document.Present(files), document.Present(applied.Left), exitCode(ctx, err)})
 	a.summed = true
 }
 
@@ -299,12 +300,4 @@ func (a *app) explainJSON(ctx context.Context, err error) {
 		// the exit code tells that a node failed
 		_ = view.JSON(a.stdout, map[string]any{"format": view.Format, "diagnostics": views})
 	}
-}
-
-// present replaces a nil list by an empty one, for JSON.
-func present[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

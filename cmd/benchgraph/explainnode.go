@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -206,14 +207,14 @@ func (s *session) explained(ctx context.Context, st *engine.Step, text bool) (ma
 	list := []map[string]any{}
 	changes, _ := s.changes(ctx, st)
 	for _, c := range changes {
-		list = append(list, map[string]any{"op": c.Op, "label": c.Label, "old": present(c.Old), "new": present(c.New),
-			"text": c.String()})
+		list = append(list, map[string]any{"op": c.Op, "label": c.Label, "old": document.Present(c.Old),
+			"new": document.Present(c.New), "text": c.String()})
 	}
 	doc := map[string]any{
 		"format": view.Format, "address": st.Node.Address, "kind": st.Node.Kind, "action": st.Action,
 		"reason": st.Reason,
 		"key":    st.Key.String(), "place": st.Node.Place, "needs": view.Needs(st.Node), "changes": list,
-		"failed_attempts": present(s.lost(st))}
+		"failed_attempts": document.Present(s.lost(st))}
 	if st.Node.Origin != nil {
 		doc["origin"] = st.Node.Origin
 	}

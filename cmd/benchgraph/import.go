@@ -13,11 +13,11 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec/dataset"
 	"github.com/benchgraph/benchgraph/hclspec/recorded"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/metrics/units"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -130,7 +130,7 @@ func importComment(names []string, commits []dataset.Commit, lost int) []string 
 	for i, name := range names {
 		bases[i] = filepath.Base(name)
 	}
-	line := fmt.Sprintf("Made by benchgraph import of %s: %s", pick.First(bases, 3),
+	line := fmt.Sprintf("Made by benchgraph import of %s: %s", printable.Some(bases, 3),
 		view.Count(len(commits), "commit"))
 	if lost > 0 {
 		line += fmt.Sprintf(", %s left out", view.Count(lost, "row"))

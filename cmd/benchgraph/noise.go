@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -116,7 +117,7 @@ func (s *session) showNoise(ctx context.Context, o *noiseFlags, applied *campaig
 		}
 	}
 	if o.json {
-		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": present(docs),
+		if err := view.JSON(s.stdout, map[string]any{"format": view.Format, "noise": document.Present(docs),
 			"diagnostics": view.Diagnostics(s.warnings)}); err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (a *app) runOpen(ctx context.Context, o *openFlags, path string) error {
 			return err
 		}
 	} else {
-		view.Verdicts(a.stdout, a.style(a.stdout), b.rows, false)
+		view.Verdicts(a.stdout, a.style(a.stdout), b.rows)
 	}
 	if len(b.Reasons) > 0 {
 		return b.refusal(path)

@@ -113,7 +113,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		}
 		left = left || spared
 	}
-	view.Verdicts(a.stderr, a.style(a.stderr), rows, false)
+	view.Verdicts(a.stderr, a.style(a.stderr), rows)
 	if err := o.failOn.Check(rows, lacking); err != nil || !left {
 		return err
 	}

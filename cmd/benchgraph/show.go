@@ -14,6 +14,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/tasks"
 )
 
@@ -124,7 +125,7 @@ func (s *session) view(ctx context.Context, p *engine.Plan, st *engine.Step) (*n
 			return nil, err
 		}
 		v.Result = &nodeview.Result{Digest: e.Digest, MadeBy: e.Address, Created: e.Created,
-			Duration: e.Duration.Seconds(), Bytes: e.Bytes, Dir: e.Dir, Files: present(e.Files)}
+			Duration: e.Duration.Seconds(), Bytes: e.Bytes, Dir: e.Dir, Files: document.Present(e.Files)}
 		if v.Kind == "trial" || v.Kind == "image" {
 			if v.Record, err = tasks.Record(e); err != nil {
 				return nil, err

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/stats"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -133,7 +134,7 @@ func (a *app) showStatus(ctx context.Context, o *statusFlags, look *shared.Look)
 	for _, row := range ledger.Rows {
 		if row.Primary {
 			doc.Commits = append(doc.Commits, commitStatus{row.Compare, row.Commit, row.Benchmark, row.Candidate,
-				row.Outcome, row.Reason, present(row.Caveats)})
+				row.Outcome, row.Reason, document.Present(row.Caveats)})
 		}
 	}
 	if owner, held := applylock.Holder(s.applyLock()); held {
@@ -234,7 +235,7 @@ func (s *session) statusText(doc statusDoc, rows []stats.Comparison) {
 		}
 	}
 	if len(rows) > 0 {
-		view.Verdicts(w, s.style(w), rows, false)
+		view.Verdicts(w, s.style(w), rows)
 	}
 	if doc.Run != "" {
 		fmt.Fprintf(w, "Last run: %s\n", doc.Run)

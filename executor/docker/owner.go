@@ -4,7 +4,6 @@ package docker
 
 import (
 	"context"
-	"os"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/container"
@@ -17,7 +16,7 @@ type owner struct {
 	family.Starter
 }
 
-func newOwner() owner { return owner{bootID(), family.This()} }
+func newOwner() owner { return owner{family.Boot(), family.This()} }
 
 func (o owner) String() string { return o.boot + "." + o.Starter.String() }
 
@@ -25,15 +24,6 @@ func parseOwner(text string) (owner, bool) {
 	boot, rest, _ := strings.Cut(text, ".")
 	starter, ok := family.ParseStarter(rest)
 	return owner{boot, starter}, ok
-}
-
-// bootID returns an ID that is new after each start of this machine; empty if the system has none.
-func bootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // Reap removes the containers and networks that an Executor left when its process was killed, and returns the

@@ -31,6 +31,12 @@ func This() Starter {
 
 func (s Starter) String() string { return fmt.Sprintf("%s.%d.%d", s.Namespace, s.PID, s.Born) }
 
+// Boot returns an ID that is new after each start of this machine; empty if the system has none.
+func Boot() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(text))
+}
+
 // ParseStarter reads the text of a Starter.
 func ParseStarter(text string) (Starter, bool) {
 	f := strings.Split(text, ".")

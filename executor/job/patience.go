@@ -57,5 +57,5 @@ const mostWords = 1000
 
 // Words returns a message of a scheduler as one printable line.
 func Words(text string) string {
-	return printable.Cut(printable.Line(strings.TrimSpace(text)), mostWords)
+	return printable.Clip(printable.Line(strings.TrimSpace(text)), mostWords)
 }

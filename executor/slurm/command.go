@@ -111,7 +111,7 @@ func clean(name, words string) string {
 			lines = append(lines, line)
 		}
 	}
-	return printable.Cut(strings.Join(lines, "; "), mostWords)
+	return printable.Clip(strings.Join(lines, "; "), mostWords)
 }
 
 // Temporary troubles.

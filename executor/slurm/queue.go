@@ -107,7 +107,7 @@ func isNumber(text string) bool {
 
 // field returns the printable text of a field; it is empty for Slurm's words for no value.
 func field(text string) string {
-	switch text = printable.Cut(printable.Line(text), mostField); text {
+	switch text = printable.Clip(printable.Line(text), mostField); text {
 	case "(null)", "None", "N/A", "Unknown", "None assigned":
 		return ""
 	}

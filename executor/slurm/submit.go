@@ -128,7 +128,7 @@ func (s *submission) sbatch(ctx context.Context) (job.ID, error) {
 	number, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow
 	if !isNumber(number) {
 		return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
-			strconv.Quote(printable.Cut(number, mostField)) + " is no number of one"}
+			strconv.Quote(printable.Clip(number, mostField)) + " is no number of one"}
 	}
 	s.c.troubles.Over(full)
 	return job.NewID(number, s.job.Key), nil
@@ -273,7 +273,7 @@ func label(j job.Job) string {
 	if name == "" {
 		return j.Key
 	}
-	return printable.Cut(name, mostField)
+	return printable.Clip(name, mostField)
 }
 
 func (o *Options) check(j job.Job) error {
@@ -296,7 +296,7 @@ func (o *Options) check(j job.Job) error {
 	for _, v := range j.Environ {
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || strings.ContainsRune(v, 0) {
 			return fmt.Errorf("job %s: variable %q is to be NAME=value, without a zero byte", j.Name,
-				printable.Cut(name, mostField))
+				printable.Clip(name, mostField))
 		}
 	}
 	return nil

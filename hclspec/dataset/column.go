@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // fields lists the parts of a commit, each with the usual names of its column, the surest first.
@@ -117,10 +119,5 @@ func listNames(have map[string][]string) string {
 		all = append(all, names...)
 	}
 	slices.Sort(all)
-	more := ""
-	if len(all) > mostNames {
-		more = fmt.Sprintf(" and %d more", len(all)-mostNames)
-		all = all[:mostNames]
-	}
-	return strings.Join(all, ", ") + more
+	return printable.Some(all, mostNames)
 }

@@ -1,13 +1,14 @@
 package recorded
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 )
 
-// Count is one part of a partition of the commits.
+// Count is one part of a partition.
 type Count struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
@@ -26,13 +27,13 @@ func (b *Book) Availability() []Count {
 	}
 	counts := map[string]int{}
 	for _, c := range b.Commits {
-		counts[pattern(have[c.Name], len(sides))]++
+		counts[Pattern(have[c.Name], len(sides))]++
 	}
-	return list(counts, len(b.Commits))
+	return Partition(counts, len(b.Commits))
 }
 
-// pattern returns the name of a set of sides.
-func pattern(have []string, all int) string {
+// Pattern returns the name of a set of sides or variants, out of all.
+func Pattern(have []string, all int) string {
 	switch {
 	case len(have) == 0:
 		return "none"
@@ -48,19 +49,17 @@ func (b *Book) ByState() []Count {
 	for _, s := range b.States {
 		counts[s.State]++
 	}
-	return list(counts, len(b.States))
+	return Partition(counts, len(b.States))
 }
 
-func list(counts map[string]int, of int) []Count {
+// Partition returns the parts of a partition of so many things, the larger ones first.
+func Partition(counts map[string]int, of int) []Count {
 	var all []Count
 	for name, n := range counts {
 		all = append(all, Count{name, n, of})
 	}
 	slices.SortFunc(all, func(a, c Count) int {
-		if a.Count != c.Count {
-			return c.Count - a.Count
-		}
-		return strings.Compare(a.Name, c.Name)
+		return cmp.Or(cmp.Compare(c.Count, a.Count), cmp.Compare(a.Name, c.Name))
 	})
 	return all
 }

@@ -28,9 +28,8 @@ var storeys = map[string]int{
 	"container": 2, "engine": 2,
 	"cache": 1, "device": 1, "hclspec": 1, "metrics": 1, "packs": 1, "preflight": 1, "stats": 1,
 	"failure": 0, "internal/cores": 0, "internal/fs": 0, "internal/fuzzing": 0, "internal/glob": 0,
-	"internal/head":       0,
-	"internal/lazyregexp": 0, "internal/needtest": 0, "internal/printable": 0, "internal/sh": 0, "internal/sshkey": 0,
-	"internal/usage": 0,
+	"internal/head": 0, "internal/lazyregexp": 0, "internal/nearest": 0, "internal/needtest": 0,
+	"internal/printable": 0, "internal/sh": 0, "internal/sshkey": 0, "internal/usage": 0,
 }
 
 // rule forbids packages the imports of a list: a path, or with /... all paths below it, too.

@@ -71,14 +71,6 @@ func Cells(text string) int {
 	return n
 }
 
-// Cut shortens a text to a number of bytes and marks the cut.
-func Cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
-
 // Fit cuts a text to a number of columns.
 func Fit(text string, columns int) string {
 	if Cells(text) <= columns {

@@ -143,9 +143,9 @@ func BenchmarkLine(b *testing.B) {
 	}
 }
 
-func TestCut(t *testing.T) {
+func TestClip(t *testing.T) {
 	for text, want := range map[string]string{"": "", "abcd": "abcd", "abcde": "abcd…", "abcö": "abc…"} {
-		if got := Cut(text, 4); got != want {
+		if got := Clip(text, 4); got != want {
 			t.Errorf("%q is cut to %q", text, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/hclspec/recorded"
 )
 
 // Commit is a commit under study.
@@ -115,16 +116,9 @@ func Seconds(d time.Duration) *float64 {
 	return &s
 }
 
-// Count is one line of a partition.
-type Count struct {
-	Name  string `json:"name"`
-	Count int    `json:"count"`
-	Of    int    `json:"of"`
-}
-
 // Availability partitions the declared measurements, one for each benchmark and commit, by the variants that have
 // figures.
-func Availability(states []State) []Count {
+func Availability(states []State) []recorded.Count {
 	type cell struct{ benchmark, commit string }
 	have, all := map[cell][]string{}, map[cell]int{}
 	var order []cell
@@ -140,40 +134,10 @@ func Availability(states []State) []Count {
 	}
 	counts := map[string]int{}
 	for _, at := range order {
-		counts[pattern(have[at], all[at])]++
+		slices.Sort(have[at])
+		counts[recorded.Pattern(have[at], all[at])]++
 	}
-	var list []Count
-	for _, name := range sortedNames(counts) {
-		list = append(list, Count{name, counts[name], len(order)})
-	}
-	return list
-}
-
-// pattern returns the name of a set of variants.
-func pattern(have []string, all int) string {
-	switch {
-	case len(have) == 0:
-		return "none"
-	case len(have) == all:
-		return "all"
-	case len(have) == 1:
-		return have[0] + " only"
-	}
-	have = slices.Clone(have)
-	slices.Sort(have)
-	return strings.Join(have, " and ") + " only"
-}
-
-// sortedNames returns the names, those with larger counts first.
-func sortedNames(counts map[string]int) []string {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	return names
+	return recorded.Partition(counts, len(order))
 }
 
 // DeviceCount counts the members that need this many devices, and those of them with figures.

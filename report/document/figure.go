@@ -45,17 +45,6 @@ func Share(part, whole int, kind string) string {
 	return fmt.Sprintf("%d of %d %s (%.0f %%)", part, whole, kind, 100*float64(part)/float64(whole))
 }
 
-// Hours returns a time in words, from one hour on in hours.
-func Hours(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Hour:
-		return d.Round(time.Second).String()
-	}
-	return fmt.Sprintf("%.1f h", d.Hours())
-}
-
 // CaveatTexts returns the texts of a row's caveats.
 func CaveatTexts(c stats.Comparison) []string {
 	texts := make([]string, len(c.Caveats))
@@ -70,7 +59,7 @@ func OptionalTime(seconds *float64) string {
 	if seconds == nil {
 		return ""
 	}
-	return Hours(time.Duration(*seconds * float64(time.Second)))
+	return printable.Duration(time.Duration(*seconds * float64(time.Second)))
 }
 
 // Shorten returns text as one printable line of at most that many columns.

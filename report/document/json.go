@@ -22,7 +22,7 @@ func JSON(p *Counted) (map[string][]byte, error) {
 		Comparisons []stats.Comparison    `json:"comparisons"`
 		Pairs       []stats.Comparison    `json:"pairs"` // patched candidates against the commit itself; in no total
 		States      []State               `json:"states"`
-		Available   []Count               `json:"availability"`
+		Available   []recorded.Count      `json:"availability"`
 		GPUs        []DeviceCount         `json:"by_gpus"`
 		Failures    []Failed              `json:"failures"`
 		Causes      []FailureKind         `json:"failure_kinds"`
@@ -33,18 +33,18 @@ func JSON(p *Counted) (map[string][]byte, error) {
 		Recorded    *Recorded             `json:"recorded"` // null: no results of other studies
 		Samples     []Measurement         `json:"samples"`
 	}{
-		Format, p.Title, p.Snapshot, p.Universe, p.Total.Counts, present(p.Compares), present(p.Commits),
-		present(p.Comparisons), present(p.Pairs),
-		present(p.States), present(Availability(p.States)), present(ByDevices(p.States)),
-		present(p.Failures), present(FailureKinds(p.Failures)), present(Recoveries(p)), present(p.Skips),
-		present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements),
+		Format, p.Title, p.Snapshot, p.Universe, p.Total.Counts, Present(p.Compares), Present(p.Commits),
+		Present(p.Comparisons), Present(p.Pairs),
+		Present(p.States), Present(Availability(p.States)), Present(ByDevices(p.States)),
+		Present(p.Failures), Present(FailureKinds(p.Failures)), Present(Recoveries(p)), Present(p.Skips),
+		Present(p.Hardware), p.Cost, recordedOf(p), Present(p.Measurements),
 	}
 	text, err := Indented(document)
 	return map[string][]byte{"report.json": text}, err
 }
 
-// present returns an empty list for nil, so that readers can iterate over it.
-func present[T any](list []T) []T {
+// Present returns an empty list for nil, so that readers can iterate over it.
+func Present[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
@@ -67,8 +67,8 @@ func recordedOf(p *Counted) *Recorded {
 	if b == nil {
 		return nil
 	}
-	return &Recorded{len(b.States), present(b.States), present(b.ByState()), present(b.Availability()),
-		b.Counts(), present(b.Entries), present(b.Refused)}
+	return &Recorded{len(b.States), Present(b.States), Present(b.ByState()), Present(b.Availability()),
+		b.Counts(), Present(b.Entries), Present(b.Refused)}
 }
 
 // Indented returns indented JSON.

@@ -276,7 +276,7 @@ func Cost(out *strings.Builder, p *document.Counted) {
 	if p.Cost.Attempts == 0 {
 		return
 	}
-	fmt.Fprintf(out, "- %d attempts took %s", p.Cost.Attempts, document.Hours(p.Cost.Wall))
+	fmt.Fprintf(out, "- %d attempts took %s", p.Cost.Attempts, printable.Duration(p.Cost.Wall))
 	if p.Cost.GPUTime > 0 {
 		fmt.Fprintf(out, " and %.2f GPU-hours", p.Cost.GPUTime.Hours())
 	}

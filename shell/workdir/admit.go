@@ -23,6 +23,7 @@ import (
 	"github.com/benchgraph/benchgraph/executor/mask"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Files below $OUT are untrusted: they are checked, and no link is followed, before any of them is accepted.
@@ -100,7 +101,8 @@ func Admit(ctx context.Context, env *engine.Env, dir, title string, secrets Secr
 		}
 	}
 	if len(a.removed) > 0 {
-		text := "not stored: " + listed(a.removed) + "; a result holds only files, directories and links"
+		text := "not stored: " + printable.Some(a.removed, mostNamed) +
+			"; a result holds only files, directories and links"
 		fmt.Fprintf(env.Log, "benchgraph: %s\n", text)
 		env.Emit(engine.Event{Type: engine.Note, Reason: text})
 	}

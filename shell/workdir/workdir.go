@@ -10,13 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // PrivateDirs makes a home and a /tmp for commands that do not see the host's.
@@ -128,7 +128,7 @@ func missingOutput(made *os.Root, pattern string) error {
 	}
 	what := "$OUT is empty"
 	if len(there) > 0 {
-		what = "$OUT holds " + listed(there)
+		what = "$OUT holds " + printable.Some(there, mostNamed)
 	}
 	return &engine.Failure{Failure: failure.Failure{
 		Class: failure.Invalid, Rule: "no_output", Stage: "build",
@@ -137,6 +137,9 @@ func missingOutput(made *os.Root, pattern string) error {
 	}}
 }
 
+// mostNamed is the largest number of names that a message lists.
+const mostNamed = 5
+
 // isDirectory verifies that commands have not replaced a directory, with a link for instance.
 func isDirectory(dir, title string) error {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
@@ -144,14 +147,4 @@ func isDirectory(dir, title string) error {
 			"let the command write below $OUT and leave $OUT itself alone")
 	}
 	return nil
-}
-
-// listed joins the first few names.
-func listed(names []string) string {
-	const most = 5
-	text := strings.Join(names[:min(len(names), most)], ", ")
-	if rest := len(names) - most; rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
 }

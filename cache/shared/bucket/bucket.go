@@ -23,9 +23,8 @@ type Object struct {
 
 // Reader reads objects. An error wraps fs.ErrNotExist if there is no object of the name.
 type Reader interface {
-	// Open returns an object's bytes from an offset on. The reader resumes after a broken connection, as long as the
-	// object is the same.
-	Open(ctx context.Context, name string, from int64) (io.ReadCloser, error)
+	// Open returns an object's bytes. The reader resumes after a broken connection, as long as the object is the same.
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
 	// List lists the objects whose names begin with a prefix, in no particular order.
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
 }

@@ -46,7 +46,7 @@ func (d *Directory) there() error {
 func (d *Directory) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
 // Open opens an object. See Reader.
-func (d *Directory) Open(_ context.Context, name string, from int64) (io.ReadCloser, error) {
+func (d *Directory) Open(_ context.Context, name string) (io.ReadCloser, error) {
 	// Others can write to the directory: a pipe would block, and a link could lead anywhere.
 	f, err := os.OpenFile(d.path(name), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -55,9 +55,6 @@ func (d *Directory) Open(_ context.Context, name string, from int64) (io.ReadClo
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("it is no regular file")}
-	}
-	if err == nil {
-		_, err = f.Seek(from, io.SeekStart)
 	}
 	if err != nil {
 		f.Close()

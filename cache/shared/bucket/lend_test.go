@@ -83,7 +83,7 @@ func TestLentCredentials(t *testing.T) {
 }
 
 func read(ctx context.Context, b bucket.Bucket, name string) error {
-	body, err := b.Open(ctx, name, 0)
+	body, err := b.Open(ctx, name)
 	if err != nil {
 		return err
 	}

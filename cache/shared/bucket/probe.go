@@ -23,7 +23,7 @@ func Probe(ctx context.Context, b Bucket, name string) error {
 	if err := b.Replace(ctx, name, strings.NewReader(text), int64(len(text))); err != nil {
 		return err
 	}
-	body, err := b.Open(ctx, name, 0)
+	body, err := b.Open(ctx, name)
 	if err == nil {
 		_, err = io.ReadAll(body)
 		body.Close()

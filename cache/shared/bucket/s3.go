@@ -122,8 +122,8 @@ func failure(name string, err error) error {
 }
 
 // Open opens an object. See Reader.
-func (s *S3) Open(ctx context.Context, name string, from int64) (io.ReadCloser, error) {
-	b := &body{s: s, ctx: ctx, name: name, at: from}
+func (s *S3) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	b := &body{s: s, ctx: ctx, name: name}
 	if err := b.open(); err != nil {
 		return nil, failure(name, err)
 	}

@@ -255,7 +255,7 @@ func (c Copies) read(ctx context.Context, b bucket.Bucket, name string) (string,
 			return text, nil
 		}
 	}
-	body, err := b.Open(ctx, name, 0)
+	body, err := b.Open(ctx, name)
 	if err != nil {
 		return "", err
 	}

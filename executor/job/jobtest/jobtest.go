@@ -160,7 +160,7 @@ func (s *story) completes(id job.ID, prints string) string {
 	s.Helper()
 	end, text := Wait(s, s.client, id), Printed(s, s.client, id)
 	if end.State != job.Completed || end.Lost || end.Held != "" || prints != "" && text != prints {
-		s.Errorf("%+v; it has printed %q", end, printable.Cut(text, 200))
+		s.Errorf("%+v; it has printed %q", end, printable.Clip(text, 200))
 	}
 	return text
 }

@@ -27,7 +27,7 @@ func (s *story) checkRequest(text string, request []byte) (key string) {
 	s.Helper()
 	all := printedRequest.FindAllStringSubmatch(text, -1)
 	if len(all) != 1 {
-		s.Fatalf("%d jobs took a request: %s", len(all), printable.Cut(text, 1000))
+		s.Fatalf("%d jobs took a request: %s", len(all), printable.Clip(text, 1000))
 	}
 	got, err := base64.StdEncoding.DecodeString(all[0][1])
 	if key = all[0][2]; err == nil && key != "" {
@@ -72,7 +72,7 @@ tr "\n\0" "~\n" </proc/$$/environ; true'
 		if !slices.Contains(own, name) && !slices.ContainsFunc(s.Adds, func(of string) bool {
 			return strings.HasPrefix(line, of)
 		}) {
-			s.Errorf("the job has %s", printable.Cut(line, 200))
+			s.Errorf("the job has %s", printable.Clip(line, 200))
 		}
 	}
 }

@@ -3,7 +3,8 @@ package words
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Shown is the number of blocks, metrics or warnings that a text names; it only counts the others.
@@ -30,12 +31,7 @@ func Blocks(blocks []int) string {
 }
 
 // Some lists the first Shown names, and counts the rest.
-func Some(names []string) string {
-	if len(names) <= Shown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:Shown], ", "), len(names)-Shown)
-}
+func Some(names []string) string { return printable.Some(names, Shown) }
 
 // Count writes a number with its noun: one if n is 1, else many.
 func Count(n int, one, many string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
-	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
+	"github.com/benchgraph/benchgraph/internal/nearest"
 )
 
 // Suggest returns a sentence that names the candidate nearest to a misspelt name, with a leading space; empty: no

@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
-	"github.com/benchgraph/benchgraph/hclspec/internal/nearest"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/internal/nearest"
 )
 
 // Schema describes the content of a kind of block.

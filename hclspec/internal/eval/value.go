@@ -16,15 +16,15 @@ import (
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 )
 
-// Number reads a number.
-func (r Reader) Number(name string, standard float64) float64 {
+// Number reads a number; 0 if the attribute is absent.
+func (r Reader) Number(name string) float64 {
 	if given, ok := r.Value(name); ok && instead(given) != "" {
 		r.Fail(r.At(name), "Wrong type", "%s must be a number, not %s%s.", name, Describe(given), instead(given))
-		return standard
+		return 0
 	}
 	v, ok := r.As(name, cty.Number, "a number")
 	if !ok {
-		return standard
+		return 0
 	}
 	f, _ := v.AsBigFloat().Float64()
 	return f

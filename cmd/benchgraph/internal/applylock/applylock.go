@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/internal/printable"
 )
@@ -70,7 +71,8 @@ func (e *HeldError) Error() string {
 // Remedy returns what the user can do. Only a process of this host can be ended from here.
 func (e *HeldError) Remedy() string {
 	host, _ := os.Hostname()
-	if me := (Owner{Host: host, Boot: boot()}); e.Owner.PID == 0 || e.Owner.Host == host && e.Owner.sameMachine(me) {
+	me := Owner{Host: host, Boot: family.Boot()}
+	if e.Owner.PID == 0 || visible(e.Owner, me) {
 		return "Wait for it to end, or end it: what it has finished is kept."
 	}
 	return fmt.Sprintf("Wait for it to end, or end it there: what it has finished is kept. If it was killed, its lock "+
@@ -115,10 +117,10 @@ func Acquire(path string, o Owner) (*Lock, error) {
 		o.User = cmp.Or(o.User, u.Username)
 	}
 	o.User = cmp.Or(o.User, "unknown")
-	o.Born, _ = born(o.PID)
+	o.Born = family.This().Born
 	o.Host, _ = os.Hostname()
-	o.Boot = boot()
-	o.Command = printable.Cut(o.Command, size/4)
+	o.Boot = family.Boot()
+	o.Command = printable.Clip(o.Command, size/4)
 	for {
 		l, again, err := acquire(path, o)
 		if err != nil {
@@ -246,7 +248,7 @@ func Holder(path string) (Owner, bool) {
 	}
 	defer f.Close()
 	o := read(f)
-	me := Owner{Boot: boot()}
+	me := Owner{Boot: family.Boot()}
 	me.Host, _ = os.Hostname()
 	if o.PID == 0 || dead(o, me) {
 		return Owner{}, false
@@ -320,6 +322,6 @@ func alive(o Owner) bool {
 	if err := unix.Kill(o.PID, 0); err != nil && !errors.Is(err, unix.EPERM) {
 		return false
 	}
-	now, ok := born(o.PID)
-	return !ok || o.Born == 0 || now == o.Born
+	gone, known := family.Starter{PID: o.PID, Born: o.Born}.Gone()
+	return o.Born == 0 || !known || !gone
 }

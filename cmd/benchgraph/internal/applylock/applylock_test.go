@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benchgraph/benchgraph/executor/family"
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -115,7 +116,7 @@ func TestAKilledOwnersLockIsFreeAtOnce(t *testing.T) {
 
 func TestRecordsOfOthers(t *testing.T) {
 	host, _ := os.Hostname()
-	mine, _ := born(os.Getpid())
+	mine := family.This().Born
 	dead := 1 << 30 // no process has such a number
 	const day = 24 * time.Hour
 	tests := []struct {
@@ -134,12 +135,12 @@ func TestRecordsOfOthers(t *testing.T) {
 			false, true},
 		{"this host, no flock, alive", Owner{PID: os.Getpid(), Born: mine, Host: host}, 0, false, false},
 		{"this host, no flock, dead", Owner{PID: dead, Host: host}, 0, false, true},
-		{"another container, had flock", Owner{PID: 1, Host: "container", Boot: boot(), Flock: true}, 0, false,
-			boot() != ""},
+		{"another container, had flock", Owner{PID: 1, Host: "container", Boot: family.Boot(), Flock: true}, 0, false,
+			family.Boot() != ""},
 		{"another container, no flock, its number is ours", Owner{PID: os.Getpid(), Born: mine + 1, Host: "container",
-			Boot: boot()}, 0, true, false},
+			Boot: family.Boot()}, 0, true, false},
 		{"another machine of this name, alive", Owner{PID: dead, Host: host, Boot: "of another", Flock: true}, 0, true,
-			boot() == ""},
+			family.Boot() == ""},
 		{"this host before it was started again", Owner{PID: dead, Host: host, Boot: "before", Flock: true},
 			2 * time.Minute, false, true},
 		{"this host, no flock, the number is another's now", Owner{PID: os.Getpid(), Born: mine + 1, Host: host}, 0,

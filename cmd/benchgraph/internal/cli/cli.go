@@ -10,10 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
-	"github.com/agext/levenshtein"
+	"github.com/benchgraph/benchgraph/internal/nearest"
 )
 
 // Command is one row of the table.
@@ -221,13 +220,7 @@ func (t *Table) explain(err error, command string) error {
 
 // Suggest returns a question whether the nearest of the known words was meant; "" if none is near.
 func Suggest(word string, known []string) string {
-	best, least := "", max(2, len(word)/3)+1
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := levenshtein.Distance(word, k, nil); d < least || d == least && best == "" &&
-			strings.HasPrefix(k, word) {
-			best, least = k, d
-		}
-	}
+	best := nearest.Name(word, known)
 	if best == "" {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/metrics"
 )
 
@@ -110,6 +110,6 @@ func Deciding(samples []metrics.Sample) (string, error) {
 		return "", cli.Hint("Say how it is read: -match 'REGEXP with a group' -better=higher.",
 			"no number in the output of the command has a known direction: %d were found", len(samples))
 	}
-	return "", cli.Hint("Say which one decides with -metric: "+pick.First(names, 8)+".",
+	return "", cli.Hint("Say which one decides with -metric: "+printable.Some(names, 8)+".",
 		"the output of the command has %d metrics", len(names))
 }

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/runlog"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report/document"
 	"github.com/benchgraph/benchgraph/report/page"
 )
@@ -60,7 +60,7 @@ func ending(n runlog.Node) string {
 	case n.Failed:
 		return "failed: " + n.Message
 	}
-	return "succeeded in " + view.Duration(n.End.Sub(n.Since))
+	return "succeeded in " + printable.Duration(n.End.Sub(n.Since))
 }
 
 // logFile is the part of a log that is written so far.
@@ -169,7 +169,7 @@ func liveNode(n runlog.Node, now time.Time) page.LiveNode {
 	}
 	l := page.LiveNode{Address: n.Address, Phase: n.Phase, Failed: n.Failed, Retrying: n.Retrying}
 	l.Class, l.Message = n.Class, n.Message
-	l.Took = view.Duration(max(0, end.Sub(n.Since)))
+	l.Took = printable.Duration(max(0, end.Sub(n.Since)))
 	if n.Log != "" {
 		l.Attempt = document.AttemptOf(n.Log)
 	}

@@ -47,8 +47,7 @@ type Server struct {
 	config  Config
 	tail    *tail
 	keeper  *keeper
-	clients atomic.Int64 // number of clients of events
-	began   time.Time
+	clients atomic.Int64    // number of clients of events
 	done    <-chan struct{} // closed when the server ends
 }
 
@@ -58,7 +57,7 @@ func Run(ctx context.Context, l net.Listener, c Config) error {
 	if err != nil {
 		return err
 	}
-	s := &Server{config: c, tail: newTail(c.Runs, c.Lock), keeper: keeper, began: time.Now(), done: ctx.Done()}
+	s := &Server{config: c, tail: newTail(c.Runs, c.Lock), keeper: keeper, done: ctx.Done()}
 	go s.tail.follow(ctx.Done())
 	go s.keeper.keep(ctx)
 	s.keeper.look()

@@ -15,6 +15,7 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/image"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Node is the content of show.
@@ -87,7 +88,7 @@ func (v *Node) Text(w io.Writer, style view.Style) {
 	if r := v.Result; r != nil {
 		line("result", "%s, %s, %s, made by %s in %s", r.Created.Local().Format(time.DateTime),
 			view.Count(len(r.Files), "file"), view.Bytes(r.Bytes),
-			r.MadeBy, view.Duration(time.Duration(r.Duration*float64(time.Second))))
+			r.MadeBy, printable.Duration(time.Duration(r.Duration*float64(time.Second))))
 		line("digest", "%s", r.Digest)
 		line("files", "%s", r.Dir)
 	}
@@ -113,7 +114,7 @@ func (v *Node) Text(w io.Writer, style view.Style) {
 			how = "with other inputs than now, " + how
 		}
 		line(fmt.Sprintf("attempt %d", i+1), "%s in run %s, %s, %s", t.Start.Local().Format(time.DateTime), t.Run,
-			view.Duration(t.Attempt.Duration), how)
+			printable.Duration(t.Attempt.Duration), how)
 		if f := t.Failure; f != nil {
 			for _, more := range []struct {
 				name, text string

@@ -2,7 +2,6 @@
 package pick
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/cli"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Quoted returns an address or a pattern as files name it: with the quotes around an instance key, which shells remove,
@@ -203,13 +203,5 @@ func Single(found []*engine.Step, text string) (*engine.Step, error) {
 	for i, s := range found {
 		names[i] = s.Node.Address
 	}
-	return nil, cli.Hint("Name one of them.", "%s means %d nodes: %s", text, len(found), First(names, 5))
-}
-
-// First lists at most so many names, and counts the rest.
-func First(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return nil, cli.Hint("Name one of them.", "%s means %d nodes: %s", text, len(found), printable.Some(names, 5))
 }

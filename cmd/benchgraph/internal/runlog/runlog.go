@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/pick"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
@@ -150,11 +149,11 @@ func (r *Run) Text(now time.Time) string {
 		text := n.Address
 		if n.Phase != "" {
 			at := strings.TrimPrefix(n.Of+": "+n.Phase, ": ")
-			text += fmt.Sprintf(" (%s, for %s)", at, view.Duration(now.Sub(n.Entered)))
+			text += fmt.Sprintf(" (%s, for %s)", at, printable.Duration(now.Sub(n.Entered)))
 		}
 		list = append(list, text)
 	}
-	return pick.First(list, 3)
+	return printable.Some(list, 3)
 }
 
 // Attempts returns all attempts in the log of a run, in the order of their starts. An attempt without an end was

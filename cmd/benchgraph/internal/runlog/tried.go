@@ -6,8 +6,8 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
@@ -28,7 +28,7 @@ func (t *Tried) Name() string { return document.AttemptOf(t.Log) }
 func Tries(j *journal.Journal, address string, running []Node, logOf func(attempt string) string) []Tried {
 	var list []Tried
 	for _, t := range j.Attempts(address) {
-		how := "succeeded in " + view.Duration(t.Duration)
+		how := "succeeded in " + printable.Duration(t.Duration)
 		if t.Failure != nil {
 			how = "failed: " + t.Failure.Message
 		}

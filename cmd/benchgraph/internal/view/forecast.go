@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/forecast"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // about returns the forecast in a few words, such as "about 31 GPU-h, $122"; empty if nothing is known.
@@ -16,7 +17,7 @@ func about(f forecast.Forecast) string {
 	case f.GPUHours > 0:
 		parts = append(parts, figure(f.GPUHours)+" GPU-h")
 	case f.Wall > 0:
-		parts = append(parts, Duration(Roughly(f.Wall)))
+		parts = append(parts, printable.Duration(Roughly(f.Wall)))
 	}
 	if f.Cost > 0 {
 		parts = append(parts, "$"+figure(f.Cost))
@@ -89,8 +90,8 @@ func critical(f forecast.Forecast, p *engine.Plan) string {
 	if took == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Critical path (%s of about %s): %s", Duration(Roughly(took)), Duration(Roughly(f.Wall)),
-		strings.Join(names, " → "))
+	return fmt.Sprintf("Critical path (%s of about %s): %s", printable.Duration(Roughly(took)),
+		printable.Duration(Roughly(f.Wall)), strings.Join(names, " → "))
 }
 
 // Sum returns the last line of a plan.

@@ -136,7 +136,7 @@ func Plan(w io.Writer, s Style, o Outline, verbose bool) error {
 		sign, color := symbol(l.action)
 		action, name, note := Pad(Clean(string(l.action)), 7), Pad(title(l), columns), "  "+Clean(l.reason)
 		if l.about > 0 {
-			note += " (about " + Duration(l.about) + ")"
+			note += " (about " + printable.Duration(l.about) + ")"
 		}
 		s.noted(&b, s.Paint(color, sign)+" "+s.Paint(color, action)+"  "+name, Cells(sign+action+name)+3, note, "    ")
 	}

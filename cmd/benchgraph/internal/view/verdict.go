@@ -12,7 +12,7 @@ import (
 
 // Verdicts prints a table for each compare, with its totals. On a terminal, remarks that do not fit into a row are
 // below it.
-func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
+func Verdicts(w io.Writer, s Style, rows []stats.Comparison) {
 	ledger := stats.Ledger{Rows: rows}
 	for _, totals := range ledger.Totals() {
 		fmt.Fprintf(w, "%s: %s\n", s.Bold("compare."+Clean(totals.Compare)), TotalsText(totals))
@@ -20,7 +20,7 @@ func Verdicts(w io.Writer, s Style, rows []stats.Comparison, all bool) {
 		notes, last := []string{""}, ""
 		benchmarks, values := map[string]bool{}, false
 		for _, row := range rows {
-			if row.Compare == totals.Compare && (row.Primary || all) {
+			if row.Compare == totals.Compare && row.Primary {
 				benchmarks[row.Benchmark] = true
 				values = values || Values(row) != "-"
 				table = append(table, []string{row.Commit, strings.TrimPrefix(row.Candidate, row.Commit+"/"),

@@ -218,7 +218,7 @@ func TestVerdictsOnATerminal(t *testing.T) {
 `,
 	} {
 		var b bytes.Buffer
-		Verdicts(&b, Style{Columns: columns}, rows, false)
+		Verdicts(&b, Style{Columns: columns}, rows)
 		if got := b.String(); got != want {
 			t.Errorf("%d columns:\n%s\nwant\n%s", columns, got, want)
 		}
@@ -228,7 +228,7 @@ func TestVerdictsOnATerminal(t *testing.T) {
 	rows[0].Benchmark, rows[1].Benchmark = "latency_of_the_first_token", "throughput"
 	for columns := 70; columns <= 130; columns += 10 {
 		var b bytes.Buffer
-		Verdicts(&b, Style{Columns: columns}, rows, false)
+		Verdicts(&b, Style{Columns: columns}, rows)
 		for line := range strings.Lines(b.String()) {
 			if Cells(strings.TrimSuffix(line, "\n")) > columns {
 				t.Errorf("a line is wider than %d columns:\n%s", columns, &b)
@@ -260,7 +260,7 @@ func TestVerdicts(t *testing.T) {
 		},
 		{Compare: "x", Commit: "c1", Candidate: "c1/human", Metric: "n",
 			Verdict: stats.Verdict{Outcome: stats.Tie, Blocks: 7}},
-	}, false)
+	})
 	for _, want := range []string{
 		"compare.x: 2 candidates = 1 failed + 1 win\n",
 		"c1      human      m       -       0 → 0  +5.20 % [+4.10 %, +6.30 %]  win (fix f)\n",
@@ -292,8 +292,8 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 			Verdict: stats.Verdict{Outcome: stats.Tie, Effect: 0.01, Blocks: 1}},
 	}
 	var one, two bytes.Buffer
-	Verdicts(&one, Style{}, rows[:2], false)
-	Verdicts(&two, Style{}, rows, false)
+	Verdicts(&one, Style{}, rows[:2])
+	Verdicts(&two, Style{}, rows)
 	if strings.Contains(one.String(), "latency") {
 		t.Errorf("the only benchmark takes a column:\n%s", &one)
 	}
@@ -305,16 +305,7 @@ func TestVerdictsOfSeveralBenchmarksSayWhich(t *testing.T) {
 	}
 }
 
-func TestDuration(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0 ms", 30 * time.Millisecond: "30 ms", 4200 * time.Millisecond: "4.2 s", 12 * time.Second: "12 s",
-		65 * time.Second: "1 min 5 s",
-		2 * time.Hour:    "2 h", 50 * time.Hour: "2 d 2 h", 90 * time.Minute: "1 h 30 min",
-	} {
-		if got := Duration(d); got != want {
-			t.Errorf("%v: %q, want %q", time.Duration(d), got, want)
-		}
-	}
+func TestNumber(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
 		if got := Number(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)

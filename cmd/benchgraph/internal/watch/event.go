@@ -61,9 +61,9 @@ func eventText(s view.Style, e engine.Event, verbose bool) string {
 	case engine.NodeStart:
 		return line(view.Blue, "start", e.Reason)
 	case engine.NodeDone:
-		took := view.Duration(e.Duration)
+		took := printable.Duration(e.Duration)
 		if e.Queued > time.Second {
-			took += ", queued for " + view.Duration(view.Roughly(e.Queued))
+			took += ", queued for " + printable.Duration(view.Roughly(e.Queued))
 		}
 		return line(view.Green, "done", took)
 	case engine.NodeCached:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // clearBelow clears from the line of the cursor down. The cursor stays visible: a shell must have it when this process
@@ -191,7 +192,7 @@ func (l *Live) row(n *runningNode, name string, width, columns int) string {
 		soFar = g.soFar()
 	}
 	text := spinner + " " + view.Pad(view.Fit(name, width), width)
-	for _, cell := range []string{n.phase, view.Duration(elapsed.Truncate(time.Second / 10)), soFar, devices,
+	for _, cell := range []string{n.phase, printable.Duration(elapsed.Truncate(time.Second / 10)), soFar, devices,
 		lastLine(n.log)} {
 		if cell = view.Clean(cell); cell != "" {
 			text += "  " + cell
@@ -212,7 +213,7 @@ func (l *Live) bar(columns int) string {
 	if queued > 0 {
 		text += fmt.Sprintf("  %d queued", queued)
 	}
-	text += fmt.Sprintf("  %s", view.Duration(time.Since(l.begun).Truncate(time.Second)))
+	text += fmt.Sprintf("  %s", printable.Duration(time.Since(l.begun).Truncate(time.Second)))
 	if left := l.left(); left != "" {
 		text += "  " + left
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/hclspec"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -185,7 +186,7 @@ func (l *progress) left() string {
 	if sum == 0 {
 		return ""
 	}
-	return word + view.Duration(view.Roughly(max(longest, sum/time.Duration(max(1, len(l.running)))))) + " left"
+	return word + printable.Duration(view.Roughly(max(longest, sum/time.Duration(max(1, len(l.running)))))) + " left"
 }
 
 // busy returns how many nodes run, and how many are queued.
