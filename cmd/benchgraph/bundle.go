@@ -84,7 +84,7 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	if err := bundle.Write(f, b.guarded(), predicate); err != nil {
 		return fmt.Errorf("bundle %s: %w", to, err)
 	}
-	opened, err := s.openBundle(ctx, f.Name(), s.bytes())
+	opened, err := s.openBundle(ctx, f.Name(), 1<<50)
 	if err != nil {
 		return fmt.Errorf("bundle %s: it cannot be opened again: %w", to, err)
 	}
@@ -102,9 +102,6 @@ func (s *session) bundle(ctx context.Context, to string, known *results.Known, f
 	return nil
 }
 
-// bytes returns the maximal size of an own bundle when it is unpacked.
-func (s *session) bytes() int64 { return 1 << 50 }
-
 // gather collects the files of the bundle.
 func (b *bundling) gather(ctx context.Context, known *results.Known, found []findings.Findings,
 	reports []hclspec.Report) (predicate bundle.Predicate, err error) {
@@ -114,10 +111,8 @@ func (b *bundling) gather(ctx context.Context, known *results.Known, found []fin
 	for _, r := range reports {
 		b.doc.Reports = append(b.doc.Reports, r.Address.Name)
 	}
-	steps := []func() error{b.given, b.projectFiles, func() error {
-		return b.results(ctx)
-	}, func() error { return b.logs(found) }}
-	for _, step := range steps {
+	for _, step := range []func() error{b.given, b.projectFiles, func() error { return b.results(ctx) },
+		func() error { return b.logs(found) }} {
 		if err := step(); err != nil {
 			return predicate, err
 		}

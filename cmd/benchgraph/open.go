@@ -73,9 +73,8 @@ func (a *app) runOpen(ctx context.Context, o *openFlags, path string) error {
 		return b.refusal(path)
 	}
 	a.note("%s: judged again from the raw outputs of %s: the table is the one in the bundle. %s match %s, which has "+
-		"the SHA-256 %s.", path,
-		view.Count(b.doc.records(b.contents.Files), "block"), view.Count(len(b.contents.Files), "file"),
-		bundle.StatementFile, b.contents.Digest)
+		"the SHA-256 %s.", path, view.Count(b.doc.records(b.contents.Files), "block"),
+		view.Count(len(b.contents.Files), "file"), bundle.StatementFile, b.contents.Digest)
 	if !b.own() {
 		a.note("Note: benchgraph %s (revision %s) made it, and this is %s (revision %s). The rows were compared, and "+
 			"the files below %s were not: what these say may differ.", view.Clean(b.doc.Benchgraph),
@@ -201,11 +200,8 @@ func (o *opened) place() place {
 	return place{dir: dir, lock: filepath.Join(dir, lockName), state: state}
 }
 
-// maxKnown bounds the size of a bundle.json that is read, in bytes.
-const maxKnown = 512 << 20
-
 func (o *opened) read() error {
-	text, err := o.file(knownFile, maxKnown)
+	text, err := o.file(knownFile, 512<<20)
 	if err != nil {
 		return err
 	}
@@ -236,6 +232,9 @@ func (o *opened) file(name string, most int64) ([]byte, error) {
 // check compares keys with the texts that they are digests of, and files of results with the digests of the store that
 // they came from.
 func (o *opened) check() {
+	if err := o.doc.Lost(); err != nil {
+		o.reasons = append(o.reasons, err.Error())
+	}
 	for _, n := range o.doc.All() {
 		if n.Text != "" && cache.Key(sha256.Sum256([]byte(n.Text))) != n.Key {
 			o.reasons = append(o.reasons, fmt.Sprintf("the key of %s is not that of its text", n.Address))
