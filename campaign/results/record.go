@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -189,6 +190,23 @@ func (s *Stored) knownNode(ctx context.Context, step *engine.Step, files map[str
 		}
 	}
 	return n, nil
+}
+
+// OtherPatches lists the patches of a file that are not those that the keys of its sources name, each in a sentence.
+// digests has the SHA-256 of each file of the project, by its name below root.
+func (k *Known) OtherPatches(spec *hclspec.Spec, digests map[string]string, root string) (sentences []string) {
+	texts := map[string]string{}
+	for i := range k.Nodes {
+		texts[k.Nodes[i].Address] = k.Nodes[i].Text
+	}
+	for i := range spec.Sources {
+		s := &spec.Sources[i]
+		text := texts[s.Address.String()]
+		if s.Patch != "" && text != "" && !strings.Contains(text, fmt.Sprintf("\npatch %q\n", digests[root+s.Patch])) {
+			sentences = append(sentences, fmt.Sprintf("%q is not the patch that was measured", s.Patch))
+		}
+	}
+	return sentences
 }
 
 // Judge judges the compares of the record by the rules of a file, as Findings does with a plan. dir returns the

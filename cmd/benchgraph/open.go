@@ -169,6 +169,7 @@ func (o *opened) judge() error {
 	if diags.HasErrors() {
 		return &diagError{diags, files}
 	}
+	o.reasons = append(o.reasons, o.doc.OtherPatches(spec, o.contents.Files, projectPart)...)
 	found, err := o.doc.Judge(spec, func(n *results.KnownNode) string {
 		dir := filepath.Join(o.dir, resultsPart, n.Result.Key.String())
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
