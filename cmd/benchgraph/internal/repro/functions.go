@@ -22,11 +22,11 @@ stored() {
 	[ -d "$1" ] || { echo "the result of $2 is gone: benchgraph apply -target '$2' makes it again" >&2; exit 1; }
 	echo "$1"
 }`,
-	"engine": `# engine ID ADDRESS: the image that the node used.
+	"engine": `# engine ID: the image that the node used.
 engine() {
 	docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || {
 		echo "image $1 is not in the engine, and one that is made again has another ID:" >&2
-		echo "benchgraph apply -replace '$2' runs the node again, with a new image of the same contents" >&2
+		echo "benchgraph apply -replace '$node' runs the node again, with a new image of the same contents" >&2
 		exit 1
 	}
 }`,
@@ -48,6 +48,11 @@ missing() { echo "$2 is to be the file with SHA-256 $1: lay it there by hand" >&
 	"download": `download() { mkdir -p "$(dirname "$2")"; curl -fL -o "$2" "$1"; same "$2" "$3"; }`,
 	"checkout": `# checkout MIRROR REVISION DIR
 checkout() {
+	[ -d "$1" ] || {
+		echo "there is no $1, since the project was moved or cleaned:" >&2
+		echo "benchgraph apply -replace '$node' runs the node again, and repro then has the new place" >&2
+		exit 1
+	}
 	mkdir -p "$3"
 	GIT_INDEX_FILE=$work/index git --git-dir="$1" read-tree "$2"
 	GIT_INDEX_FILE=$work/index git --git-dir="$1" --work-tree="$3" checkout-index -a --prefix="$3/"
@@ -144,6 +149,9 @@ func (s *script) head() string {
 	s.line(`work=$(mktemp -d "${TMPDIR:-/tmp}/repro.XXXXXX")`)
 	s.line(`echo "Working in $work" >&2`)
 	s.line(`mkdir -p "$work/work" "$work/scratch/out"; c=`)
+	if s.used["engine"] || s.used["checkout"] {
+		s.line("node=%s", sh.Quote(s.Node))
+	}
 	needed := map[string]bool{}
 	for _, name := range []string{"input", "download", "patch"} {
 		s.used["same"] = s.used["same"] || s.used[name]

@@ -209,7 +209,7 @@ func (s *script) image(id string) {
 	}
 	s.images++
 	s.used["engine"] = true
-	s.line("image%d=$(engine %s %s)", s.images, sh.Quote(id), sh.Quote(s.Node))
+	s.line("image%d=$(engine %s)", s.images, sh.Quote(id))
 	s.know(id, fmt.Sprintf(`"$image%d"`, s.images))
 }
 

@@ -128,23 +128,27 @@ func TestAMissingProgramEndsAScript(t *testing.T) {
 	}
 }
 
-// An image that is gone is not made again with the same ID, so a script names the command that runs the node anew.
-func TestAnImageThatIsGoneEndsAScript(t *testing.T) {
+// A script names the command that runs the node anew where its image or the mirror of its repository is gone. An image
+// that is made again has another ID.
+func TestAPlaceThatIsGoneEndsAScript(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	script, err := Attempt{Node: `trial.a["b#1"]`, Transcript: &transcript.Transcript{
-		Places: []transcript.Place{{Container: &transcript.Container{Image: "sha256:1"}}},
-		Steps:  []transcript.Step{{Argv: []string{"true"}}}}}.Script()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "-s")
-	cmd.Stdin = strings.NewReader(script)
-	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `benchgraph apply -replace 'trial.a["b#1"]'`) {
-		t.Errorf("%v: %s", err, out)
+	image := &transcript.Transcript{Places: []transcript.Place{{Container: &transcript.Container{Image: "sha256:1"}}},
+		Steps: []transcript.Step{{Argv: []string{"true"}}}}
+	mirror := &transcript.Transcript{Steps: []transcript.Step{{Did: []string{"checkout", bin + "/gone", "HEAD", "/w"}}}}
+	for _, tr := range []*transcript.Transcript{image, mirror} {
+		script, err := Attempt{Node: `trial.a["b#1"]`, Transcript: tr}.Script()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-s")
+		cmd.Stdin = strings.NewReader(script)
+		cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), `benchgraph apply -replace 'trial.a["b#1"]'`) {
+			t.Errorf("%v: %s", err, out)
+		}
 	}
 }
