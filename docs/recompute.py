@@ -2,10 +2,11 @@
 """Recomputes the figures of a bundle of `benchgraph report -bundle` from the raw outputs in it, with nothing of benchgraph.
 
     python3 recompute.py BUNDLE REGEXP
+    python3 recompute.py BUNDLE BENCHMARK=REGEXP ...
 
 REGEXP is the match of the primary metric, as the project's file in the bundle has it; its group is the number, and its last match in an
-output counts. Of every row with at least two blocks, the effect, the t interval and p (sign flips, after Holm within the commit) are
-held against those of the report. Where running first in a block, or the speed of the machine as its canary tells it, changes samples
+output counts. A bundle with several benchmarks needs the REGEXP of each. Of every row with at least two blocks, the effect, the t interval,
+p (sign flips) and p_t (the t test that decides), both after Holm within the commit, are held against those of the report. Where running first in a block, or the speed of the machine as its canary tells it, changes samples
 beyond doubt, that is removed first, as docs/statistics.md says. It needs Python's standard library alone.
 """
 import itertools
@@ -120,10 +121,15 @@ def holm(ps):
     return corrected
 
 
-def main(bundle, pattern):
+def main(bundle, *patterns):
     with tarfile.open(bundle) as tar:
         files = {m.name: tar.extractfile(m).read() for m in tar.getmembers()}
     known, report = json.loads(files["bundle.json"]), json.loads(files["report.json"])
+    benchmarks = {r["benchmark"] for r in report["comparisons"]}
+    named = dict(p.split("=", 1) for p in patterns if p.split("=", 1)[0] in benchmarks)
+    others = [p for p in patterns if p.split("=", 1)[0] not in benchmarks]
+    if len(others) > 1:
+        sys.exit(f"{others[1]}: no benchmark has this name. The benchmarks are {', '.join(sorted(benchmarks))}")
     results = {n["address"]: n["result"]["key"] for n in known["nodes"] if n.get("result")}
     aside = {(s["benchmark"], s["candidate"], s["block"]) for s in report["samples"] if s.get("phase")}  # burn-in, which is not judged
     series = {}  # benchmark, candidate -> block -> number
@@ -141,8 +147,11 @@ def main(bundle, pattern):
                     continue
                 earlier = re.compile(re.escape(f"results/{key}/{m['name']}/") + "pass-[0-9]+/stdout")  # of the same sample, with repeat
                 passes = [text for name, text in files.items() if earlier.fullmatch(name)] + [output]
-                numbers = [re.findall(pattern, text.decode("utf-8", "replace"))[-1:] for text in passes]
                 name = m["benchmark"].split(".", 1)[1].split("[", 1)[0]
+                pattern = named.get(name, *others)
+                if pattern is None:
+                    sys.exit(f"the REGEXP of benchmark {name} is missing: {name}=REGEXP")
+                numbers = [re.findall(pattern, text.decode("utf-8", "replace"))[-1:] for text in passes]
                 if all(numbers) and (name, m["candidate"], record["block"]) not in aside:
                     series.setdefault((name, m["candidate"]), {})[record["block"]] = statistics.mean(float(n) for [n] in numbers)
                     ran[m["name"]] = (name, m["candidate"])
@@ -154,13 +163,14 @@ def main(bundle, pattern):
             if ran:
                 leads[ran[0][0], ran[0][1].split("/")[0], record["block"]] = ran[0][1]
     rows = [r for r in report["comparisons"] if r["primary"] and r["effect"] is not None and r["blocks"] > 1]
-    wrong, raw = [], []
+    wrong, raw, raw_t = [], [], []
     for r in rows:
         one, other = (series.get((r["benchmark"], r[side]), {}) for side in ("candidate", "against"))
         sign = -1 if r["better"] == "lower" else 1
         ratios = [sign * math.log(one[b] / other[b]) for b in sorted(one) if b in other]
         if len(ratios) != r["blocks"]:
-            sys.exit(f"{r['candidate']}: {len(ratios)} blocks, and the report has {r['blocks']}")
+            sys.exit(f"{r['candidate']}: {len(ratios)} blocks of {r['benchmark']} have a number, and the report has {r['blocks']}: "
+                     f"REGEXP must be the match of {r['metric']}")
         who = [leads.get((r["benchmark"], r["commit"], b)) for b in sorted(one) if b in other]
         before = [[canaries.get((r["benchmark"], r[side]), {}).get(b) for side in ("candidate", "against")] for b in sorted(one) if b in other]
         speed = [math.log(own / its) if own and its else None for own, its in before]
@@ -172,18 +182,20 @@ def main(bundle, pattern):
             if abs(value - r.get(name, 0)) > TOLERANCE:
                 wrong.append(f"{r['candidate']}: {name} is {value:.12g}, and the report says {r.get(name, 0):.12g}")
         raw.append(sign_flip(ratios))
+        raw_t.append(max(t_test(mean, error, freedom), 1e-15))
     together = {}
     for i, r in enumerate(rows):
         together.setdefault((r["compare"], r["benchmark"], r["commit"]), []).append(i)
     for indices in together.values():
-        for i, p in zip(indices, holm([raw[i] for i in indices])):
-            if abs(p - rows[i]["p"]) > TOLERANCE:
-                wrong.append(f"{rows[i]['candidate']}: p is {p:.12g}, and the report says {rows[i]['p']:.12g}")
+        for name, ps in (("p", raw), ("p_t", raw_t)):
+            for i, p in zip(indices, holm([ps[i] for i in indices])):
+                if name in rows[i] and abs(p - rows[i][name]) > TOLERANCE:
+                    wrong.append(f"{rows[i]['candidate']}: {name} is {p:.12g}, and the report says {rows[i][name]:.12g}")
     print("\n".join(wrong) or f"{len(rows)} rows agree")
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(*sys.argv[1:]))

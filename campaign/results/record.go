@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/engine"
@@ -118,7 +119,32 @@ func (s *Stored) Known(ctx context.Context, found []findings.Findings) (*Known, 
 		}
 		k.Nodes = append(k.Nodes, n)
 	}
-	return k, nil
+	return k, k.Lost()
+}
+
+// LostError reports that the raw output of a block is gone, although a benchmark still has the numbers of the block.
+type LostError struct{ Block, Benchmark string } // addresses
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the raw output of %s is gone, so that nobody can check the numbers of %s", e.Block, e.Benchmark)
+}
+
+// Lost returns a LostError if a benchmark has numbers that Judge cannot read from blocks.
+func (k *Known) Lost() error {
+	stored := map[string]bool{}
+	for i := range k.Nodes {
+		stored[k.Nodes[i].Address] = k.Nodes[i].Result != nil
+	}
+	for i := range k.Groups {
+		for _, b := range k.Groups[i].Blocks {
+			for _, m := range k.Groups[i].Members {
+				if stored[m.Benchmark] && !stored[b.Trial] && slices.Contains(b.Members, m.Name) {
+					return &LostError{b.Trial, m.Benchmark}
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // compareOf returns the compare of an instance; nil if the file does not declare it.
@@ -166,9 +192,26 @@ func (s *Stored) knownNode(ctx context.Context, step *engine.Step, files map[str
 	return n, nil
 }
 
+// OtherPatches lists the patches of a file that are not those that the keys of its sources name, each in a sentence.
+// digests has the SHA-256 of each file of the project, by its name below root.
+func (k *Known) OtherPatches(spec *hclspec.Spec, digests map[string]string, root string) (sentences []string) {
+	texts := map[string]string{}
+	for i := range k.Nodes {
+		texts[k.Nodes[i].Address] = k.Nodes[i].Text
+	}
+	for i := range spec.Sources {
+		s := &spec.Sources[i]
+		text := texts[s.Address.String()]
+		if s.Patch != "" && text != "" && !strings.Contains(text, fmt.Sprintf("\npatch %q\n", digests[root+s.Patch])) {
+			sentences = append(sentences, fmt.Sprintf("%q is not the patch that was measured", s.Patch))
+		}
+	}
+	return sentences
+}
+
 // Judge judges the compares of the record by the rules of a file, as Findings does with a plan. dir returns the
-// directory of the files of a node's result; "" if they are not there. If all blocks of a group are there, the numbers
-// are read from their raw output.
+// directory of the files of a node's result; "" if they are not there. All numbers are read from the raw output of
+// blocks, and none from the samples that a benchmark gathered: nobody could tell where these came from.
 func (k *Known) Judge(spec *hclspec.Spec, dir func(*KnownNode) string) ([]findings.Findings, error) {
 	j := judging{Known: k, spec: spec, benches: map[string]*hclspec.Benchmark{}, ends: map[string]engine.End{}}
 	for i := range spec.Benchmarks {
@@ -258,14 +301,12 @@ func (j *judging) caseOf(known *KnownCompare) (*findings.Case, error) {
 // group returns a group from its record, with its benchmarks from the file.
 func (j *judging) group(known *KnownGroup) (*group.Group, error) {
 	g := &group.Group{Commit: known.Commit, Rule: known.Rule}
-	raw := true // the files of all blocks are there
 	for _, b := range known.Blocks {
 		at, err := hclspec.ParseAddress(b.Trial)
 		if err != nil {
 			return nil, err
 		}
 		g.Blocks = append(g.Blocks, group.Block{At: at, Members: b.Members})
-		raw = raw && j.ends[b.Trial].Entry.Dir != ""
 	}
 	names := map[string]bool{}
 	for i := range known.Members {
@@ -282,10 +323,9 @@ func (j *judging) group(known *KnownGroup) (*group.Group, error) {
 		g.Members = append(g.Members, group.Member{Name: m.Name, Baseline: m.Baseline, Patched: m.Patched,
 			Bench: bench, Absent: m.Absent, Why: m.Why,
 			Methodology: m.Methodology, Fixes: m.Fixes, Caveats: m.Caveats, Tries: m.Tries})
-		if end := j.ends[m.Benchmark]; raw {
-			end.Entry.Dir = "" // gather from the blocks anew
-			j.ends[m.Benchmark] = end
-		}
+		end := j.ends[m.Benchmark]
+		end.Entry.Dir = ""
+		j.ends[m.Benchmark] = end
 	}
 	for _, b := range g.Blocks {
 		for _, name := range b.Members {

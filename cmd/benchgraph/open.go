@@ -136,6 +136,7 @@ func (o *opened) judge() error {
 	if diags.HasErrors() {
 		return &diagError{diags, files}
 	}
+	o.Reasons = append(o.Reasons, o.Document.OtherPatches(spec, o.Files, bundle.ProjectPart)...)
 	found, err := o.Document.Judge(spec, o.Result)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/benchgraph/benchgraph/findings"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fs"
+	"github.com/benchgraph/benchgraph/internal/sh"
 	"github.com/benchgraph/benchgraph/report"
 	"github.com/benchgraph/benchgraph/stats"
 )
@@ -77,6 +79,9 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	_, all := s.project.Stored(p).Measured()
 	lacking := s.lacking(look, all)
 	known, err := s.besides(ctx, p, found, o.bundle != "")
+	if lost, ok := errors.AsType[*results.LostError](err); ok {
+		return hint("benchgraph apply -replace="+sh.Quote(lost.Block)+" measures the block again.", "bundle: %w", err)
+	}
 	if err != nil {
 		return err
 	}

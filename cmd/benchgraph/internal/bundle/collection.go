@@ -62,18 +62,18 @@ func (c *Collection) AddProject(p Project) error {
 	}
 	spec := p.Spec
 	for _, name := range slices.Sorted(maps.Keys(spec.Reads.Content)) {
-		if err := c.addFile(projectPart+name, p.path(name)); err != nil {
+		if err := c.addFile(ProjectPart+name, p.path(name)); err != nil {
 			return err
 		}
 	}
 	for i := range spec.Sources {
 		if patch := spec.Sources[i].Patch; patch != "" {
-			if err := c.addFile(projectPart+patch, p.path(patch)); err != nil {
+			if err := c.addFile(ProjectPart+patch, p.path(patch)); err != nil {
 				return err
 			}
 		}
 	}
-	c.Add(Text(projectPart+LockFile, p.Lock))
+	c.Add(Text(ProjectPart+LockFile, p.Lock))
 	if len(p.History) > 0 {
 		c.Add(Text(historyFile, p.History))
 	}
@@ -82,7 +82,7 @@ func (c *Collection) AddProject(p Project) error {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			info, err := os.Stat(p.path(name))
 			switch {
-			case err != nil, c.names[projectPart+name], seen[name], !Fits(name):
+			case err != nil, c.names[ProjectPart+name], seen[name], !Fits(name):
 			case info.IsDir():
 				c.Document.Folders = append(c.Document.Folders, name)
 			default:
@@ -241,7 +241,7 @@ func search(f File, secrets workdir.Secrets) error {
 		return cli.Hint("Keep it out of the file and of what commands print, or unset it if it is none.",
 			"it holds the value of the secret %s", found.Name)
 	}
-	if !strings.HasPrefix(f.Name, projectPart) {
+	if !strings.HasPrefix(f.Name, ProjectPart) {
 		return nil
 	}
 	again, err := f.Open()

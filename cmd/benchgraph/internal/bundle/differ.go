@@ -1,10 +1,10 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-
-	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
+	"math"
 )
 
 // FirstDifference returns the number of the first line in which two files differ; lines count from 1.
@@ -22,51 +22,77 @@ func FirstDifference(a, b []byte) int {
 }
 
 // RowDifferences returns the differences between the rows of two reports, one a line. name is that of the bundle's
-// report.
+// report. Sentences may differ, since another version may word them in another way.
 func RowDifferences(name string, has, judged []byte) ([]string, error) {
-	type document struct {
-		Comparisons []json.RawMessage `json:"comparisons"`
-	}
-	var one, other document
-	if err := json.Unmarshal(has, &one); err != nil {
+	said, err := rowsOf(has)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := json.Unmarshal(judged, &other); err != nil {
+	now, err := rowsOf(judged)
+	if err != nil {
 		return nil, err
 	}
 	var reasons []string
-	for i := range max(len(one.Comparisons), len(other.Comparisons)) {
-		said, is := rowAt(one.Comparisons, i), rowAt(other.Comparisons, i)
-		if said != is {
-			reasons = append(reasons, fmt.Sprintf("row %d of the report is %s, and judged again it is %s", i+1, said,
-				is))
+	for i := range max(len(said.ids), len(now.ids)) {
+		if i < len(said.ids) && now.rows[said.ids[i]] != said.rows[said.ids[i]] {
+			id := said.ids[i]
+			reasons = append(reasons, fmt.Sprintf("the row of %s is %s, and judged again it is %s", id, said.rows[id],
+				cmp.Or(now.rows[id], "not there")))
+		}
+		if i < len(now.ids) && said.rows[now.ids[i]] == "" {
+			id := now.ids[i]
+			reasons = append(reasons, fmt.Sprintf("the row of %s is not there, and judged again it is %s", id,
+				now.rows[id]))
 		}
 	}
 	return reasons, nil
 }
 
-// rowAt returns a row of a report in one line.
-func rowAt(rows []json.RawMessage, i int) string {
-	if i >= len(rows) {
-		return "not there"
+// rows are the rows of a report, each in one line.
+type rows struct {
+	ids  []string // in their order
+	rows map[string]string
+}
+
+// rowsOf reads the rows of a report.
+func rowsOf(text []byte) (*rows, error) {
+	var document struct{ Comparisons []map[string]any }
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
 	}
-	var row struct {
-		Compare, Benchmark, Candidate, Metric, Outcome string
-		Effect, Low, High, P                           *float64
-		Blocks                                         int
+	all := &rows{rows: map[string]string{}}
+	for _, r := range document.Comparisons {
+		id := fmt.Sprintf("%v %v %v against %v, %v", r["compare"], r["benchmark"], r["candidate"], r["against"],
+			r["metric"])
+		for all.rows[id] != "" {
+			id += " again"
+		}
+		all.ids, all.rows[id] = append(all.ids, id), figuresOf(r)
 	}
-	if err := json.Unmarshal(rows[i], &row); err != nil {
-		return "no row"
+	return all, nil
+}
+
+// figuresOf returns all that a row says, but for sentences and for the digest of the methodology, in one line.
+func figuresOf(row map[string]any) string {
+	text := fmt.Sprint(row["outcome"])
+	for _, name := range []string{"effect", "low", "high", "speedup", "confidence", "blocks", "p", "p_t", "q",
+		"hodges_lehmann", "value", "against_value", "unit", "better", "tie", "first", "canary", "primary", "commit"} {
+		switch value := row[name].(type) {
+		case nil:
+		case float64:
+			if math.Abs(value) < 1e-12 { // processors round in their own ways
+				value = 0
+			}
+			text += fmt.Sprintf(", %s %.9g", name, value)
+		default:
+			text += fmt.Sprintf(", %s %v", name, value)
+		}
 	}
-	text := fmt.Sprintf("%s %s %s: %s", row.Compare, row.Candidate, row.Metric, row.Outcome)
-	if row.Effect != nil {
-		text += fmt.Sprintf(", effect %.9g", *row.Effect)
+	caveats, _ := row["caveats"].([]any)
+	for _, c := range caveats {
+		if c, ok := c.(map[string]any); ok {
+			text += fmt.Sprintf(", caveat %v", c["kind"])
+		}
 	}
-	if row.Low != nil && row.High != nil {
-		text += fmt.Sprintf(" [%.9g, %.9g]", *row.Low, *row.High)
-	}
-	if row.P != nil {
-		text += fmt.Sprintf(", p %.9g", *row.P)
-	}
-	return fmt.Sprintf("%s, %s", text, view.Count(row.Blocks, "block"))
+	return text
 }

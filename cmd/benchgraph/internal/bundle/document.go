@@ -12,9 +12,9 @@ const (
 	ReportFile   = "report.json" // of all reports together, as report -json prints it
 	ReportsPart  = "reports/"
 	LockFile     = "benchgraph.lock.hcl" // below the project
+	ProjectPart  = "project/"
 
 	historyFile = "history"
-	projectPart = "project/"
 	resultsPart = "results/"
 	logsPart    = "logs/"
 	givenPart   = "given/" // files of variables

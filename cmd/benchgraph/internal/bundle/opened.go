@@ -47,7 +47,7 @@ func Open(path string, maxBytes int64) (*Opened, error) {
 func (o *Opened) Close() { _ = os.RemoveAll(o.dir) } // it holds only files
 
 // Project returns the directory of the project.
-func (o *Opened) Project() string { return filepath.Join(o.dir, projectPart) }
+func (o *Opened) Project() string { return filepath.Join(o.dir, ProjectPart) }
 
 // Result returns the directory of a node's result; "" if the bundle does not have it.
 func (o *Opened) Result(n *results.KnownNode) string {
@@ -113,6 +113,9 @@ func (o *Opened) Read(name string, most int64) ([]byte, error) {
 // check compares keys with the texts that they are digests of, and files of results with the digests of the store that
 // they came from.
 func (o *Opened) check() {
+	if err := o.Document.Lost(); err != nil {
+		o.Reasons = append(o.Reasons, err.Error())
+	}
 	for _, n := range o.Document.All() {
 		if n.Text != "" && cache.Key(sha256.Sum256([]byte(n.Text))) != n.Key {
 			o.Reasons = append(o.Reasons, fmt.Sprintf("the key of %s is not that of its text", n.Address))
@@ -138,7 +141,7 @@ func (o *Opened) check() {
 func (o *Opened) Options(lock *lockfile.Lock) (hclspec.Options, error) {
 	root, err := os.OpenRoot(o.Project())
 	if err != nil {
-		return hclspec.Options{}, fmt.Errorf("%s: %w", projectPart, fs.Cause(err))
+		return hclspec.Options{}, fmt.Errorf("%s: %w", ProjectPart, fs.Cause(err))
 	}
 	defer root.Close()
 	for i, name := range slices.Concat(o.Document.Folders, o.Document.Present) {

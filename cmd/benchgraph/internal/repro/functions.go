@@ -22,10 +22,13 @@ stored() {
 	[ -d "$1" ] || { echo "the result of $2 is gone: benchgraph apply -target '$2' makes it again" >&2; exit 1; }
 	echo "$1"
 }`,
-	"engine": `# engine ID: an image.
+	"engine": `# engine ID: the image that the node used.
 engine() {
-	docker image inspect --format '{{.Id}}' "$1" 2>/dev/null ||
-		{ echo "image $1 is not in the engine: benchgraph apply makes it again" >&2; exit 1; }
+	docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || {
+		echo "image $1 is not in the engine, and one that is made again has another ID:" >&2
+		echo "benchgraph apply -replace '$node' runs the node again, with a new image of the same contents" >&2
+		exit 1
+	}
 }`,
 	"tree":  `tree() { mkdir -p "$2"; cp -R "$1/." "$2"; chmod -R u+w "$2"; }`,
 	"file":  `file() { mkdir -p "$(dirname "$2")"; cp "$1" "$2"; chmod u+w "$2"; }`,
@@ -45,6 +48,11 @@ missing() { echo "$2 is to be the file with SHA-256 $1: lay it there by hand" >&
 	"download": `download() { mkdir -p "$(dirname "$2")"; curl -fL -o "$2" "$1"; same "$2" "$3"; }`,
 	"checkout": `# checkout MIRROR REVISION DIR
 checkout() {
+	[ -d "$1" ] || {
+		echo "there is no $1, since the project was moved or cleaned:" >&2
+		echo "benchgraph apply -replace '$node' runs the node again, and repro then has the new place" >&2
+		exit 1
+	}
 	mkdir -p "$3"
 	GIT_INDEX_FILE=$work/index git --git-dir="$1" read-tree "$2"
 	GIT_INDEX_FILE=$work/index git --git-dir="$1" --work-tree="$3" checkout-index -a --prefix="$3/"
@@ -74,12 +82,47 @@ commit() {
 	docker commit "$@" "$c"; docker rm "$c" >/dev/null
 }`,
 	"alive": `alive() { eval "kill -0 \$server$1" || { echo "the server died: $work/server$1.log" >&2; exit 1; }; }`,
-	"stop": `stop() {
+	"group": `# group COMMAND: the command as the first of a group of processes, which stop ends together.
+group() {
+	if command -v setsid >/dev/null; then exec setsid "$@"; fi
+	exec perl -e 'setpgrp; exec @ARGV' -- "$@"
+}`,
+	"stop": `# stop SERVER: ends all processes of a server.
+stop() {
 	docker rm -f "repro-$$-$1" >/dev/null 2>&1 || :
-	eval "kill \$server$1 2>/dev/null || :; wait \$server$1 2>/dev/null || :"
+	eval "first=\$server$1"
+	kill -s TERM -- "-$first" 2>/dev/null || kill "$first" 2>/dev/null || :
+	left=25
+	while [ $left -gt 0 ] && kill -s 0 "$first" 2>/dev/null; do
+		sleep 0.2
+		left=$((left - 1))
+	done
+	kill -s KILL -- "-$first" 2>/dev/null || :
+	wait "$first" 2>/dev/null || :
 }
 servers=
-trap 'for s in $servers; do stop "$s"; done' EXIT`,
+trap 'for s in $servers; do stop "$s"; done' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM`,
+	"answers": `# answers URL: whether a server has this page.
+answers() { curl --noproxy '*' -m 2 -fsS -o /dev/null "$1"; }`,
+	"listens": `# listens PORT: whether a program listens on a port of this machine.
+listens() {
+	nc -z 127.0.0.1 "$1" 2>/dev/null ||
+		grep -qi ": [0-9A-F]*:$(printf %04X "$1") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null
+}`,
+	"unused": `unused() {
+	! listens "$1" ||
+		{ echo "port $1 is in use: end the program that listens there, and run the script again" >&2; exit 1; }
+}`,
+	"pattern": `# pattern OPTION ...: whether grep can search with these options.
+pattern() {
+	echo | grep -q "$@" || [ $? -eq 1 ] || { echo "this grep cannot search for $3: install GNU grep" >&2; exit 1; }
+}`,
+	"need": `need() {
+	command -v "$1" >/dev/null || { echo "the script needs the program $1: install it" >&2; exit 1; }
+}`,
 	"inside": `# inside SERVER PORT PAGE: whether a server in a container answers.
 inside() {
 	docker exec "repro-$$-$1" sh -c '
@@ -88,6 +131,12 @@ inside() {
 		curl -fsS -o /dev/null "$url" || wget -q -O /dev/null "$url" ||
 			python3 -c "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])" "$url"' "$2" "$3"
 }`,
+}
+
+// programs are the programs that functions cannot do without, beside those that every system has.
+var programs = map[string]string{
+	"answers": "curl", "checkout": "git", "commit": "docker", "download": "curl", "engine": "docker", "lay": "docker",
+	"patch": "git", "pull": "docker", "unpack": "python3",
 }
 
 // head returns the beginning of the script, with the functions that it uses.
@@ -100,18 +149,37 @@ func (s *script) head() string {
 	s.line(`work=$(mktemp -d "${TMPDIR:-/tmp}/repro.XXXXXX")`)
 	s.line(`echo "Working in $work" >&2`)
 	s.line(`mkdir -p "$work/work" "$work/scratch/out"; c=`)
+	if s.used["engine"] || s.used["checkout"] {
+		s.line("node=%s", sh.Quote(s.Node))
+	}
+	needed := map[string]bool{}
 	for _, name := range []string{"input", "download", "patch"} {
 		s.used["same"] = s.used["same"] || s.used[name]
+	}
+	for name, program := range programs {
+		if s.used[name] {
+			needed[program], s.used["need"] = true, true
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
 		if s.used[name] {
 			s.line("%s", functions[name])
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		s.line("need %s", name)
+	}
 	head := s.out.String()
 	s.out.Reset()
 	s.out.WriteString(body)
 	return head
+}
+
+// uses notes functions that the script uses.
+func (s *script) uses(names ...string) {
+	for _, name := range names {
+		s.used[name] = true
+	}
 }
 
 // text writes a file. name is a word of the shell.

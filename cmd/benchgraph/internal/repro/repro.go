@@ -19,6 +19,7 @@ import (
 
 // Attempt is the attempt that a script repeats.
 type Attempt struct {
+	Node    string // address
 	Title   string // names the attempt for people
 	Section string // of the transcript, by the address of its node; empty: the whole transcript
 	*transcript.Transcript
@@ -342,7 +343,8 @@ func (s *script) hosted(step *transcript.Step, place *transcript.Place) string {
 	if o := place.Sandbox; o != nil { // a sandbox shows them in place of the user's
 		env += " " + s.word("HOME="+o.Home) + " " + s.word("TMPDIR="+o.Tmp)
 	}
-	return "env -i" + env + " " + s.words(step.Argv)
+	// The script itself may be on standard input.
+	return "env -i" + env + " " + s.words(step.Argv) + " </dev/null"
 }
 
 // variable returns a variable as a word: NAME=value. The value of a secret is taken from the script's environment.
@@ -371,27 +373,4 @@ func confined(place *transcript.Place) (text string) {
 		text += fmt.Sprintf(" on %d cores %s", l.CPUs, l.Cores)
 	}
 	return text
-}
-
-// serve writes the start of a server, and the wait until it is ready.
-func (s *script) serve(i int, step *transcript.Step, place *transcript.Place, line string) {
-	number := i + 1
-	s.servers[number] = true
-	s.used["stop"], s.used["alive"] = true, true
-	log := fmt.Sprintf(`"$work/server%d.log"`, number)
-	s.line(`%s > %s 2>&1 &`, line, log)
-	s.line("server%d=$! servers=\"$servers %[1]d\"", number)
-	r := step.Server
-	ready := "nc -z 127.0.0.1 " + s.word(r.Port)
-	if r.HTTP != "" {
-		ready = "curl -fsS -o /dev/null " + s.word("http://127.0.0.1:"+r.Port+r.HTTP)
-	}
-	if place.Container != nil {
-		s.used["inside"] = true
-		ready = fmt.Sprintf(`inside %d %s %s`, number, s.word(r.Port), s.word(r.HTTP))
-	}
-	if r.Log != "" {
-		ready = "grep -Eq -e " + sh.Quote(r.Log) + " " + log
-	}
-	s.line(`until %s 2>/dev/null; do alive %d; sleep 0.2; done`, ready, number)
 }

@@ -39,7 +39,7 @@ func (k Sources) Script(ctx context.Context, p *engine.Plan, st *engine.Step) (s
 }
 
 func (k Sources) script(ctx context.Context, st *engine.Step, section string) (string, error) {
-	a := Attempt{Section: section, Stored: func(key cache.Key) (string, bool) {
+	a := Attempt{Node: st.Node.Address, Section: section, Stored: func(key cache.Key) (string, bool) {
 		e, err := k.Store.Get(ctx, key, false)
 		return e.Dir, err == nil
 	}}
@@ -64,7 +64,7 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 			text, err := os.ReadFile(engine.TranscriptOf(k.LogOf(last.ID)))
 			if errors.Is(err, os.ErrNotExist) {
 				err = &Missing{"there is no transcript of the last attempt at " + at + ", which failed",
-					"benchgraph logs " + at + " tells more."}
+					"benchgraph logs " + quote(at) + " tells more."}
 			}
 			return string(text), fmt.Sprintf("%s, attempt %s, which failed: %s", at, last.ID, last.Failure.Message), err
 		}
@@ -75,12 +75,12 @@ func (k Sources) last(ctx context.Context, st *engine.Step) (text, title string,
 	e, err := k.Store.Get(ctx, meta.Key, false)
 	if err != nil {
 		return "", "", &Missing{at + " has not been run, so there is no transcript",
-			"benchgraph apply -target=" + at}
+			"benchgraph apply -target=" + quote(at)}
 	}
 	if e.Transcript == "" {
 		return "", "", &Missing{"there is no transcript of " + at + ": it runs no command, an older version stored " +
 			"it, or it came from a shared store with trust",
-			"benchgraph apply -replace=" + at + " runs it again on this machine."}
+			"benchgraph apply -replace=" + quote(at) + " runs it again on this machine."}
 	}
 	if title = fmt.Sprintf("%s, attempt %s", at, e.Log); !stored {
 		title += ", before the node was changed"
