@@ -268,5 +268,5 @@ func explainTransfer(ref reference.Named, l login.Login, err error) error {
 	if err == nil || !answered(err) || isFull(err.Error()) {
 		return err
 	}
-	return registry.Told(ref, l, strings.TrimPrefix(err.Error(), "Error response from daemon: "))
+	return registry.FromEngine(ref, l, strings.TrimPrefix(err.Error(), "Error response from daemon: "))
 }

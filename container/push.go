@@ -30,7 +30,7 @@ func (e *Engine) Push(ctx context.Context, id, ref string, progress func(Progres
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	back, err := e.lend(ctx, id, reference.FamiliarString(target))
+	back, err := e.borrowName(ctx, id, reference.FamiliarString(target))
 	if err != nil {
 		return "", err
 	}
@@ -76,8 +76,8 @@ func (e *Engine) verify(ctx context.Context, target reference.Named, dgst string
 	return err
 }
 
-// lend gives an image a name temporarily. The returned function restores the name's previous image.
-func (e *Engine) lend(ctx context.Context, id, name string) (back func() error, err error) {
+// borrowName gives an image a name temporarily. The returned function restores the name's previous image.
+func (e *Engine) borrowName(ctx context.Context, id, name string) (back func() error, err error) {
 	before, err := e.Image(ctx, name)
 	if err == nil && before.ID == id {
 		return func() error { return nil }, nil

@@ -138,8 +138,8 @@ func top(name string) (module, inside string) {
 	return module, inside
 }
 
-// place returns the path in the image of a file of the tree; "" if no installed module contains the file.
-func (o *overlay) place(name string) string {
+// installedPath returns the path in the image of a file of the tree; "" if no installed module contains the file.
+func (o *overlay) installedPath(name string) string {
 	module, inside := top(name)
 	at := o.tops[module]
 	dir, isPackage := strings.CutSuffix(at, "/")
@@ -188,7 +188,7 @@ func (o *overlay) digests(
 ) (map[string]string, error) {
 	want, found := map[string]wheel.File{}, map[string]string{}
 	for name, f := range files {
-		if at := o.place(name); at != "" {
+		if at := o.installedPath(name); at != "" {
 			want[at] = wheel.File{Size: f.Size, SHA256: f.SHA256}
 		}
 	}
@@ -210,7 +210,7 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 	var other []string
 	has := map[string]bool{} // modules with files in the image
 	for _, name := range slices.Sorted(maps.Keys(o.before)) {
-		at := o.place(name)
+		at := o.installedPath(name)
 		digest, there := found[at]
 		module, _ := top(name)
 		after, stays := o.after[name]
@@ -243,7 +243,7 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 			"begin with an image in which the package is installed, or correct paths")
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.after)) {
-		if _, was := o.before[name]; !was && o.place(name) != "" {
+		if _, was := o.before[name]; !was && o.installedPath(name) != "" {
 			o.laid = append(o.laid, name)
 		}
 	}
@@ -253,7 +253,7 @@ func (o *overlay) decide(m *making, found map[string]string) error {
 			return buildFailure("overlay_link", name+" is a symbolic link, which an overlay cannot contain",
 				"build a wheel and install it")
 		}
-		if err := m.inVolume(o.place(name)); err != nil {
+		if err := m.inVolume(o.installedPath(name)); err != nil {
 			return err
 		}
 	}
@@ -280,17 +280,17 @@ func (o *overlay) lay(ctx context.Context, m *making, labels map[string]string) 
 	}
 	var changes []api.FilesystemChange
 	for _, name := range o.removed {
-		c.argv = append(c.argv, "-"+o.place(name))
-		changes = append(changes, api.FilesystemChange{Path: o.place(name)})
+		c.argv = append(c.argv, "-"+o.installedPath(name))
+		changes = append(changes, api.FilesystemChange{Path: o.installedPath(name)})
 	}
 	for _, name := range o.laid {
 		content, err := os.ReadFile(filepath.Join(o.source.Dir, filepath.FromSlash(name)))
 		if err != nil {
 			return container.Image{}, err
 		}
-		files = append(files, fixedFile{o.place(name), content, o.after[name].Mode&0o111 != 0})
-		c.argv = append(c.argv, "+"+o.place(name))
-		changes = append(changes, api.FilesystemChange{Path: o.place(name)})
+		files = append(files, fixedFile{o.installedPath(name), content, o.after[name].Mode&0o111 != 0})
+		c.argv = append(c.argv, "+"+o.installedPath(name))
+		changes = append(changes, api.FilesystemChange{Path: o.installedPath(name)})
 	}
 	c.files = tarOf(files)
 	c.proof = func(ctx context.Context, box string, labels map[string]string) error {
@@ -358,9 +358,9 @@ func (o *overlay) prove(ctx context.Context, m *making, box string) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if got := found[o.place(name)]; got != want[name].SHA256 {
+		if got := found[o.installedPath(name)]; got != want[name].SHA256 {
 			return buildFailure("install_mismatch",
-				fmt.Sprintf("%s is not that of the source tree: its SHA-256 is %s", o.place(name),
+				fmt.Sprintf("%s is not that of the source tree: its SHA-256 is %s", o.installedPath(name),
 					cmp.Or(got, "missing")),
 				"see whether the image changes files when it is started")
 		}

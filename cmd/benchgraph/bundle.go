@@ -102,14 +102,14 @@ func (p place) renderAll(found []findings.Findings, spec *hclspec.Spec,
 	reports []hclspec.Report) (files map[string][]byte, id string, err error) {
 	whole := reports[0]
 	whole.Formats = []string{"json"}
-	chosen := ofAll(found, reports)
+	chosen := reportedFindings(found, reports)
 	if files, err = p.render(chosen, spec, &whole); err != nil {
 		return nil, "", err
 	}
 	for i, r := range reports {
 		// a bundle belongs to results, not to one apply
 		r.Formats = slices.DeleteFunc(slices.Clone(r.Formats), report.OfRun)
-		made, err := p.render(of(found, r.Of), spec, &r)
+		made, err := p.render(findingsOf(found, r.Of), spec, &r)
 		if err != nil {
 			return nil, "", err
 		}

@@ -66,7 +66,7 @@ func (a *app) runOpen(ctx context.Context, o *openFlags, path string) error {
 		"the SHA-256 %s.", path,
 		view.Count(b.Document.Blocks(b.Files), "block"), view.Count(len(b.Files), "file"),
 		bundle.StatementFile, b.Digest)
-	if !b.own() {
+	if !b.sameBuild() {
 		a.note("Note: benchgraph %s (revision %s) made it, and this is %s (revision %s). The rows were compared, and "+
 			"the files below %s were not: what these say may differ.", view.Clean(b.Document.Benchgraph),
 			view.Clean(cmp.Or(b.Document.Revision, "unknown")), version, cmp.Or(b.build, "unknown"), bundle.ReportsPart)
@@ -83,8 +83,8 @@ type opened struct {
 	build  string // of this benchgraph
 }
 
-// own reports whether the bundle is from a benchgraph that writes the same bytes as this one.
-func (o *opened) own() bool {
+// sameBuild reports whether the bundle is from a benchgraph that writes the same bytes as this one.
+func (o *opened) sameBuild() bool {
 	return o.build != "" && o.build == o.Document.Revision && o.Document.Benchgraph == version
 }
 
@@ -95,7 +95,7 @@ func (o *opened) refusal(path string) error {
 		shown = append(slices.Clip(shown), fmt.Sprintf("and %d more", n))
 	}
 	remedy := "Do not rely on it. Ask whoever made it for another one."
-	if b := o.Document.Benchgraph; b != "" && !o.own() {
+	if b := o.Document.Benchgraph; b != "" && !o.sameBuild() {
 		remedy += fmt.Sprintf(" Another version may judge in another way: open it with benchgraph %s (revision %s), "+
 			"which made it.", view.Clean(b), view.Clean(cmp.Or(o.Document.Revision, "unknown")))
 	}
@@ -124,7 +124,7 @@ func (o *opened) judge() error {
 	if err := o.ReadDocument(); err != nil {
 		return err
 	}
-	lock, err := o.place().loadLock()
+	lock, err := o.projectPlace().loadLock()
 	if err != nil {
 		return err
 	}
@@ -145,15 +145,15 @@ func (o *opened) judge() error {
 	if err != nil {
 		return err
 	}
-	if o.judged, _, err = o.place().renderAll(found, spec, reports); err != nil {
+	if o.judged, _, err = o.projectPlace().renderAll(found, spec, reports); err != nil {
 		return err
 	}
-	o.rows = rowsOf(ofAll(found, reports), spec)
-	return o.hold()
+	o.rows = rowsOf(reportedFindings(found, reports), spec)
+	return o.compareReports()
 }
 
-// place returns the place of the unpacked project, with logs where reports show them. Nothing is read there.
-func (o *opened) place() place {
+// projectPlace returns the place of the unpacked project, with logs where reports show them. Nothing is read there.
+func (o *opened) projectPlace() place {
 	dir := o.Project()
 	state := filepath.Dir(filepath.FromSlash(o.Document.Logs))
 	if !filepath.IsAbs(state) {
@@ -162,9 +162,9 @@ func (o *opened) place() place {
 	return place{dir: dir, lock: filepath.Join(dir, bundle.LockFile), state: state}
 }
 
-// hold compares the new reports with the reports in the bundle. Reports of another version or revision, which may write
-// them in another way, are compared by their rows.
-func (o *opened) hold() error {
+// compareReports compares the new reports with the reports in the bundle. Reports of another version or revision, which
+// may write them in another way, are compared by their rows.
+func (o *opened) compareReports() error {
 	const most = 1 << 30
 	has, err := o.Read(bundle.ReportFile, most)
 	if err != nil {
@@ -175,7 +175,7 @@ func (o *opened) hold() error {
 		return err
 	}
 	o.Reasons = append(o.Reasons, rows...)
-	if !o.own() || len(rows) > 0 {
+	if !o.sameBuild() || len(rows) > 0 {
 		return nil
 	}
 	for _, name := range sortedKeys(o.judged) {
@@ -191,11 +191,11 @@ func (o *opened) hold() error {
 	return nil
 }
 
-// ofAll returns the findings of the reports' compares.
-func ofAll(found []findings.Findings, reports []hclspec.Report) []findings.Findings {
+// reportedFindings returns the findings of the reports' compares.
+func reportedFindings(found []findings.Findings, reports []hclspec.Report) []findings.Findings {
 	var all []hclspec.Address
 	for _, r := range reports {
 		all = append(all, r.Of...)
 	}
-	return of(found, all)
+	return findingsOf(found, all)
 }

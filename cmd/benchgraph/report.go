@@ -90,13 +90,13 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 		if err != nil || lacking != nil && fileExists(o.bundle) {
 			return cmp.Or(err, lacking)
 		}
-		if err := s.bundle(ctx, o.bundle, known, ofAll(found, declared), declared); err != nil {
+		if err := s.bundle(ctx, o.bundle, known, reportedFindings(found, declared), declared); err != nil {
 			return err
 		}
 	}
 	var rows []stats.Comparison
 	if o.json {
-		chosen := ofAll(found, reports)
+		chosen := reportedFindings(found, reports)
 		whole := reports[0]
 		whole.Formats = []string{"json"}
 		files, err := s.render(chosen, s.project.Spec, &whole)
@@ -110,7 +110,7 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	}
 	left := false
 	for _, r := range reports {
-		chosen := of(found, r.Of)
+		chosen := findingsOf(found, r.Of)
 		rows = append(rows, rowsOf(chosen, s.project.Spec)...)
 		spared, err := s.write(r, chosen, lacking != nil)
 		if err != nil {
@@ -185,8 +185,8 @@ func reportsOf(spec *hclspec.Spec, o *reportFlags, names []string) ([]hclspec.Re
 	return declared, nil
 }
 
-// of returns the findings of some compares.
-func of(found []findings.Findings, compares []hclspec.Address) []findings.Findings {
+// findingsOf returns the findings of some compares.
+func findingsOf(found []findings.Findings, compares []hclspec.Address) []findings.Findings {
 	var chosen []findings.Findings
 	for _, f := range found {
 		if slices.ContainsFunc(compares, func(a hclspec.Address) bool { return a.Instance() == f.Compare }) {

@@ -148,7 +148,7 @@ func (a *app) readResults(ctx context.Context, o access) (*livepage.Results, err
 	if err != nil {
 		return nil, err
 	}
-	doc, err := s.document(of(found, whole.Of), s.project.Spec, whole)
+	doc, err := s.document(findingsOf(found, whole.Of), s.project.Spec, whole)
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func refusal(ctx context.Context, ref reference.Named, l login.Login, t *roundTr
 	text := err.Error()
 	switch {
 	case answered:
-		out.Reason, text = ofStatus(said.StatusCode), statusText(said)
+		out.Reason, text = reasonOf(said.StatusCode), statusText(said)
 	case untrusted:
 		out.Reason, text = Untrusted, badCertificate.Error()
 	case ctx.Err() != nil && reached:
@@ -105,8 +105,8 @@ func refusal(ctx context.Context, ref reference.Named, l login.Login, t *roundTr
 	return out
 }
 
-// Told returns the error for an engine's message about a transfer. Engines give only text.
-func Told(ref reference.Named, l login.Login, text string) *Error {
+// FromEngine returns the error for an engine's message about a transfer. Engines give only text.
+func FromEngine(ref reference.Named, l login.Login, text string) *Error {
 	out := &Error{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
 		Detail: Excerpt(text)}
 	has := func(words ...string) bool { return containsAny(text, words...) }
@@ -137,8 +137,8 @@ func containsAny(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })
 }
 
-// ofStatus returns the reason for an HTTP status.
-func ofStatus(status int) Reason {
+// reasonOf returns the reason for an HTTP status.
+func reasonOf(status int) Reason {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return Denied

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/benchgraph/benchgraph/internal/fs"
 )
 
@@ -130,15 +128,11 @@ func (w *Wish) before(other *Wish) bool {
 
 // read returns the wish in a file; nil if the wish has ended or lapsed. Any user may have written the file.
 func read(path string) *Wish {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, info, err := fs.OpenRegular(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
 	lapsed := time.Since(info.ModTime()) >= lapses
 	if !fs.Held(fs.TryLock(f, fs.Shared)) { // its process has ended or is still writing it
 		if lapsed {

@@ -38,28 +38,29 @@ func newGuard(patterns []string, targets map[string]string, files []string) *Gua
 	for _, file := range files {
 		for name, ways := range g.links.Names(file) {
 			if glob.Match(g.patterns, name) {
-				g.lead(ways)
+				g.addWays(ways)
 			}
 		}
 	}
 	return g
 }
 
-// lead records links that lead to protected files, and the links in their targets.
-func (g *Guard) lead(links []string) {
+// addWays records links that lead to protected files, and the links in their targets.
+func (g *Guard) addWays(links []string) {
 	for _, link := range links {
 		if !g.ways[link] {
 			g.ways[link] = true
-			g.lead(g.links.Next(link))
+			g.addWays(g.links.Next(link))
 		}
 	}
 }
 
 // Holds reports whether an existing or new file or link with that name is protected.
-func (g *Guard) Holds(name string) bool { return g.by(name) != "" }
+func (g *Guard) Holds(name string) bool { return g.protectedName(name) != "" }
 
-// by returns the name by which a file or link is protected: its own, or a name through links; empty: it is not.
-func (g *Guard) by(name string) string {
+// protectedName returns the name by which a file or link is protected: its own, or a name through links. It returns ""
+// if the file is not protected.
+func (g *Guard) protectedName(name string) string {
 	if glob.Match(g.patterns, name) || g.ways[name] {
 		return name
 	}
@@ -199,12 +200,12 @@ func (b *Baselines) Among(ctx context.Context, c Change) (revised, patched []str
 		}
 	}
 	g := newGuard(c.Patterns, targets, files)
-	return g.among(c.Revised), g.among(c.Patched), nil
+	return g.protectedAmong(c.Revised), g.protectedAmong(c.Patched), nil
 }
 
-func (g *Guard) among(paths []string) (held []string) {
+func (g *Guard) protectedAmong(paths []string) (held []string) {
 	for _, name := range paths {
-		if by := g.by(name); by == name {
+		if by := g.protectedName(name); by == name {
 			held = append(held, name)
 		} else if by != "" {
 			held = append(held, fmt.Sprintf("%s (%s)", name, by))

@@ -46,7 +46,7 @@ func Unpack(r io.Reader, dir string, maxBytes int64) (*Contents, error) {
 	z.Multistream(false)
 	u := unpacking{root: root, in: tar.NewReader(z), left: maxBytes, most: maxBytes,
 		Contents: Contents{Files: map[string]string{}}}
-	if err := u.all(); err != nil {
+	if err := u.unpackAll(); err != nil {
 		return nil, err
 	}
 	// The checksum follows the last byte.
@@ -72,7 +72,7 @@ type unpacking struct {
 	files, name int   // how many files, and the bytes of their names
 }
 
-func (u *unpacking) all() error {
+func (u *unpacking) unpackAll() error {
 	for {
 		header, err := u.in.Next()
 		if errors.Is(err, io.EOF) {
@@ -81,14 +81,14 @@ func (u *unpacking) all() error {
 		if err != nil {
 			return fmt.Errorf("it is damaged: %w", err)
 		}
-		if err := u.one(header); err != nil {
+		if err := u.unpackFile(header); err != nil {
 			return err
 		}
 	}
 }
 
-// one unpacks one file.
-func (u *unpacking) one(h *tar.Header) error {
+// unpackFile unpacks one file.
+func (u *unpacking) unpackFile(h *tar.Header) error {
 	u.files++
 	u.name += len(h.Name)
 	switch {
@@ -99,7 +99,7 @@ func (u *unpacking) one(h *tar.Header) error {
 	case u.files > maxFiles || u.name > maxNames:
 		return fmt.Errorf("it has more than %d files, or very long names", maxFiles)
 	case h.Name == StatementFile:
-		return u.statement(h.Size)
+		return u.readStatement(h.Size)
 	case h.Size > u.left:
 		return &TooLargeError{u.most}
 	}
@@ -122,7 +122,7 @@ func (u *unpacking) one(h *tar.Header) error {
 	return nil
 }
 
-func (u *unpacking) statement(size int64) error {
+func (u *unpacking) readStatement(size int64) error {
 	if size > maxStatement || u.Digest != "" {
 		return fmt.Errorf("its %s is too large, or there are two", StatementFile)
 	}
