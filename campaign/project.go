@@ -292,7 +292,7 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	}
 	waits := map[string]string{}
 	if o.Here {
-		waits = p.Waits(whole)
+		waits = p.Waits(ctx, whole)
 		maps.Copy(waits, postponed(p.Drawing, whole))
 	}
 	p.partial = len(waits) > 0
