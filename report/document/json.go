@@ -32,12 +32,13 @@ func JSON(p *Counted) (map[string][]byte, error) {
 		Cost        Cost                  `json:"cost"`
 		Recorded    *Recorded             `json:"recorded"` // null: no results of other studies
 		Samples     []Measurement         `json:"samples"`
+		Diagnostics any                   `json:"diagnostics,omitempty"`
 	}{
 		Format, p.Title, p.Snapshot, p.Universe, p.Total.Counts, present(p.Compares), present(p.Commits),
 		present(p.Comparisons), present(p.Pairs),
 		present(p.States), present(Availability(p.States)), present(ByDevices(p.States)),
 		present(p.Failures), present(FailureKinds(p.Failures)), present(Recoveries(p)), present(p.Skips),
-		present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements),
+		present(p.Hardware), p.Cost, recordedOf(p), present(p.Measurements), p.Diagnostics,
 	}
 	text, err := Indented(document)
 	return map[string][]byte{"report.json": text}, err
