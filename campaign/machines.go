@@ -165,7 +165,7 @@ func postponed(d *tasks.Drawing, plan *engine.Plan) map[string]string {
 
 // Waits returns, by address, why nodes that are planned for another machine cannot run on this one: they are measured,
 // they are too large, this machine lacks something, or they need a node that waits.
-func (p *Project) Waits(plan *engine.Plan) map[string]string {
+func (p *Project) Waits(ctx context.Context, plan *engine.Plan) map[string]string {
 	waits := map[string]string{}
 	if len(p.Others()) == 0 {
 		return waits
@@ -175,7 +175,7 @@ func (p *Project) Waits(plan *engine.Plan) map[string]string {
 		if s.Action != engine.Run {
 			continue
 		}
-		if why := waitsFor(p.Drawing, s.Node, waits); why != "" {
+		if why := waitsFor(ctx, p.Drawing, s.Node, waits); why != "" {
 			waits[s.Node.Address] = why
 		}
 	}
@@ -183,7 +183,7 @@ func (p *Project) Waits(plan *engine.Plan) map[string]string {
 }
 
 // waitsFor returns why a node waits; "" if it does not wait.
-func waitsFor(d *tasks.Drawing, n *engine.Node, waits map[string]string) string {
+func waitsFor(ctx context.Context, d *tasks.Drawing, n *engine.Node, waits map[string]string) string {
 	if n.Remote == nil {
 		if why := d.Apart(n); why != "" {
 			return why
@@ -195,7 +195,7 @@ func waitsFor(d *tasks.Drawing, n *engine.Node, waits map[string]string) string 
 		}
 	}
 	if lacks := d.Lacking[n.Address]; lacks != nil {
-		return lacks()
+		return lacks(ctx)
 	}
 	return ""
 }

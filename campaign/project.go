@@ -292,7 +292,7 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	}
 	waits := map[string]string{}
 	if o.Here {
-		waits = p.Waits(whole)
+		waits = p.Waits(ctx, whole)
 		maps.Copy(waits, postponed(p.Drawing, whole))
 	}
 	p.partial = len(waits) > 0
@@ -315,11 +315,29 @@ func (p *Project) part(ctx context.Context, whole *engine.Plan, o PlanOptions) (
 	return engine.NewPlan(ctx, part, options)
 }
 
-// failedBlocks returns the addresses of blocks in which a member failed. Such blocks are stored, since the samples of
-// the other members are good.
+// failedBlocks returns the addresses of blocks in which a member failed, or printed no number that can be read. Such
+// blocks are stored, since the samples of the other members are good.
 func failedBlocks(ctx context.Context, s *results.Stored) (map[string]bool, error) {
-	failed := map[string]bool{}
-	err := s.Records(ctx, func(step *engine.Step, _ cache.Entry, rec *sample.Record) {
+	failed, unread := map[string]bool{}, map[string][]tasks.Member{} // by block: members whose reading failed
+	for _, g := range s.Groups {
+		for _, m := range g.Members {
+			step, ok := s.Plan.Step(m.Bench.Address.String())
+			if !ok || !slices.ContainsFunc(s.Journal.Attempts(step.Node.Address), func(a journal.Attempt) bool {
+				return a.Key == step.Key && a.Failure != nil && sample.ByReading(a.Failure.Rule)
+			}) {
+				continue // no output has to be read
+			}
+			for _, t := range g.Trials {
+				unread[t.At.String()] = append(unread[t.At.String()], m)
+			}
+		}
+	}
+	err := s.Records(ctx, func(step *engine.Step, e cache.Entry, rec *sample.Record) {
+		for _, m := range unread[step.Node.Address] {
+			if rec.Lost(e, m.Bench, m.Name) != nil {
+				failed[step.Node.Address] = true
+			}
+		}
 		for _, m := range rec.Members {
 			if m.Failure != nil || m.Skipped != "" && !m.Same {
 				failed[step.Node.Address] = true

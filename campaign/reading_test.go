@@ -122,6 +122,27 @@ func TestACorrectedMetricMeasuresNothingAgain(t *testing.T) {
 	}
 }
 
+// An unreadable output may be a mishap of its run: -retry-failed measures the pilot again, and then the other blocks.
+func TestAnUnreadablePilotIsMeasuredAgain(t *testing.T) {
+	t.Parallel()
+	says := map[string]func(int) executortest.FakeRun{"base": func(run int) executortest.FakeRun {
+		if run == 1 {
+			return executortest.FakeRun{Stdout: "no numbers today\n"}
+		}
+		return speed(1000)(run)
+	}, "one": speed(1100), "two": speed(900)}
+	s, m := onMachine(t, threeOnAMachine, says)
+	s.apply()
+	if n := m.ran("base"); n != 1 {
+		t.Fatalf("the baseline was measured %d times", n)
+	}
+	s.retryFailed()
+	s.wantOutcomes(map[string]stats.Outcome{"c/one": stats.Win, "c/two": stats.Loss})
+	if n := m.ran("base"); n != 10 { // the pilot twice, and more blocks than usual, since one sample was lost
+		t.Errorf("the baseline was measured %d times", n)
+	}
+}
+
 // retryFailed applies with -retry-failed.
 func (s *story) retryFailed() {
 	s.t.Helper()
@@ -174,7 +195,7 @@ func TestABaselineIsNotMeasuredWhenEachCandidateFailed(t *testing.T) {
 	}
 	says["one"] = speed(1100)
 	s.retryFailed()
-	if n := m.ran("base"); n != 5 {
+	if n := m.ran("base"); n != 10 { // the pilot twice, and more blocks than usual, since one sample was lost
 		t.Errorf("the baseline was measured %d times", n)
 	}
 	for _, row := range s.ledger() {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestUnfit(t *testing.T) {
 		{at: "trial.2", says: "2", needs: []string{"trial.1"}},
 		{at: "benchmark.b", says: "b", needs: []string{"trial.1", "trial.2"}},
 	}
-	nodes[1].unfit = func(results map[string]cache.Key) string {
+	nodes[1].unfit = func(_ context.Context, results map[string]cache.Key) string {
 		if results["trial.1"].IsZero() {
 			return ""
 		}

@@ -34,7 +34,7 @@ func (d *decider) step(n *Node) *Step { return &d.steps[n.id] }
 //     the same, and a node without one is blocked.
 //
 // If none of them settles the matter, the node is missing, and is run if it is wanted.
-func (d *decider) decide(s *Step) {
+func (d *decider) decide(ctx context.Context, s *Step) {
 	s.obstacle, s.Never = obstacle{}, false
 	if s.Node.Exclude.Action == Skip {
 		s.state, s.Reason = excluded, s.Node.Exclude.Reason
@@ -50,7 +50,7 @@ func (d *decider) decide(s *Step) {
 		s.state = outcome
 		return
 	}
-	s.obstacle = d.findObstacle(s.Node)
+	s.obstacle = d.findObstacle(ctx, s.Node)
 	switch {
 	case s.obstacle.state == missing:
 		s.state = missing
@@ -93,7 +93,7 @@ func (d *decider) rereads(s *Step) bool {
 
 // findObstacle returns the obstacle to a run of a node: the node itself, this machine, or a dependency. An apply checks
 // only dependencies and their results, since the plan has checked the rest.
-func (d *decider) findObstacle(n *Node) obstacle {
+func (d *decider) findObstacle(ctx context.Context, n *Node) obstacle {
 	if !d.applying {
 		if n.Exclude.Action == Blocked {
 			return obstacle{state: hindered, reason: n.Exclude.Reason, never: n.Exclude.Never}
@@ -109,9 +109,9 @@ func (d *decider) findObstacle(n *Node) obstacle {
 			state: by.state.user(), reason: needsWhat(by), never: by.Never, larger: by.obstacle.larger, by: by.Node,
 		}
 	}
-	why := d.unfit(n)
+	why := d.unfit(ctx, n)
 	if why == "" && !d.applying && n.Lacks != nil {
-		why = n.Lacks()
+		why = n.Lacks(ctx)
 	}
 	if why != "" {
 		return obstacle{state: hindered, reason: why}
@@ -120,7 +120,7 @@ func (d *decider) findObstacle(n *Node) obstacle {
 }
 
 // unfit asks a node about the results of its dependencies that stand.
-func (d *decider) unfit(n *Node) string {
+func (d *decider) unfit(ctx context.Context, n *Node) string {
 	if n.Unfit == nil {
 		return ""
 	}
@@ -130,7 +130,7 @@ func (d *decider) unfit(n *Node) string {
 			results[dep.Address] = s.found.entry.Key
 		}
 	}
-	return n.Unfit(results)
+	return n.Unfit(ctx, results)
 }
 
 // hinderer returns the dependency that keeps a node from running; nil if there is none. Dependencies that can never run

@@ -96,13 +96,13 @@ func NewPlan(ctx context.Context, g *Graph, o PlanOptions) (*Plan, error) {
 		}
 	}
 	p.selectRuns()
-	for p.decideReaders() {
+	for p.decideReaders(ctx) {
 		p.selectRuns()
 	}
 	for i := range p.steps {
 		p.conclude(ctx, &p.steps[i])
 	}
-	return p.plan, nil
+	return p.plan, context.Cause(ctx) // conditions of nodes that were asked when ctx ended gave no answer
 }
 
 // allStand reports whether all nodes have a Standing. If so, it fills in the steps.
@@ -158,7 +158,7 @@ func (p *planner) visit(ctx context.Context, s *Step) error {
 			return err
 		}
 	}
-	p.decide(s)
+	p.decide(ctx, s)
 	return nil
 }
 
@@ -195,7 +195,7 @@ func (p *planner) selectRuns() {
 
 // decideReaders decides again for nodes that only read results, if one of these results was evicted and is made again,
 // and for all nodes that this changes. It reports whether any node changed.
-func (p *planner) decideReaders() (found bool) {
+func (p *planner) decideReaders(ctx context.Context) (found bool) {
 	var changed []bool
 	for i, n := range p.plan.Graph.nodes {
 		s := &p.steps[i]
@@ -207,7 +207,7 @@ func (p *planner) decideReaders() (found bool) {
 			continue
 		}
 		state, redo := s.state, s.redo
-		if p.decide(s); s.state == state && s.redo == redo {
+		if p.decide(ctx, s); s.state == state && s.redo == redo {
 			continue
 		}
 		if !found {

@@ -63,7 +63,7 @@ func (r *run) decideAgain(s *Step, moved bool) {
 			r.abort(err)
 		}
 	}
-	if r.decide(s); s.state == present && !found {
+	if r.decide(r.ctx, s); s.state == present && !found {
 		s.Reason = upToDate
 	}
 }

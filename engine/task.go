@@ -97,6 +97,9 @@ type Retry struct {
 	Backoff  time.Duration // before the second attempt; doubled before each further one, up to ten times
 }
 
+// Condition returns what a machine lacks to run a node; "" if nothing.
+type Condition func(context.Context) string
+
 // Node is one piece of work in a graph. It must not change once the graph is built.
 type Node struct {
 	Address   string
@@ -113,9 +116,9 @@ type Node struct {
 	Place     string        // file:line of the block
 	Exclude   Exclude       // the node is not to be run, whatever its state
 	Origin    *Origin       // the source of the result; nil: the block leaves no choice
-	Lacks     func() string // returns what this machine lacks to run the node, "" if nothing; nil: never anything
+	Lacks     Condition     // what this machine lacks to run the node; nil: never anything
 	// returns why the results of Needs that are there (keys, by address) keep the node from running; "": they do not
-	Unfit func(results map[string]cache.Key) string
+	Unfit func(ctx context.Context, results map[string]cache.Key) string
 	// runs the task on another machine, and returns how long it ran there, without the time in a queue; nil: the task
 	// runs here
 	Remote   func(context.Context, *Env) (time.Duration, error)

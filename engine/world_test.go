@@ -33,7 +33,7 @@ type node struct {
 	lasts              time.Duration // declared; 0: not known
 	spans              []*engine.Span
 	checks             []engine.Check
-	unfit              func(results map[string]cache.Key) string
+	unfit              func(ctx context.Context, results map[string]cache.Key) string
 	do                 func(ctx context.Context, env *engine.Env) error // before it writes its output
 	// what is gone of its results outside the store; nil: nothing
 	gone func() string

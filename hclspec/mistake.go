@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 )
 
 // Mistake is an error of one commit or one candidate: the others can be built and measured in spite of it.
@@ -78,10 +79,7 @@ func (l *loader) attempt(f fault, whole bool, read func()) *Out {
 
 // reasonOf returns a diagnostic in one line.
 func reasonOf(d *hcl.Diagnostic) string {
-	text := d.Summary
-	if d.Detail != "" {
-		text += ": " + strings.Join(strings.Fields(d.Detail), " ")
-	}
+	text := diag.OneLine(d)
 	if d.Subject != nil {
 		text += fmt.Sprintf(" (%s:%d)", d.Subject.Filename, d.Subject.Start.Line)
 	}
@@ -95,6 +93,9 @@ func (l *loader) leaveOut(r row, out *Out) {
 	}
 	if l.rows.out[r] == nil {
 		l.rows.out[r] = out
+		if !out.Skipped {
+			l.scope.Diags.LeaveOut(cmp.Or(r.candidate, r.commit), out.Reason)
+		}
 	}
 }
 

@@ -241,3 +241,14 @@ func TestFirstMistakesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// TestAReferenceToARowThatIsLeftOut shows that an error about a row that is missing for its own mistake names that
+// mistake.
+func TestAReferenceToARowThatIsLeftOut(t *testing.T) {
+	dir := project(t, archive(t, "testdata/mistakes/left_out.txtar"))
+	_, files, diags := hclspec.Load(hclspec.Options{Dir: dir})
+	want := `"bad/agent" is left out until its own mistake is corrected. No patch: There is no file`
+	if got := told(t, files, diags); !diags.HasErrors() || !strings.Contains(got, want) {
+		t.Error(got)
+	}
+}

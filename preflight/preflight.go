@@ -77,7 +77,7 @@ type Input struct {
 	Wheels     []WheelState
 	Images     []ImageState
 	Issues     []Issue
-	Patches    map[string]string               // why a patch is refused, by candidate; empty: it applies
+	Patches    map[string]string               // why a patch is refused, by candidate; empty or OnlyModes: it applies
 	Trespasses map[string]Refusal              // candidates whose revision or patch changes protected files
 	Idle       map[string][]Refusal            // patterns of protect that match nothing, by candidate
 	Escapes    map[string]string               // the link that leads out of the tree, by revision

@@ -139,6 +139,8 @@ func (c *checker) patches() {
 		case !tried:
 		case why == "":
 			c.add(Patch, OK, "it applies to "+short(cand.Tree.Rev), "")
+		case why == OnlyModes:
+			c.add(Patch, Warn, why, "unless that is meant, make the patch again with the changed files")
 		case strings.HasPrefix(why, NotTried):
 			c.add(Patch, Unverified, strings.TrimPrefix(why, NotTried), "")
 		default:
@@ -147,11 +149,12 @@ func (c *checker) patches() {
 	}
 }
 
-// NotTried is the beginning of the reason why a patch could not be tried.
-const NotTried = "not tried: "
-
-// Ancestor is the beginning of the evidence for a wheel that was made from another revision.
-const Ancestor = "served by the ancestor"
+// Texts of evidence, or their beginnings.
+const (
+	OnlyModes = "it changes only modes of files" // of a patch that applies and changes no content
+	NotTried  = "not tried: "                    // of a patch that could not be tried
+	Ancestor  = "served by the ancestor"         // of a wheel that was made from another revision
+)
 
 // supplies reports the sources of wheels and images.
 func (c *checker) supplies() {
@@ -161,6 +164,7 @@ func (c *checker) supplies() {
 		const remedy = "apply builds it, before anything asks for a device"
 		asked := fmt.Sprintf("none of %d prebuilt sources has it, the last is %s", len(w.Asked),
 			strings.Join(w.Asked[max(0, len(w.Asked)-1):], ""))
+		open := fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it", len(w.Asked))
 		switch {
 		case w.Serves != "" && w.Changed && w.Builds:
 			c.add(Wheel, Warn, "the patch changes what a prebuilt wheel holds; it has to be built here", remedy)
@@ -175,12 +179,9 @@ func (c *checker) supplies() {
 		case len(w.Asked) == 0 && w.Builds:
 			c.add(Wheel, OK, "it is built here", "")
 		case !w.Known && w.Builds:
-			c.add(Wheel, Unverified,
-				fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it; else it is built here",
-					len(w.Asked)), "")
+			c.add(Wheel, Unverified, open+"; else it is built here", "")
 		case !w.Known:
-			c.add(Wheel, Unverified, fmt.Sprintf("nobody has asked yet whether one of %d prebuilt sources has it",
-				len(w.Asked)), "plan once with a network")
+			c.add(Wheel, Unverified, open, "plan once with a network")
 		case w.Builds:
 			c.add(Wheel, Warn, asked+"; it has to be built here", remedy)
 		default:
@@ -194,8 +195,7 @@ func (c *checker) supplies() {
 		if m.Unknown == "" {
 			c.add(Image, OK, m.Name, "")
 		} else {
-			c.add(Image, Unverified, m.Name+": "+m.Unknown,
-				"plan where the registry or the container engine can be reached")
+			c.add(Image, Unverified, m.Name+": "+m.Unknown, "plan where the registry or the engine can be reached")
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (x *Executor) Take(n *engine.Node, spec *hclspec.Spec, drawn func(context.C
 	n.Resources.Queue, n.Resources.Quiet = x.Name, false // the job asks for the quiet of its node
 	n.Lacks, n.Checks, n.Spans = nil, nil, nil           // these are about this machine
 	if !x.Kind.Alike && spec.Absolute.Some() {
-		n.Lacks = func() string { return x.lacks(spec, n) }
+		n.Lacks = func(context.Context) string { return x.lacks(spec, n) }
 	}
 	n.Remote = func(ctx context.Context, env *engine.Env) (time.Duration, error) {
 		owner, err := x.owner()

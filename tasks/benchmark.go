@@ -82,7 +82,7 @@ type Group struct {
 	Trials  []group.Block
 	// returns why the pilot's result has no number of the baseline, or of the only member, "" if it has one; nil: other
 	// members count without it
-	unread func(pilot hclspec.Address, result cache.Key) string
+	unread func(ctx context.Context, pilot hclspec.Address, result cache.Key) string
 }
 
 // Member returns the member that measures a candidate; nil if there is none.
@@ -302,7 +302,9 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 			}
 		}
 		if i > 1 && g.unread != nil && trusted(members).Name == g.trusted().Name {
-			n.Unfit = func(results map[string]cache.Key) string { return g.unread(pilot, results[pilot.String()]) }
+			n.Unfit = func(ctx context.Context, results map[string]cache.Key) string {
+				return g.unread(ctx, pilot, results[pilot.String()])
+			}
 		}
 		b.needClocks(n, t)
 		b.needGrants(n, members)
@@ -317,23 +319,23 @@ func (b *builder) addSeries(g *Group, members []Member, key string) []*engine.No
 
 // Unread reports whether the pilot is stored and no number that all others need can be read from its output. result
 // returns the key of a stored result.
-func (g *Group) Unread(result func(hclspec.Address) (cache.Key, bool)) bool {
+func (g *Group) Unread(ctx context.Context, result func(hclspec.Address) (cache.Key, bool)) bool {
 	i := slices.IndexFunc(g.Trials, func(t group.Block) bool { return slices.Contains(t.Members, g.trusted().Name) })
 	if i < 0 || g.unread == nil {
 		return false
 	}
 	key, stored := result(g.Trials[i].At)
-	return stored && g.unread(g.Trials[i].At, key) != ""
+	return stored && g.unread(ctx, g.Trials[i].At, key) != ""
 }
 
 // unread returns the unread of a group. It remembers its last answer.
-func (b *builder) unread(m Member) func(hclspec.Address, cache.Key) string {
+func (b *builder) unread(m Member) func(context.Context, hclspec.Address, cache.Key) string {
 	var read cache.Key // the result that why is about; zero: there is none yet
 	var why string
-	return func(pilot hclspec.Address, key cache.Key) string {
+	return func(ctx context.Context, pilot hclspec.Address, key cache.Key) string {
 		if key != read {
 			read, why = key, ""
-			entry, err := b.Store.Get(context.Background(), key, false)
+			entry, err := b.Store.Get(ctx, key, false)
 			if f := sample.Unread(entry, m.Bench, m.Name); err == nil && f != nil {
 				why = fmt.Sprintf("%s has no number: %s; %s", pilot, f.Text(), f.Remedy)
 			}

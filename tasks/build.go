@@ -94,8 +94,8 @@ func (b *builder) build(ctx context.Context) (*engine.Graph, error) {
 	if err := b.connect(); err != nil {
 		return nil, err
 	}
-	b.shareImages(ctx)
-	b.settleElsewhere()
+	b.shareImages()
+	b.settleElsewhere(ctx)
 	b.gatherFixes()
 	return engine.NewGraph(b.list)
 }
@@ -343,7 +343,7 @@ func (b *builder) addSource(s *hclspec.Source) error {
 	}
 	n := b.add(s.Block, sourceTask{t}, nil, s.Repo)
 	if why := b.Lost[s.Rev]; why != "" {
-		n.Lacks = func() string { return why }
+		n.Lacks = func(context.Context) string { return why }
 	}
 	return nil
 }
@@ -353,15 +353,15 @@ func blocked(format string, args ...any) engine.Exclude {
 }
 
 // alsoLacks adds a condition to a node. It is asked only if the earlier ones are met.
-func alsoLacks(n *engine.Node, lacks func() string) {
+func alsoLacks(n *engine.Node, lacks engine.Condition) {
 	others := n.Lacks
-	n.Lacks = func() string {
+	n.Lacks = func(ctx context.Context) string {
 		if others != nil {
-			if why := others(); why != "" {
+			if why := others(ctx); why != "" {
 				return why
 			}
 		}
-		return lacks()
+		return lacks(ctx)
 	}
 }
 

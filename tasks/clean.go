@@ -213,7 +213,8 @@ func (t *trialTask) observed(ctx context.Context, env *engine.Env, live func(con
 // needClocks makes a block with locked clocks wait for a machine that can lock them.
 func (b *builder) needClocks(n *engine.Node, t *trialTask) {
 	if mhz := t.clock(); mhz != 0 && b.Clocks != nil {
-		alsoLacks(n, b.cannotLock(n.Resources.GPUs, mhz))
+		cannot := b.cannotLock(n.Resources.GPUs, mhz)
+		alsoLacks(n, func(context.Context) string { return cannot() })
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/benchgraph/benchgraph/container"
 	"github.com/benchgraph/benchgraph/container/trial"
@@ -36,13 +35,15 @@ func (b *builder) needGrants(n *engine.Node, members []Member) {
 			" asks for", func(ctx context.Context, e *container.Engine) error {
 			return docker.CheckGrants(ctx, e, grants)
 		}))
-		alsoLacks(n, lacks.(func() string))
+		alsoLacks(n, lacks.(engine.Condition))
 	}
 }
 
 // askEngine returns a function that reports why no container engine passes check; a nil check needs only an engine.
-func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) func() string {
-	return sync.OnceValue(func() string { return trial.Lacks(p.Engine, p.StateDir, p.StoreDir, something, check) })
+func (p *Services) askEngine(something string, check func(context.Context, *container.Engine) error) engine.Condition {
+	return trial.Once(func(ctx context.Context) string {
+		return trial.Lacks(ctx, p.Engine, p.StateDir, p.StoreDir, something, check)
+	})
 }
 
 // withImage adds the fixes of an image to those that a node may learn. The image was made with the fixes built.

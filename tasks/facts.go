@@ -34,13 +34,13 @@ import (
 // Services are used by tasks while they run. All graphs of a process share them.
 type Services struct {
 	Config
-	Asker    *download.Asker        // asks hosts for facts that a plan needs
-	shells   shell.Config           // settings of the shells in which nodes run commands
-	Room     *room.Room             // space for images on the disk of the container engine
-	Maker    *image.Maker           // makes images
-	Lacks    map[bool]func() string // why there is no container engine, or (true) no engine with devices
-	grants   sync.Map               // by grants of servers: why no engine has them
-	canaries sample.Canaries        // numbers of canaries from blocks that count
+	Asker    *download.Asker           // asks hosts for facts that a plan needs
+	shells   shell.Config              // settings of the shells in which nodes run commands
+	Room     *room.Room                // space for images on the disk of the container engine
+	Maker    *image.Maker              // makes images
+	Lacks    map[bool]engine.Condition // why there is no container engine, or (true) no engine with devices
+	grants   sync.Map                  // by grants of servers: why no engine has them
+	canaries sample.Canaries           // numbers of canaries from blocks that count
 	mirrors  mirrors
 }
 
@@ -55,7 +55,7 @@ func newServices(c Config) *Services {
 	s.Asker = download.NewAsker(download.AskOptions{
 		Client: c.HTTP, Keep: filepath.Join(c.StateDir, "answers"), Offline: c.Offline, Progress: c.Progress,
 	})
-	s.Lacks = map[bool]func() string{false: s.askEngine("", nil),
+	s.Lacks = map[bool]engine.Condition{false: s.askEngine("", nil),
 		true: s.askEngine("devices in containers", docker.CheckGPUs)}
 	s.Room = room.New(c.Engine, c.ImageDisk, filepath.Join(c.StateDir, "images"), c.ImageLocks)
 	return s
@@ -187,10 +187,10 @@ type Drawing struct {
 	fixes     map[hclspec.Address]*hclspec.Fix
 	unlisted  []hclspec.Address // fixes that no block lists
 	// For the room for images; nil: the file has no images.
-	Parts   map[string][]room.Part    // by image: its parts on the disk
-	Spans   map[*engine.Span][]string // addresses of images that are used together
-	Lacking map[string]func() string  // by address: what this machine lacks for a node that is planned for another one
-	Jobs    []*engine.Node            // nodes that executors run
+	Parts   map[string][]room.Part      // by image: its parts on the disk
+	Spans   map[*engine.Span][]string   // addresses of images that are used together
+	Lacking map[string]engine.Condition // by address: of this machine, for nodes that are planned for another one
+	Jobs    []*engine.Node              // nodes that executors run
 
 	// From the plan of the graph:
 

@@ -65,7 +65,7 @@ func (b *builder) addImage(ctx context.Context, s *hclspec.Image) error {
 	n.Lacks = b.Lacks[false]
 	switch {
 	case unknown.Open: // this machine lacks the image; a plan for another one goes on
-		n.Lacks = func() string { return unknown.Why }
+		n.Lacks = func(context.Context) string { return unknown.Why }
 		alsoLacks(n, b.Lacks[false])
 	case unknown.Why != "" && n.Exclude.Action == "":
 		n.Exclude = blocked("%s", unknown.Why)
@@ -158,7 +158,7 @@ func (b *builder) readContext(ctx context.Context, t *image.Task) (unknown Unkno
 
 // shareImages finds out which images are used together and what they consist of. A node whose images can never fit on
 // the disk is blocked.
-func (b *builder) shareImages(ctx context.Context) {
+func (b *builder) shareImages() {
 	if len(b.Spec.Images) == 0 {
 		return
 	}
@@ -170,7 +170,7 @@ func (b *builder) shareImages(ctx context.Context) {
 	b.Parts, b.Spans = parts, room.Spans(b.list)
 	for _, n := range b.list {
 		if images := room.Used(n); len(images) > 0 {
-			alsoLacks(n, func() string { return b.Room.TooSmall(ctx, images) })
+			alsoLacks(n, func(ctx context.Context) string { return b.Room.TooSmall(ctx, images) })
 		}
 	}
 }

@@ -63,8 +63,8 @@ func (p *Services) platform() (system, arch string) {
 
 // settleElsewhere removes this machine's conditions from nodes that are planned for another one. They are asked again
 // if such a node turns out to be made here. An executor takes the nodes that only the other machine can run.
-func (b *builder) settleElsewhere() {
-	b.Lacking = map[string]func() string{}
+func (b *builder) settleElsewhere(ctx context.Context) {
+	b.Lacking = map[string]engine.Condition{}
 	away := map[*engine.Node]bool{} // nodes of jobs, whether or not this process may submit them
 	for _, n := range b.list {
 		e := b.PlaceOfNode(n)
@@ -86,7 +86,7 @@ func (b *builder) settleElsewhere() {
 			n.Resources.Queue = e.By.Name // compares the node's request with that machine
 		}
 	}
-	left.Leave(b.list, away, b.Lacking, b.Lacks[false])
+	left.Leave(ctx, b.list, away, b.Lacking, b.Lacks[false])
 }
 
 // MachinesOfFile returns the described machines of the file, in its order.

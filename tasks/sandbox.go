@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"cmp"
+	"context"
 	"errors"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -83,7 +84,7 @@ func (b *builder) needSandbox(n *engine.Node, own string, image hclspec.Address)
 	if image != (hclspec.Address{}) || b.SandboxWord(own) != "required" {
 		return
 	}
-	alsoLacks(n, func() string {
+	alsoLacks(n, func(context.Context) string {
 		if none, ok := errors.AsType[*executor.Unsupported](executor.CheckSandbox()); ok {
 			return "needs " + none.Error()
 		}

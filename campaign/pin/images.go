@@ -136,7 +136,7 @@ func (p *Resolver) resolveImage(ctx context.Context, name string) (pin container
 		return container.Pin{}, true, err // it may have the image; nodes that run as jobs ask the registry
 	} else if !away && !container.IsNoImage(err) {
 		pin, err = p.Engine.Resolve(ctx, name) // the engine has it, or returns why it cannot tell
-		return pin, p.Lacks[false]() != "", err
+		return pin, p.Lacks[false](ctx) != "", err
 	} else if p.Offline {
 		return container.Pin{}, true,
 			fmt.Errorf("%w, and its registry is not asked: that does benchgraph plan without -offline", err)

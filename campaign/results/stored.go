@@ -35,8 +35,8 @@ func (s *Stored) result(at hclspec.Address) (m cache.Meta, stored bool) {
 }
 
 // Unread reports whether no number that all members of a group need can be read from the group's stored pilot.
-func (s *Stored) Unread(g *tasks.Group) bool {
-	return g.Unread(func(at hclspec.Address) (cache.Key, bool) {
+func (s *Stored) Unread(ctx context.Context, g *tasks.Group) bool {
+	return g.Unread(ctx, func(at hclspec.Address) (cache.Key, bool) {
 		m, stored := s.result(at)
 		return m.Key, stored
 	})

@@ -38,7 +38,7 @@ func (r *Round) Adapt(ctx context.Context) (bool, error) {
 		_, alone := r.Next.Alone[g.Name]
 		cut := r.Next.Blocks[g.Name] == 1
 		switch whole := r.complete(g); {
-		case (cut || !whole) && r.Unread(g) != cut: // no block after the pilot would count
+		case (cut || !whole) && r.Unread(ctx, g) != cut: // no block after the pilot would count
 			delete(r.Next.Blocks, g.Name)
 			if changed = true; !cut {
 				r.Next.Blocks[g.Name] = 1
@@ -46,7 +46,7 @@ func (r *Round) Adapt(ctx context.Context) (bool, error) {
 		case whole && (alone || cut): // members alone are not judged
 		case whole:
 			r.Looks[g.Name] = g.Count()
-			changed = r.findIssues(g) || changed
+			changed = r.findIssues(ctx, g) || changed
 			more, err := r.more(ctx, g)
 			if err != nil {
 				return false, err
@@ -56,14 +56,14 @@ func (r *Round) Adapt(ctx context.Context) (bool, error) {
 				changed = true
 			}
 		default:
-			changed = r.drop(g, alone) || changed
+			changed = r.drop(ctx, g, alone) || changed
 		}
 	}
 	return changed, nil
 }
 
 // drop takes members that must not be measured out of a group's blocks. It reports whether there are any.
-func (r *Round) drop(g *tasks.Group, alone bool) (changed bool) {
+func (r *Round) drop(ctx context.Context, g *tasks.Group, alone bool) (changed bool) {
 	if !alone {
 		same := r.Identicals(r.Plan, g)
 		maps.Copy(r.Next.Dropped, same)
@@ -75,7 +75,7 @@ func (r *Round) drop(g *tasks.Group, alone bool) (changed bool) {
 		if _, known := r.Next.Dropped[address]; known {
 			continue
 		}
-		gap, lacks := r.cannot(m)
+		gap, lacks := r.cannot(ctx, m)
 		out := lacks
 		if !lacks {
 			gap, out = r.breaksBlocks(g, m)
@@ -110,7 +110,7 @@ func (r *Round) drop(g *tasks.Group, alone bool) (changed bool) {
 // findIssues notes members of a measured group for which a probe has since found a known issue, or whose code changes
 // protected files. Their blocks stay, since other members were measured in them; their outcomes are those of members
 // that were never measured. It reports whether it noted another member.
-func (r *Round) findIssues(g *tasks.Group) (found bool) {
+func (r *Round) findIssues(ctx context.Context, g *tasks.Group) (found bool) {
 	for _, m := range g.Members {
 		address := m.Bench.Address.String()
 		if _, known := r.Next.Issues[address]; known || r.Excluded[m.Candidate].Outcome != "" {
@@ -122,7 +122,7 @@ func (r *Round) findIssues(g *tasks.Group) (found bool) {
 				!tasks.ProtectedFailure(step.Failure.Failure) {
 				continue
 			}
-			r.Next.Issues[address], _ = causeOf(r.Plan, step)
+			r.Next.Issues[address], _ = causeOf(ctx, r.Plan, step)
 			found = true
 		}
 	}
@@ -198,13 +198,13 @@ func (r *Round) again(c tasks.Cause) bool {
 }
 
 // cannot returns why a member cannot be measured: a node that it needs failed or cannot be made here.
-func (r *Round) cannot(m tasks.Member) (tasks.Absence, bool) {
+func (r *Round) cannot(ctx context.Context, m tasks.Member) (tasks.Absence, bool) {
 	for _, a := range tasks.WaitsOf(m, r.Probes[m.Candidate]) {
 		step, ok := r.Plan.Step(a.String())
 		if !ok || a == m.Fill && step.Failure == nil { // nodes that block a fill also block the trials
 			continue
 		}
-		if gap, out := causeOf(r.Plan, step); out {
+		if gap, out := causeOf(ctx, r.Plan, step); out {
 			return gap, true
 		}
 	}
@@ -230,7 +230,7 @@ func (r *Round) breaksBlocks(g *tasks.Group, m tasks.Member) (tasks.Absence, boo
 
 // causeOf returns the reason of the first node on the way to a step that has no result and cannot get one. A node with
 // a result blocks no other, even if the user asked for another result.
-func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
+func causeOf(ctx context.Context, plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	if step.Failure != nil {
 		f := step.Failure.Failure
 		why := f.Message // enough for a known issue: its probe is no cause
@@ -244,7 +244,7 @@ func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	}
 	for _, dep := range slices.Concat(step.Node.Needs, step.Node.Order) {
 		if s, ok := plan.Step(dep.Address); ok {
-			if gap, out := causeOf(plan, s); out {
+			if gap, out := causeOf(ctx, plan, s); out {
 				return gap, true
 			}
 		}
@@ -256,7 +256,7 @@ func causeOf(plan *engine.Plan, step *engine.Step) (tasks.Absence, bool) {
 	case exclude.Action != "":
 		return tasks.Absence{Outcome: stats.NotRun, Why: step.Node.Address + " " + exclude.Reason}, true
 	case step.Node.Lacks != nil:
-		if lacks := step.Node.Lacks(); lacks != "" {
+		if lacks := step.Node.Lacks(ctx); lacks != "" {
 			return tasks.Absence{Outcome: stats.NotRun, Why: step.Node.Address + " " + lacks}, true
 		}
 	}

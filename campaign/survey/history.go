@@ -13,6 +13,7 @@ import (
 	"github.com/benchgraph/benchgraph/preflight"
 	"github.com/benchgraph/benchgraph/preflight/revision"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/git/patch"
 	"github.com/benchgraph/benchgraph/source/protect"
 	"github.com/benchgraph/benchgraph/tasks"
 )
@@ -220,7 +221,9 @@ func (p *survey) tryPatches(ctx context.Context, mirror *git.Mirror, repo hclspe
 		return err
 	}
 	for i, key := range keys {
-		in.Patches[key] = ""
+		if in.Patches[key] = ""; patch.OnlyModes(all[i].Text) {
+			in.Patches[key] = preflight.OnlyModes
+		}
 		if answers[i] != nil {
 			in.Patches[key] = fmt.Sprintf("%s does not apply to %s: %v", files[key], tasks.ShortRev(all[i].Commit),
 				answers[i])

@@ -207,7 +207,7 @@ func (p *survey) beginsWith(ctx context.Context, m *hclspec.Image) string {
 // which may have the image by now although its registry did not tell the variables.
 func (p *survey) requires(ctx context.Context, name string) map[string]string {
 	base := tasks.BaseOf(p.Lock, name)
-	if known := p.Lock.Images[name].Requires; len(known) > 0 || base.Digest == "" || p.Lacks[false]() != "" {
+	if known := p.Lock.Images[name].Requires; len(known) > 0 || base.Digest == "" || p.Lacks[false](ctx) != "" {
 		return known
 	}
 	img, err := p.Engine.Image(ctx, base.Ref())

@@ -268,7 +268,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 	if o.try != nil {
 		ao.SaveLock = nil // the project does not declare this candidate
 	}
-	forecast := s.forecast(p)
+	forecast := s.forecast(ctx, p)
 	if o.maxGPUHours > 0 && forecast.GPUHours > o.maxGPUHours {
 		return &budgetError{fmt.Sprintf("the plan needs about %.3g GPU hours, and -max-gpu-hours allows %g",
 			forecast.GPUHours, o.maxGPUHours)}
@@ -314,7 +314,7 @@ func (s *session) apply(ctx context.Context, o *applyFlags, file *planFile, stre
 		s.memorize(ctx, applied.Plan, &o.selection)
 	}
 	return s.conclude(ctx, applied, err, conclusion{stream: stream, agent: o.agent, failOn: o.failOn, show: o.show,
-		waits: s.waitingElsewhere(whole), took: time.Since(begun), cause: context.Cause(inner)})
+		waits: s.waitingElsewhere(ctx, whole), took: time.Since(begun), cause: context.Cause(inner)})
 }
 
 // watcher returns a watcher that shows the events: as JSON, as a live table, or as lines. The caller must call finished

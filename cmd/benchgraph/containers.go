@@ -72,10 +72,9 @@ func (c *checkup) containers(ctx context.Context) {
 		c.lacks(name, needed, "Look at the engine's log; "+host+".", "%v", err)
 		return
 	}
-	c.ok(name, "%s %s, API %s", own.Name(), info.Version, info.API)
-	if info.Root != "" {
-		c.engineDisk(info.Root, needed)
-	}
+	podman, _ := e.IsPodman(ctx) // an engine that does not say who it is counts as Docker
+	c.ok(name, "%s %s, API %s", own.Name(podman), info.Version, info.API)
+	c.engineDisk(info.Root, needed)
 	wanted := 0
 	for _, b := range c.spec.Benchmarks {
 		if b.GPUs != nil && b.Image.Kind != "" && c.needsHere(&b) {
@@ -112,7 +111,7 @@ func (c *checkup) containers(ctx context.Context) {
 func (c *checkup) engineDisk(root string, needed bool) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(root, &fs); err != nil {
-		return // only the engine's user may have access
+		return // the engine does not name the directory, or only its user has access
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	if needed && free < lowDisk {

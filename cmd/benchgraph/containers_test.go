@@ -2,6 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,6 +36,26 @@ func TestContainers(t *testing.T) {
 	}
 	params.Cmds["held"] = func(ts *testscript.TestScript, neg bool, args []string) { held(ts, engine, neg, args) }
 	testscript.Run(t, params)
+}
+
+// TestDoctorNamesTheEngine has two engines that say who they are.
+func TestDoctorNamesTheEngine(t *testing.T) {
+	t.Parallel()
+	for component, want := range map[string]string{"Podman Engine": "Podman 5.4", "Engine": "Docker Engine 5.4"} {
+		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"ServerVersion": "5.4", "Components": [{"Name": %q}]}`, component)
+		}))
+		defer engine.Close()
+		var out, diagnostics strings.Builder
+		dir := t.TempDir()
+		run(t.Context(), []string{"doctor", "-chdir", dir}, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
+			"DOCKER_HOST=tcp://" + engine.Listener.Addr().String()}, strings.NewReader(""), &out, &diagnostics)
+		if !strings.Contains(out.String(), want+", API") {
+			t.Errorf("%s: %s%s", component, &out, &diagnostics)
+		}
+	}
 }
 
 // held waits until the engine has N containers and networks of the project's: held N

@@ -70,7 +70,7 @@ func (s *session) saveLock(lock *lockfile.Lock) error {
 			"lock file %s: it was edited while the apply ran", s.lock)
 	}
 	if err := fs.Replace(s.lock, text); err != nil {
-		return fmt.Errorf("lock file: %w", err)
+		return hint("Make its directory writable for your user, or copy the project.", "lock file: %w", err)
 	}
 	s.lockText = text
 	return nil

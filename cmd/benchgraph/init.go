@@ -103,7 +103,7 @@ func (a *app) repository(ctx context.Context, host *executor.Host, o *initFlags,
 	}
 	w, err := worktree.Open(ctx, host, dir, a.gitEnviron())
 	if errors.Is(err, worktree.ErrNone) {
-		return nil, hint("Clone it, and say where with -repo=PATH.", "init: %w", err)
+		return nil, hint("Say with -repo=PATH where a clone is; a bare repository has no files.", "init: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("init: -repo %s: %w", o.repo, err)

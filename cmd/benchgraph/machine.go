@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -126,7 +127,7 @@ func (s *session) checkPlatform() error {
 }
 
 // planned prints the machines of a plan, and the nodes that can run on this one.
-func (s *session) planned(p *engine.Plan, f *forecast.Forecast) {
+func (s *session) planned(ctx context.Context, p *engine.Plan, f *forecast.Forecast) {
 	waiting, _ := s.waitingDeclared(p)
 	for _, w := range waiting {
 		s.note("%s of the blocked can run on machine %s: benchgraph plan -machine=%s plans for it.",
@@ -159,12 +160,12 @@ func (s *session) planned(p *engine.Plan, f *forecast.Forecast) {
 		if text := view.Executors(f); text != "" {
 			s.note("%s", text)
 		}
-		for _, w := range s.waitingElsewhere(p) {
+		for _, w := range s.waitingElsewhere(ctx, p) {
 			s.note("Neither an executor nor this machine can run %s.", view.Clean(w.list()))
 		}
 		return
 	} else if m == nil {
-		for _, w := range s.waitingElsewhere(p) {
+		for _, w := range s.waitingElsewhere(ctx, p) {
 			s.note("%s.", view.Clean(w.String()))
 		}
 		return
@@ -220,8 +221,8 @@ func (w *waiting) list() string {
 }
 
 // waitingElsewhere returns the nodes that an apply for another machine leaves to that machine; nil if there are none.
-func (s *session) waitingElsewhere(whole *engine.Plan) []*waiting {
-	waits := s.project.Waits(whole)
+func (s *session) waitingElsewhere(ctx context.Context, whole *engine.Plan) []*waiting {
+	waits := s.project.Waits(ctx, whole)
 	if len(waits) == 0 {
 		return nil
 	}

@@ -117,11 +117,11 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 		return err
 	}
 	s.memorize(ctx, p, &o.selection) // before the check of secrets, which each command makes anew
-	s.warn(s.unset(p))
+	s.warn(s.unset(ctx, p))
 	if err := s.moved(ctx); err != nil {
 		return err
 	}
-	f := s.forecast(p)
+	f := s.forecast(ctx, p)
 	if f.Resolutions, err = s.project.Stored(p).Resolutions(ctx); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *app) runPlan(ctx context.Context, o *planFlags) error {
 	if err != nil {
 		return err
 	}
-	s.planned(p, &f)
+	s.planned(ctx, p, &f)
 	if o.out != "" {
 		if err := writePlanFile(o.out, s, &o.selection, o.allow, p, view.PlanOutline(p, f, false)); err != nil {
 			return err
@@ -162,7 +162,7 @@ func wheelBuilds(p *engine.Plan) int {
 	return n
 }
 
-func (s *session) forecast(p *engine.Plan) forecast.Forecast {
+func (s *session) forecast(ctx context.Context, p *engine.Plan) forecast.Forecast {
 	on := forecast.Machine{CPUs: s.cpus}
 	for _, e := range s.project.Others() {
 		if x := e.By; x != nil {
@@ -181,14 +181,14 @@ func (s *session) forecast(p *engine.Plan) forecast.Forecast {
 	if all := s.project.Others(); len(all) == 1 {
 		f.Machine = all[0].Name
 	}
-	f.Waits = s.project.Waits(p)
+	f.Waits = s.project.Waits(ctx, p)
 	return f
 }
 
 // unset warns of secrets that nodes to run need and the environment lacks: an error hours later would be too late.
-func (s *session) unset(p *engine.Plan) hcl.Diagnostics {
+func (s *session) unset(ctx context.Context, p *engine.Plan) hcl.Diagnostics {
 	toRun := map[string]bool{} // blocks of nodes to run
-	waits := s.project.Waits(p)
+	waits := s.project.Waits(ctx, p)
 	for i := range p.Steps {
 		if st := &p.Steps[i]; st.Action == engine.Run && waits[st.Node.Address] == "" {
 			block, _, _ := strings.Cut(st.Node.Address, "[")

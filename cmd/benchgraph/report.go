@@ -97,16 +97,16 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	var rows []stats.Comparison
 	if o.json {
 		chosen := reportedFindings(found, reports)
-		whole := reports[0]
-		whole.Formats = []string{"json"}
-		files, err := s.render(chosen, s.project.Spec, &whole)
+		doc, err := s.document(chosen, s.project.Spec, &reports[0])
 		if err != nil {
 			return err
 		}
-		if _, err := a.stdout.Write(files["report.json"]); err != nil {
-			return err
+		if len(s.warnings) > 0 {
+			doc.Diagnostics = view.Diagnostics(s.warnings)
 		}
-		return o.failOn.Check(rowsOf(chosen, s.project.Spec), lacking)
+		files, err := report.Render(doc, "json")
+		_, failed := a.stdout.Write(files["report.json"])
+		return cmp.Or(err, failed, o.failOn.Check(rowsOf(chosen, s.project.Spec), lacking))
 	}
 	left := false
 	for _, r := range reports {

@@ -312,6 +312,7 @@ func (s *site) refuses() {
 		{"another address", func(r *http.Request) { r.Host = "10.0.0.1" }, "", http.StatusMisdirectedRequest},
 		{"this machine", func(r *http.Request) { r.Host = "localhost:9" }, "", http.StatusOK},
 		{"only the head", func(r *http.Request) { r.Method = http.MethodHead }, "", http.StatusOK},
+		{"the icon that browsers ask for", nil, "favicon.ico", http.StatusNoContent},
 		{"a path", nil, "%2e%2e/%2e%2e/etc/passwd", http.StatusNotFound},
 		{"an attempt that is a path", nil, "log.txt?" + url.Values{"node": {`wheel.rate["one/v1"]`},
 			"attempt": {"../apply"}}.Encode(), http.StatusNotFound},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	api "github.com/docker/docker/api/types/container"
@@ -67,12 +68,12 @@ func GPUs(ctx context.Context, e *container.Engine, labels map[string]string) (d
 // Lacks returns why commands cannot run in the engine, or why it lacks something, which check tries (check may be
 // nil). It returns "" if the engine is usable. Commands run below the directories state and store. Lacks takes at
 // most 10 seconds.
-func Lacks(e *container.Engine, state, store, something string,
+func Lacks(ctx context.Context, e *container.Engine, state, store, something string,
 	check func(context.Context, *container.Engine) error) string {
 	if e == nil {
 		return "needs a container engine, and none was looked for"
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	info, err := e.Info(ctx)
 	switch {
@@ -94,6 +95,21 @@ func Lacks(e *container.Engine, state, store, something string,
 		}
 	}
 	return ""
+}
+
+// Once returns a function that asks once and then returns the same answer. A question that ctx breaks off has none.
+func Once(ask func(context.Context) string) func(context.Context) string {
+	var mu sync.Mutex
+	answered, answer := false, ""
+	return func(ctx context.Context) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if !answered {
+			answer = ask(ctx)
+			answered = ctx.Err() == nil
+		}
+		return answer
+	}
 }
 
 // patience limits the wait for an engine that does not answer.

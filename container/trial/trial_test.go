@@ -1,8 +1,11 @@
 package trial_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,16 +44,53 @@ func TestAnEngineIsTriedForWhatServersAskFor(t *testing.T) {
 }
 
 // Commands run below the directories of the state and the store, which Podman must be able to mount.
+// TestAnInterruptEndsTheQuestion has an engine that never answers. An interrupt ends the wait for its answer.
+func TestAnInterruptEndsTheQuestion(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	go func() {
+		if c, err := listener.Accept(); err == nil {
+			defer c.Close()
+			interrupt()
+			<-t.Context().Done()
+		}
+	}()
+	e := container.Open(container.Options{Environ: map[string]string{"DOCKER_HOST": "unix://" + socket}})
+	if why := trial.Lacks(ctx, e, "/x", "/x", "", nil); !strings.Contains(why, context.Canceled.Error()) {
+		t.Error(why)
+	}
+}
+
+// TestOnceAsksAgainAfterAnInterrupt shows that an answer is kept only if the question was not broken off.
+func TestOnceAsksAgainAfterAnInterrupt(t *testing.T) {
+	asked := 0
+	lacks := trial.Once(func(context.Context) string { asked++; return strconv.Itoa(asked) })
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for i, ctx := range []context.Context{ended, t.Context(), t.Context()} {
+		if got, want := lacks(ctx), []string{"1", "2", "2"}[i]; got != want {
+			t.Errorf("question %d: %s instead of %s", i, got, want)
+		}
+	}
+}
+
 func TestADirectoryInWhichNoContainerRuns(t *testing.T) {
 	t.Parallel()
 	e := containertest.Engine(t)
 	podman := containertest.IsPodman(t, e)
 	for _, dirs := range [][2]string{{"/odd,a:b", "/x"}, {"/x", "/odd,a:b"}} {
-		if why := trial.Lacks(e, dirs[0], dirs[1], "", nil); strings.Contains(why, "/odd,a:b") != podman {
+		why := trial.Lacks(t.Context(), e, dirs[0], dirs[1], "", nil)
+		if strings.Contains(why, "/odd,a:b") != podman {
 			t.Errorf("Podman: %t, %q", podman, why)
 		}
 	}
-	if why := trial.Lacks(e, "/plain", "/a,b", "", nil); why != "" {
+	if why := trial.Lacks(t.Context(), e, "/plain", "/a,b", "", nil); why != "" {
 		t.Error(why)
 	}
 }

@@ -139,12 +139,15 @@ func (e *Engine) Environ(environ map[string]string) map[string]string {
 	return environ
 }
 
-// Name returns the name of the engine in messages.
-func (e *Engine) Name() string {
-	if e == nil {
-		return "Docker Engine"
+// Name returns the name of the engine in messages. Without Apptainer, the engine is Podman or Docker.
+func (e *Engine) Name(podman bool) string {
+	switch {
+	case e != nil:
+		return "Apptainer"
+	case podman:
+		return "Podman"
 	}
-	return "Apptainer"
+	return "Docker Engine"
 }
 
 // Close ends all programs of the engine and stops it.

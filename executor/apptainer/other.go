@@ -13,8 +13,13 @@ func Instead(map[string]string, string, executor.Executor, func(string, ...any))
 // Environ returns environ.
 func (*Engine) Environ(environ map[string]string) map[string]string { return environ }
 
-// Name returns the name of the only engine.
-func (*Engine) Name() string { return "Docker Engine" }
+// Name returns the name of the engine in messages.
+func (*Engine) Name(podman bool) string {
+	if podman {
+		return "Podman"
+	}
+	return "Docker Engine"
+}
 
 // Close does nothing.
 func (*Engine) Close() error { return nil }

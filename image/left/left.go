@@ -29,7 +29,8 @@ func (t Task) Run(_ context.Context, env *engine.Env) error {
 
 // Leave leaves images to jobs if only jobs use them, and if this machine lacks only a container engine for them. away
 // are the nodes of jobs, lacking are conditions of nodes that are asked later, and why returns why there is no engine.
-func Leave(nodes []*engine.Node, away map[*engine.Node]bool, lacking map[string]func() string, why func() string) {
+func Leave(ctx context.Context, nodes []*engine.Node, away map[*engine.Node]bool,
+	lacking map[string]engine.Condition, why engine.Condition) {
 	if len(away) == 0 {
 		return
 	}
@@ -43,8 +44,8 @@ func Leave(nodes []*engine.Node, away map[*engine.Node]bool, lacking map[string]
 		if lacking[n.Address] != nil {
 			lacks = lacking[n.Address]
 		}
-		if n.Kind == "image" && n.Exclude.Action == "" && lacks != nil && !here(n) && why() != "" &&
-			lacks() == why() {
+		if n.Kind == "image" && n.Exclude.Action == "" && lacks != nil && !here(n) && why(ctx) != "" &&
+			lacks(ctx) == why(ctx) {
 			n.Task, n.Lacks = Task{n.Task}, nil
 			delete(lacking, n.Address)
 		}

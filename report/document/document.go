@@ -32,6 +32,7 @@ type Document struct {
 	Hardware     []string // class of each machine that measured: device name and memory, driver, CPU
 	Cost         Cost
 	Attempts     []Attempt // of the last apply that ran a node; only trace and otel show them
+	Diagnostics  any       // warnings about the file, for report -json alone; nil: none
 }
 
 // Snapshot identifies the stored state of a report.

@@ -32,12 +32,13 @@ func JSON(p *Counted) (map[string][]byte, error) {
 		Cost        Cost                  `json:"cost"`
 		Recorded    *Recorded             `json:"recorded"` // null: no results of other studies
 		Samples     []Measurement         `json:"samples"`
+		Diagnostics any                   `json:"diagnostics,omitempty"`
 	}{
 		Format, p.Title, p.Snapshot, p.Universe, p.Total.Counts, Present(p.Compares), Present(p.Commits),
 		Present(p.Comparisons), Present(p.Pairs),
 		Present(p.States), Present(Availability(p.States)), Present(ByDevices(p.States)),
 		Present(p.Failures), Present(FailureKinds(p.Failures)), Present(Recoveries(p)), Present(p.Skips),
-		Present(p.Hardware), p.Cost, recordedOf(p), Present(p.Measurements),
+		Present(p.Hardware), p.Cost, recordedOf(p), Present(p.Measurements), p.Diagnostics,
 	}
 	text, err := Indented(document)
 	return map[string][]byte{"report.json": text}, err

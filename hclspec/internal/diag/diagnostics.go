@@ -23,6 +23,17 @@ type Diagnostics struct {
 	index map[position]*report
 	more  int // mistakes beyond maxReported
 	catch *catch
+	rows  map[string]string          // by name of a commit or candidate: the mistake that leaves it out
+	after map[*hcl.Diagnostic]string // errors about the absence of such a row: its mistake
+}
+
+// LeaveOut notes that a commit or a candidate has a mistake, and is in no collection. Errors about its absence then say
+// why, and are not reported beside that mistake if it is an error of the file.
+func (c *Diagnostics) LeaveOut(name, mistake string) {
+	if c.rows == nil {
+		c.rows, c.after = map[string]string{}, map[*hcl.Diagnostic]string{}
+	}
+	c.rows[name] = mistake
 }
 
 // catch receives the errors of one instance.
@@ -112,17 +123,37 @@ func (c *Diagnostics) HasErrors() bool { return c.list.HasErrors() }
 // tidy returns a copy to be shown, with an improved text. It has no evaluation context, which would print references in
 // their internal form.
 func (c *Diagnostics) tidy(d *hcl.Diagnostic) *hcl.Diagnostic {
-	improve(d)
+	mistake := c.improve(d)
 	clean := *d
 	clean.Expression, clean.EvalContext, clean.Extra = nil, nil, nil
 	for _, text := range []*string{&clean.Summary, &clean.Detail} {
 		*text = strings.NewReplacer(funcs.Mark, "", `\u0000`, "", `\x00`, "").Replace(*text)
 	}
+	if mistake != "" {
+		c.after[&clean] = mistake
+	}
 	return &clean
+}
+
+// follows reports whether an error is only about the absence of a row whose mistake is an error, too.
+func (c *Diagnostics) follows(d *hcl.Diagnostic) bool {
+	mistake := c.after[d]
+	return mistake != "" && slices.ContainsFunc(c.list, func(other *hcl.Diagnostic) bool {
+		return other.Severity == hcl.DiagError && strings.HasPrefix(mistake, OneLine(other))
+	})
+}
+
+// OneLine returns the text of a diagnostic in one line.
+func OneLine(d *hcl.Diagnostic) string {
+	if d.Detail == "" {
+		return d.Summary
+	}
+	return d.Summary + ": " + strings.Join(strings.Fields(d.Detail), " ")
 }
 
 // All returns the diagnostics in the order of the files, and of the lines within a file.
 func (c *Diagnostics) All(files []string) hcl.Diagnostics {
+	sorted := slices.DeleteFunc(slices.Clone(c.list), c.follows)
 	for _, t := range c.index {
 		if t.instance == "" {
 			continue
@@ -138,7 +169,6 @@ func (c *Diagnostics) All(files []string) hcl.Diagnostics {
 	for i, name := range files {
 		order[name] = i + 1
 	}
-	sorted := slices.Clone(c.list)
 	slices.SortStableFunc(sorted, func(a, b *hcl.Diagnostic) int {
 		ra, rb := RangeOf(a), RangeOf(b)
 		return cmp.Or(cmp.Compare(order[ra.Filename], order[rb.Filename]), cmp.Compare(ra.Start.Byte, rb.Start.Byte))

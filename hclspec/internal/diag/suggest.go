@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,8 +42,9 @@ func Choices(given string, candidates []string) string {
 	return fmt.Sprintf(" There is: %s.", strings.Join(sorted, ", "))
 }
 
-// improve replaces HCL's text about a missing attribute or key by one that names the existing ones.
-func improve(d *hcl.Diagnostic) {
+// improve replaces HCL's text about a missing attribute or key by one that names the existing ones. If a mistake left
+// out the missing one, the text names that mistake, and improve returns it.
+func (c *Diagnostics) improve(d *hcl.Diagnostic) (mistake string) {
 	if kind, ok := strings.CutPrefix(d.Summary, "Missing name for "); ok {
 		d.Detail = fmt.Sprintf("A %s block has a name: %[1]s \"NAME\" { … }.", kind)
 	}
@@ -50,7 +52,7 @@ func improve(d *hcl.Diagnostic) {
 		d.Detail += ` A text in quotes needs two backslashes for one, as in "\\d+"; in a heredoc (<<EOT) one is enough.`
 	}
 	if d.Expression == nil || d.EvalContext == nil {
-		return
+		return ""
 	}
 	switch d.Summary {
 	case "Invalid template interpolation value":
@@ -66,7 +68,7 @@ func improve(d *hcl.Diagnostic) {
 	case "Unsupported attribute", "Invalid index":
 		if address := indexed(d.Expression, d.EvalContext); address != "" {
 			d.Detail = fmt.Sprintf("%s has no for_each, so there is one, without a key: write %s.", address, address)
-			return
+			return ""
 		}
 		object, name, ok := missing(d.Expression, d.EvalContext)
 		if e, scoped := d.Expression.(*hclsyntax.ScopeTraversalExpr); ok && scoped &&
@@ -74,10 +76,14 @@ func improve(d *hcl.Diagnostic) {
 			d.Detail = fmt.Sprintf("each has no %q: each.commit, each.variant, each.rev, each.patch and each.source "+
 				"are there only where the "+
 				"for_each key names a candidate, as with for_each = candidates.", name)
+		} else if commit, _, _ := strings.Cut(name, "/"); ok && cmp.Or(c.rows[name], c.rows[commit]) != "" {
+			mistake = cmp.Or(c.rows[name], c.rows[commit])
+			d.Detail = fmt.Sprintf("%q is left out until its own mistake is corrected. %s", name, mistake)
 		} else if ok {
 			d.Detail = fmt.Sprintf("There is no %q here.%s", name, Choices(name, names(object)))
 		}
 	}
+	return mistake
 }
 
 // indexed returns the address of a node without instances that an expression indexes; empty: it does not.

@@ -86,6 +86,15 @@ func Touched(patch []byte) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
+// OnlyModes reports whether a patch changes modes of files, and neither their content nor their names.
+func OnlyModes(patch []byte) bool {
+	parts, err := Parse(patch)
+	return err == nil && !slices.ContainsFunc(parts, func(p Part) bool {
+		f := p.File
+		return len(f.TextFragments) > 0 || f.IsBinary || f.IsNew || f.IsDelete || f.IsRename || f.IsCopy
+	})
+}
+
 var parseErrorLine = lazyregexp.New(`^gitdiff: line (\d+): `)
 
 // Parse parses a patch. It returns *Error for a forbidden one.

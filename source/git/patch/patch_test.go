@@ -130,3 +130,19 @@ func FuzzTouched(f *testing.F) {
 		}
 	})
 }
+
+func TestPatchesOfModesAlone(t *testing.T) {
+	const mode = "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n"
+	const hunk = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+	for text, want := range map[string]bool{
+		mode:        true,
+		mode + hunk: false,
+		mode + "diff --git a/y b/y\n" + strings.ReplaceAll(hunk, "/x", "/y"):      false,
+		"diff --git a/x b/x\nnew file mode 100755\n":                              false,
+		"diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n": false,
+	} {
+		if got := OnlyModes([]byte(text)); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

@@ -34,6 +34,7 @@ func Of(spec *hclspec.Spec, files map[string]*hcl.File, faulty bool) hcl.Diagnos
 	a.candidates(spec)
 	a.commands(spec)
 	a.patterns(spec)
+	a.patches(spec)
 	a.unjudged(spec)
 	for i := range spec.Benchmarks {
 		b := &spec.Benchmarks[i]

@@ -40,6 +40,7 @@ func (a *adviser) files(spec *hclspec.Spec, files map[string]*hcl.File) {
 				return nil
 			})
 			a.unmet(spec, block)
+			a.total(spec, block)
 		}
 	}
 	for _, block := range variables {

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,6 +118,42 @@ variable "margin" {`, "Variable that nothing reads"},
 	}
 }
 
+// TestPatchesElsewhere has an optional patch that is at another path than the file says.
+func TestPatchesElsewhere(t *testing.T) {
+	for path, want := range map[string]string{
+		"patches/agent/4f2a91c.diff": "Variant without patches", // the file says patchs/agent
+		"patchs/agents/4f2a91c.diff": "Variant without patches",
+		"patchs/agent/4f2a91c.dif":   "Variant without patches",
+		"patchs/agent/4f2a91c.diff":  "",
+		"patches/agent/other.diff":   "",
+		"notes.diff":                 "",
+	} {
+		file := sound + "variant \"agent\" {\n  rev = each.commit.parent\n" +
+			"  patch = \"patchs/agent/${each.commit.name}.diff\"\n  optional = true\n}\n"
+		if got := strings.Join(warnings(t, file, path), "|"); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
+// TestSkipOfEverything shows that a skip of all commits is found, unless it is a switch or there is one commit.
+func TestSkipOfEverything(t *testing.T) {
+	second := sound + "commit \"5f2a91c\" { params = { suite = \"a\" } }\n"
+	skip := func(when string) string {
+		return "skip \"all\" {\n  for_each = candidates\n  when = " + when + "\n  reason = \"r\"\n}\n"
+	}
+	for file, want := range map[string]string{
+		second + skip(`each.commit.params.suite == "a"`): "Skip of everything",
+		second + skip(`each.commit.name == "4f2a91c"`):   "",
+		second + skip("var.margin < 1"):                  "",
+		sound + skip(`each.commit.params.suite == "a"`):  "",
+	} {
+		if got := strings.Join(warnings(t, file), "|"); got != want {
+			t.Errorf("%s\n%q", file[len(sound):], got)
+		}
+	}
+}
+
 // TestVariantsThatDifferInCommands shows that variants of one revision may differ in the commands that build them.
 func TestVariantsThatDifferInCommands(t *testing.T) {
 	file := strings.Replace(sound, "each.commit.parent", `"4f2a91c"`, 1)
@@ -127,10 +164,17 @@ func TestVariantsThatDifferInCommands(t *testing.T) {
 	}
 }
 
-// warnings returns the summaries of the advice about a file.
-func warnings(t *testing.T, text string) []string {
+// warnings returns the summaries of the advice about a file, beside which there are others.
+func warnings(t *testing.T, text string, others ...string) []string {
 	t.Helper()
 	dir := t.TempDir()
+	for _, name := range others {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700),
+			os.WriteFile(name, []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.WriteFile(filepath.Join(dir, "benchmarks.hcl"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

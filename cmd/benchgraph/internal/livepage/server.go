@@ -77,6 +77,9 @@ func Run(ctx context.Context, l net.Listener, c Config) error {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent) // browsers ask, and note a refusal as an error of the page
+	})
 	mux.HandleFunc("GET /now", s.nowPart)
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /log", s.log)
