@@ -75,15 +75,15 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 	return err
 }
 
-// leastPatience is the least time that a worker waits for a shared store that is away.
+// leastPatience is the least time that a worker waits for a shared store that is away or full.
 const leastPatience = 2 * time.Minute
 
-// patiently repeats try as long as the shared store is away. It waits no longer than the worker has run so far: in that
-// time, another job would come as far.
+// patiently repeats try as long as the shared store is away or full. It waits no longer than the worker has run so far:
+// in that time, another job would come as far.
 func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) error {
 	within := max(time.Since(j.begun), leastPatience).Round(time.Second)
 	return bucket.Patiently(ctx, within, func(err error) {
-		a.note("Warning: the shared store is away, and is asked again for %s: %v", within, err)
+		a.note("Warning: the shared store cannot be used now, and is asked again for %s: %v", within, err)
 	}, try)
 }
 
