@@ -64,6 +64,8 @@ func (j *attempt) cancel(ctx context.Context, scheduler job.Scheduler, id job.ID
 	}
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer stop()
+	j.tell("job %s is being cancelled; a second interrupt would leave that to you: %s", id.Name(),
+		j.Kind.Cancel+known(id))
 	if err := scheduler.Cancel(within, id); err != nil {
 		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.Cancel+known(id))
 	} else {
