@@ -1,12 +1,10 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -18,9 +16,9 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/failure"
-	"github.com/benchgraph/benchgraph/metrics/lines"
 	"github.com/benchgraph/benchgraph/remote/detach"
 	"github.com/benchgraph/benchgraph/remote/objects"
+	"github.com/benchgraph/benchgraph/remote/printed"
 )
 
 // refused returns the failure of a job that could not be submitted.
@@ -66,6 +64,8 @@ func (j *attempt) cancel(ctx context.Context, scheduler job.Scheduler, id job.ID
 	}
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
 	defer stop()
+	j.tell("job %s is being cancelled; a second interrupt would leave that to you: %s", id.Name(),
+		j.Kind.Cancel+known(id))
 	if err := scheduler.Cancel(within, id); err != nil {
 		j.tell("job %s could not be cancelled: %v. Cancel it: %s", id.Name(), err, j.Kind.Cancel+known(id))
 	} else {
@@ -98,7 +98,7 @@ func (j *attempt) conclude(ctx context.Context, id job.ID, end job.End) error {
 		j.clean(ctx)
 		return nil
 	case !errors.Is(err, cache.ErrMiss):
-		return fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Name(), err)
+		return unusable(fmt.Errorf("executor %s: the result of job %s: %w", j.Name, id.Name(), err))
 	}
 	defer j.clean(ctx)
 	// At the job's limit of memory, the kernel may kill a process that is not to blame.
@@ -148,7 +148,7 @@ func (j *attempt) unseen(ctx context.Context, scheduler job.Scheduler) (n int, e
 	o, left := j.outcome(ctx)
 	j.copyOutput(ctx, job.NewID(o.Job, j.key))
 	f := &engine.Failure{Retry: once(), Failure: failure.Failure{
-		Class: failure.Infra, Rule: "job_lost", Stage: "run", Evidence: j.printed.lastLine(),
+		Class: failure.Infra, Rule: "job_lost", Stage: "run", Evidence: j.printed.LastLine(),
 		Message: fmt.Sprintf("%d jobs in a row ended without a result, while no apply followed them", n),
 		Remedy:  "follow a job with benchgraph apply, which tells how the job ends",
 	}}
@@ -203,10 +203,10 @@ func (j *attempt) count(id job.ID, o Outcome, end job.End) {
 	}
 }
 
-// patiently repeats try until the shared store answers: meanwhile, the job only holds its slot.
+// patiently repeats try until the shared store answers and has room: meanwhile, the job only holds its slot.
 func (j *attempt) patiently(ctx context.Context, try func() error) error {
 	return bucket.Patiently(ctx, 0, func(err error) {
-		j.tell("the shared store does not answer; benchgraph asks again and again (%v)", err)
+		j.tell("the shared store cannot be used now; benchgraph asks again and again (%v)", err)
 	}, try)
 }
 
@@ -267,29 +267,31 @@ func (j *attempt) lost(id job.ID, end job.End) error {
 			f.Message += "; " + unbelieved
 			f.Remedy = "see the log; name a key of trust on the nodes (BENCHGRAPH_SIGNING_KEY), and see who " +
 				"else writes to the store"
-		case end.State == job.Failed && len(j.printed.end) == 0:
+		case end.State == job.Failed && len(j.printed.End) == 0:
 			// Slurm also reports this for a job whose script never ran, if a killed controller had forgotten the job.
 		case end.State == job.Failed || end.State == job.Completed: // another job would end in the same way
 			f.Retry = once()
 		}
 	}
-	f.Evidence = j.printed.lastLine()
+	f.Evidence = j.printed.LastLine()
 	if strings.Contains(f.Evidence, outcomeLost) {
 		f.Rule = "store_unusable"
 		f.Message = fmt.Sprintf("job %s could not write to the shared store%s", id.Name(), where)
 		f.Remedy = "give nodes credentials for the store and a way to it: by job_role in the store, by setup in the " +
 			"executor block " + j.Name + ", or by files on the nodes, such as ~/.aws"
+		for _, known := range []error{bucket.ErrFull, bucket.ErrClock, bucket.ErrNoBucket, bucket.ErrTooLarge} {
+			if strings.Contains(f.Evidence, known.Error()) {
+				f.Remedy = bucket.Known(known)
+			}
+		}
 	}
 	if status, ok := strings.CutPrefix(f.Evidence, setupEnded); ok {
-		f.Rule, f.Evidence = "setup", j.printed.before(setupEnded)
+		f.Rule, f.Evidence = "setup", j.printed.Before(setupEnded)
 		f.Message = fmt.Sprintf("job %s: a line of setup ended with exit status %s%s", id.Name(), status, where)
 		f.Remedy = "correct setup in the executor block " + j.Name + "; a line that may fail ends with || true"
 	}
 	return f
 }
-
-// maxOutput bounds the bytes of a job's output that are kept.
-const maxOutput = 256 << 20
 
 // stream copies the output of a job to the log of the attempt in the background, until the job ends.
 func (j *attempt) stream(ctx context.Context, id job.ID) {
@@ -317,39 +319,10 @@ func (j *attempt) copyOutput(ctx context.Context, id job.ID) {
 	if err != nil || !ok || id == "" {
 		return
 	}
-	j.printed = printed{to: j.env.Log, left: maxOutput}
+	j.printed = printed.Output{To: j.env.Log, Left: printed.Most}
 	if err := logger.Log(ctx, id, &j.printed); err != nil && ctx.Err() == nil {
 		fmt.Fprintf(j.env.Log, "output of the job: %v\n", err)
 	}
-}
-
-// printed passes on the output of a job, up to a number of bytes, and keeps its end.
-type printed struct {
-	to   io.Writer
-	left int64
-	end  []byte
-}
-
-// maxEnd bounds the bytes of the end that is kept.
-const maxEnd = 64 << 10
-
-func (p *printed) Write(text []byte) (int, error) {
-	p.end = append(p.end, text...)
-	p.end = p.end[max(0, len(p.end)-maxEnd):]
-	some := text[:min(int64(len(text)), p.left)]
-	p.left -= int64(len(some))
-	if _, err := p.to.Write(some); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
-// lastLine returns the last line; "" if there is none.
-func (p *printed) lastLine() string { return lines.Last(bytes.NewReader(p.end)) }
-
-// before returns the line before the last mark.
-func (p *printed) before(mark string) string {
-	return lines.Last(bytes.NewReader(p.end[:max(0, bytes.LastIndex(p.end, []byte(mark)))]))
 }
 
 // takeTranscript takes over the transcript of a job's worker.

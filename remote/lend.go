@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,4 +35,17 @@ func (x *Executor) lend(ctx context.Context, name string, writes ...string) (*bu
 				"from the store, and give the nodes credentials of their own"}}
 	}
 	return &login, nil
+}
+
+// unusable makes err a failure with a remedy if the shared store refuses a request for a known reason, such as
+// credentials that have expired meanwhile. A job is not lost by that: the next attempt, or the next apply, follows the
+// job or takes its result.
+func unusable(err error) error {
+	remedy := bucket.Known(err)
+	if _, ok := errors.AsType[*engine.Failure](err); ok || remedy == "" {
+		return err
+	}
+	return &engine.Failure{Err: err, Retry: &engine.Retry{Attempts: 4, Backoff: 15 * time.Second},
+		Failure: failure.Failure{Class: failure.Infra, Rule: "store_unusable", Stage: "run", Message: err.Error(),
+			Remedy: remedy}}
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/benchgraph/benchgraph/remote/declared"
 	"github.com/benchgraph/benchgraph/remote/detach"
 	"github.com/benchgraph/benchgraph/remote/objects"
+	"github.com/benchgraph/benchgraph/remote/printed"
 )
 
 // Store is a shared store, such as *shared.Store. Puts reports whether results are put there.
@@ -176,7 +177,7 @@ type attempt struct {
 	digests    map[cache.Key]string       // see Request
 	done       bool                       // the result is laid out
 	unsigned   bool                       // the job's outcome is not believed
-	printed    printed                    // output of the job
+	printed    printed.Output             // output of the job
 	streamed   func(within time.Duration) // ends the copying of the job's output, see stream; nil: none began
 
 	since time.Time     // when the job was first seen to run; zero: never
@@ -206,7 +207,7 @@ func (j *attempt) run(ctx context.Context, drawn func(context.Context) (Drawn, e
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("executor %s: %w", j.Name, err)
+		return unusable(fmt.Errorf("executor %s: %w", j.Name, err))
 	}
 	id, found, err := scheduler.Submit(ctx, j.describe(request))
 	if err != nil {

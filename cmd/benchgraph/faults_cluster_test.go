@@ -262,7 +262,7 @@ func TestFaultStoreIsAway(t *testing.T) {
 	jobs := strings.Fields(b.Command("squeue", "-h", "-S", "i", "-o", "%i"))
 	b.Command("scancel", jobs[len(jobs)-1])
 	until(t, "the apply waits", func() bool {
-		return strings.Contains(b.said.String(), "the shared store does not answer; benchgraph asks again and again")
+		return strings.Contains(b.said.String(), "the shared store cannot be used now; benchgraph asks again and again")
 	})
 	time.Sleep(20 * time.Second)
 	b.store.away.Store(false)

@@ -421,18 +421,20 @@ func TestDerivedTimeLimits(t *testing.T) {
 	c.must(0, "apply").says(t, "the cluster does not take the derived time limit; the next jobs ask for none")
 }
 
-// An apply that is interrupted cancels its jobs.
+// An apply that is interrupted cancels its jobs, and says so: a second interrupt would leave them.
 func TestAnInterruptCancelsJobs(t *testing.T) {
 	t.Parallel()
 	c := newClustered(t, measuredFile)
 	check(t, os.WriteFile(c.hold, nil, 0o644))
 	cmd := c.command("apply")
+	var said strings.Builder
+	cmd.Stderr = &said
 	check(t, cmd.Start())
 	c.jobIs("RUNNING")
 	check(t, cmd.Process.Signal(syscall.SIGINT))
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit code %d", code)
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(said.String(), "is being cancelled") {
+		t.Errorf("exit code %d, %s", code, said.String())
 	}
 	if all := c.jobs(); len(all) != 1 || all[0] != "CANCELLED" {
 		t.Errorf("jobs %v", all)

@@ -39,6 +39,7 @@ func (a *app) worker() cli.Command {
 // workerJob is the job that a worker runs.
 type workerJob struct {
 	request    *remote.Request
+	shared     bucket.Bucket // of the shared store
 	begun      time.Time
 	hides      []string // absolute paths that commands in a sandbox must not see
 	found      *snapshot.Found
@@ -61,7 +62,7 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 		return err
 	}
 	keys, _ := a.keysOf(&request.Shared) // opening the store reports the error
-	j := &workerJob{request: request, begun: begun, hides: worker.Hides(request, file)}
+	j := &workerJob{request: request, shared: shared, begun: begun, hides: worker.Hides(request, file)}
 	failure := a.work(ctx, j)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // whoever cancelled the job asks for no outcome
@@ -75,15 +76,15 @@ func (a *app) runWorker(ctx context.Context, file string) error {
 	return err
 }
 
-// leastPatience is the least time that a worker waits for a shared store that is away.
+// leastPatience is the least time that a worker waits for a shared store that is away or full.
 const leastPatience = 2 * time.Minute
 
-// patiently repeats try as long as the shared store is away. It waits no longer than the worker has run so far: in that
-// time, another job would come as far.
+// patiently repeats try as long as the shared store is away or full. It waits no longer than the worker has run so far:
+// in that time, another job would come as far.
 func (a *app) patiently(ctx context.Context, j *workerJob, try func() error) error {
 	within := max(time.Since(j.begun), leastPatience).Round(time.Second)
 	return bucket.Patiently(ctx, within, func(err error) {
-		a.note("Warning: the shared store is away, and is asked again for %s: %v", within, err)
+		a.note("Warning: the shared store cannot be used now, and is asked again for %s: %v", within, err)
 	}, try)
 }
 
@@ -109,19 +110,9 @@ func (a *app) work(ctx context.Context, j *workerJob) *failure.Failure {
 		f.Remedy = hinted.Remedy
 	}
 	if f.Rule == engine.DiskFull {
-		nameDisk(f, a.env["BENCHGRAPH_CACHE_DIR"])
+		worker.NameDisk(f, a.env["BENCHGRAPH_CACHE_DIR"])
 	}
 	return f
-}
-
-// nameDisk adds to the failure for a full disk the name of this machine, and the directories of the worker's files.
-func nameDisk(f *failure.Failure, given string) {
-	host, _ := os.Hostname()
-	store, _ := worker.StoreDir(given)
-	f.Message = "a disk of " + host + " is full: " + f.Message
-	f.Remedy = fmt.Sprintf("free some space on %s, or have setup in the executor block name directories with more: "+
-		"BENCHGRAPH_CACHE_DIR, now %s, and TMPDIR, now %s; for /dev/shm give the container more shared memory", host,
-		store, os.TempDir())
 }
 
 // workBelow runs the node of a request. The copy of the project and the state are below dir; the store is that of this
@@ -131,6 +122,9 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if r.Version != version {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
+	}
+	if err := a.patiently(ctx, j, func() error { return worker.Writable(ctx, r, j.shared) }); err != nil {
+		return err
 	}
 	store, images, err := worker.StoreDirs(a.env["BENCHGRAPH_CACHE_DIR"], dir, r)
 	if err != nil {

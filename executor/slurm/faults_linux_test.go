@@ -100,6 +100,50 @@ func TestFaultAnswerIsLost(t *testing.T) {
 	}
 }
 
+// The sbatch of a site prints more than the number of a job, and a limit of a group passes when other jobs end.
+func TestFaultWordsOfSbatch(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, slurmtest.Nodes{})
+	for name, script := range map[string]string{
+		"lines": `echo 'Welcome; 30 % of your quota is used'; $REAL "$@"; echo thanks`,
+		"limit": `[ $(wc -l <limit.calls) -gt 1 ] || { echo 'sbatch: error: QOSGrpSubmitJobsLimit
+sbatch: error: Batch job submission failed: Job violates accounting/QOS policy' >&2; exit 1; }; exec $REAL "$@"`,
+	} {
+		before := len(s.told())
+		c := s.wrap(t, "sbatch", "echo >>"+name+".calls\n"+script)
+		id, _, err := c.Submit(t.Context(), s.job(name, "echo >>"+name+".runs"))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		end, err := c.Wait(t.Context(), id, nil)
+		if err != nil || end.State != "COMPLETED" || s.lines(t, name+".runs") != 1 {
+			t.Errorf("%s: %+v, %v", name, end, err)
+		}
+		for _, said := range s.told()[before:] {
+			if name != "limit" || !strings.Contains(said, "takes no more jobs for now") {
+				t.Errorf("%s: the user was told %q", name, said)
+			}
+		}
+	}
+}
+
+// A person, or a plugin of the cluster, changes the comment and the name of a job, which is the same job all the same.
+func TestFaultCommentIsChanged(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, slurmtest.Nodes{})
+	id := s.submit(t, s.job("a", until))
+	s.appears(t, "up")
+	s.Command("scontrol", "update", "jobid="+id.Name(), "comment=mine", "name=mine")
+	if again, found, err := s.client.Submit(t.Context(), s.job("a", until)); err != nil || !found || again != id {
+		t.Errorf("%s, found: %v, %v", again, found, err)
+	}
+	s.release(t)
+	if end := s.wait(t, id); end.State != "COMPLETED" || s.lines(t, "runs") != 1 {
+		t.Errorf("%+v after %d runs", end, s.lines(t, "runs"))
+	}
+}
+
 // A job that the controller has forgotten is lost, unless the accounts have it. One that an empty answer lacks is not.
 func TestFaultJobIsForgotten(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -10,10 +11,11 @@ import (
 )
 
 const (
-	// queueFormat ends with the comment, which may contain any character.
-	queueFormat = "%A|%T|%r|%N|%V|%S|%k"
+	// queueFormat ends with the job's directory, which may contain any character. The directory tells the key: a
+	// person, or a plugin of the cluster, may change the comment of a job.
+	queueFormat = "%A|%T|%r|%N|%V|%S|%Z"
 	queueFields = 7
-	// mark begins the comments of benchgraph's jobs; the key follows.
+	// mark begins the comments of benchgraph's jobs, for people; the key follows.
 	mark = "benchgraph "
 	// mostField limits the length of a field.
 	mostField = 200
@@ -42,9 +44,8 @@ func parseQueue(text string) []entry {
 		if e.status.State == "" {
 			continue
 		}
-		e.key, _ = strings.CutPrefix(fields[6], mark)
-		if !job.IsKey(e.key) || !strings.HasPrefix(fields[6], mark) {
-			e.key = ""
+		if key, ours := strings.CutSuffix(filepath.Base(fields[6]), ofJob); ours && job.IsKey(key) {
+			e.key = key
 		}
 		if e.status.State == job.Pending {
 			e.status.Started = time.Time{} // only an estimate

@@ -11,13 +11,13 @@ import (
 
 func TestQueueLines(t *testing.T) {
 	for line, want := range map[string]entry{
-		"7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1": {number: "7", key: "a:1",
+		"7|RUNNING|None|n1|1795641800|1795641802|/jobs/x|y/a:1.job": {number: "7", key: "a:1",
 			status: job.Status{State: "RUNNING", Node: "n1", Submitted: time.Unix(1795641800, 0),
 				Started: time.Unix(1795641802, 0)}},
-		"8|PENDING|launch failed requeued held||1795641800|1827177803|mine|benchgraph a": {number: "8",
+		"8|PENDING|launch failed requeued held||1795641800|1827177803|/jobs/a.job/mine": {number: "8",
 			status: job.Status{State: "PENDING", Reason: "launch failed requeued held",
 				Submitted: time.Unix(1795641800, 0)}},
-		"9|COMPLETING|None|n[1-2]|2026-11-25T21:23:21|N/A|benchgraph a b": {number: "9",
+		"9|COMPLETING|None|n[1-2]|2026-11-25T21:23:21|N/A|/jobs/a b.job": {number: "9",
 			status: job.Status{State: "COMPLETING", Node: "n[1-2]"}},
 	} {
 		if got := parseQueue("CLUSTER: other\n" + line + "\n"); len(got) != 1 || got[0] != want {
@@ -95,8 +95,8 @@ func TestStuckStates(t *testing.T) {
 
 // Whatever Slurm says, jobs have numbers and states that can be shown, and keys that can be looked for.
 func FuzzQueue(f *testing.F) {
-	f.Add("7|RUNNING|None|n1|1795641800|1795641802|benchgraph a:1\n8|PENDING|x y||1|N/A|(null)\n")
-	f.Add("CLUSTER: other\n1|A|b|c|d|e|benchgraph k\x00|\n1|\x1b[2J|||99999999999999||benchgraph ")
+	f.Add("7|RUNNING|None|n1|1795641800|1795641802|/jobs/a:1.job\n8|PENDING|x y||1|N/A|(null)\n")
+	f.Add("CLUSTER: other\n1|A|b|c|d|e|/k\x00.job|\n1|\x1b[2J|||99999999999999||.job")
 	f.Add("JobId=6 JobName=x JobState=FAILED Reason=None ExitCode=3:9 Restarts=1 NodeList=n1 SubmitTime=1 Comment=k\n")
 	f.Add("6|CANCELLED by 0|0:15|n1|1|2\n6||||||\n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -166,6 +166,7 @@ func TestRefusals(t *testing.T) {
 	for words, asks := range map[string]slurm.Asks{
 		"--partition=nowhere: Invalid partition name specified; name one that sinfo lists": {Partition: "nowhere"},
 		"--constraint=nothing: Invalid feature specification; name those":                  {Constraint: "nothing"},
+		"--gres=fpga: Invalid generic resource (gres) specification; name those":           {Gres: "fpga"},
 	} {
 		if _, err := slurm.Open(slurm.Options{Asks: asks, Environ: s.Environ()}); err == nil ||
 			!strings.Contains(err.Error(), words) {

@@ -125,13 +125,15 @@ func (s *submission) sbatch(ctx context.Context) (job.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	number, _, _ := strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow
-	if !isNumber(number) {
-		return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
-			strconv.Quote(printable.Clip(number, mostField)) + " is no number of one"}
+	for line := range strings.Lines(out) { // the sbatch of a site may print more
+		number, _, _ := strings.Cut(strings.TrimSpace(line), ";") // the name of a cluster may follow
+		if isNumber(number) {
+			s.c.troubles.Over(full)
+			return job.NewID(number, s.job.Key), nil
+		}
 	}
-	s.c.troubles.Over(full)
-	return job.NewID(number, s.job.Key), nil
+	return "", &failure{command: "sbatch", words: "unable to contact anybody who makes jobs: " +
+		strconv.Quote(printable.Clip(strings.TrimSpace(out), mostField)) + " has no number of one"}
 }
 
 // passing are error messages, in lower case, after which the same job may be accepted later. After all of them except
@@ -141,8 +143,9 @@ var passing = []string{"unable to contact", "timed out", "zero bytes", "connecti
 	"munge", "receive failure", "send failure", "broken pipe", "unexpected message", "unreachable", "no route to host",
 	"configuration source", submitLimit}
 
-// submitLimit is part of the names of limits on the number of jobs, which pass when other jobs end.
-const submitLimit = "maxsubmitjob"
+// submitLimit is part of the names of limits on the number of jobs, of a user or a group, which pass when other jobs
+// end.
+const submitLimit = "submitjob"
 
 // judge returns the error of a failed sbatch; nil: the failure is temporary.
 func (s *submission) judge(ctx context.Context, err error) error {
@@ -226,6 +229,8 @@ var never = map[string]string{
 	"invalid account":      "name one that sacctmgr show associations lists",
 	"invalid qos":          "name one that sacctmgr show qos lists",
 	"invalid feature":      "name those that sinfo -o %f lists",
+	"generic resource":     "name those that sinfo -o %G lists",
+	"group not permitted":  "name a partition whose AllowGroups has your group (scontrol show partition)",
 }
 
 // asked returns why no job can be submitted. It returns nil if the cluster does not answer or reports another error:

@@ -190,7 +190,7 @@ func (f *follower) detail(ctx context.Context) (e entry, known bool, err error) 
 	if err != nil {
 		return entry{}, false, err
 	}
-	ours := strings.Contains(strings.ReplaceAll(out, "\n", " ")+" ", " Comment="+mark+f.id.Key()+" ")
+	ours := strings.Contains(strings.ReplaceAll(out, "\n", " ")+" ", "/"+f.id.Key()+ofJob+" ") // its WorkDir
 	if e, ok := parseJob(out); ok && e.number == f.id.Name() && ours {
 		return e, true, nil
 	}

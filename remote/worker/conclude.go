@@ -6,9 +6,20 @@ import (
 	"fmt"
 
 	"github.com/benchgraph/benchgraph/cache"
+	"github.com/benchgraph/benchgraph/cache/shared/bucket"
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/remote"
+	"github.com/benchgraph/benchgraph/remote/objects"
 )
+
+// Writable returns why the outcome of a job cannot be put into the bucket of the shared store; nil if it can. A job
+// that could not leave its result measures nothing. Credentials that apply has lent can write the outcome.
+func Writable(ctx context.Context, r *remote.Request, b bucket.Bucket) error {
+	if r.Login != nil {
+		return nil
+	}
+	return bucket.Probe(ctx, b, objects.Name(objects.JobKey(r.Key, r.Owner, r.Round), objects.Outcome))
+}
 
 // Conclude puts the result of the node into the shared store, and returns its digest. If there is none, it returns the
 // reason: an *engine.Failure if the node itself has failed. p is the plan that was carried out.

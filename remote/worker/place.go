@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/internal/fs"
 	"github.com/benchgraph/benchgraph/remote"
 )
@@ -102,6 +103,16 @@ func StoreDir(given string) (string, error) {
 		return filepath.Abs(given)
 	}
 	return ownDir("store")
+}
+
+// NameDisk adds to the failure for a full disk the name of this machine, and the directories of the worker's files.
+func NameDisk(f *failure.Failure, given string) {
+	host, _ := os.Hostname()
+	store, _ := StoreDir(given)
+	f.Message = "a disk of " + host + " is full: " + f.Message
+	f.Remedy = fmt.Sprintf("free some space on %s, or have setup in the executor block name directories with more: "+
+		"BENCHGRAPH_CACHE_DIR, now %s, and TMPDIR, now %s; for /dev/shm give the container more shared memory", host,
+		store, os.TempDir())
 }
 
 // NewJobDir makes a directory for the files of a job. The directory above it holds those of all jobs of this user on

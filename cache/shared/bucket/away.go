@@ -20,13 +20,14 @@ func (a away) Unwrap() error { return a.error }
 // longestPause bounds the pause between two tries of Patiently.
 const longestPause = 30 * time.Second
 
-// Patiently repeats try as long as its error is ErrAway: for the time within, or, if that is 0, until ctx ends. It
-// calls tell with the first error.
+// Patiently repeats try as long as its error is ErrAway or ErrFull: for the time within, or, if that is 0, until ctx
+// ends. It calls tell with the first error.
 func Patiently(ctx context.Context, within time.Duration, tell func(error), try func() error) error {
 	pause := time.Second
 	for begun := time.Now(); ; pause = min(2*pause, longestPause) {
 		err := try()
-		if !errors.Is(err, ErrAway) || within > 0 && time.Since(begun) > within {
+		passes := errors.Is(err, ErrAway) || errors.Is(err, ErrFull)
+		if !passes || within > 0 && time.Since(begun) > within {
 			return err
 		}
 		if pause == time.Second {
