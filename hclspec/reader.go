@@ -198,8 +198,7 @@ func (r reader) address(name string, v cty.Value, kinds []string) Address {
 		r.Fail(r.At(name), "Not a reference", "%s must be %s, not %s.", name, want, eval.Describe(v))
 		return Address{}
 	}
-	text, _ := splitTokens(v.AsString())
-	a, ok := text.single()
+	a, ok := onlyToken(v.AsString())
 	if !ok {
 		r.Fail(r.At(name), "Not a reference", "%s must be %s, not %s.", name, want, eval.Describe(v))
 		return Address{}
