@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,21 +41,22 @@ type HostOptions struct {
 //
 // Each program gets its own session and process group, and no terminal. Its descendants are recognized by their
 // session, by their parents, by BENCHGRAPH_PROC in their environment and, on Linux, because orphans become children
-// of this process. For that, this whole process becomes a reaper of orphans. A daemon that hides its environment and
-// session, and whose parent has ended, is ended once no other program runs that may have started it.
+// of this process. For that, this whole process becomes a reaper of orphans with the first program. A daemon that hides
+// its environment and session, and whose parent has ended, is ended once no other program runs that may have started
+// it.
 //
 // If this process is killed, the kernel kills the programs at once (Linux); the descendants of programs with a
 // Sandbox end with them. family.Reap later ends the other descendants that still carry the mark in their environment.
 type Host struct {
 	mark    family.Mark
 	guarded bool
-	orphans family.Adoption
+	orphans func() family.Adoption // adopts them at the first call: that reads all processes of the machine
 	starter starter
 }
 
 // NewHost returns a Host.
 func NewHost(o HostOptions) *Host {
-	return &Host{mark: family.NewMark(o.Owner), guarded: o.Guarded, orphans: family.AdoptOrphans()}
+	return &Host{mark: family.NewMark(o.Owner), guarded: o.Guarded, orphans: sync.OnceValue(family.AdoptOrphans)}
 }
 
 // Start starts cmd.
@@ -66,6 +68,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		return nil, &Unsupported{Remedy: "leave the image out to run the command on the host",
 			What: fmt.Sprintf("image %q: the host executor has no container engine", cmd.Container.Image)}
 	}
+	orphans := h.orphans() // before the first program starts
 	if cmd.Sandbox != nil && SandboxOf() != Landlock {
 		return h.startSandboxed(ctx, cmd)
 	}
@@ -82,7 +85,7 @@ func (h *Host) Start(ctx context.Context, cmd Command) (Process, error) {
 		},
 	}
 	p.prepare(cmd)
-	join := func(pid int) (*family.Family, error) { return family.New(pid, mark, h.orphans) }
+	join := func(pid int) (*family.Family, error) { return family.New(pid, mark, orphans) }
 	if p.bound, err = bind(cmd); err != nil {
 		return nil, err
 	}

@@ -83,6 +83,9 @@ func (a Address) Compare(b Address) int {
 // unquote removes the backslashes in front of quotes and backslashes. Other backslashes stay, since patterns have them.
 // It returns false for a quote without a backslash, and for a backslash at the end.
 func unquote(s string) (string, bool) {
+	if !strings.ContainsAny(s, `\"`) {
+		return s, true
+	}
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
 		switch {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/benchgraph/benchgraph/hclspec/internal/cycle"
 	"github.com/benchgraph/benchgraph/hclspec/internal/diag"
 )
 
-// edge is one reference of a node to another node.
-type edge struct {
-	to Address
-	at hcl.Range
+// use is one reference of a node to another node.
+type use struct {
+	from, to Address
+	at       hcl.Range
 }
 
 // maxReferences bounds the references of all nodes: if each instance of a block needs all instances of another block,
@@ -33,11 +34,10 @@ func (l *loader) use(from, to Address, at hcl.Range) {
 			maxReferences, to.Kind, to.Name))
 		return
 	}
-	edges := l.edges[from]
-	if edges == nil {
-		l.users = append(l.users, from)
+	if len(l.uses) == cap(l.uses) {
+		l.uses = slices.Grow(l.uses, max(len(l.uses), 1<<10)) // append would grow a long list by a quarter
 	}
-	l.edges[from] = append(edges, edge{to, at})
+	l.uses = append(l.uses, use{from, to, at})
 }
 
 // check finds the mistakes that show only when everything is decoded.
@@ -223,57 +223,51 @@ func (l *loader) checkReports() {
 	}
 }
 
-// checkCycles finds nodes that need each other and names the chain. Each node is visited once, without recursion, since
-// chains may be long.
+// checkCycles finds nodes that need each other and names the chain. It looks at instances only if their blocks need
+// each other.
 func (l *loader) checkCycles() {
-	const active, done = 1, 2
-	state := make(map[Address]int, len(l.edges))
-	type visit struct {
-		node Address
-		next int
+	found := false
+	l.cycles(func(a Address) Address { return Address{Kind: a.Kind, Name: a.Name} }, func([]Address) { found = true })
+	if !found {
+		return
+	}
+	places := map[[2]Address]hcl.Range{}
+	for _, u := range l.uses {
+		if _, known := places[[2]Address{u.from, u.to}]; !known {
+			places[[2]Address{u.from, u.to}] = u.at
+		}
 	}
 	reported := map[string]bool{}
-	for _, start := range l.users {
-		if state[start] != 0 {
-			continue
+	l.cycles(func(a Address) Address { return a }, func(chain []Address) { l.cycle(chain, places, reported) })
+}
+
+// cycles finds the cycles between the nodes, or between what of returns for them.
+func (l *loader) cycles(of func(Address) Address, report func(chain []Address)) {
+	var nodes []Address // in the order of the files
+	needs := map[Address][]Address{}
+	var last [2]Address
+	for i := range l.uses {
+		from, to := of(l.uses[i].from), of(l.uses[i].to)
+		if last == [2]Address{from, to} {
+			continue // as for most instances of one block
 		}
-		path := []visit{{node: start}}
-		state[start] = active
-		for len(path) > 0 {
-			top := &path[len(path)-1]
-			if top.next == len(l.edges[top.node]) {
-				state[top.node] = done
-				path = path[:len(path)-1]
-				continue
-			}
-			e := l.edges[top.node][top.next]
-			top.next++
-			switch state[e.to] {
-			case 0:
-				state[e.to] = active
-				path = append(path, visit{node: e.to})
-			case active:
-				from := slices.IndexFunc(path, func(v visit) bool { return v.node == e.to })
-				var chain []Address
-				for _, v := range path[from:] {
-					chain = append(chain, v.node)
-				}
-				l.cycle(chain, reported)
-			}
+		last = [2]Address{from, to}
+		if needs[from] == nil {
+			nodes = append(nodes, from)
 		}
+		needs[from] = append(needs[from], to)
 	}
+	cycle.Find(nodes, func(a Address) []Address { return needs[a] }, report)
 }
 
 // cycle reports a chain of nodes whose last one needs the first, once for all instances of the same blocks.
-func (l *loader) cycle(chain []Address, reported map[string]bool) {
+func (l *loader) cycle(chain []Address, places map[[2]Address]hcl.Range, reported map[string]bool) {
 	lowest := slices.Index(chain, slices.MinFunc(chain, Address.Compare))
 	chain = slices.Concat(chain[lowest:], chain[:lowest])
 	var blocks, needs []string
-	var ats []hcl.Range
 	for i, a := range chain {
 		to := chain[(i+1)%len(chain)]
-		at := l.edges[a][slices.IndexFunc(l.edges[a], func(e edge) bool { return e.to == to })].at
-		ats = append(ats, at)
+		at := places[[2]Address{a, to}]
 		blocks = append(blocks, a.Kind+"."+a.Name)
 		needs = append(needs, fmt.Sprintf("%s needs %s (%s:%d)", a, to, at.Filename, at.Start.Line))
 	}
@@ -282,5 +276,6 @@ func (l *loader) cycle(chain []Address, reported map[string]bool) {
 		return
 	}
 	reported[id] = true
-	l.scope.Diags.Error("", ats[0], "Cycle", strings.Join(needs, ", ")+". Nothing in a cycle can be first.")
+	l.scope.Diags.Error("", places[[2]Address{chain[0], chain[1%len(chain)]}], "Cycle",
+		strings.Join(needs, ", ")+". Nothing in a cycle can be first.")
 }

@@ -74,10 +74,10 @@ func write(out *strings.Builder, v cty.Value, newline string) {
 	case v.IsNull():
 		out.WriteString("null")
 	case ty == cty.String:
-		text, _ := splitTokens(v.AsString())
-		if a, ok := text.single(); ok {
+		if a, ok := onlyToken(v.AsString()); ok {
 			out.WriteString(a.String())
 		} else {
+			text, _ := splitTokens(v.AsString())
 			out.WriteString(literal(cty.StringVal(text.String())))
 		}
 	case ty.IsPrimitiveType():

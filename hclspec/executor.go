@@ -38,8 +38,7 @@ func (r reader) executor() string {
 		return ""
 	}
 	if v.Type() == cty.String && !v.IsNull() {
-		text, _ := splitTokens(v.AsString())
-		if a, _ := text.single(); a.Kind == "executor" {
+		if a, _ := onlyToken(v.AsString()); a.Kind == "executor" {
 			return r.ref("executor", "executor").Name
 		}
 		if v.AsString() == Local {

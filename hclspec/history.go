@@ -155,8 +155,7 @@ func (l *loader) which(v cty.Value, q *Question) (known bool, err error) {
 	if !rev.IsKnown() || !repo.IsKnown() || rev.Type() != cty.String || repo.Type() != cty.String || rev.IsNull() {
 		return false, nil
 	}
-	text, _ := splitTokens(repo.AsString())
-	of, ok := text.single()
+	of, ok := onlyToken(repo.AsString())
 	if !ok {
 		return false, errors.New("it is no commit: its repo is no reference")
 	}

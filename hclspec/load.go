@@ -132,11 +132,10 @@ type loader struct {
 	variant    *variantSet
 	set        *candidateSet
 	clientRevs map[Address]string // revisions of the sources of clients
-	edges      map[Address][]edge
-	users      []Address // keys of edges, in the order of the files
-	instances  int       // number of instances of for_each so far
-	references int       // number of references between instances so far
-	shadow     bool      // decoded blocks are checked, and not kept
+	uses       []use              // the references between nodes so far
+	instances  int                // number of instances of for_each so far
+	references int                // number of references between instances so far
+	shadow     bool               // decoded blocks are checked, and not kept
 	laid       []laid
 	rows       faults
 	spec       *Spec
@@ -154,7 +153,7 @@ func newLoader(o Options) (*loader, error) {
 		options: o, dir: dir, sources: sources{byName: map[string]*hcl.File{}}, packFiles: map[string]bool{},
 		eachFixes: map[Address]reader{}, byName: map[Address]*declaration{}, decls: map[string][]*declaration{},
 		kinds: map[string]kind{},
-		lock:  newLockIndex(o.Lock), clientRevs: map[Address]string{}, edges: map[Address][]edge{},
+		lock:  newLockIndex(o.Lock), clientRevs: map[Address]string{},
 		spec: &Spec{Dir: dir.Path()},
 		scope: &eval.Scope{Diags: &diag.Diagnostics{}, Funcs: funcs.Table(dir), Roots: map[string]eval.Root{},
 			Lost: map[string]bool{}},

@@ -144,7 +144,9 @@ func (l *loader) decodeInstance(k kind, r reader, b Block) {
 		before.Tasks
 	l.spec.Mounts = before.Mounts
 	l.spec.Benchmarks, l.spec.Skips, l.spec.KnownIssues = before.Benchmarks, before.Skips, before.KnownIssues
-	delete(l.edges, b.Address)
+	for n := len(l.uses); n > 0 && l.uses[n-1].from == b.Address; n-- {
+		l.uses = l.uses[:n-1]
+	}
 	if excluding(k.schema.Kind) {
 		l.leaveOut(of, out) // it is not known whether the row is skipped
 	}

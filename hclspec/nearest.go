@@ -43,7 +43,7 @@ func (r reader) of(rev string) reader {
 	if r.KeyOnly {
 		return r
 	}
-	each := withRev(r.Ctx.Variables["each"], rev)
+	each := withRev(r.Each, rev)
 	if all := each.AsValueMap(); all["value"] != cty.NilVal && isCandidate(all["value"]) {
 		all["value"] = withRev(all["value"], rev)
 		each = cty.ObjectVal(all)

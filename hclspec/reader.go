@@ -190,26 +190,24 @@ func (r reader) flatten(name string, v cty.Value, kinds []string) (all []Address
 }
 
 func (r reader) address(name string, v cty.Value, kinds []string) Address {
+	var a Address
+	if !v.IsNull() && v.Type() == cty.String {
+		a, _ = onlyToken(v.AsString())
+	}
+	if slices.Contains(kinds, a.Kind) {
+		r.l.use(r.owner, a, r.At(name))
+		return a
+	}
 	want := "a reference such as " + kinds[0] + ".NAME"
 	if len(kinds) > 1 {
 		want = "a reference to one of " + strings.Join(kinds, ", ")
 	}
-	if v.IsNull() || v.Type() != cty.String {
+	if a == (Address{}) {
 		r.Fail(r.At(name), "Not a reference", "%s must be %s, not %s.", name, want, eval.Describe(v))
-		return Address{}
-	}
-	text, _ := splitTokens(v.AsString())
-	a, ok := text.single()
-	if !ok {
-		r.Fail(r.At(name), "Not a reference", "%s must be %s, not %s.", name, want, eval.Describe(v))
-		return Address{}
-	}
-	if !slices.Contains(kinds, a.Kind) {
+	} else {
 		r.Fail(r.At(name), "Wrong kind of reference", "%s must be %s, not %s.", name, want, a)
-		return Address{}
 	}
-	r.l.use(r.owner, a, r.At(name))
-	return a
+	return Address{}
 }
 
 // data reads the nodes that are laid into the working directory, sorted by name.
@@ -223,8 +221,8 @@ func (r reader) data() []Data {
 			"data must be a map from names to references, { \"name\" = fetch.x }, not %s.", eval.Describe(v))
 		return nil
 	}
-	var out []Data
-	seen := map[string]string{}
+	kinds, seen := withPaths(), map[string]string{}
+	out := slices.Grow([]Data(nil), v.LengthInt())
 	for key, value := range v.Elements() { // sorted by name
 		name := key.AsString()
 		clean, err := project.Clean(name)
@@ -238,7 +236,7 @@ func (r reader) data() []Data {
 			continue
 		}
 		seen[clean] = name
-		a := r.only("data", value, withPaths())
+		a := r.only("data", value, kinds)
 		if a == (Address{}) {
 			continue
 		}

@@ -43,12 +43,15 @@ func splitTokens(s string) (Text, bool) {
 	return text, true
 }
 
-// single returns the reference if the text consists of exactly one.
-func (t Text) single() (Address, bool) {
-	if len(t) == 1 && t[0].Ref != (Address{}) {
-		return t[0].Ref, true
+// onlyToken returns the reference if the string consists of exactly one.
+func onlyToken(s string) (Address, bool) {
+	inner, begins := strings.CutPrefix(s, funcs.Mark)
+	inner, ends := strings.CutSuffix(inner, funcs.Mark)
+	if !begins || !ends {
+		return Address{}, false
 	}
-	return Address{}, false
+	a, err := ParseAddress(inner)
+	return a, err == nil
 }
 
 // withPaths returns the kinds of nodes whose results are files, so that commands can name them.

@@ -83,9 +83,9 @@ type Part struct {
 
 // Command is a command of a block. Exactly one of Shell and Argv is set; the zero Command is none.
 type Command struct {
-	Shell Text   `json:",omitzero"` // run by sh -euc
-	Argv  []Text `json:",omitzero"` // run as it is
-	Range hcl.Range
+	Shell Text      `json:",omitzero"` // run by sh -euc
+	Argv  []Text    `json:",omitzero"` // run as it is
+	Range hcl.Range `json:"-"`         // for mistakes in the file
 }
 
 // Block holds the fields that every instance has.

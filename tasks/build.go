@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -258,7 +259,7 @@ func (b *builder) addAt(at hclspec.Address, block hclspec.Block, t engine.Task, 
 	return n
 }
 
-func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
+func place(r hcl.Range) string { return r.Filename + ":" + strconv.Itoa(r.Start.Line) }
 
 // link notes an edge from n to an address, for one of n's lists.
 func (b *builder) link(n *engine.Node, list *[]*engine.Node, to hclspec.Address) {

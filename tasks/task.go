@@ -113,8 +113,11 @@ func (f File) lay(env *engine.Env, root, dir string) error {
 
 // addTasks adds the nodes of all task blocks. Their inputs are found and hashed together, on all cores.
 func (b *builder) addTasks(ctx context.Context) error {
-	inputs := b.inputs()
-	if err := b.hashInputs(ctx, inputs); err != nil {
+	inputs, err := b.inputs()
+	if err == nil {
+		err = b.hashInputs(ctx, inputs)
+	}
+	if err != nil {
 		return err
 	}
 	for i := range b.Spec.Tasks {
@@ -188,8 +191,13 @@ func (b *builder) inputFiles(ctx context.Context, of hclspec.Address, names []st
 
 // inputs returns, for each task, the files that the task declares and the files that its command names: a script in a
 // command is an input although no pattern matches it.
-func (b *builder) inputs() [][]string {
+func (b *builder) inputs() ([][]string, error) {
 	const stride = 128
+	project, err := os.Open(b.Spec.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer project.Close()
 	all, known := make([][]string, len(b.Spec.Tasks)), b.Seen.Words
 	looked := make([]map[string]bool, len(all)/stride+1)
 	cores.Share(len(all), stride, func(from, to int) {
@@ -201,8 +209,7 @@ func (b *builder) inputs() [][]string {
 					is, ok = words[name]
 				}
 				if !ok {
-					info, err := os.Lstat(filepath.Join(b.Spec.Dir, filepath.FromSlash(name)))
-					is = err == nil && info.Mode().IsRegular()
+					is = fs.IsRegular(project, name)
 					words[name] = is
 				}
 				return is
@@ -213,7 +220,7 @@ func (b *builder) inputs() [][]string {
 	for _, words := range looked {
 		maps.Copy(known, words) // many commands share words
 	}
-	return all
+	return all, nil
 }
 
 // inputsOf returns the sorted inputs of a task. isFile reports whether a name is a regular file of the project.

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -60,9 +61,8 @@ func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close f
 // write writes the memo to a file. It does not wait for the disk: after a loss of power, checksums show the damage.
 func (m *memo) write(path string) error {
 	if m.blocks != nil {
-		m.identity = crc32.Checksum(m.blocks, table)
-		if err := fs.ReplaceSoon(blocksFile(path), binary.LittleEndian.AppendUint32(nil, m.identity),
-			m.blocks); err != nil {
+		identity := binary.LittleEndian.AppendUint32(nil, m.identity)
+		if err := fs.ReplaceSoon(blocksFile(path), slices.Insert(m.blocks, 0, identity)...); err != nil {
 			return err
 		}
 	}

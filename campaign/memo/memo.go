@@ -7,7 +7,6 @@ package memo
 
 import (
 	"hash/crc32"
-	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -25,8 +24,8 @@ type memo struct {
 	Used   time.Time // when the store was last told that the results are in use, to the second
 	Common []byte    // JSON of common: needed to make any node anew
 
-	blocks   []byte // texts of the nodes' blocks, one after the other; set only in a new memo
-	identity uint32 // of the file with the blocks
+	blocks   [][]byte // texts of the nodes' blocks, one after the other; set only in a new memo
+	identity uint32   // of the file with the blocks
 }
 
 // still has the conditions under which nodes without a result stand. They stand all together, or none does.
@@ -95,22 +94,15 @@ func (b block) IsZero() bool { return b.length == 0 }
 
 // addBlocks adds the texts of the blocks of all nodes. A nil text means that the node has no block.
 func (m *memo) addBlocks(texts [][]byte) {
-	size := 0
-	for _, text := range texts {
-		size += len(text)
-	}
-	m.blocks = slices.Grow(m.blocks, size) // grow once: the texts have megabytes
+	m.blocks = texts
+	offset := 0
 	for i, text := range texts {
 		if text != nil {
-			m.Nodes[i].Block = m.add(text)
+			m.Nodes[i].Block = block{offset, len(text), crc32.Checksum(text, table)}
+			offset += len(text)
+			m.identity = crc32.Update(m.identity, table, text)
 		}
 	}
-}
-
-func (m *memo) add(text []byte) block {
-	b := block{len(m.blocks), len(text), crc32.Checksum(text, table)}
-	m.blocks = append(m.blocks, text...)
-	return b
 }
 
 // unused reports whether it is time to tell the store again that the results are in use. Each is then checked closely.

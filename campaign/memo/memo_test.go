@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,10 +98,12 @@ func drawMemo(t *rapid.T) *memo {
 				{Path: "link", Link: linked},
 			}}
 		}
-		if text := rapid.SliceOf(rapid.Byte()).Draw(t, "block"); len(text) > 0 {
-			n.Block = m.add(text)
-		}
 	}
+	texts := make([][]byte, len(m.Nodes))
+	for i := range texts {
+		texts[i] = rapid.SliceOf(rapid.Byte()).Draw(t, "block")
+	}
+	m.addBlocks(texts)
 	return m
 }
 
@@ -109,9 +112,6 @@ func TestWrittenMemosAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memo")
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMemo(t)
-		if m.blocks == nil {
-			m.blocks = []byte{}
-		}
 		if err := m.write(path); err != nil {
 			t.Fatal(err)
 		}
@@ -121,8 +121,9 @@ func TestWrittenMemosAreRead(t *testing.T) {
 		}
 		block, done := got.readBlocks(path)
 		defer done()
+		blocks := slices.Concat(m.blocks...)
 		for _, n := range got.Nodes {
-			want := string(m.blocks[n.Block.offset : n.Block.offset+n.Block.length])
+			want := string(blocks[n.Block.offset : n.Block.offset+n.Block.length])
 			if text, ok := block(n.Block); ok != (want != "") || ok && string(text) != want {
 				t.Fatalf("block %q, %t instead of %q", text, ok, want)
 			}
@@ -143,9 +144,10 @@ func TestWrittenMemosAreRead(t *testing.T) {
 // TestABlockOfAnotherMemoIsNotRead makes two processes write memos at the same time.
 func TestABlockOfAnotherMemoIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memo")
-	one, other := &memo{}, &memo{}
-	b := one.add([]byte("one"))
-	other.add([]byte("two"))
+	one, other := &memo{Nodes: make([]node, 1)}, &memo{Nodes: make([]node, 1)}
+	one.addBlocks([][]byte{[]byte("one")})
+	other.addBlocks([][]byte{[]byte("two")})
+	b := one.Nodes[0].Block
 	for _, m := range []*memo{other, one} {
 		if err := m.write(path); err != nil {
 			t.Fatal(err)

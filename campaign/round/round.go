@@ -322,7 +322,11 @@ func classOf(n *engine.Node, f *failure.Failure) stats.Outcome {
 // findMisfits notes the tasks whose data needs the one file of a stored result that has several files, or none. The
 // next round blocks these tasks. It reports whether there is a new one.
 func (r *Round) findMisfits() (found bool) {
-	for i := range r.Spec.Tasks {
+	some := false // most plans have no result that any data could be wrong for
+	for i := range r.Plan.Steps {
+		some = some || unlaid(&r.Plan.Steps[i], hclspec.Data{}) != ""
+	}
+	for i := 0; some && i < len(r.Spec.Tasks); i++ {
 		if why := misfit(r.Plan, r.Spec.Tasks[i].Data); why != "" {
 			address := r.Spec.Tasks[i].Address.String()
 			found = found || r.Next.Misfits[address] == ""
@@ -338,15 +342,21 @@ func misfit(plan *engine.Plan, data []hclspec.Data) string {
 		if item.Tree {
 			continue
 		}
-		step, ok := plan.Step(item.Ref.String())
-		if !ok {
-			continue
-		}
-		// A remembered plan has the digest of a result without its files; then the node itself finds out.
-		if m, stored := step.Stored(); stored && (!m.Created.IsZero() || m.Files != nil) {
-			if message, remedy := input.Unlaid(item, cache.Entry{Meta: m}); message != "" {
-				return message + ": " + remedy
+		if step, ok := plan.Step(item.Ref.String()); ok {
+			if why := unlaid(step, item); why != "" {
+				return why
 			}
+		}
+	}
+	return ""
+}
+
+// unlaid returns why the stored result of a step cannot be laid out as one file; "" if it can, as far as is known.
+func unlaid(step *engine.Step, item hclspec.Data) string {
+	// A remembered plan has the digest of a result without its files; then the node itself finds out.
+	if m, stored := step.Stored(); stored && (!m.Created.IsZero() || m.Files != nil) {
+		if message, remedy := input.Unlaid(item, cache.Entry{Meta: m}); message != "" {
+			return message + ": " + remedy
 		}
 	}
 	return ""

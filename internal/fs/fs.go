@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Below reports whether path is dir or inside it. It compares names and does not follow links.
@@ -20,4 +22,11 @@ func Cause(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// IsRegular reports whether a name in a directory is a regular file, and no link to one.
+func IsRegular(dir *os.File, name string) bool {
+	var st unix.Stat_t
+	err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
 }

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"os"
@@ -20,10 +21,12 @@ func replace(path string, durably bool, parts [][]byte) error {
 		return err
 	}
 	defer d.Drop()
+	w := bufio.NewWriterSize(d, 1<<16) // there may be thousands of parts
 	for _, part := range parts {
-		if _, err := d.Write(part); err != nil {
-			return err
-		}
+		_, _ = w.Write(part) // Flush returns the first error
+	}
+	if err := w.Flush(); err != nil {
+		return err
 	}
 	return d.publish(durably)
 }

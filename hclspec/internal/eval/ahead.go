@@ -2,7 +2,6 @@ package eval
 
 import (
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/benchgraph/benchgraph/hclspec/internal/funcs"
@@ -14,16 +13,18 @@ import (
 func (r Reader) Instances(n int, of func(i int) (key string, each cty.Value)) []Reader {
 	var pure []*hcl.Attribute
 	for _, attr := range r.Block.Attrs {
-		if !r.Bad[attr.Expr] && attr.Name != "for_each" && isPure(attr.Expr) {
+		if !r.Bad[attr.Expr] && attr.Name != "for_each" && funcs.Pure(attr.Expr) {
 			pure = append(pure, attr)
 		}
 	}
 	readers := make([]Reader, n)
 	cores.Share(n, 16, func(from, to int) {
+		var ctx *hcl.EvalContext
 		for i := from; i < to; i++ {
 			key, each := of(i)
 			readers[i] = r.With(key, each)
-			readers[i].ahead(pure)
+			ctx = r.within(ctx, each)
+			readers[i].ahead(pure, ctx)
 		}
 	})
 	r.Scope.checkpoint() // a stopped evaluation leaves readers out
@@ -32,28 +33,13 @@ func (r Reader) Instances(n int, of func(i int) (key string, each cty.Value)) []
 
 // ahead evaluates attributes before they are read. An attribute with a mistake is evaluated again when it is read: one
 // goroutine reports mistakes, in the order of the instances.
-func (r Reader) ahead(attrs []*hcl.Attribute) {
+func (r Reader) ahead(attrs []*hcl.Attribute, ctx *hcl.EvalContext) {
 	*r.values = make([]evaluated, 0, len(r.Block.Attrs))
 	for _, attr := range attrs {
 		r.Scope.evaluating(attr.Expr, r.Instance)
-		if v, diags := attr.Expr.Value(r.Ctx); len(diags) == 0 {
+		if v, diags := attr.Expr.Value(ctx); len(diags) == 0 {
 			r.Scope.weigh(v)
 			r.keep(attr, v)
 		}
 	}
-}
-
-// isPure reports whether an expression calls no function that reads files or histories, which only one goroutine may
-// do.
-func isPure(expr hcl.Expression) bool {
-	native, pure := expr.(hclsyntax.Expression)
-	if pure {
-		// The callback returns no diagnostics, so neither does VisitAll.
-		_ = hclsyntax.VisitAll(native, func(node hclsyntax.Node) hcl.Diagnostics {
-			call, ok := node.(*hclsyntax.FunctionCallExpr)
-			pure = pure && (!ok || funcs.Pure(call.Name))
-			return nil
-		})
-	}
-	return pure
 }

@@ -20,13 +20,14 @@ import (
 type Reader struct {
 	Scope    *Scope
 	Block    *Block
-	Ctx      *hcl.EvalContext
 	Bad      map[hcl.Expression]bool // expressions with unknown names, which were reported
 	Instance string                  // key of the instance, for diagnostics
+	Each     cty.Value               // of the instance; its key, if KeyOnly is set; nil: there is none
 	UsesEach bool                    // the expressions use each
 	KeyOnly  bool                    // the expressions use nothing of each but its key
 
-	values *[]evaluated // evaluated attributes, since most are read more than once
+	ctx    *hcl.EvalContext // without each
+	values *[]evaluated     // evaluated attributes, since most are read more than once
 }
 
 type evaluated struct {
@@ -45,7 +46,7 @@ func (r Reader) keep(attr *hcl.Attribute, v cty.Value) evaluated {
 // Reader returns a reader of some of a block's expressions.
 func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
 	ctx, bad := s.Context(exprs, each)
-	r := Reader{Scope: s, Block: b, Ctx: ctx, Bad: bad, values: new([]evaluated)}
+	r := Reader{Scope: s, Block: b, ctx: ctx, Bad: bad, values: new([]evaluated)}
 	if each != nil {
 		used, whole := syntax.EachIn(exprs)
 		r.UsesEach, r.KeyOnly = used, !whole
@@ -55,14 +56,21 @@ func (s *Scope) Reader(b *Block, exprs []hcl.Expression, each Each) Reader {
 
 // With returns the reader for the instance of a key, with its value of each. If KeyOnly is set, each may be the key.
 func (r Reader) With(key string, each cty.Value) Reader {
-	r.Instance, r.values = key, new([]evaluated)
-	r.Ctx = r.Ctx.NewChild()
-	if each.Type() == cty.String {
-		r.Ctx.Variables = map[string]cty.Value{syntax.EachKey: each}
-	} else {
-		r.Ctx.Variables = map[string]cty.Value{"each": each, syntax.EachKey: each.GetAttr("key")}
-	}
+	r.Instance, r.Each, r.values = key, each, new([]evaluated)
 	return r
+}
+
+// within returns the context of the block with an each: a new one, or, if ctx is not nil, that of another instance.
+func (r Reader) within(ctx *hcl.EvalContext, each cty.Value) *hcl.EvalContext {
+	if ctx == nil {
+		ctx = r.ctx.NewChild()
+		ctx.Variables = map[string]cty.Value{}
+	}
+	ctx.Variables[syntax.EachKey] = each
+	if each.Type() != cty.String {
+		ctx.Variables["each"], ctx.Variables[syntax.EachKey] = each, each.GetAttr("key")
+	}
+	return ctx
 }
 
 // Fail records a mistake; detail is a format of fmt.Sprintf.
@@ -124,15 +132,15 @@ func (r Reader) evaluate(name string) evaluated {
 			return known
 		}
 	}
-	var v cty.Value
+	ctx := r.ctx
 	if r.Bad[attr.Expr] {
 		// There may be other mistakes in it.
-		r.Scope.Value(attr.Expr, r.With("", cty.DynamicVal).Ctx, r.Instance)
-		v = cty.DynamicVal
-	} else {
-		v = r.Scope.Value(attr.Expr, r.Ctx, r.Instance)
+		r.Scope.Value(attr.Expr, r.within(nil, cty.DynamicVal), r.Instance)
+		return r.keep(attr, cty.DynamicVal)
+	} else if r.Each != cty.NilVal {
+		ctx = r.within(nil, r.Each)
 	}
-	return r.keep(attr, v)
+	return r.keep(attr, r.Scope.Value(attr.Expr, ctx, r.Instance))
 }
 
 // Value returns the attribute's value; false: it is absent, null, or unknown because of another mistake.

@@ -16,7 +16,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	yaml "github.com/zclconf/go-cty-yaml"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -59,10 +61,20 @@ func Parameters(table map[string]function.Function) map[string][]string {
 	return all
 }
 
-// Pure reports whether the result of a function depends on its arguments only.
-func Pure(name string) bool {
-	_, ok := common()[name]
-	return ok
+// Pure reports whether an expression calls no function that reads files or histories, which only one goroutine may do.
+func Pure(expr hcl.Expression) bool {
+	native, pure := expr.(hclsyntax.Expression)
+	if pure {
+		// The callback returns no diagnostics, so neither does VisitAll.
+		_ = hclsyntax.VisitAll(native, func(node hclsyntax.Node) hcl.Diagnostics {
+			if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
+				_, common := common()[call.Name]
+				pure = pure && common
+			}
+			return nil
+		})
+	}
+	return pure
 }
 
 // common returns the functions that are the same for every project.

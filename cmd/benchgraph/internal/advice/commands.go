@@ -127,6 +127,9 @@ func (a *adviser) endings(b hclspec.Block, env map[string]hclspec.Text) {
 
 // literal returns the text of a command without its references.
 func literal(c hclspec.Command) string {
+	if len(c.Shell) == 1 { // as most are
+		return strings.TrimSpace(c.Shell[0].Literal)
+	}
 	var words []string
 	for _, text := range append([]hclspec.Text{c.Shell}, c.Argv...) {
 		var word string
