@@ -7,11 +7,13 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/doubt"
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/source/git"
+	"github.com/benchgraph/benchgraph/source/protect"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -221,21 +223,21 @@ func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	}
 	if brings := p.brings(m); len(brings) > 0 {
 		add("the patch of " + m.Candidate + " changes " + strings.Join(brings, ", ") + ", which the measured command " +
-			"names: it changes how it is measured")
+			"runs: it changes how it is measured")
 	}
 	return list
 }
 
-// brings returns the files that a member's patch changes and its command names, unless protect covers the candidate.
+// brings returns the files that a member's patch changes and its command names or runs, without the baseline's copies.
 func (p *Drawing) brings(m Member) []string {
 	c := p.candidates[m.Candidate]
-	if c == nil || c.Patch == "" || m.Baseline || len(p.copies[c.Key]) > 0 ||
-		slices.Contains(p.Probes[c.Key], c.Source) { // both mean that the source has protect
+	if c == nil || c.Patch == "" || m.Baseline {
 		return nil
 	}
 	text, _ := p.patchText(c.Patch) // another place reports the error
 	changed, _ := git.TouchedPaths(text)
-	return sample.Brings(m.Bench, changed, p.ownArtefact)
+	changed = slices.DeleteFunc(changed, func(name string) bool { return protect.Match(p.copies[c.Key], name) })
+	return doubt.Brings(m.Bench, changed, p.ownArtefact)
 }
 
 // fixesOf returns the fixes that a member ran with, and those that its artefacts were made with.
