@@ -13,7 +13,6 @@ import (
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/source/git"
-	"github.com/benchgraph/benchgraph/source/protect"
 	"github.com/benchgraph/benchgraph/stats"
 )
 
@@ -223,20 +222,20 @@ func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	}
 	if brings := p.brings(m); len(brings) > 0 {
 		add("the patch of " + m.Candidate + " changes " + strings.Join(brings, ", ") + ", which the measured command " +
-			"runs: it changes how it is measured")
+			"names or runs: it changes how it is measured")
 	}
 	return list
 }
 
-// brings returns the files that a member's patch changes and its command names or runs, without the baseline's copies.
+// brings returns the files that a member's patch changes and its command runs, unless protect covers the candidate.
 func (p *Drawing) brings(m Member) []string {
 	c := p.candidates[m.Candidate]
-	if c == nil || c.Patch == "" || m.Baseline {
+	if c == nil || c.Patch == "" || m.Baseline || len(p.copies[c.Key]) > 0 ||
+		slices.Contains(p.Probes[c.Key], c.Source) { // both mean that the source has protect
 		return nil
 	}
 	text, _ := p.patchText(c.Patch) // another place reports the error
 	changed, _ := git.TouchedPaths(text)
-	changed = slices.DeleteFunc(changed, func(name string) bool { return protect.Match(p.copies[c.Key], name) })
 	return doubt.Brings(m.Bench, changed, p.ownArtefact)
 }
 
