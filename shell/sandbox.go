@@ -52,19 +52,6 @@ func (s *Shell) confine(r input.Refs, at Place) error {
 	return nil
 }
 
-// renewHome gives later commands a new home in their sandboxes: a server could put code into its home that the
-// interpreter of its client would run.
-func (s *Shell) renewHome() (err error) {
-	if s.cell != nil {
-		c, old := *s.cell, s.cell.Home
-		if c.Home, _, err = workdir.PrivateDirs(s.env.Scratch); s.vars["HOME"] == old {
-			s.vars["HOME"] = c.Home
-		}
-		s.cell = &c
-	}
-	return err
-}
-
 // sandbox returns the sandbox of the next command.
 func (c *cell) sandbox() *executor.Sandbox {
 	o := c.Sandbox

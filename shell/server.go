@@ -39,9 +39,6 @@ type Server struct {
 // the server dies.
 func (s *Shell) Serve(ctx context.Context, spec *hclspec.Server, logFile string) (*Server, error) {
 	sh := s.with(spec.Env)
-	if err := s.renewHome(); err != nil {
-		return nil, err
-	}
 	log, err := workdir.Create(logFile)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"errors"
 	"maps"
 	"net/http"
 	"os"
@@ -79,10 +80,8 @@ type Shell struct {
 
 // Open makes the place of a node's commands. Errors may be an *engine.Failure, for instance for a missing secret.
 func (c Config) Open(env *engine.Env, r input.Refs, at Place) (*Shell, error) {
-	for _, d := range []string{at.Dir, at.Out} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(os.MkdirAll(at.Dir, 0o755), os.MkdirAll(at.Out, 0o755)); err != nil {
+		return nil, err
 	}
 	notes := transcript.Of(env)
 	if at.Tree != (hclspec.Address{}) {
@@ -149,4 +148,22 @@ func (s *Shell) with(env map[string]hclspec.Text) *Shell {
 	other.vars = maps.Clone(s.vars)
 	other.SetEnv(env)
 	return &other
+}
+
+// Apart returns a shell on the host with a copy of the working directory in dir, which exists, and a new $OUT; in a
+// sandbox also with its own home. So commands of the two shells cannot change the programs that the others run.
+func (s *Shell) Apart(dir, out string) (other *Shell, err error) {
+	transcript.Of(s.env).Did("tree", s.dir, dir)
+	err = errors.Join(os.Mkdir(out, 0o755), fs.CopyTree(dir, s.dir))
+	other = s.with(nil)
+	other.vars["OUT"], other.vars["SRC"], other.vars["SITE"] = out, dir, dir
+	other.dir, other.out = dir, out
+	if s.cell != nil && err == nil {
+		own := *s.cell
+		if own.Home, _, err = workdir.PrivateDirs(s.env.Scratch); s.vars["HOME"] == s.cell.Home {
+			other.vars["HOME"] = own.Home
+		}
+		own.out, other.cell = out, &own
+	}
+	return other, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/findings"
+	"github.com/benchgraph/benchgraph/findings/doubt"
 	"github.com/benchgraph/benchgraph/findings/group"
 	"github.com/benchgraph/benchgraph/findings/sample"
 	"github.com/benchgraph/benchgraph/hclspec"
@@ -221,12 +222,12 @@ func (p *Drawing) measuring(m Member) (list []stats.Caveat) {
 	}
 	if brings := p.brings(m); len(brings) > 0 {
 		add("the patch of " + m.Candidate + " changes " + strings.Join(brings, ", ") + ", which the measured command " +
-			"names: it changes how it is measured")
+			"names or runs: it changes how it is measured")
 	}
 	return list
 }
 
-// brings returns the files that a member's patch changes and its command names, unless protect covers the candidate.
+// brings returns the files that a member's patch changes and its command runs, unless protect covers the candidate.
 func (p *Drawing) brings(m Member) []string {
 	c := p.candidates[m.Candidate]
 	if c == nil || c.Patch == "" || m.Baseline || len(p.copies[c.Key]) > 0 ||
@@ -235,7 +236,7 @@ func (p *Drawing) brings(m Member) []string {
 	}
 	text, _ := p.patchText(c.Patch) // another place reports the error
 	changed, _ := git.TouchedPaths(text)
-	return sample.Brings(m.Bench, changed, p.ownArtefact)
+	return doubt.Brings(m.Bench, changed, p.ownArtefact)
 }
 
 // fixesOf returns the fixes that a member ran with, and those that its artefacts were made with.

@@ -29,7 +29,7 @@ import (
 // Files of a lifecycle in its member's directory, beside those that samples are read from.
 const (
 	serverFile = "server.log"
-	serverDir  = "server" // $OUT of a server in a container
+	serverDir  = "server" // $OUT of a server
 )
 
 // lifecycle is one sample: lay out, start the server, warm up, run the command once for each pass, stop.
@@ -138,22 +138,11 @@ func (l *lifecycle) live(ctx context.Context, dir string, do func(context.Contex
 // contained reports whether the member runs in containers.
 func (l *lifecycle) contained() bool { return l.m.Bench.Image != hclspec.Address{} }
 
-// serve starts the server, calls do, and stops the server. On the host, client and server share a place. In containers
-// they share nothing: the server does not get the client's tree, whose packages would hide the installed ones, nor the
-// client's $OUT.
+// serve starts the server, calls do, and stops the server.
 func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.Server) error) error {
-	own := l.sh
-	if l.contained() {
-		dir, err := os.MkdirTemp(l.env.Work, "server-")
-		if err != nil {
-			return err
-		}
-		if own, err = l.enter(ctx, dir, serverDir, hclspec.Address{}, l.m.Bench.Image); err != nil {
-			return err
-		}
-		if err := l.t.refs.LayData(l.env, dir, l.m.Bench.Data); err != nil {
-			return err
-		}
+	own, err := l.apart(ctx)
+	if err != nil {
+		return err
 	}
 	l.progress("start")
 	if err := l.layCaches(own); err != nil {
@@ -173,6 +162,24 @@ func (l *lifecycle) serve(ctx context.Context, do func(context.Context, *shell.S
 		err = do(ctx, server)
 	}
 	return errors.Join(err, server.Stop())
+}
+
+// apart opens the shell of the server. It shares no directory with the client's but /tmp on the host: a server could
+// change the files that its client runs. In containers it does not get the client's tree, whose packages would hide the
+// installed ones.
+func (l *lifecycle) apart(ctx context.Context) (*fix.Shell, error) {
+	dir, err := os.MkdirTemp(l.env.Work, "server-")
+	if err != nil {
+		return nil, err
+	}
+	if !l.contained() {
+		return l.sh.Apart(dir, filepath.Join(l.out, serverDir))
+	}
+	own, err := l.enter(ctx, dir, serverDir, hclspec.Address{}, l.m.Bench.Image)
+	if err == nil {
+		err = l.t.refs.LayData(l.env, dir, l.m.Bench.Data)
+	}
+	return own, err
 }
 
 // proven records the packages and modules that were proven to run before the first measured request.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -13,7 +12,6 @@ import (
 	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/hclspec"
-	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/shell"
 	"github.com/benchgraph/benchgraph/shell/input"
 	"github.com/benchgraph/benchgraph/shell/workdir"
@@ -214,13 +212,7 @@ func (p *Facts) ServesPatched(w *hclspec.Wheel, src *hclspec.Source) bool {
 		return true
 	}
 	t, err := p.tree(src)
-	return err == nil && onlyTouches(t.bytes, w.Overlay)
-}
-
-// onlyTouches reports whether every path that a patch touches matches one of the patterns.
-func onlyTouches(patch []byte, patterns []string) bool {
-	paths, err := git.TouchedPaths(patch)
-	return err == nil && !slices.ContainsFunc(paths, func(path string) bool { return !glob.Match(patterns, path) })
+	return err == nil && git.TouchesOnly(t.bytes, w.Overlay)
 }
 
 func (b *builder) addBuild(ctx context.Context, at hclspec.Address, w *hclspec.Wheel,

@@ -21,10 +21,11 @@ const (
 	atOnce, drawnOut = 0.1, 0.5
 	// characters per token, relative to the other side's, below which tokens are doubted
 	leastText = 0.7
+	mostEmpty = 0.01 // share of the requests: so many more answers without text than on the other side are doubted
 )
 
 // Streams doubts a win: a gain in the times of a stream that the whole answers do not have, answers that came at once
-// on the candidate's side alone, and tokens with less text than on the other side.
+// on the candidate's side alone, tokens with less text than on the other side, and more answers without text.
 func Streams(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	if row.Outcome != stats.Win {
 		return nil
@@ -46,6 +47,12 @@ func Streams(row stats.Comparison, s, base *group.Standing) []stats.Caveat {
 	own, theirs = group.Mean(textOfToken(s)), group.Mean(textOfToken(base))
 	if len(textOfToken(s)) > 0 && own < leastText*theirs {
 		add("%s", lessText(s, base, own, theirs))
+	}
+	empty, usual := s.Counts[sample.EmptyAnswers], base.Counts[sample.EmptyAnswers]
+	of := group.Mean(s.Counted(sample.Counts()[0]))
+	if len(empty) > 0 && len(usual) > 0 && group.Mean(empty)-group.Mean(usual) > mostEmpty*of {
+		add("%.3g of %.6g answers of %s have no text, and %.3g of those of %s", group.Mean(empty), of, s.Title(),
+			group.Mean(usual), base.Title())
 	}
 	return list
 }

@@ -82,3 +82,21 @@ func TestTokensWithoutText(t *testing.T) {
 		t.Errorf("no texts: %+v", all)
 	}
 }
+
+// A server that answers some requests with nothing saves their work.
+func TestAnswersWithoutText(t *testing.T) {
+	row := stats.Comparison{Metric: "output_token_throughput"}
+	row.Outcome = stats.Win
+	one := stream([]float64{8, 8}, []float64{6, 6})
+	own, base := side("c/own", one), side("c/base", one)
+	for _, tt := range []struct {
+		own, base float64 // of 24 requests
+		want      bool
+	}{{5, 0, true}, {5, 5, false}, {0, 5, false}, {0.2, 0, false}} {
+		own.Counts = map[string]map[int]float64{sample.EmptyAnswers: {1: tt.own, 2: tt.own}}
+		base.Counts = map[string]map[int]float64{sample.EmptyAnswers: {1: tt.base, 2: tt.base}}
+		if all := Streams(row, own, base); (len(all) > 0) != tt.want {
+			t.Errorf("%v: %+v", tt, all)
+		}
+	}
+}

@@ -24,7 +24,7 @@ import (
 
 // ReaderVersion is part of the keys of results that are read from raw output, and not of the keys of the raw output: a
 // better parser costs a reading, and no measurement.
-const ReaderVersion = "7"
+const ReaderVersion = "8"
 
 // MetricMissing is the rule of a run whose output has no primary metric. Whoever reads the output finds it; the record
 // of a block has it only if there is no output at all.

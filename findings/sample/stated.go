@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +14,11 @@ import (
 	"github.com/benchgraph/benchgraph/metrics/stated"
 )
 
-// Characters is the name under which outputs count the characters in the answers of a server.
-const Characters = "generated_characters"
+// Names under which outputs count the characters in the answers of a server, and the answers without any.
+const (
+	Characters   = "generated_characters"
+	EmptyAnswers = "empty_answers"
+)
 
 // statement reads the settings and amounts that the outputs of one lifecycle state: its standard output, the files with
 // metrics, and other result files of the client.
@@ -37,10 +41,10 @@ func statement(spec hclspec.Metrics, dir string) (stated.Statement, error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if text, known := one.Counts[Characters]; !counts {
-			if one.Counts = nil; known { // no printed table has this count
-				one.Counts = map[string]float64{Characters: text}
-			}
+		if !counts {
+			maps.DeleteFunc(one.Counts, func(name string, _ float64) bool { // no printed table has these counts
+				return name != Characters && name != EmptyAnswers
+			})
 		}
 		all.Merge(one)
 		return nil

@@ -33,12 +33,13 @@ func TestPathsOfOneLifecycleAreNamed(t *testing.T) {
 // The characters of the answers count in every file; other counts of a result file do not.
 func TestTheTextOfAnswersIsCounted(t *testing.T) {
 	dir := raw(t, "Total generated tokens: 40\n", "")
-	text := `{"completed": 2, "num_prompts": 2, "total_output_tokens": 48, "generated_texts": ["été ", "a b"]}`
+	text := `{"completed": 2, "num_prompts": 2, "total_output_tokens": 48, "generated_texts": ["été ", "", "a b", " "]}`
 	if err := os.WriteFile(filepath.Join(dir, OutDir, "result.json"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	got, err := statement(hclspec.Metrics{}, dir)
-	if err != nil || got.Counts[Characters] != 6 || got.Counts["total_output_tokens"] != 40 || len(got.Counts) != 2 {
+	if err != nil || got.Counts[Characters] != 6 || got.Counts[EmptyAnswers] != 2 ||
+		got.Counts["total_output_tokens"] != 40 || len(got.Counts) != 3 {
 		t.Errorf("%v, %v", got.Counts, err)
 	}
 }

@@ -30,17 +30,16 @@ func ReadAll(r io.Reader, most int64) ([]byte, error) {
 
 // ReadFile reads a regular file of at most that many bytes, or the one to which a link leads. It does not block on a
 // pipe. The error wraps ErrIrregular or a *TooLong.
-func ReadFile(path string, most int64) ([]byte, error) {
+func ReadFile(path string, most int64) (text []byte, err error) {
 	f, _, err := openRegular(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := ReadAll(f, most)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, Cause(err))
+	if text, err = ReadAll(f, most); err != nil {
+		err = fmt.Errorf("%s: %w", path, Cause(err))
 	}
-	return text, nil
+	return text, err
 }
 
 // OpenRegular opens a regular file for reading. It follows no link and does not block on a pipe.

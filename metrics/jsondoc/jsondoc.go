@@ -168,12 +168,16 @@ func infinite(src []byte) string {
 	return ""
 }
 
-// Characters returns the number of characters that the texts of a list have together.
-func Characters(list []any) (n float64) {
+// Characters returns the number of characters that the texts of a list have together, and the number of empty texts.
+// Space around a text does not count.
+func Characters(list []any) (n, empty float64) {
 	for _, item := range list {
 		if text, ok := item.(string); ok {
-			n += float64(utf8.RuneCountInString(strings.TrimSpace(text)))
+			of := utf8.RuneCountInString(strings.TrimSpace(text))
+			if n += float64(of); of == 0 {
+				empty++
+			}
 		}
 	}
-	return n
+	return n, empty
 }

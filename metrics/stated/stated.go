@@ -274,7 +274,9 @@ func (s *reading) document(d map[string]any) {
 		}
 	}
 	if texts, ok := d["generated_texts"].([]any); ok {
-		s.counts["generated_characters"] += jsondoc.Characters(texts)
+		n, empty := jsondoc.Characters(texts)
+		s.counts["generated_characters"] += n
+		s.counts["empty_answers"] += empty
 	}
 	if each, ok := d["latencies"].([]any); ok && mode == "latency" {
 		s.set("iterations", strconv.Itoa(len(each)))

@@ -42,6 +42,14 @@ func Open(c shell.Config, env *engine.Env, r input.Refs, at shell.Place, project
 	return s, nil
 }
 
+// Apart returns a shell with a copy of the working directory in dir, and with $OUT out; see shell.Shell.Apart.
+func (s *Shell) Apart(dir, out string) (*Shell, error) {
+	sh, err := s.Shell.Apart(dir, out)
+	other := *s
+	other.Shell, other.dir = sh, dir
+	return &other, err
+}
+
 // Apply applies fixes to the working directory. The verify command of each follows at once.
 func (s *Shell) Apply(ctx context.Context, fixes []Due) error {
 	for _, f := range fixes {

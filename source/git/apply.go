@@ -14,6 +14,7 @@ import (
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
+	"github.com/benchgraph/benchgraph/internal/glob"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
 	"github.com/benchgraph/benchgraph/source/git/command"
 	"github.com/benchgraph/benchgraph/source/git/patch"
@@ -26,6 +27,12 @@ type PatchError = patch.Error
 // TouchedPaths returns the paths that a patch changes, creates or removes, sorted. For an empty, unreadable or
 // forbidden patch it returns *PatchError.
 func TouchedPaths(text []byte) ([]string, error) { return patch.Touched(text) }
+
+// TouchesOnly reports whether each of TouchedPaths matches one of the patterns.
+func TouchesOnly(text []byte, patterns []string) bool {
+	paths, err := patch.Touched(text)
+	return err == nil && !slices.ContainsFunc(paths, func(path string) bool { return !glob.Match(patterns, path) })
+}
 
 // Apply writes the tree of a commit (40 digits) with a patch to dir, as Checkout does, and returns the hash of the
 // patched tree. The patch must apply completely with all its context (lines may have moved). Otherwise Apply returns

@@ -22,16 +22,18 @@ import (
 )
 
 // Guard finds the protected files of one baseline: files that a pattern matches, by their own names or by names
-// through links of the baseline, and the links on the way.
+// through links of the baseline, the links on the way, and files in whose place Python would find another one.
 type Guard struct {
 	patterns []string
 	links    *tree.Links
-	ways     map[string]bool // links that lead to protected files
+	ways     map[string]bool        // links that lead to protected files
+	has      func(name string) bool // reports whether the baseline has a file
 }
 
 // newGuard returns a guard for the targets of the baseline's links and the names of its files.
 func newGuard(patterns []string, targets map[string]string, files []string) *Guard {
-	g := &Guard{patterns: patterns, links: tree.NewLinks(targets), ways: map[string]bool{}}
+	g := &Guard{patterns: patterns, links: tree.NewLinks(targets), ways: map[string]bool{},
+		has: func(name string) bool { return slices.Contains(files, name) }}
 	if len(targets) == 0 {
 		return g
 	}
@@ -68,6 +70,25 @@ func (g *Guard) protectedName(name string) string {
 		if glob.Match(g.patterns, other) {
 			return other
 		}
+	}
+	if other := shadows(name); other != "" && glob.Match(g.patterns, other) && g.has(other) {
+		return other
+	}
+	return ""
+}
+
+// shadows returns the Python file in whose place Python would import a file: a package and a compiled module come
+// before the source of the same name, and __pycache__ holds its bytecode. Empty: there is none.
+func shadows(name string) string {
+	dir, base := path.Split(name)
+	module, _, _ := strings.Cut(base, ".")
+	switch {
+	case base == "__init__.py" && dir != "":
+		return path.Clean(dir) + ".py"
+	case path.Base(dir) == "__pycache__" && path.Ext(base) == ".pyc":
+		return path.Join(dir, "..", module+".py")
+	case path.Ext(base) == ".so":
+		return dir + module + ".py"
 	}
 	return ""
 }
@@ -200,6 +221,10 @@ func (b *Baselines) Among(ctx context.Context, c Change) (revised, patched []str
 		}
 	}
 	g := newGuard(c.Patterns, targets, files)
+	g.has = func(name string) bool {
+		_, has := b.found[c.Baseline][name]
+		return has
+	}
 	return g.protectedAmong(c.Revised), g.protectedAmong(c.Patched), nil
 }
 
@@ -260,7 +285,7 @@ func (b *Baselines) unmatched(ctx context.Context, commit string, patterns map[s
 	slices.Sort(files)
 	near := map[string]string{}
 	for pattern := range patterns {
-		g := &Guard{patterns: []string{pattern}, links: tree.NewLinks(b.targets[commit])}
+		g := newGuard([]string{pattern}, b.targets[commit], nil)
 		if !slices.ContainsFunc(files, g.Holds) {
 			near[pattern] = similar(pattern, files)
 		}

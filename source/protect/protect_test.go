@@ -37,3 +37,24 @@ func TestFilesBehindLinksAreProtected(t *testing.T) {
 		}
 	}
 }
+
+func TestFilesInThePlaceOfProtectedPythonFilesAreProtected(t *testing.T) {
+	g := newGuard([]string{"bench/*.py"}, nil, []string{"bench/run.py", "bench/pkg/run.py", "lib/run.py"})
+	for name, by := range map[string]string{
+		"bench/run/__init__.py":                         "bench/run.py",
+		"bench/run.so":                                  "bench/run.py",
+		"bench/run.cpython-311-x86_64-linux-gnu.so":     "bench/run.py",
+		"bench/__pycache__/run.cpython-311.opt-1.pyc":   "bench/run.py",
+		"bench/new/__init__.py":                         "",
+		"bench/pkg/run.so":                              "",
+		"lib/run.so":                                    "",
+		"lib/__pycache__/run.cpython-311.pyc":           "",
+		"__init__.py":                                   "",
+		"bench/run/other.py":                            "",
+		"bench/run.cpython-311-x86_64-linux-gnu.so/c.h": "",
+	} {
+		if got := g.protectedName(name); got != by {
+			t.Errorf("%s is protected by %q, want %q", name, got, by)
+		}
+	}
+}
