@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/job/poll"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/cluster/api"
 )
 
 // Wait follows a Job until it no longer runs. told is called when its state, reason or node changes; it may be nil.
@@ -34,7 +35,7 @@ func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 func (c *Cluster) forget(e entry) {
 	ctx, stop := context.WithTimeout(context.Background(), lastWord)
 	defer stop()
-	_ = c.core.Delete().Namespace(c.namespace).Resource("secrets").Name(e.job.Name + "-" + secretSuffix(e.job)).Do(ctx).
+	_ = c.api.To("DELETE", "secrets").Name(e.job.Name + "-" + secretSuffix(e.job)).Do(ctx).
 		Error()
 }
 
@@ -193,16 +194,61 @@ func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	})
 }
 
+// print writes the output of a Pod. After a break of the connection, it goes on where it was.
 func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
-	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
-		Stream(ctx)
+	p := &progress{w: w}
+	for try := 0; ; try++ {
+		had := p.n
+		err := c.copyLog(ctx, pod, p)
+		if err == nil || p.err != nil {
+			return p.err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !api.Passes(err) || try == mostBreaks {
+			return fmt.Errorf("kubernetes: log of Pod %s: %s", pod, api.Words(err))
+		}
+		if p.n > had {
+			try = 0
+		}
+		job.Pause(ctx, c.o.Every, try)
+	}
+}
+
+// mostBreaks bounds the tries in a row that bring nothing new: the node may be gone.
+const mostBreaks = 5
+
+// progress counts what is written, without the first skip bytes.
+type progress struct {
+	w       io.Writer
+	n, skip int64
+	err     error // of w
+}
+
+func (p *progress) Write(text []byte) (int, error) {
+	rest := text[min(p.skip, int64(len(text))):]
+	p.skip -= int64(len(text) - len(rest))
+	if len(rest) > 0 {
+		var n int
+		n, p.err = p.w.Write(rest)
+		p.n += int64(n)
+	}
+	return len(text), p.err
+}
+
+// copyLog writes the output of a Pod from its beginning.
+func (c *Cluster) copyLog(ctx context.Context, pod string, p *progress) error {
+	p.skip = p.n
+	body, err := c.api.To("GET", "pods").Name(pod).SubResource("log").Param("container", container).
+		Param("follow", "true").Stream(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // the container never started
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("kubernetes: log of Pod %s: %s", pod, words(err))
+		return err
 	}
 	defer body.Close()
-	_, err = io.Copy(w, body)
+	_, err = io.Copy(p, body)
 	return err
 }

@@ -1,0 +1,132 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/kubernetes"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/kubetest"
+)
+
+// serve returns a client of an API server that answers as handler, and the messages to its user.
+func serve(t *testing.T, handler http.HandlerFunc) (c *Cluster, told func() string) {
+	t.Helper()
+	var mu sync.Mutex
+	var all []string
+	kubetest.Answer(t, "token", "bench", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") || r.URL.Query().Get("limit") == "1" ||
+			r.URL.Path == "/api/v1/namespaces/bench" {
+			fmt.Fprint(w, `{"status":{"allowed":true}}`)
+			return
+		}
+		handler(w, r)
+	})
+	c, err := Open(t.Context(), Options{Asks: kubernetes.Asks{Image: "x"}, Every: time.Millisecond,
+		Told: func(message string) {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, message)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(all, "\n")
+	}
+}
+
+// one is the list of one Job, which has ended, and one Pod.
+func one(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/pods") {
+		fmt.Fprint(w, `{"items":[{"metadata":{"name":"p","ownerReferences":[{"kind":"Job","uid":"u-1"}]},
+			"status":{"phase":"Succeeded"}}]}`)
+		return
+	}
+	fmt.Fprint(w, `{"items":[{"metadata":{"name":"j","uid":"u-1","annotations":{"benchgraph/key":"k"}},
+		"status":{"conditions":[{"type":"Complete","status":"True"}]}}]}`)
+}
+
+// While a wait gets no answer, the user is told why and what to do, once, and the wait goes on.
+func TestTroublesOfAWait(t *testing.T) {
+	for want, refuse := range map[string]func(w http.ResponseWriter){
+		"log in again, then": func(w http.ResponseWriter) { kubetest.Refuse(w, 401, "Unauthorized", "expired") },
+		"have the user given it": func(w http.ResponseWriter) {
+			kubetest.Refuse(w, 403, "Forbidden", `User "me" cannot list pods`)
+		},
+		"cannot do what it is asked": func(w http.ResponseWriter) { kubetest.Refuse(w, 500, "InternalError", "etcd") },
+	} {
+		t.Run(want, func(t *testing.T) {
+			var asked atomic.Int32
+			c, told := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) <= 5 {
+					refuse(w)
+					return
+				}
+				one(w, r)
+			})
+			end, err := c.Wait(t.Context(), "j.u/k", nil)
+			if err != nil || end.State != job.Completed {
+				t.Errorf("%+v, %v", end, err)
+			}
+			if said := told(); !strings.Contains(said, want) || strings.Contains(said, "\n") {
+				t.Errorf("told %q, want %q", said, want)
+			}
+		})
+	}
+}
+
+// The output of a Pod goes on where the connection broke. An API server that brings nothing more is asked a few times.
+func TestLogAfterABreak(t *testing.T) {
+	text := strings.Repeat("one line\n", 10_000)
+	var asked atomic.Int32
+	breaks := int32(3)
+	c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/log") {
+			one(w, r)
+			return
+		}
+		n := asked.Add(1)
+		if n > breaks {
+			fmt.Fprint(w, text)
+			return
+		}
+		fmt.Fprint(w, text[:min(len(text)/2, int(n)*20_001)])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	var got strings.Builder
+	if err := c.Log(t.Context(), "j.u/k", &got); err != nil || got.String() != text {
+		t.Errorf("%d bytes of %d, %v", got.Len(), len(text), err)
+	}
+	breaks = 1 << 20
+	got.Reset()
+	if err := c.Log(t.Context(), "j.u/k", &got); err == nil || !strings.HasPrefix(text, got.String()) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+}
+
+// A Job that stays while it is being deleted keeps the next one waiting, and the user is told.
+func TestAJobThatStays(t *testing.T) {
+	var asked atomic.Int32
+	c, told := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 2*usual {
+			fmt.Fprint(w, `{"metadata":{"name":"j","uid":"u-1","deletionTimestamp":"2026-01-01T00:00:00Z",
+				"annotations":{"benchgraph/key":"k"}}}`)
+			return
+		}
+		fmt.Fprint(w, `{"metadata":{"name":"j","uid":"u-2","annotations":{"benchgraph/key":"k"}}}`)
+	})
+	id, _, err := c.Submit(t.Context(), job.Job{Key: "k", Name: "n", Script: "true"})
+	if err != nil || id != "j.u/k" || !strings.Contains(told(), "still being deleted") {
+		t.Errorf("%s, %v, told %q", id, err, told())
+	}
+}
