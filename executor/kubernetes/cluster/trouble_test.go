@@ -130,3 +130,34 @@ func TestAJobThatStays(t *testing.T) {
 		t.Errorf("%s, %v, told %q", id, err, told())
 	}
 }
+
+// The Secret of a Job goes when its container runs, which needs it no more. Kueue may start a Job again.
+func TestSecretOfARunningJob(t *testing.T) {
+	for queue, want := range map[string]int32{"": 1, "kueue": 0} {
+		var deleted atomic.Int32
+		c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch path := r.URL.Path; {
+			case r.Method == http.MethodDelete && path == "/api/v1/namespaces/bench/secrets/j-mark":
+				deleted.Add(1)
+				fmt.Fprint(w, `{}`)
+			case strings.HasSuffix(path, "/pods"):
+				fmt.Fprint(w, `{"items":[{"metadata":{"name":"p","ownerReferences":[{"kind":"Job","uid":"u-1"}]},
+					"status":{"phase":"Running","containerStatuses":[{"name":"job","state":{"running":{}}}]}}]}`)
+			default:
+				fmt.Fprint(w, `{"items":[{"metadata":{"name":"j","uid":"u-1",
+					"annotations":{"benchgraph/key":"k","benchgraph/submission":"mark"}}}]}`)
+			}
+		})
+		c.o.Queue = queue
+		l, err := c.jobs.Look(t.Context())
+		f := &follower{c: c, id: "j.u/k"}
+		for range 3 {
+			if _, over, failed := f.judge(t.Context(), l); over || err != nil || failed != nil {
+				t.Errorf("over: %v, %v, %v", over, err, failed)
+			}
+		}
+		if deleted.Load() != want {
+			t.Errorf("queue %q: %d Secrets are deleted, want %d", queue, deleted.Load(), want)
+		}
+	}
+}

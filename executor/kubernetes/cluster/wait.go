@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,7 @@ func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	return end, err
 }
 
-// forget deletes the Secret of an ended Job, which only its Pod needed. If that fails, the Secret is deleted with the
-// Job.
+// forget deletes the Secret of a Job whose Pod no longer needs it. If that fails, the Secret is deleted with the Job.
 func (c *Cluster) forget(e entry) {
 	ctx, stop := context.WithTimeout(context.Background(), lastWord)
 	defer stop()
@@ -63,6 +63,7 @@ type follower struct {
 	last   entry // last state seen; without a Job if it was never seen
 	status job.Status
 	ran    bool      // it was seen running
+	forgot bool      // its Secret was deleted
 	absent int       // number of successive readings without it
 	why    string    // why it is stuck
 	since  time.Time // since when that is the reason
@@ -95,7 +96,10 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 		err := f.c.Cancel(ctx, f.id)
 		return v.End, err == nil, err
 	}
-	f.ran = f.ran || v.State == job.Running
+	if f.ran = f.ran || v.State == job.Running; !f.forgot && f.c.o.Queue == "" && started(e) {
+		f.forgot = true
+		f.c.forget(e)
+	}
 	if f.cancels {
 		f.delete(ctx)
 	}
@@ -109,6 +113,12 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	}
 	f.tell(v.Status)
 	return f.stay(ctx, v)
+}
+
+// started reports whether the container of a Job was made: its variables are set, and it is never made anew. Only Kueue
+// may start a Job a second time, with another Pod.
+func started(e entry) bool {
+	return slices.ContainsFunc(e.pods, func(p corev1.Pod) bool { return own(&p).Running != nil })
 }
 
 // gone handles a reading without the Job: after two in a row, somebody has deleted it.
