@@ -74,8 +74,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 const (
 	silent = "kubernetes: the API server does not answer; benchgraph asks again and again"
 	failed = "kubernetes: the API server cannot do what it is asked; benchgraph asks again and again"
-	logout = "kubernetes: the API server does not know the user of the kubeconfig any more; log in again, then " +
-		"benchgraph goes on"
+	logout = "kubernetes: the login of the kubeconfig is not valid any more; log in again, then benchgraph goes on"
 	denied = "kubernetes: the user of the kubeconfig lacks a right; have the user given it, then benchgraph goes on"
 	full   = "kubernetes: the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
 	// A Pod on a node that does not answer keeps its Job.
@@ -87,7 +86,7 @@ const (
 func (c *Cluster) has(err error) {
 	trouble := silent
 	switch {
-	case apierrors.IsUnauthorized(err):
+	case apierrors.IsUnauthorized(err), strings.Contains(err.Error(), ": getting credentials: "): // by a login helper
 		trouble = logout
 		c.api.Login()
 	case apierrors.IsForbidden(err):

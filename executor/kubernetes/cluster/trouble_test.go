@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,6 +83,15 @@ func TestTroublesOfAWait(t *testing.T) {
 				t.Errorf("told %q, want %q", said, want)
 			}
 		})
+	}
+}
+
+// A login helper that fails is no API server that does not answer.
+func TestTroubleOfALoginHelper(t *testing.T) {
+	c, told := serve(t, one)
+	c.has(&url.Error{Op: "Get", URL: "https://x", Err: errors.New("getting credentials: exec: exit code 1")})
+	if said := told(); !strings.Contains(said, "log in again, then") || !strings.Contains(said, "exit code 1") {
+		t.Errorf("told %q", said)
 	}
 }
 
