@@ -95,33 +95,43 @@ func TestTroubleOfALoginHelper(t *testing.T) {
 	}
 }
 
-// The output of a Pod goes on where the connection broke. An API server that brings nothing more is asked a few times.
+// The output of a Pod goes on where the connection broke. An API server that brings nothing more is asked a few times,
+// and a node may have removed the beginning meanwhile.
 func TestLogAfterABreak(t *testing.T) {
 	text := strings.Repeat("one line\n", 10_000)
-	var asked atomic.Int32
-	breaks := int32(3)
-	c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasSuffix(r.URL.Path, "/log") {
-			one(w, r)
-			return
-		}
-		n := asked.Add(1)
-		if n > breaks {
-			fmt.Fprint(w, text)
-			return
-		}
-		fmt.Fprint(w, text[:min(len(text)/2, int(n)*20_001)])
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
-	})
-	var got strings.Builder
-	if err := c.Log(t.Context(), "j.u/k", &got); err != nil || got.String() != text {
-		t.Errorf("%d bytes of %d, %v", got.Len(), len(text), err)
-	}
-	breaks = 1 << 20
-	got.Reset()
-	if err := c.Log(t.Context(), "j.u/k", &got); err == nil || !strings.HasPrefix(text, got.String()) {
-		t.Errorf("%d bytes, %v", got.Len(), err)
+	for name, part := range map[string]struct {
+		parts []string // of the answers that break off
+		whole string   // the answer after these; "": there is none
+		got   int
+		err   string
+	}{
+		"a break":            {parts: []string{text[:20_001], "", text[:40_002]}, whole: text, got: len(text)},
+		"no end":             {parts: []string{text[:20_001], text[:10]}, got: 20_001, err: "EOF"},
+		"a log that is gone": {parts: []string{text[:20_001]}, whole: text[:300], got: 20_001, err: "has removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				n := int(asked.Add(1)) - 1
+				switch {
+				case !strings.HasSuffix(r.URL.Path, "/log"):
+					asked.Add(-1)
+					one(w, r)
+				case n >= len(part.parts) && part.whole != "":
+					fmt.Fprint(w, part.whole)
+				default:
+					fmt.Fprint(w, part.parts[min(n, len(part.parts)-1)])
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+			})
+			var got strings.Builder
+			err := c.Log(t.Context(), "j.u/k", &got)
+			if got.String() != text[:part.got] || (err == nil) != (part.err == "") ||
+				err != nil && !strings.Contains(err.Error(), part.err) {
+				t.Errorf("%d bytes of %d, %v", got.Len(), part.got, err)
+			}
+		})
 	}
 }
 

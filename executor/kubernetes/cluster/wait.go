@@ -210,8 +210,14 @@ func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
 	for try := 0; ; try++ {
 		had := p.n
 		err := c.copyLog(ctx, pod, p)
-		if err == nil || p.err != nil {
+		if p.err != nil {
 			return p.err
+		}
+		if err == nil && p.skip > 0 {
+			return fmt.Errorf("kubernetes: log of Pod %s: its node has removed the beginning", pod)
+		}
+		if err == nil {
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
