@@ -96,7 +96,7 @@ func TestTroubleOfALoginHelper(t *testing.T) {
 }
 
 // The output of a Pod goes on where the connection broke. An API server that brings nothing more is asked a few times,
-// and a node may have removed the beginning meanwhile.
+// and its node may have removed the beginning meanwhile.
 func TestLogAfterABreak(t *testing.T) {
 	text := strings.Repeat("one line\n", 10_000)
 	for name, part := range map[string]struct {
@@ -107,7 +107,7 @@ func TestLogAfterABreak(t *testing.T) {
 	}{
 		"a break":            {parts: []string{text[:20_001], "", text[:40_002]}, whole: text, got: len(text)},
 		"no end":             {parts: []string{text[:20_001], text[:10]}, got: 20_001, err: "EOF"},
-		"a log that is gone": {parts: []string{text[:20_001]}, whole: text[:300], got: 20_001, err: "has removed"},
+		"a log that is gone": {parts: []string{text[:20_001]}, whole: text[:300], got: 20_001, err: "is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int32

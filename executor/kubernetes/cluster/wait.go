@@ -214,7 +214,7 @@ func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
 			return p.err
 		}
 		if err == nil && p.skip > 0 {
-			return fmt.Errorf("kubernetes: log of Pod %s: its node has removed the beginning", pod)
+			return fmt.Errorf("kubernetes: log of Pod %s: a part of it is gone", pod)
 		}
 		if err == nil {
 			return nil
