@@ -182,13 +182,17 @@ func (s *submission) judge(err error) error {
 		return s.refused(text, "ask for less, or have the quota of the namespace raised")
 	case apierrors.IsNotFound(err):
 		return s.refused(text, api.WrongNamespace)
+	case strings.Contains(text, "denied request"), strings.Contains(text, "denied the request"): // policies, webhooks
+		return s.refused(text, ruled)
 	case apierrors.IsForbidden(err) && strings.Contains(text, `User "`):
 		return s.refused(text, "have the user given that right in the namespace "+s.c.api.Namespace)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return s.refused(text, "correct the attribute that it names in the executor block")
 	}
-	return s.refused(text, "ask for what the rules of the namespace allow")
+	return s.refused(text, ruled)
 }
+
+const ruled = "ask for what the rules of the namespace allow"
 
 func (s *submission) refused(words, remedy string) error {
 	return &job.Refused{Scheduler: name, Name: s.job.Name, Words: words, Remedy: remedy}

@@ -182,3 +182,32 @@ func TestSecretOfARunningJob(t *testing.T) {
 		}
 	}
 }
+
+// A refusal has a remedy that fits it.
+func TestRemedies(t *testing.T) {
+	for want, part := range map[string]struct {
+		code          int
+		reason, words string
+	}{
+		"rules of the namespace": {422, "Invalid", `"x" is forbidden: ValidatingAdmissionPolicy 'p' denied request: y`},
+		"the rules of the":       {403, "Forbidden", `admission webhook "w" denied the request: User "x" owes money`},
+		"given that right":       {403, "Forbidden", `jobs.batch is forbidden: User "x" cannot create resource "jobs"`},
+		"correct the attribute":  {422, "Invalid", `Job.batch "x" is invalid: spec.template.spec.nodeSelector`},
+		"correct namespace":      {404, "NotFound", `namespaces "x" not found`},
+		"raised": {403, "Forbidden", `jobs.batch "x" is forbidden: exceeded quota: q, requested: cpu=4, used: cpu=0, ` +
+			`limited: cpu=2`},
+	} {
+		c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				kubetest.Refuse(w, part.code, part.reason, part.words)
+			} else {
+				kubetest.Refuse(w, 404, "NotFound", "no Job")
+			}
+		})
+		_, _, err := c.Submit(t.Context(), job.Job{Key: "k", Name: "n", Script: "true"})
+		no, ok := errors.AsType[*job.Refused](err)
+		if !ok || no.Words != part.words || !strings.Contains(no.Remedy, want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}

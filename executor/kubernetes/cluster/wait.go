@@ -232,8 +232,9 @@ func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
 	}
 }
 
-// mostBreaks bounds the tries in a row that bring nothing new: the node may be gone.
-const mostBreaks = 5
+// mostBreaks bounds the tries in a row that bring nothing new, which take 3 minutes: the API server may be started
+// anew, or the node may be gone.
+const mostBreaks = 10
 
 // progress counts what is written, without the first skip bytes.
 type progress struct {
