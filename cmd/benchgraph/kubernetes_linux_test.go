@@ -314,5 +314,6 @@ func noKubeconfig(p *podded) {
 	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "admin", "nowhere"))
 	p.must(1, "apply").says(t, `namespaces "nowhere" not found; correct namespace in the executor block`)
 	p.world.env = append(p.world.env, "KUBECONFIG="+p.cluster.Kubeconfig(p.shared, "nobody", p.namespace))
-	p.must(1, "apply").says(t, `User "nobody" cannot list resource "jobs"`, "have the user given the verbs")
+	p.must(1, "apply").says(t, "may not create, delete, get, list jobs; list pods; ",
+		"have the user given these rights")
 }

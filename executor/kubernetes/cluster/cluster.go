@@ -9,8 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,15 +16,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/job/poll"
 	"github.com/benchgraph/benchgraph/executor/kubernetes"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/cluster/api"
 )
 
 // name is the scheduler's name in messages.
@@ -46,8 +40,7 @@ type Options struct {
 // Cluster is a namespace of a Kubernetes cluster. It is safe for concurrent use.
 type Cluster struct {
 	o           Options
-	batch, core rest.Interface
-	namespace   string
+	api         *api.Server
 	tolerations []corev1.Toleration
 
 	jobs     *poll.Poll[entry]
@@ -57,132 +50,59 @@ type Cluster struct {
 	machines machines // recent copy of the cluster's nodes
 }
 
-// answerTime limits one request to the API server.
-const answerTime = 30 * time.Second
-
-// Open reads the kubeconfig, and asks the API server whether the user may list the Jobs of the namespace.
+// Open reads the kubeconfig, and asks the API server whether jobs can be submitted and followed.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Grace <= 0 {
 		o.Grace = 20 * time.Second
 	}
-	config, namespace, err := configure(o.Context)
-	if err != nil {
-		return nil, err
-	}
-	if o.Namespace != "" {
-		namespace = o.Namespace
-	}
-	c := &Cluster{o: o, namespace: namespace, troubles: job.Troubles{Tell: o.Told}}
+	c := &Cluster{o: o, troubles: job.Troubles{Tell: o.Told}}
 	c.jobs = poll.New(o.Every, c.list)
+	var err error
 	if c.tolerations, err = tolerations(o.Tolerations); err != nil {
 		return nil, err
 	}
-	if err := c.connect(config); err != nil {
+	if c.api, err = api.New(o.Context, o.Namespace); err == nil {
+		err = c.api.Check(ctx, o.Queue)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("kubernetes: %w", err)
 	}
-	ctx, stop := context.WithTimeout(ctx, answerTime)
-	defer stop()
-	err = c.get("jobs").Param("limit", "1").Do(ctx).Into(&batchv1.JobList{})
-	switch {
-	case apierrors.IsUnauthorized(err):
-		return nil, fmt.Errorf("kubernetes: the API server %s does not know the user of the kubeconfig: %s; log "+
-			"in again", config.Host, words(err))
-	case apierrors.IsForbidden(err):
-		return nil, fmt.Errorf("kubernetes: %s; have the user given the verbs create, get, list and delete for jobs, "+
-			"create and delete for secrets, and get and list for pods and pods/log in the namespace %s", words(err),
-			namespace)
-	case err != nil:
-		return nil, fmt.Errorf("kubernetes: the API server %s does not answer as one: %s; see to it that "+
-			"kubectl get jobs works here", config.Host, words(err))
-	}
-	// For a namespace that does not exist, the list of Jobs is empty. A user who may not read the namespace gets the
-	// error when a Job is created.
-	err = c.core.Get().Resource("namespaces").Name(namespace).Do(ctx).Error()
-	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("kubernetes: %s; %s", words(err), wrongNamespace)
-	}
 	return c, nil
-}
-
-const wrongNamespace = "correct namespace in the executor block, or have the namespace made"
-
-// configure reads the kubeconfig as kubectl does; in a Pod without one, it uses the Pod's account.
-func configure(context string) (*rest.Config, string, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
-		&clientcmd.ConfigOverrides{CurrentContext: context})
-	config, err := loader.ClientConfig()
-	if err == nil {
-		namespace, _, err := loader.Namespace()
-		return config, namespace, err
-	}
-	files := strings.Join(rules.GetLoadingPrecedence(), ", ")
-	raw, broken := rules.Load()
-	switch {
-	case broken != nil:
-		return nil, "", fmt.Errorf("kubernetes: the kubeconfig cannot be read: %s", words(broken))
-	case len(raw.Clusters) == 0:
-		return nil, "", fmt.Errorf("kubernetes: no kubeconfig names a cluster (%s); have the cluster's login write "+
-			"one, or name its file in KUBECONFIG", files)
-	case context != "" && raw.Contexts[context] == nil:
-		return nil, "", fmt.Errorf("kubernetes: the kubeconfig (%s) has no context %q, but %s; correct context in the "+
-			"executor block", files, context, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
-	}
-	return nil, "", fmt.Errorf("kubernetes: the kubeconfig (%s) cannot be used: %s", files, words(err))
-}
-
-// connect makes the clients of the two API groups in use; the scheme has no types of other groups.
-func (c *Cluster) connect(config *rest.Config) error {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(batchv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
-		return err
-	}
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.UserAgent = "benchgraph"
-	config.QPS, config.Burst = 50, 100
-	config.WarningHandler = rest.NoWarnings{}
-	for _, group := range []struct {
-		version schema.GroupVersion
-		path    string
-		to      *rest.Interface
-	}{{batchv1.SchemeGroupVersion, "/apis", &c.batch}, {corev1.SchemeGroupVersion, "/api", &c.core}} {
-		own := rest.CopyConfig(config)
-		own.GroupVersion, own.APIPath = &group.version, group.path
-		client, err := rest.RESTClientFor(own)
-		if err != nil {
-			return err
-		}
-		*group.to = client
-	}
-	return nil
-}
-
-func (c *Cluster) of(resource string) rest.Interface {
-	if resource == "jobs" {
-		return c.batch
-	}
-	return c.core
-}
-
-// get returns a request to read a resource of the namespace.
-func (c *Cluster) get(resource string) *rest.Request {
-	return c.of(resource).Get().Namespace(c.namespace).Resource(resource)
-}
-
-// words returns the message of a client's error as one line.
-func words(err error) string {
-	text := err.Error()
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
-		text = status.Status().Message
-	}
-	return job.Words(text)
 }
 
 // Temporary troubles.
 const (
 	silent = "kubernetes: the API server does not answer; benchgraph asks again and again"
+	failed = "kubernetes: the API server cannot do what it is asked; benchgraph asks again and again"
+	logout = "kubernetes: the login of the kubeconfig is not valid any more; log in again, then benchgraph goes on"
+	denied = "kubernetes: the user of the kubeconfig lacks a right; have the user given it, then benchgraph goes on"
 	full   = "kubernetes: the namespace takes no more Jobs for now; benchgraph submits them when others have ended"
+	// A Pod on a node that does not answer keeps its Job.
+	leaving = "kubernetes: an earlier Job is still being deleted; benchgraph submits the next one when it is gone"
 )
+
+// has tells the user about an error after which the same request may succeed later. After a login, the kubeconfig
+// has another token or certificate.
+func (c *Cluster) has(err error) {
+	trouble := silent
+	switch {
+	case apierrors.IsUnauthorized(err), strings.Contains(err.Error(), ": getting credentials: "): // by a login helper
+		trouble = logout
+		c.api.Login()
+	case apierrors.IsForbidden(err):
+		trouble = denied
+	case errors.As(err, new(apierrors.APIStatus)):
+		trouble = failed
+	}
+	c.troubles.Has(trouble, api.Words(err))
+}
+
+// answered ends the troubles of an API server that answers.
+func (c *Cluster) answered() {
+	for _, trouble := range []string{silent, failed, logout, denied} {
+		c.troubles.Over(trouble)
+	}
+}
 
 // isName reports whether a text can be the name of a job, see idOf.
 func isName(text string) bool {
@@ -201,10 +121,10 @@ func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, 
 
 // read returns the Job of a name; nil if there is none.
 func (c *Cluster) read(ctx context.Context, name string) (*batchv1.Job, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
+	ctx, stop := context.WithTimeoutCause(ctx, api.AnswerTime, fmt.Errorf("no answer within %s", api.AnswerTime))
 	defer stop()
 	j := &batchv1.Job{}
-	err := c.get("jobs").Name(name).Do(ctx).Into(j)
+	err := c.api.To("GET", "jobs").Name(name).Do(ctx).Into(j)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ func (f *follower) explain(ctx context.Context, e entry, v *verdict) {
 		if nodes, known := f.c.nodes(ctx); known && !slices.ContainsFunc(nodes, func(n corev1.Node) bool {
 			return fits(&n, &pod.Spec)
 		}) {
+			v.Reason = cmp.Or(v.Reason, "no node of the cluster could take its Pod")
 			v.stuck = stuck{v.Reason, scaled}
 		}
 	}
@@ -81,7 +83,7 @@ func (c *Cluster) warning(ctx context.Context, of types.UID, reason string) stri
 	ctx, stop := context.WithTimeout(ctx, lastWord)
 	defer stop()
 	list := &corev1.EventList{}
-	if c.get("events").Param("fieldSelector", "involvedObject.uid="+string(of)).Do(ctx).Into(list) != nil {
+	if c.api.To("GET", "events").Param("fieldSelector", "involvedObject.uid="+string(of)).Do(ctx).Into(list) != nil {
 		return ""
 	}
 	var newest time.Time
@@ -124,7 +126,7 @@ func (c *Cluster) nodes(ctx context.Context) ([]corev1.Node, bool) {
 	ctx, stop := context.WithTimeout(ctx, lastWord)
 	defer stop()
 	list := &corev1.NodeList{}
-	err := c.core.Get().Resource("nodes").Do(ctx).Into(list)
+	err := c.api.Of("nodes").Get().Resource("nodes").Do(ctx).Into(list)
 	m = machines{time.Now(), list.Items, err == nil}
 	c.mu.Lock()
 	c.machines = m
@@ -148,9 +150,11 @@ func fits(n *corev1.Node, pod *corev1.PodSpec) bool {
 			return false
 		}
 	}
-	for name, asked := range pod.Containers[0].Resources.Requests {
-		if has := n.Status.Allocatable[name]; has.Cmp(asked) < 0 {
-			return false
+	for _, container := range pod.Containers {
+		for name, asked := range container.Resources.Requests {
+			if has := n.Status.Allocatable[name]; has.Cmp(asked) < 0 {
+				return false
+			}
 		}
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/benchgraph/benchgraph/executor/job/poll"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/cluster/api"
 )
 
 // look is one reading of all Jobs of the namespace that benchgraph made, by ID, with their Pods.
@@ -25,19 +26,19 @@ type entry struct {
 func (c *Cluster) list() (all map[string]entry, err error) {
 	defer func() {
 		if err != nil {
-			c.troubles.Has(silent, words(err))
+			c.has(err)
 		} else {
-			c.troubles.Over(silent)
+			c.answered()
 		}
 	}()
-	ctx, stop := context.WithTimeoutCause(context.Background(), answerTime,
-		fmt.Errorf("no answer within %s", answerTime))
+	ctx, stop := context.WithTimeoutCause(context.Background(), api.AnswerTime,
+		fmt.Errorf("no answer within %s", api.AnswerTime))
 	defer stop()
 	jobs, pods := &batchv1.JobList{}, &corev1.PodList{}
-	if err := c.get("jobs").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(jobs); err != nil {
+	if err := c.api.To("GET", "jobs").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(jobs); err != nil {
 		return nil, err
 	}
-	if err := c.get("pods").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(pods); err != nil {
+	if err := c.api.To("GET", "pods").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(pods); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int {

@@ -91,17 +91,26 @@ func (e entry) verdict() (v verdict) {
 	return v
 }
 
-// began returns when the container of a Pod started; if that is unknown, when the Pod started.
-func began(pod *corev1.Pod) time.Time {
+// own returns the state of the job's container; it is empty before the container is made. A cluster may add containers
+// to each Pod, in any order.
+func own(pod *corev1.Pod) corev1.ContainerState {
 	for _, s := range pod.Status.ContainerStatuses {
-		if s.State.Running != nil {
-			return s.State.Running.StartedAt.Time
-		}
-		if s.State.Terminated != nil {
-			return s.State.Terminated.StartedAt.Time
+		if s.Name == container {
+			return s.State
 		}
 	}
-	if pod.Status.StartTime != nil {
+	return corev1.ContainerState{}
+}
+
+// began returns when the container of a Pod started; if that is unknown, when the Pod started.
+func began(pod *corev1.Pod) time.Time {
+	s := own(pod)
+	switch {
+	case s.Running != nil:
+		return s.Running.StartedAt.Time
+	case s.Terminated != nil:
+		return s.Terminated.StartedAt.Time
+	case pod.Status.StartTime != nil:
 		return pod.Status.StartTime.Time
 	}
 	return time.Time{}
@@ -110,14 +119,13 @@ func began(pod *corev1.Pod) time.Time {
 // late reports whether the container of a Pod had less than half of the Pod's time limit, which includes pulling the
 // image. Pods whose container never started are not late.
 func late(pod *corev1.Pod) bool {
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.State.Running != nil || s.State.Terminated != nil && !s.State.Terminated.StartedAt.IsZero() {
-			limit := pod.Spec.ActiveDeadlineSeconds
-			return limit != nil && pod.Status.StartTime != nil &&
-				began(pod).Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second/2
-		}
+	s := own(pod)
+	if s.Running == nil && (s.Terminated == nil || s.Terminated.StartedAt.IsZero()) {
+		return true
 	}
-	return true
+	limit := pod.Spec.ActiveDeadlineSeconds
+	return limit != nil && pod.Status.StartTime != nil &&
+		began(pod).Sub(pod.Status.StartTime.Time) > time.Duration(*limit)*time.Second/2
 }
 
 // live sets the state from the Pod of a Job that has not ended.
@@ -213,18 +221,16 @@ func (v *verdict) failed(why *batchv1.JobCondition, pod *corev1.Pod) {
 		v.State = nodeFail
 		return
 	}
-	for _, s := range pod.Status.ContainerStatuses {
-		t := s.State.Terminated
-		if t == nil {
-			continue
-		}
-		if v.Code, v.Signal = job.Exit(int(t.ExitCode)); t.Signal > 0 {
-			v.Code, v.Signal = 0, int(t.Signal)
-		}
-		v.Reason = job.Words(cmp.Or(t.Message, t.Reason))
-		if t.Reason == "OOMKilled" {
-			v.State = job.OutOfMemory
-		}
+	t := own(pod).Terminated
+	if t == nil {
+		return
+	}
+	if v.Code, v.Signal = job.Exit(int(t.ExitCode)); t.Signal > 0 {
+		v.Code, v.Signal = 0, int(t.Signal)
+	}
+	v.Reason = job.Words(cmp.Or(t.Message, t.Reason))
+	if t.Reason == "OOMKilled" {
+		v.State = job.OutOfMemory
 	}
 }
 
@@ -237,12 +243,8 @@ func deleted(pod *corev1.Pod) bool {
 	if pod.DeletionGracePeriodSeconds != nil {
 		at = at.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
 	}
-	for _, s := range pod.Status.ContainerStatuses {
-		if s.State.Terminated != nil && s.State.Terminated.FinishedAt.Time.Before(at) {
-			return false
-		}
-	}
-	return true
+	t := own(pod).Terminated
+	return t == nil || !t.FinishedAt.Time.Before(at)
 }
 
 // disrupted returns the state of a Job whose Pod was disrupted.

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/benchgraph/benchgraph/executor/job"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/cluster/api"
 )
 
 // lastWord is how long a running request may continue after ctx has ended: its answer tells whether there is a Job.
@@ -52,7 +52,11 @@ type submission struct {
 	job     job.Job
 	mark    string // identifies the Jobs of this submission
 	doubted bool   // an answer was lost; the Job may exist
+	leaves  int    // how often an earlier Job of the key was seen while it was being deleted
 }
+
+// usual is how often a Job that is being deleted may be seen before the user is told.
+const usual = 4
 
 func (s *submission) unanswered(err error) error {
 	if !s.doubted {
@@ -64,8 +68,8 @@ func (s *submission) unanswered(err error) error {
 
 // detached returns a context for a request that may finish even if ctx ends.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	own, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), answerTime,
-		fmt.Errorf("no answer within %s", answerTime))
+	own, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), api.AnswerTime,
+		fmt.Errorf("no answer within %s", api.AnswerTime))
 	end := context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, stop) })
 	return own, func() { end(); stop() }
 }
@@ -82,7 +86,10 @@ func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 	case j != nil && j.Annotations[keyAnnotation] != s.job.Key:
 		return nil, s.refused("there is a Job "+j.Name+" already, which is not benchgraph's", "delete that Job")
 	case j != nil && j.DeletionTimestamp != nil:
-		return nil, nil // it is being deleted
+		if s.leaves++; s.leaves > usual {
+			c.troubles.Has(leaving, j.Name)
+		}
+		return nil, nil
 	case j != nil && over(j):
 		err := c.remove(ctx, j, metav1.DeletePropagationBackground)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -98,8 +105,9 @@ func (s *submission) try(ctx context.Context) (*batchv1.Job, error) {
 	if err := s.equip(ctx, j); err != nil {
 		return nil, err
 	}
-	c.troubles.Over(silent)
+	c.answered()
 	c.troubles.Over(full)
+	c.troubles.Over(leaving)
 	return j, nil
 }
 
@@ -108,7 +116,7 @@ func (s *submission) create(ctx context.Context) (*batchv1.Job, error) {
 	own, stop := detached(ctx)
 	defer stop()
 	made := &batchv1.Job{}
-	err := s.c.batch.Post().Namespace(s.c.namespace).Resource("jobs").Body(s.c.jobOf(s.job, s.mark)).Do(own).Into(made)
+	err := s.c.api.To("POST", "jobs").Body(s.c.jobOf(s.job, s.mark)).Do(own).Into(made)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return nil, nil
@@ -125,12 +133,12 @@ func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 	defer stop()
 	secret, err := secretOf(j, s.job)
 	for try := 0; err == nil; try++ {
-		err = s.c.core.Post().Namespace(s.c.namespace).Resource("secrets").Body(secret).Do(own).Into(&corev1.Secret{})
+		err = s.c.api.To("POST", "secrets").Body(secret).Do(own).Into(&corev1.Secret{})
 		if err == nil || apierrors.IsAlreadyExists(err) {
 			return nil
 		}
-		if passes(err) && own.Err() == nil {
-			s.c.troubles.Has(silent, words(err))
+		if api.Passes(err) && own.Err() == nil {
+			s.c.has(err)
 			job.Pause(own, s.c.o.Every, try)
 			err = own.Err()
 		}
@@ -150,49 +158,41 @@ func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 
 // remove deletes one Job, but no later Job of the same name.
 func (c *Cluster) remove(ctx context.Context, j *batchv1.Job, how metav1.DeletionPropagation) error {
-	ctx, stop := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
+	ctx, stop := context.WithTimeoutCause(ctx, api.AnswerTime, fmt.Errorf("no answer within %s", api.AnswerTime))
 	defer stop()
-	return c.batch.Delete().Namespace(c.namespace).Resource("jobs").Name(j.Name).Body(&metav1.DeleteOptions{
+	return c.api.To("DELETE", "jobs").Name(j.Name).Body(&metav1.DeleteOptions{
 		PropagationPolicy: &how, Preconditions: &metav1.Preconditions{UID: &j.UID}}).Do(ctx).Error()
-}
-
-// passes reports whether the same request may succeed later. After such an error, the request may still have had its
-// effect.
-func passes(err error) bool {
-	status, ok := err.(apierrors.APIStatus)
-	if !ok {
-		return true // error of the connection
-	}
-	code := int(status.Status().Code)
-	return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code == http.StatusUnauthorized ||
-		code == http.StatusConflict || code >= http.StatusInternalServerError
 }
 
 // judge returns nil if the Job may be accepted later, and otherwise why it is refused.
 func (s *submission) judge(err error) error {
-	text := words(err)
-	if passes(err) {
+	text := api.Words(err)
+	if api.Passes(err) {
 		s.doubted = true
-		s.c.troubles.Has(silent, words(err))
+		s.c.has(err)
 		return nil
 	}
 	over, mine := quota(text)
 	over = over || strings.Contains(text, "status unknown for quota") // the quota is new
 	switch {
 	case over && !mine: // other objects use the quota up, and will end
-		s.c.troubles.Has(full, words(err))
+		s.c.troubles.Has(full, api.Words(err))
 		return nil
 	case over:
 		return s.refused(text, "ask for less, or have the quota of the namespace raised")
 	case apierrors.IsNotFound(err):
-		return s.refused(text, wrongNamespace)
-	case apierrors.IsForbidden(err) && strings.Contains(text, "User "):
-		return s.refused(text, "have the user given that right in the namespace "+s.c.namespace)
+		return s.refused(text, api.WrongNamespace)
+	case strings.Contains(text, "denied request"), strings.Contains(text, "denied the request"): // policies, webhooks
+		return s.refused(text, ruled)
+	case apierrors.IsForbidden(err) && strings.Contains(text, `User "`):
+		return s.refused(text, "have the user given that right in the namespace "+s.c.api.Namespace)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return s.refused(text, "correct the attribute that it names in the executor block")
 	}
-	return s.refused(text, "ask for what the rules of the namespace allow")
+	return s.refused(text, ruled)
 }
+
+const ruled = "ask for what the rules of the namespace allow"
 
 func (s *submission) refused(words, remedy string) error {
 	return &job.Refused{Scheduler: name, Name: s.job.Name, Words: words, Remedy: remedy}

@@ -3,6 +3,8 @@ package cluster_test
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -125,11 +127,11 @@ func TestKubernetes(t *testing.T) {
 	t.Setenv("KUBECONFIG", c.Kubeconfig(t.TempDir(), "admin", "default"))
 	parts := map[string]func(*testing.T, *kubetest.Cluster){
 		"contract": contract, "secrets": secrets, "what hinders a pod": hinders, "refused": refused, "shape": shape,
-		"slow": slow,
+		"slow": slow, "rights": rights,
 	}
 	if c.Real() {
 		parts = map[string]func(*testing.T, *kubetest.Cluster){"contract": contract, "secrets": secrets,
-			"refused": refused, "what hinders a pod": reallyHinders, "unattended": unattended}
+			"refused": refused, "rights": rights, "what hinders a pod": reallyHinders, "unattended": unattended}
 	}
 	for name, part := range parts {
 		t.Run(name, func(t *testing.T) {
@@ -189,12 +191,64 @@ func refused(t *testing.T, c *kubetest.Cluster) {
 		t.Errorf("a Job is left that was refused: %v", all[0].Name)
 	}
 	for want, asks := range map[string]kubernetes.Asks{
-		`no context "elsewhere", but test`:                                    {Context: "elsewhere"},
+		`no context "elsewhere", but nobody, test`:                            {Context: "elsewhere"},
 		`namespaces "nowhere" not found; correct namespace in the executor b`: {Namespace: "nowhere"},
 	} {
 		_, err := cluster.Open(t.Context(), cluster.Options{Asks: asks})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(err)
 		}
+	}
+}
+
+// A right that the user lacks is named before the first job. A right that is taken away meanwhile costs only time.
+func rights(t *testing.T, c *kubetest.Cluster) {
+	s := newSite(t, c, kubernetes.Asks{})
+	s.Play(t, s.namespace, "PATH=/usr/bin:/bin")
+	all := map[string][]string{"jobs": {"create", "delete", "get", "list"}, "secrets": {"create", "delete"},
+		"pods": {"list"}, "pods/log": {"get"}}
+	asks := kubernetes.Asks{Context: "nobody", Namespace: s.namespace, Image: kubetest.Image}
+	refusal := func(want string) {
+		t.Helper()
+		for { // the API server learns of a role after a moment
+			_, err := cluster.Open(t.Context(), cluster.Options{Asks: asks})
+			said := fmt.Sprint(err)
+			if err == nil && want == "" || want != "" && strings.Contains(said, "may not "+want+" in") {
+				return
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("%v, want %s", err, want)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	without := func(resource, verb string) map[string][]string {
+		some := maps.Clone(all)
+		some[resource] = slices.DeleteFunc(slices.Clone(all[resource]), func(v string) bool { return v == verb })
+		return some
+	}
+	for resource, verbs := range all {
+		for _, verb := range verbs {
+			s.Role(s.namespace, without(resource, verb))
+			refusal(verb + " " + resource)
+		}
+	}
+	s.Role(s.namespace, all)
+	refusal("")
+	client := s.open(asks)
+	j := s.job("rights", "echo done")
+	s.Hold(s.namespace, true)
+	id := jobtest.Submit(t, client, j)
+	ended := make(chan job.End)
+	go func() { ended <- jobtest.Wait(t, client, id) }()
+	s.Role(s.namespace, without("pods", "list"))
+	for len(s.told()) == 0 && t.Context().Err() == nil {
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.Hold(s.namespace, false)
+	s.Role(s.namespace, all)
+	end, text, said := <-ended, jobtest.Printed(t, client, id), s.told()
+	if end.State != job.Completed || text != "done\n" || len(said) != 1 || !strings.Contains(said[0], "lacks a right") {
+		t.Errorf("%+v, printed %q, told %q", end, text, said)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/executor/job"
 	"github.com/benchgraph/benchgraph/executor/job/poll"
+	"github.com/benchgraph/benchgraph/executor/kubernetes/cluster/api"
 )
 
 // Wait follows a Job until it no longer runs. told is called when its state, reason or node changes; it may be nil.
@@ -29,12 +31,11 @@ func (c *Cluster) Wait(ctx context.Context, id job.ID, told func(job.Status)) (j
 	return end, err
 }
 
-// forget deletes the Secret of an ended Job, which only its Pod needed. If that fails, the Secret is deleted with the
-// Job.
+// forget deletes the Secret of a Job whose Pod no longer needs it. If that fails, the Secret is deleted with the Job.
 func (c *Cluster) forget(e entry) {
 	ctx, stop := context.WithTimeout(context.Background(), lastWord)
 	defer stop()
-	_ = c.core.Delete().Namespace(c.namespace).Resource("secrets").Name(e.job.Name + "-" + secretSuffix(e.job)).Do(ctx).
+	_ = c.api.To("DELETE", "secrets").Name(e.job.Name + "-" + secretSuffix(e.job)).Do(ctx).
 		Error()
 }
 
@@ -62,6 +63,7 @@ type follower struct {
 	last   entry // last state seen; without a Job if it was never seen
 	status job.Status
 	ran    bool      // it was seen running
+	forgot bool      // its Secret was deleted
 	absent int       // number of successive readings without it
 	why    string    // why it is stuck
 	since  time.Time // since when that is the reason
@@ -94,7 +96,10 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 		err := f.c.Cancel(ctx, f.id)
 		return v.End, err == nil, err
 	}
-	f.ran = f.ran || v.State == job.Running
+	if f.ran = f.ran || v.State == job.Running; !f.forgot && f.c.o.Queue == "" && started(e) {
+		f.forgot = true
+		f.c.forget(e)
+	}
 	if f.cancels {
 		f.delete(ctx)
 	}
@@ -108,6 +113,12 @@ func (f *follower) judge(ctx context.Context, l *look) (job.End, bool, error) {
 	}
 	f.tell(v.Status)
 	return f.stay(ctx, v)
+}
+
+// started reports whether the container of a Job was made: its variables are set, and it is never made anew. Only Kueue
+// may start a Job a second time, with another Pod.
+func started(e entry) bool {
+	return slices.ContainsFunc(e.pods, func(p corev1.Pod) bool { return own(&p).Running != nil })
 }
 
 // gone handles a reading without the Job: after two in a row, somebody has deleted it.
@@ -193,16 +204,68 @@ func (c *Cluster) Log(ctx context.Context, id job.ID, w io.Writer) error {
 	})
 }
 
+// print writes the output of a Pod. After a break of the connection, it goes on where it was.
 func (c *Cluster) print(ctx context.Context, pod string, w io.Writer) error {
-	body, err := c.get("pods").Name(pod).SubResource("log").Param("container", container).Param("follow", "true").
-		Stream(ctx)
+	p := &progress{w: w}
+	for try := 0; ; try++ {
+		had := p.n
+		err := c.copyLog(ctx, pod, p)
+		if p.err != nil {
+			return p.err
+		}
+		if err == nil && p.skip > 0 {
+			return fmt.Errorf("kubernetes: log of Pod %s: a part of it is gone", pod)
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !api.Passes(err) || try == mostBreaks {
+			return fmt.Errorf("kubernetes: log of Pod %s: %s", pod, api.Words(err))
+		}
+		if p.n > had {
+			try = 0
+		}
+		job.Pause(ctx, c.o.Every, try)
+	}
+}
+
+// mostBreaks bounds the tries in a row that bring nothing new, which take 3 minutes: the API server may be started
+// anew, or the node may be gone.
+const mostBreaks = 10
+
+// progress counts what is written, without the first skip bytes.
+type progress struct {
+	w       io.Writer
+	n, skip int64
+	err     error // of w
+}
+
+func (p *progress) Write(text []byte) (int, error) {
+	rest := text[min(p.skip, int64(len(text))):]
+	p.skip -= int64(len(text) - len(rest))
+	if len(rest) > 0 {
+		var n int
+		n, p.err = p.w.Write(rest)
+		p.n += int64(n)
+	}
+	return len(text), p.err
+}
+
+// copyLog writes the output of a Pod from its beginning.
+func (c *Cluster) copyLog(ctx context.Context, pod string, p *progress) error {
+	p.skip = p.n
+	body, err := c.api.To("GET", "pods").Name(pod).SubResource("log").Param("container", container).
+		Param("follow", "true").Stream(ctx)
 	if apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) { // the container never started
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("kubernetes: log of Pod %s: %s", pod, words(err))
+		return err
 	}
 	defer body.Close()
-	_, err = io.Copy(w, body)
+	_, err = io.Copy(p, body)
 	return err
 }

@@ -33,12 +33,32 @@ func TestAPodThatIsDeleted(t *testing.T) {
 	for after, want := range map[time.Duration]string{time.Second: "PREEMPTED", -time.Minute: "FAILED"} {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &until, DeletionGracePeriodSeconds: &grace}}
 		pod.Status.Phase = corev1.PodFailed
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: container, State: corev1.ContainerState{
 			Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, FinishedAt: metav1.NewTime(at.Add(after))}}}}
 		j := &batchv1.Job{}
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
 		if v := (entry{j, []corev1.Pod{pod}}).verdict(); string(v.State) != want {
 			t.Errorf("%s: %+v", after, v)
+		}
+	}
+}
+
+// A cluster may add containers to a Pod, in any place: the end of the job is that of its own container.
+func TestAPodWithContainersOfOthers(t *testing.T) {
+	ended := func(name string, code int32, after time.Duration) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "by " + name,
+				StartedAt: metav1.NewTime(time.Unix(0, 0).Add(after))}}}
+	}
+	j := &batchv1.Job{}
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	for _, others := range [][]corev1.ContainerStatus{
+		{ended("a", 1, 0), ended(container, 7, time.Hour), ended("z", 0, 0)}, {ended(container, 7, time.Hour)},
+	} {
+		pod := corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: others}}
+		v := (entry{j, []corev1.Pod{pod}}).verdict()
+		if v.Code != 7 || v.Reason != "by "+container || !v.Started.Equal(time.Unix(0, 0).Add(time.Hour)) {
+			t.Errorf("%+v", v)
 		}
 	}
 }

@@ -224,7 +224,8 @@ func (c *Cluster) Namespace() string {
 	return name
 }
 
-// Kubeconfig writes a kubeconfig for a user, "admin" or "nobody", and returns its path.
+// Kubeconfig writes a kubeconfig for a user, "admin" or "nobody", and returns its path. Its context "nobody" is always
+// for that user.
 func (c *Cluster) Kubeconfig(dir, user, namespace string) string {
 	c.t.Helper()
 	return c.kubeconfig(dir, user, namespace, c.proxy.URL)
@@ -232,13 +233,18 @@ func (c *Cluster) Kubeconfig(dir, user, namespace string) string {
 
 func (c *Cluster) kubeconfig(dir, user, namespace, server string) string {
 	c.t.Helper()
+	of := func(user string) map[string]any {
+		return map[string]any{"name": user, "user": map[string]any{"token": user + "-token"}}
+	}
+	as := func(name, user string) map[string]any {
+		return map[string]any{"name": name, "context": map[string]any{"cluster": "test", "user": user,
+			"namespace": namespace}}
+	}
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
 		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": server,
 			"insecure-skip-tls-verify": true}}},
-		"users": []any{map[string]any{"name": user, "user": map[string]any{"token": user + "-token"}}},
-		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": user,
-			"namespace": namespace}}},
+		"users": []any{of("admin"), of("nobody")}, "contexts": []any{as("test", user), as("nobody", "nobody")},
 	})
 	c.must(err)
 	path := filepath.Join(dir, "kubeconfig-"+user)
@@ -269,4 +275,38 @@ func (c *Cluster) Post(namespace, resource, object string) {
 	if err != nil {
 		c.t.Fatalf("%s: %v", resource, err)
 	}
+}
+
+// Role gives the user "nobody" verbs in a namespace, by resource such as pods/log; before, the user has none.
+func (c *Cluster) Role(namespace string, verbs map[string][]string) {
+	c.t.Helper()
+	var rules []map[string]any
+	for resource, of := range verbs {
+		if len(of) == 0 { // which is no rule
+			continue
+		}
+		group := ""
+		if resource == "jobs" {
+			group = "batch"
+		}
+		rules = append(rules, map[string]any{"apiGroups": []string{group}, "resources": []string{resource},
+			"verbs": of})
+	}
+	put := func(resource string, object map[string]any) {
+		c.t.Helper()
+		object["apiVersion"], object["metadata"] = "rbac.authorization.k8s.io/v1", map[string]string{"name": "nobody"}
+		body, err := json.Marshal(object)
+		c.must(err)
+		at := "/apis/rbac.authorization.k8s.io/v1/namespaces/" + namespace + "/" + resource
+		ask := c.Core.Put().AbsPath(at, "nobody")
+		if c.Core.Get().AbsPath(at, "nobody").Do(context.Background()).Error() != nil {
+			ask = c.Core.Post().AbsPath(at)
+		}
+		c.must(ask.SetHeader("Content-Type", "application/json").Body(body).Do(context.Background()).Error())
+	}
+	const group = "rbac.authorization.k8s.io"
+	put("roles", map[string]any{"kind": "Role", "rules": rules})
+	put("rolebindings", map[string]any{"kind": "RoleBinding",
+		"roleRef":  map[string]string{"apiGroup": group, "kind": "Role", "name": "nobody"},
+		"subjects": []any{map[string]string{"apiGroup": group, "kind": "User", "name": "nobody"}}})
 }
