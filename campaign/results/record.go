@@ -201,8 +201,9 @@ func (k *Known) OtherPatches(spec *hclspec.Spec, digests map[string]string, root
 	}
 	for i := range spec.Sources {
 		s := &spec.Sources[i]
-		text := texts[s.Address.String()]
-		if s.Patch != "" && text != "" && !strings.Contains(text, fmt.Sprintf("\npatch %q\n", digests[root+s.Patch])) {
+		text := texts[s.Address.String()] // of a skipped source, it names no patch
+		if strings.Contains(text, "\npatch ") &&
+			!strings.Contains(text, fmt.Sprintf("\npatch %q\n", digests[root+s.Patch])) {
 			sentences = append(sentences, fmt.Sprintf("%q is not the patch that was measured", s.Patch))
 		}
 	}
