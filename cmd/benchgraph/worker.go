@@ -132,7 +132,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 		return hint("Install the same version on all machines, or name it by program in the executor block.",
 			"the job is from benchgraph %s, and this is %s", r.Version, version)
 	}
-	store, images, err := worker.StoreDirs(a.env["BENCHGRAPH_CACHE_DIR"], dir, r)
+	store, images, err := worker.StoreDirs(a.env["BENCHGRAPH_CACHE_DIR"], dir, r, a.note)
 	if err != nil {
 		return err
 	}
