@@ -36,8 +36,8 @@ func TestAction(t *testing.T) {
 			"GITHUB_OUTPUT":       filepath.Join(env.WorkDir, "output"),
 			"GITHUB_STEP_SUMMARY": filepath.Join(env.WorkDir, "summary"),
 			"DIRECTORY":           ".", "VARIABLES": "", "ARGUMENTS": "", "FAIL_ON": "loss,failed,wrong",
-			"STORE":   "~/store",
-			"REPORT":  filepath.Join(env.WorkDir, "tmp", "benchgraph-report"),
+			"STORE":  "~/store",
+			"REPORT": filepath.Join(env.WorkDir, "tmp", "benchgraph-report"),
 		} {
 			env.Setenv(name, value)
 		}
