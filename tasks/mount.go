@@ -53,7 +53,7 @@ func (p *Facts) MountSource(m *hclspec.Mount) string {
 }
 
 // LacksMount returns why commands cannot have a mount on this machine; "" if they can. It checks only names and sizes.
-func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
+func (p *Facts) LacksMount(ctx context.Context, m *hclspec.Mount, contained bool) string {
 	if m.Out != nil {
 		return fmt.Sprintf("needs %s, which is out: %s", m.Address, m.Out.Reason)
 	}
@@ -76,7 +76,7 @@ func (p *Facts) LacksMount(m *hclspec.Mount, contained bool) string {
 				"directory (%s)", m.Address, source, own, place(m.Range))
 		}
 	}
-	if why := trial.Unmountable(p.Engine, source, m.Target); contained && why != "" {
+	if why := trial.Unmountable(ctx, p.Engine, source, m.Target); contained && why != "" {
 		return fmt.Sprintf("needs %s, and its source is %s. %s: rename it (%s)", m.Address, source, why, place(m.Range))
 	}
 	for _, f := range m.Digests {
@@ -104,7 +104,9 @@ func reaches(dir, path string) bool {
 // needMounts makes a node wait for its mounts and for the check of their declared files.
 func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
 	for _, m := range MountsAt(b.Spec, addresses) {
-		alsoLacks(n, func(context.Context) string { return b.LacksMount(m, image != hclspec.Address{}) })
+		alsoLacks(n, func(ctx context.Context) string {
+			return b.LacksMount(ctx, m, image != hclspec.Address{})
+		})
 		name := m.Address.String()
 		if len(m.Digests) > 0 && !slices.ContainsFunc(n.Checks, func(k engine.Check) bool { return k.Name == name }) {
 			n.Checks = append(n.Checks, engine.Check{
@@ -119,7 +121,7 @@ func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image 
 func (p *Facts) openMounts(ctx context.Context, addresses []hclspec.Address, contained bool) ([]shell.Mount, error) {
 	var all []shell.Mount
 	for _, m := range MountsAt(p.Spec, addresses) {
-		if why := p.LacksMount(m, contained); why != "" {
+		if why := p.LacksMount(ctx, m, contained); why != "" {
 			return nil, mountFailure("mount_missing", why, "see benchgraph plan")
 		}
 		if err := p.verifyMount(ctx, m); err != nil {

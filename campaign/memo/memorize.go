@@ -32,7 +32,7 @@ type Planned struct {
 // Remember writes the memo of a plan for the next process. It writes nothing if the next process could not check
 // whether the memo still holds.
 func (at Place) Remember(ctx context.Context, p *Planned) error {
-	if at.File == "" || len(p.Work) > 0 || !p.pinned() {
+	if at.File == "" || len(p.Work) > 0 || !p.pinned(ctx) {
 		return nil
 	}
 	if p.Recalled != nil {
@@ -64,14 +64,14 @@ func (at Place) Remember(ctx context.Context, p *Planned) error {
 
 // pinned reports whether the plan rests on nothing that only the network knows, and on no directory that may appear
 // later.
-func (p *Planned) pinned() bool {
+func (p *Planned) pinned(ctx context.Context) bool {
 	for i := range p.Spec.Wheels {
 		if w := &p.Spec.Wheels[i]; len(w.Prebuilt) > 0 && !p.ServedBy(w).Known() {
 			return false
 		}
 	}
 	for i := range p.Spec.Mounts {
-		if m := &p.Spec.Mounts[i]; m.Out == nil && p.LacksMount(m, true) != "" {
+		if m := &p.Spec.Mounts[i]; m.Out == nil && p.LacksMount(ctx, m, true) != "" {
 			return false
 		}
 	}

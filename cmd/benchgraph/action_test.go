@@ -20,7 +20,7 @@ func TestAction(t *testing.T) {
 	params := scriptParams("testdata/action")
 	setup := params.Setup
 	params.Setup = func(env *testscript.Env) error {
-		action, err := filepath.Abs(filepath.Join("..", "..", "action", "run"))
+		action, err := filepath.Abs(filepath.Join("..", "..", "action"))
 		if err != nil {
 			return err
 		}
@@ -29,15 +29,15 @@ func TestAction(t *testing.T) {
 		server := httptest.NewServer(hub)
 		env.Defer(server.Close)
 		for name, value := range map[string]string{
-			"ACTION": action, "GITHUB_ACTION_PATH": filepath.Dir(filepath.Dir(action)),
+			"ACTION": action, "GITHUB_ACTION_PATH": filepath.Dir(action),
 			"RUNNER_TEMP":    filepath.Join(env.WorkDir, "tmp"),
 			"GITHUB_API_URL": server.URL, "GITHUB_REPOSITORY": "o/r",
 			"GITHUB_EVENT_PATH":   filepath.Join(env.WorkDir, "event.json"),
 			"GITHUB_OUTPUT":       filepath.Join(env.WorkDir, "output"),
 			"GITHUB_STEP_SUMMARY": filepath.Join(env.WorkDir, "summary"),
 			"DIRECTORY":           ".", "VARIABLES": "", "ARGUMENTS": "", "FAIL_ON": "loss,failed,wrong",
-			"STORE":   "~/store",
-			"COMMENT": "true", "TOKEN": "t0ken",
+			"STORE":  "~/store",
+			"REPORT": filepath.Join(env.WorkDir, "tmp", "benchgraph-report"),
 		} {
 			env.Setenv(name, value)
 		}

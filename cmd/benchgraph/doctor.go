@@ -92,7 +92,7 @@ func (a *app) runDoctor(ctx context.Context, o *doctorFlags) error {
 	c.limits()
 	c.containers(ctx)
 	c.gpus(ctx)
-	c.executors()
+	c.executors(ctx)
 	c.sharedStore(ctx)
 	c.secrets()
 	c.disk()

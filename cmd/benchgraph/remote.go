@@ -19,7 +19,7 @@ import (
 
 // setMachines adds the machines to plan for to a config: the one that the command line names, or else those that
 // executors reach.
-func (s *session) setMachines(c *tasks.Config, spec *hclspec.Spec, o access) error {
+func (s *session) setMachines(ctx context.Context, c *tasks.Config, spec *hclspec.Spec, o access) error {
 	profiles, usable, _ := checkMachines(spec)
 	for i := range usable {
 		x := &usable[i]
@@ -30,7 +30,7 @@ func (s *session) setMachines(c *tasks.Config, spec *hclspec.Spec, o access) err
 		if err != nil {
 			return err
 		}
-		e.By, e.Remote = x, s.newExecutor(x, spec, o)
+		e.By, e.Remote = x, s.newExecutor(ctx, x, spec, o)
 		c.Reached = append(c.Reached, e)
 	}
 	for _, e := range c.Reached {
@@ -52,7 +52,8 @@ func (s *session) setMachines(c *tasks.Config, spec *hclspec.Spec, o access) err
 }
 
 // newExecutor returns the executor that runs nodes as jobs; nil if no job can be submitted.
-func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access) *remote.Executor {
+func (s *session) newExecutor(ctx context.Context, x *declared.Executor, spec *hclspec.Spec,
+	o access) *remote.Executor {
 	if o.job != nil || o.offline { // a worker needs the shared store
 		return nil
 	}
@@ -71,7 +72,7 @@ func (s *session) newExecutor(x *declared.Executor, spec *hclspec.Spec, o access
 	return remote.NewExecutor(remote.Options{Executor: *x, Store: s.store, Bucket: shared, Keys: keys,
 		Wanted: isCarried, Project: p, Environ: s.environ("LOGNAME", "SHELL", "USER", signingKey),
 		Open: func() (job.Scheduler, error) {
-			return x.Dial(self, s.gitEnviron(), func(message string) { s.note("Warning: %s", view.Clean(message)) })
+			return x.Dial(ctx, self, s.gitEnviron(), func(message string) { s.note("Warning: %s", message) })
 		}})
 }
 
@@ -102,10 +103,10 @@ func (s *session) checkJobs(ctx context.Context, p *engine.Plan) error {
 }
 
 // executors checks whether jobs can be submitted from here.
-func (c *checkup) executors() {
+func (c *checkup) executors(ctx context.Context) {
 	self, _ := os.Executable() // Linux always knows it
 	for _, x := range c.clusters {
-		if _, err := x.Dial(self, c.gitEnviron(), nil); err != nil {
+		if _, err := x.Dial(ctx, self, c.gitEnviron(), nil); err != nil {
 			c.lacks("executor "+x.Name, true, "", "%v", err)
 		} else {
 			c.ok("executor "+x.Name, "%s can be asked; machine %s", x.Scheduler, x.Machine)

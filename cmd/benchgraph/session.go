@@ -171,7 +171,7 @@ func (s *session) openAll(ctx context.Context, o access) error {
 	}
 	config := s.config(ctx, o, load)
 	config.Known = known
-	if err := s.setMachines(&config.Config, spec, o); err != nil {
+	if err := s.setMachines(ctx, &config.Config, spec, o); err != nil {
 		return err
 	}
 	if j := o.job; j != nil {

@@ -126,7 +126,7 @@ func (a *app) workBelow(ctx context.Context, j *workerJob, dir string) error {
 	if err := a.patiently(ctx, j, func() error { return worker.Writable(ctx, r, j.shared) }); err != nil {
 		return err
 	}
-	store, images, err := worker.StoreDirs(a.env["BENCHGRAPH_CACHE_DIR"], dir, r)
+	store, images, err := worker.StoreDirs(a.env["BENCHGRAPH_CACHE_DIR"], dir, r, a.note)
 	if err != nil {
 		return err
 	}

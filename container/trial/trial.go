@@ -84,7 +84,7 @@ func Lacks(ctx context.Context, e *container.Engine, state, store, something str
 			"kernel with CONFIG_SECCOMP_FILTER"
 	}
 	for _, own := range [][2]string{{"BENCHGRAPH_STATE_DIR", state}, {"BENCHGRAPH_CACHE_DIR", store}} {
-		if why := Unmountable(e, own[1], ""); why != "" {
+		if why := Unmountable(ctx, e, own[1], ""); why != "" {
 			return fmt.Sprintf("needs another directory than %s, where commands run: %s. Name one in %s", own[1], why,
 				own[0])
 		}
@@ -116,11 +116,11 @@ func Once(ask func(context.Context) string) func(context.Context) string {
 const patience = 10 * time.Second
 
 // Unmountable returns why the engine cannot mount dir at the path inside; empty: it can, or does not answer.
-func Unmountable(e *container.Engine, dir, inside string) string {
+func Unmountable(ctx context.Context, e *container.Engine, dir, inside string) string {
 	if paths := dir + inside; e == nil || !strings.ContainsAny(paths, ",\"\n") || !strings.Contains(paths, ":") {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if podman, err := e.IsPodman(ctx); err != nil || !podman {
 		return ""

@@ -3,6 +3,7 @@
 package kubernetes
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -36,8 +37,8 @@ type Options struct {
 }
 
 // Open starts the program, which reads the kubeconfig and checks that the user may list Jobs.
-func Open(o Options) (*pipe.Program, error) {
-	return pipe.OpenNamed(Program, o.Beside, job.PathOf(o.Environ),
+func Open(ctx context.Context, o Options) (*pipe.Program, error) {
+	return pipe.OpenNamed(ctx, Program, o.Beside, job.PathOf(o.Environ),
 		pipe.Options{Environ: o.Environ, Settings: o.Asks, Told: o.Told})
 }
 

@@ -3,6 +3,7 @@
 package modal
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -39,7 +40,7 @@ type Options struct {
 }
 
 // Open starts the program and checks that the app, the secrets and the volumes exist.
-func Open(o Options) (*pipe.Program, error) {
+func Open(ctx context.Context, o Options) (*pipe.Program, error) {
 	var environ []string
 	for _, v := range o.Environ {
 		name, _, _ := strings.Cut(v, "=")
@@ -48,6 +49,6 @@ func Open(o Options) (*pipe.Program, error) {
 			environ = append(environ, v)
 		}
 	}
-	return pipe.OpenNamed(Program, o.Beside, job.PathOf(o.Environ),
+	return pipe.OpenNamed(ctx, Program, o.Beside, job.PathOf(o.Environ),
 		pipe.Options{Environ: environ, Settings: o.Asks, Told: o.Told})
 }

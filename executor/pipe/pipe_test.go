@@ -271,6 +271,21 @@ func TestProgramsThatBreakTheProtocol(t *testing.T) {
 	}
 }
 
+// An interrupt ends the wait for a program that never answers the first call.
+func TestAnInterruptEndsTheOpening(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mute"), []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mine := errors.New("interrupted")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(mine)
+	if _, err := pipe.OpenNamed(ctx, "mute", dir, "", pipe.Options{Environ: os.Environ()}); !errors.Is(err, mine) {
+		t.Error(err)
+	}
+}
+
 // A caller of another release gets an error. A malformed call ends the program.
 func TestServe(t *testing.T) {
 	t.Parallel()

@@ -174,6 +174,9 @@ func (p *process) call(ctx context.Context, m message, each func(message)) (mess
 				each(a)
 			}
 		case <-ended:
+			if m.Call == callOpen { // the answer would name no job
+				return message{}, context.Cause(ctx)
+			}
 			ended, late = nil, time.After(lastWord)
 			go func() {
 				<-sent

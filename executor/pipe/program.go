@@ -58,11 +58,11 @@ func Open(ctx context.Context, o Options) (*Program, error) {
 const openTime = time.Minute
 
 // OpenNamed opens a program by its name, in the directory beside or one of path.
-func OpenNamed(name, beside, path string, o Options) (p *Program, err error) {
+func OpenNamed(ctx context.Context, name, beside, path string, o Options) (p *Program, err error) {
 	if o.Program, err = Find(name, beside, path); err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeoutCause(context.Background(), openTime, fmt.Errorf("no answer within %s", openTime))
+	ctx, stop := context.WithTimeoutCause(ctx, openTime, fmt.Errorf("no answer within %s", openTime))
 	defer stop()
 	return Open(ctx, o)
 }

@@ -1,6 +1,9 @@
 package slurm
 
 import (
+	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,27 @@ func TestQueueLines(t *testing.T) {
 	none := "0|RUNNING|||||\n-1|RUNNING|||||\n1||||||\n1|RUNNING|\nx\n\n99999999999|RUNNING|||||"
 	if got := parseQueue(none); got != nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// After an interrupt, no command of Slurm starts.
+func TestAnInterruptedOpeningAsksNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol"} {
+		text := "#!/bin/sh\n>>'" + dir + "/asked'\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for ctx, asks := range map[context.Context]bool{t.Context(): true, interrupted: false} {
+		if _, err := Open(ctx, Options{Environ: []string{"PATH=" + dir}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "asked")); (err == nil) != asks {
+			t.Errorf("a command should have started: %t, %v", asks, err)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ type Cluster struct {
 }
 
 // Open finds Slurm's commands and checks that the cluster knows the options of all jobs.
-func Open(o Options) (*Cluster, error) {
+func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Grace <= 0 {
 		o.Grace = 20 * time.Second
 	}
@@ -74,7 +74,7 @@ func Open(o Options) (*Cluster, error) {
 		}
 		c.programs[name] = program
 	}
-	return c, c.asked()
+	return c, c.asked(ctx)
 }
 
 // Find looks for a queued or running job with a key.

@@ -39,8 +39,8 @@ func newSite(t *testing.T, nodes slurmtest.Nodes) *site {
 
 func (s *site) open(t *testing.T, environ []string, asks slurm.Asks) *slurm.Cluster {
 	t.Helper()
-	c, err := slurm.Open(slurm.Options{Asks: asks, WorkDir: filepath.Join(s.dir, "100%j"), Environ: environ,
-		Every: 100 * time.Millisecond, Grace: 2 * time.Second, Told: func(message string) {
+	c, err := slurm.Open(t.Context(), slurm.Options{Asks: asks, WorkDir: filepath.Join(s.dir, "100%j"),
+		Environ: environ, Every: 100 * time.Millisecond, Grace: 2 * time.Second, Told: func(message string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.said = append(s.said, message)
@@ -168,13 +168,13 @@ func TestRefusals(t *testing.T) {
 		"--constraint=nothing: Invalid feature specification; name those":                  {Constraint: "nothing"},
 		"--gres=fpga: Invalid generic resource (gres) specification; name those":           {Gres: "fpga"},
 	} {
-		if _, err := slurm.Open(slurm.Options{Asks: asks, Environ: s.Environ()}); err == nil ||
+		if _, err := slurm.Open(t.Context(), slurm.Options{Asks: asks, Environ: s.Environ()}); err == nil ||
 			!strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", words, err)
 		}
 	}
 	if _, err := os.Stat("/etc/slurm/slurm.conf"); err != nil {
-		_, err := slurm.Open(slurm.Options{Environ: []string{"PATH=" + os.Getenv("PATH")}})
+		_, err := slurm.Open(t.Context(), slurm.Options{Environ: []string{"PATH=" + os.Getenv("PATH")}})
 		if err == nil || !strings.Contains(err.Error(), "configuration source; name the cluster's configuration") {
 			t.Errorf("without a configuration: %v", err)
 		}

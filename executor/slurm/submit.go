@@ -235,8 +235,8 @@ var never = map[string]string{
 
 // asked returns why no job can be submitted. It returns nil if the cluster does not answer or reports another error:
 // other errors may depend on the job or be temporary.
-func (c *Cluster) asked() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+func (c *Cluster) asked(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	options := c.o.options()
 	_, err := c.run(ctx, call{name: "sbatch", args: append(options, "--test-only"), stdin: "#!/bin/sh\n"})

@@ -3,6 +3,7 @@ package declared
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -82,15 +83,16 @@ func (s *Executor) checkKubernetes(spec *hclspec.Spec) (all []mistake) {
 
 // Dial opens the scheduler. self is the path of benchgraph, and environ its environment as NAME=value. told gets
 // messages for the user; it may be nil.
-func (s *Executor) Dial(self string, environ []string, told func(string)) (job.Scheduler, error) {
+func (s *Executor) Dial(ctx context.Context, self string, environ []string, told func(string)) (job.Scheduler,
+	error) {
 	switch s.Kind {
 	case kinds["modal"]:
-		return modal.Open(modal.Options{Asks: s.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
+		return modal.Open(ctx, modal.Options{Asks: s.Modal, Beside: filepath.Dir(self), Environ: environ, Told: told})
 	case kinds["kubernetes"]:
-		return kubernetes.Open(kubernetes.Options{Asks: s.Kubernetes, Beside: filepath.Dir(self), Environ: environ,
+		return kubernetes.Open(ctx, kubernetes.Options{Asks: s.Kubernetes, Beside: filepath.Dir(self), Environ: environ,
 			Told: told})
 	}
-	return slurm.Open(slurm.Options{Asks: s.Slurm, WorkDir: s.WorkDir, Environ: environ, Told: told})
+	return slurm.Open(ctx, slurm.Options{Asks: s.Slurm, WorkDir: s.WorkDir, Environ: environ, Told: told})
 }
 
 // HasVolume reports whether machines of the executor have a volume at a path or above it.

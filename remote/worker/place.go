@@ -88,11 +88,18 @@ func readRequest(path, key string) (*remote.Request, error) {
 }
 
 // StoreDirs returns the directory of the store for a request, which may be below the job's directory, and the directory
-// of images of Apptainer, which all jobs on a node share. given comes from the environment; it may be "".
-func StoreDirs(given, job string, r *remote.Request) (store, images string, err error) {
+// of images of Apptainer, which all jobs on a node share. given comes from the environment; it may be "". If somebody
+// else has made the shared directory, both are below the job's directory, and note says so.
+func StoreDirs(given, job string, r *remote.Request, note func(string, ...any)) (store, images string, err error) {
+	own := filepath.Join(job, "store")
 	images, err = StoreDir(given)
+	if err != nil && given == "" {
+		note("Warning: this job uses a store of its own, so it downloads anew what other jobs on this machine have. "+
+			"Name a directory for all jobs in BENCHGRAPH_CACHE_DIR, by setup in the executor block: %v", err)
+		images, err = own, nil
+	}
 	if len(r.Names) > 0 { // the machine's store may have other results under these keys
-		return filepath.Join(job, "store"), images, err
+		return own, images, err
 	}
 	return images, images, err
 }

@@ -95,8 +95,12 @@ func TestTheFilesOfJobsAreTogether(t *testing.T) {
 	if err := errors.Join(os.Mkdir(store, 0o700), os.Chmod(store, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := worker.StoreDir(""); err == nil {
-		t.Error("a store to which others can write is taken")
+	warning := ""
+	note := func(format string, args ...any) { warning += fmt.Sprintf(format, args...) }
+	own, images, err := worker.StoreDirs("", "/job", &remote.Request{}, note)
+	if err != nil || own != "/job/store" || images != own || !strings.Contains(warning, "others can write to it") ||
+		!strings.Contains(warning, "BENCHGRAPH_CACHE_DIR") {
+		t.Errorf("a store to which others can write: %q, %q, %v, with the warning %q", own, images, err, warning)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/journal"
+	"github.com/benchgraph/benchgraph/engine"
 	"github.com/benchgraph/benchgraph/failure"
 	"github.com/benchgraph/benchgraph/report/document"
 )
@@ -55,6 +56,41 @@ func TestAttempts(t *testing.T) {
 			State: document.AttemptInterrupted},
 	}
 	if diff := cmp.Diff(want, Attempts("r", []byte(log))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Failures of earlier applies alone make no log. When a node starts, they are in the log before its start.
+func TestAnApplyInWhichNothingHappensLeavesNoLog(t *testing.T) {
+	dir := t.TempDir()
+	known := engine.Event{Type: engine.NodeFailed, Address: "trial.known", Failure: &failure.Failure{}}
+	for run, events := range map[string][]engine.Event{
+		"idle": {{Type: engine.NodeCached, Address: "wheel.a"}, known},
+		"busy": {known, {Type: engine.NodeStart, Address: "trial.b", Attempt: 1},
+			{Type: engine.NodeFailed, Address: "trial.b", Attempt: 1, Failure: &failure.Failure{}}, known},
+	} {
+		log, err := Create(dir, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			log.Event(e)
+		}
+		log.Close()
+	}
+	if diff := cmp.Diff([]string{"busy"}, Runs(dir)); diff != "" {
+		t.Fatal(diff)
+	}
+	f, err := os.Open(Path(dir, "busy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var ended []string
+	for _, n := range Read(f).Ended {
+		ended = append(ended, n.Address)
+	}
+	if diff := cmp.Diff([]string{"trial.known", "trial.b", "trial.known"}, ended); diff != "" {
 		t.Error(diff)
 	}
 }

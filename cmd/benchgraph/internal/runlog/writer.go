@@ -13,10 +13,11 @@ import (
 	"github.com/benchgraph/benchgraph/report/document"
 )
 
-// Log writes the file of a run. An apply without events leaves no file.
+// Log writes the file of a run. An apply in which nothing happens leaves no file.
 type Log struct {
-	path string
-	file *os.File // nil until the first event
+	path   string
+	file   *os.File // nil until something happens
+	before []byte   // failures of earlier applies, for the file
 }
 
 // Create returns the log of a run in a directory, which it makes.
@@ -33,7 +34,12 @@ func (l *Log) Event(e engine.Event) {
 		return
 	}
 	text, err := watch.MarshalEvent(e)
+	if err == nil && l.file == nil && e.Type == engine.NodeFailed && e.Attempt == 0 {
+		l.before = append(append(l.before, text...), '\n')
+		return
+	}
 	if err == nil && l.file == nil {
+		text = append(l.before, text...)
 		l.file, err = os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666) // an apply may have two parts
 	}
 	if err == nil {

@@ -5,9 +5,11 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cmd/benchgraph/internal/view"
@@ -30,11 +32,13 @@ type Live struct {
 	style view.Style
 	size  func() (columns, rows int)
 	quit  chan struct{}
+	goes  chan os.Signal // SIGCONT: the process was stopped, and goes on
 	done  sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
-	drawn  []int // columns of each line of the table on the screen
+	drawn  []int     // columns of each line of the table on the screen
+	last   time.Time // when the table was drawn
 	progress
 }
 
@@ -50,7 +54,9 @@ type runningNode struct {
 
 // NewLive returns a Live for a plan. size returns the present size of the terminal.
 func NewLive(w io.Writer, s view.Style, p *engine.Plan, size func() (columns, rows int)) *Live {
-	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), progress: newProgress(p)}
+	l := &Live{w: w, style: s, size: size, quit: make(chan struct{}), goes: make(chan os.Signal, 1), last: time.Now(),
+		progress: newProgress(p)}
+	signal.Notify(l.goes, syscall.SIGCONT)
 	l.done.Go(l.animate)
 	return l
 }
@@ -79,6 +85,7 @@ func (l *Live) Close() {
 	}
 	l.closed = true
 	close(l.quit)
+	signal.Stop(l.goes)
 	columns, _ := l.size()
 	fmt.Fprint(l.w, l.back(columns))
 	l.drawn = nil
@@ -121,6 +128,9 @@ func (l *Live) draw(text string) {
 	if l.closed {
 		return
 	}
+	if l.wasStopped() { // a shell has written below the table
+		l.drawn = nil
+	}
 	columns, rows := l.size()
 	lines := l.table(max(columns, narrowest)-1, max(rows-2, 1))
 	var b strings.Builder
@@ -131,6 +141,21 @@ func (l *Live) draw(text string) {
 		l.drawn = append(l.drawn, view.Cells(view.Clean(line))) // without its colours
 	}
 	io.WriteString(l.w, b.String())
+	l.last = time.Now()
+}
+
+// wasStopped reports whether the process was stopped, as by Ctrl-Z, since the table was drawn. SIGCONT may come a
+// moment after the other threads go on, so a late table waits for this moment.
+func (l *Live) wasStopped() bool {
+	if time.Since(l.last) > 4*frame {
+		time.Sleep(frame / 3)
+	}
+	select {
+	case <-l.goes:
+		return true
+	default:
+		return false
+	}
 }
 
 // table returns the table, with at most so many lines of at most so many columns.

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -190,6 +191,34 @@ func TestLiveInANarrowerWindow(t *testing.T) {
 	rows := (view.Cells(view.Clean(l.bar(79))) + columns - 1) / columns
 	if l.draw(""); rows < 2 || !strings.HasPrefix(out.String(), fmt.Sprintf("\x1b[%dA", rows)) {
 		t.Errorf("%d rows: %q", rows, out.String())
+	}
+}
+
+// After Ctrl-Z and fg, the table is below the lines of the shell, and overwrites none of them.
+func TestLiveGoesOn(t *testing.T) {
+	var out bytes.Buffer
+	l := NewLive(&out, view.Style{}, plantest.Of(t, plantest.Step("task.a", engine.Run, "")),
+		func() (int, int) { return 80, 24 })
+	defer l.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draw("")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 { // the signal may take a moment
+		l.last = time.Time{}
+		out.Reset()
+		if l.draw(""); !strings.HasPrefix(out.String(), "\x1b") {
+			break
+		}
+	}
+	if strings.HasPrefix(out.String(), "\x1b") {
+		t.Errorf("%q", out.String())
+	}
+	out.Reset()
+	if l.draw(""); !strings.HasPrefix(out.String(), "\x1b[1A") {
+		t.Errorf("the next table: %q", out.String())
 	}
 }
 
