@@ -43,7 +43,6 @@ func TestAnEngineIsTriedForWhatServersAskFor(t *testing.T) {
 	}
 }
 
-// Commands run below the directories of the state and the store, which Podman must be able to mount.
 // TestAnInterruptEndsTheQuestion has an engine that never answers. An interrupt ends the wait for its answer.
 func TestAnInterruptEndsTheQuestion(t *testing.T) {
 	t.Parallel()
@@ -80,6 +79,7 @@ func TestOnceAsksAgainAfterAnInterrupt(t *testing.T) {
 	}
 }
 
+// Commands run below the directories of the state and the store, which Podman must be able to mount.
 func TestADirectoryInWhichNoContainerRuns(t *testing.T) {
 	t.Parallel()
 	e := containertest.Engine(t)

@@ -72,7 +72,7 @@ func rowsOf(text []byte) (*rows, error) {
 	return all, nil
 }
 
-// figuresOf returns all that a row says, but for sentences and for the digest of the methodology, in one line.
+// figuresOf returns the outcome, the figures and the kinds of caveats of a row, in one line.
 func figuresOf(row map[string]any) string {
 	text := fmt.Sprint(row["outcome"])
 	for _, name := range []string{"effect", "low", "high", "speedup", "confidence", "blocks", "p", "p_t", "q",
