@@ -60,12 +60,12 @@ func rowsOf(text []byte) (*rows, error) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	all := &rows{rows: map[string]string{}}
+	all, seen := &rows{rows: map[string]string{}}, map[string]int{}
 	for _, r := range document.Comparisons {
 		id := fmt.Sprintf("%v %v %v against %v, %v", r["compare"], r["benchmark"], r["candidate"], r["against"],
 			r["metric"])
-		for all.rows[id] != "" {
-			id += " again"
+		if seen[id]++; seen[id] > 1 {
+			id = fmt.Sprintf("%s (%d)", id, seen[id])
 		}
 		all.ids, all.rows[id] = append(all.ids, id), figuresOf(r)
 	}
