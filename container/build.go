@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/benchgraph/benchgraph/container/dockerfile"
-	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/internal/lazyregexp"
+	"github.com/benchgraph/benchgraph/internal/printable"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/build"
 )
@@ -183,7 +183,7 @@ var (
 func (b *building) failure(said *EngineError) error {
 	out := b.failed
 	if out == nil && b.step != "" {
-		out = &StepError{Step: b.step, Detail: registry.Excerpt(said.Message)}
+		out = &StepError{Step: b.step, Detail: printable.Excerpt(said.Message)}
 	}
 	if out == nil {
 		return said
@@ -228,7 +228,7 @@ func (b *building) trace(status []byte) {
 				b.print(name + "\n")
 			}
 			if failure != "" && b.failed == nil && !strings.Contains(failure, "context canceled") {
-				b.failed = &StepError{Step: registry.Excerpt(name), Detail: registry.Excerpt(failure)}
+				b.failed = &StepError{Step: printable.Excerpt(name), Detail: printable.Excerpt(failure)}
 			}
 		case 3:
 			for number, value := range fields(value) {

@@ -16,7 +16,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"golang.org/x/sys/unix"
 
-	"github.com/benchgraph/benchgraph/container/registry"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // broughtMark is the repository of the names that mark pulled images, because images of a registry cannot be
@@ -107,7 +107,7 @@ func (e *Engine) RemoveImage(ctx context.Context, id string) error {
 // inUse converts a conflict at the removal of an image to *InUse.
 func inUse(id string, err error) error {
 	if errdefs.IsConflict(err) {
-		return &InUse{ID: id, Detail: registry.Excerpt(err.Error())}
+		return &InUse{ID: id, Detail: printable.Excerpt(err.Error())}
 	}
 	return err
 }

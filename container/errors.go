@@ -16,6 +16,7 @@ import (
 
 	"github.com/benchgraph/benchgraph/container/registry"
 	"github.com/benchgraph/benchgraph/failure"
+	"github.com/benchgraph/benchgraph/internal/printable"
 )
 
 // Unavailable is the error for an engine that does not answer.
@@ -110,7 +111,7 @@ func (e *Engine) explain(ctx context.Context, doing string, err error) error {
 		return brokeOff(doing, err)
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	out := &Error{Doing: doing, Reason: registry.Excerpt(text), Class: failure.Permanent, Err: err}
+	out := &Error{Doing: doing, Reason: printable.Excerpt(text), Class: failure.Permanent, Err: err}
 	for _, m := range meanings {
 		if says(text, m.words) {
 			out.Class, out.Remedy = m.class, m.remedy
@@ -168,7 +169,7 @@ func (e *Engine) silent(ctx context.Context) *Unavailable {
 		u.Reason = "it does not answer a ping"
 	default:
 		text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "Error response from daemon: "), " for API route")
-		u.Reason = "a ping gets an error (" + registry.Excerpt(text) + ")"
+		u.Reason = "a ping gets an error (" + printable.Excerpt(text) + ")"
 	}
 	return u
 }

@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/benchgraph/benchgraph/cache"
@@ -62,7 +61,7 @@ func (m *memo) readBlocks(path string) (read func(block) ([]byte, bool), close f
 func (m *memo) write(path string) error {
 	if m.blocks != nil {
 		identity := binary.LittleEndian.AppendUint32(nil, m.identity)
-		if err := fs.ReplaceSoon(blocksFile(path), slices.Insert(m.blocks, 0, identity)...); err != nil {
+		if err := fs.ReplaceSoon(blocksFile(path), append([][]byte{identity}, m.blocks...)...); err != nil {
 			return err
 		}
 	}

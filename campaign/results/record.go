@@ -119,7 +119,7 @@ func (s *Stored) Known(ctx context.Context, found []findings.Findings) (*Known, 
 		}
 		k.Nodes = append(k.Nodes, n)
 	}
-	return k, k.Lost()
+	return k, nil
 }
 
 // LostError reports that the raw output of a block is gone, although a benchmark still has the numbers of the block.
@@ -142,6 +142,14 @@ func (k *Known) Lost() error {
 					return &LostError{b.Trial, m.Benchmark}
 				}
 			}
+		}
+	}
+	for _, r := range k.Replicas {
+		if r.Known == nil {
+			continue
+		}
+		if err := r.Known.Lost(); err != nil {
+			return fmt.Errorf("machines of class %.80q: %w", r.Class, err)
 		}
 	}
 	return nil

@@ -2,10 +2,13 @@ package results
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/hclspec"
 	"github.com/benchgraph/benchgraph/internal/fuzzing"
 )
@@ -71,4 +74,24 @@ func FuzzKnown(f *testing.F) {
 			}
 		})
 	})
+}
+
+// The raw output of a block may be gone on one class of machines alone.
+func TestLostBlocks(t *testing.T) {
+	known := func(block *cache.Meta) *Known {
+		return &Known{Nodes: []KnownNode{{Address: "trial.b", Result: block},
+			{Address: "benchmark.b", Result: &cache.Meta{}}},
+			Groups: []KnownGroup{{Blocks: []KnownBlock{{Trial: "trial.b", Members: []string{"m"}}},
+				Members: []KnownMember{{Name: "m", Benchmark: "benchmark.b"}}}}}
+	}
+	whole := known(&cache.Meta{})
+	if err := whole.Lost(); err != nil {
+		t.Error(err)
+	}
+	whole.Replicas = []Replica{{}, {Class: "other", Known: known(nil)}}
+	want := &LostError{Block: "trial.b", Benchmark: "benchmark.b"}
+	if lost, _ := errors.AsType[*LostError](whole.Lost()); lost == nil || *lost != *want ||
+		!strings.Contains(whole.Lost().Error(), `class "other"`) {
+		t.Error(whole.Lost())
+	}
 }

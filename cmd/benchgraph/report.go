@@ -80,7 +80,8 @@ func (a *app) runReport(ctx context.Context, o *reportFlags, names []string) err
 	lacking := s.lacking(look, all)
 	known, err := s.besides(ctx, p, found, o.bundle != "")
 	if lost, ok := errors.AsType[*results.LostError](err); ok {
-		return hint("benchgraph apply -replace="+sh.Quote(lost.Block)+" measures the block again.", "bundle: %w", err)
+		return hint("benchgraph apply -replace="+sh.Quote(lost.Block)+" measures the block again, on a machine of the "+
+			"class that measured it.", "bundle: %w", err)
 	}
 	if err != nil {
 		return err
@@ -142,7 +143,7 @@ func (s *session) besides(ctx context.Context, p *engine.Plan, found []findings.
 	for _, r := range known.Replicas {
 		findings.Beside(found, r.Found)
 	}
-	return known, nil
+	return known, known.Lost()
 }
 
 // reportsOf returns the named reports, changed by the flags.

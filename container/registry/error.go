@@ -100,7 +100,7 @@ func refusal(ctx context.Context, ref reference.Named, l login.Login, t *roundTr
 	default:
 		out.Reason, text = Unreachable, innermost(err)
 	}
-	out.Detail = Excerpt(text)
+	out.Detail = printable.Excerpt(text)
 	out.Remedy = remedy(out, l)
 	return out
 }
@@ -108,7 +108,7 @@ func refusal(ctx context.Context, ref reference.Named, l login.Login, t *roundTr
 // FromEngine returns the error for an engine's message about a transfer. Engines give only text.
 func FromEngine(ref reference.Named, l login.Login, text string) *Error {
 	out := &Error{Ref: reference.FamiliarString(ref), Host: reference.Domain(ref), Reason: Failing,
-		Detail: Excerpt(text)}
+		Detail: printable.Excerpt(text)}
 	has := func(words ...string) bool { return containsAny(text, words...) }
 	switch {
 	case has("verification failed", "unexpected commit digest", "failed size validation", "digest mismatch",
@@ -170,19 +170,11 @@ func innermost(err error) string {
 	return err.Error()
 }
 
-// Excerpt makes foreign text printable. It keeps the beginning and the end of a long text, which say most.
-func Excerpt(text string) string {
-	if n := len(text); n > maxDetail {
-		text = strings.ToValidUTF8(text[:maxDetail/2], "") + " ... " + strings.ToValidUTF8(text[n-maxDetail/2:], "")
-	}
-	return printable.Line(text)
-}
-
 func remedy(e *Error, l login.Login) string {
 	switch {
 	case e.Reason == Denied && l.Helper != nil:
 		return fmt.Sprintf("%s names a credential helper for this registry, which gave none (%s): docker login %s",
-			l.File, Excerpt(l.Helper.Error()), e.Host)
+			l.File, printable.Excerpt(l.Helper.Error()), e.Host)
 	case e.Reason == Denied && l.File == "":
 		return "docker login " + e.Host
 	case e.Reason == Denied:

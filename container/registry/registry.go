@@ -31,7 +31,6 @@ const MaxAfter = 2 * time.Minute
 const (
 	maxManifest = 8 << 20 // bytes of an answer
 	maxLayers   = 1000
-	maxDetail   = 300 // bytes of a registry's message that are shown
 )
 
 // Client asks registries as one container engine does.

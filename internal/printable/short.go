@@ -20,3 +20,13 @@ func Clip(text string, most int) string {
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
+
+// Excerpt makes a message of another program printable. It keeps the beginning and the end of a long text, which say
+// most.
+func Excerpt(text string) string {
+	const most = 300 // bytes
+	if n := len(text); n > most {
+		text = strings.ToValidUTF8(text[:most/2], "") + " ... " + strings.ToValidUTF8(text[n-most/2:], "")
+	}
+	return Line(text)
+}

@@ -145,7 +145,9 @@ func (e *ExitError) Error() string {
 func (g *Git) Output(ctx context.Context, c Call) (string, error) {
 	var out []byte
 	err := g.Stream(ctx, c, func(r *bufio.Reader) (err error) {
-		out, err = fs.ReadAll(r, maxOutput)
+		if out, err = fs.ReadAll(r, maxOutput); err != nil {
+			err = fmt.Errorf("output: %w", err)
+		}
 		return err
 	})
 	return string(out), err

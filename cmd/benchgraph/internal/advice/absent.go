@@ -46,7 +46,7 @@ func (a *adviser) patches(spec *hclspec.Spec) {
 }
 
 // similar returns the path of a file of the project that differs from a missing path in one similar component; "" if
-// there is none.
+// there is none. Names that differ only in their digits are those of another commit or another round.
 func similar(spec *hclspec.Spec, missing string) string {
 	parts := strings.Split(missing, "/")
 	for i, part := range parts {
@@ -59,7 +59,7 @@ func similar(spec *hclspec.Spec, missing string) string {
 		for _, f := range list {
 			other := path.Join(dir, f.Name(), path.Join(parts[i+1:]...))
 			like := levenshtein.Match(part, f.Name(), nil)
-			if f.Name() == part || like <= nearest {
+			if like <= nearest || withoutDigits(f.Name()) == withoutDigits(part) {
 				continue
 			}
 			if info, err := os.Stat(spec.Path(other)); err == nil && info.Mode().IsRegular() {
@@ -71,6 +71,15 @@ func similar(spec *hclspec.Spec, missing string) string {
 		}
 	}
 	return ""
+}
+
+func withoutDigits(name string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, name)
 }
 
 // total warns of a skip by names or parameters that leaves out all candidates of several commits. A condition about

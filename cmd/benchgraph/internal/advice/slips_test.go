@@ -125,6 +125,7 @@ func TestPatchesElsewhere(t *testing.T) {
 		"patchs/agents/4f2a91c.diff": "Variant without patches",
 		"patchs/agent/4f2a91c.dif":   "Variant without patches",
 		"patchs/agent/4f2a91c.diff":  "",
+		"patchs/agent/4f2a92c.diff":  "", // of another commit
 		"patches/agent/other.diff":   "",
 		"notes.diff":                 "",
 	} {

@@ -250,3 +250,12 @@ func FuzzUnpack(f *testing.F) {
 		nothingOutside(t, above)
 	})
 }
+
+// The report of a stranger may have one row very often. The names of the rows stay short.
+func TestRowsOfOneName(t *testing.T) {
+	row := `{"compare": "all", "metric": "items", "outcome": "win"}`
+	all, err := rowsOf([]byte(`{"comparisons": [` + strings.Repeat(row+",", 999) + row + `]}`))
+	if err != nil || len(all.rows) != 1000 || len(all.ids[999]) > 100 {
+		t.Errorf("%d rows, the last is %.200q, %v", len(all.rows), all.ids[len(all.ids)-1], err)
+	}
+}

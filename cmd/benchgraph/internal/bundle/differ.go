@@ -60,19 +60,19 @@ func rowsOf(text []byte) (*rows, error) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	all := &rows{rows: map[string]string{}}
+	all, seen := &rows{rows: map[string]string{}}, map[string]int{}
 	for _, r := range document.Comparisons {
 		id := fmt.Sprintf("%v %v %v against %v, %v", r["compare"], r["benchmark"], r["candidate"], r["against"],
 			r["metric"])
-		for all.rows[id] != "" {
-			id += " again"
+		if seen[id]++; seen[id] > 1 {
+			id = fmt.Sprintf("%s (%d)", id, seen[id])
 		}
 		all.ids, all.rows[id] = append(all.ids, id), figuresOf(r)
 	}
 	return all, nil
 }
 
-// figuresOf returns all that a row says, but for sentences and for the digest of the methodology, in one line.
+// figuresOf returns the outcome, the figures and the kinds of caveats of a row, in one line.
 func figuresOf(row map[string]any) string {
 	text := fmt.Sprint(row["outcome"])
 	for _, name := range []string{"effect", "low", "high", "speedup", "confidence", "blocks", "p", "p_t", "q",

@@ -9,7 +9,7 @@ import (
 // The names in a bundle: see docs/bundle.md.
 const (
 	DocumentFile = "bundle.json"
-	ReportFile   = "report.json" // of all reports together, as report -json prints it
+	ReportFile   = "report.json" // of all reports together
 	ReportsPart  = "reports/"
 	LockFile     = "benchgraph.lock.hcl" // below the project
 	ProjectPart  = "project/"

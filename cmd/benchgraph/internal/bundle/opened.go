@@ -76,7 +76,7 @@ func (o *Opened) unpack(path string, maxBytes int64) error {
 	return nil
 }
 
-// maxDocument bounds the size of a json that is read, in bytes.
+// maxDocument bounds the size of a bundle.json that is read, in bytes.
 const maxDocument = 512 << 20
 
 // ReadDocument reads the data of the bundle, and adds differences between the data and the files to Reasons.
@@ -96,7 +96,7 @@ func (o *Opened) ReadDocument() error {
 	return nil
 }
 
-// Read returns the content of a file of the
+// Read returns the content of a file of the bundle, which may have at most that many bytes.
 func (o *Opened) Read(name string, most int64) ([]byte, error) {
 	f, err := os.OpenInRoot(o.dir, name)
 	if err != nil {

@@ -87,10 +87,11 @@ group() {
 	if command -v setsid >/dev/null; then exec setsid "$@"; fi
 	exec perl -e 'setpgrp; exec @ARGV' -- "$@"
 }`,
-	"stop": `# stop SERVER: ends all processes of a server.
+	"stop": `# stop SERVER: ends all processes of a server, once: its number may belong to another program later.
 stop() {
+	eval "first=\$server$1; server$1="
+	[ -n "$first" ] || return 0
 	docker rm -f "repro-$$-$1" >/dev/null 2>&1 || :
-	eval "first=\$server$1"
 	kill -s TERM -- "-$first" 2>/dev/null || kill "$first" 2>/dev/null || :
 	left=25
 	while [ $left -gt 0 ] && kill -s 0 "$first" 2>/dev/null; do
@@ -112,9 +113,15 @@ listens() {
 	nc -z 127.0.0.1 "$1" 2>/dev/null ||
 		grep -qi ": [0-9A-F]*:$(printf %04X "$1") [0-9A-F]*:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }`,
-	"unused": `unused() {
-	! listens "$1" ||
-		{ echo "port $1 is in use: end the program that listens there, and run the script again" >&2; exit 1; }
+	"unused": `# unused PORT: waits up to 2 s for a free port, since processes of a stopped server may still be ending.
+unused() {
+	left=10
+	while listens "$1"; do
+		[ $left -gt 0 ] ||
+			{ echo "port $1 is in use: end the program that listens there, and run the script again" >&2; exit 1; }
+		sleep 0.2
+		left=$((left - 1))
+	done
 }`,
 	"pattern": `# pattern OPTION ...: whether grep can search with these options.
 pattern() {

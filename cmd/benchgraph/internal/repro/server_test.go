@@ -68,6 +68,20 @@ func TestAServerEndsWithAllItStarted(t *testing.T) {
 	}
 }
 
+// The number of a server that was stopped may belong to another program when the script ends.
+func TestAServerIsStoppedOnce(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\necho \"$1\" >>"+bin+"/calls\n"),
+		0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	run(t, served(t, "echo up; exec sleep 600", "true", transcript.Ready{Log: "^up$"}))
+	if calls, err := os.ReadFile(filepath.Join(bin, "calls")); string(calls) != "rm\nrm\n" {
+		t.Errorf("two servers were stopped by %q, %v", calls, err)
+	}
+}
+
 // Patterns of ready are those of Go, which a search by POSIX does not know.
 func TestAScriptWaitsForALine(t *testing.T) {
 	for _, pattern := range []string{`^ready: [0-9]+ (slots|places)$`, `(?i)READY:\s\d+`, `ready: (?:3|4)\b`} {
