@@ -104,9 +104,7 @@ func reaches(dir, path string) bool {
 // needMounts makes a node wait for its mounts and for the check of their declared files.
 func (b *builder) needMounts(n *engine.Node, addresses []hclspec.Address, image hclspec.Address) {
 	for _, m := range MountsAt(b.Spec, addresses) {
-		alsoLacks(n, func(ctx context.Context) string {
-			return b.LacksMount(ctx, m, image != hclspec.Address{})
-		})
+		alsoLacks(n, func(ctx context.Context) string { return b.LacksMount(ctx, m, image != hclspec.Address{}) })
 		name := m.Address.String()
 		if len(m.Digests) > 0 && !slices.ContainsFunc(n.Checks, func(k engine.Check) bool { return k.Name == name }) {
 			n.Checks = append(n.Checks, engine.Check{
