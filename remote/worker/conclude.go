@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/benchgraph/benchgraph/cache"
 	"github.com/benchgraph/benchgraph/cache/shared/bucket"
@@ -13,12 +15,17 @@ import (
 )
 
 // Writable returns why the outcome of a job cannot be put into the bucket of the shared store; nil if it can. A job
-// that could not leave its result measures nothing. Credentials that apply has lent can write the outcome.
+// that could not leave its result measures nothing. Credentials that apply has lent can write the outcome. The object
+// has a name of its own: another job of the same node may have left its outcome.
 func Writable(ctx context.Context, r *remote.Request, b bucket.Bucket) error {
 	if r.Login != nil {
 		return nil
 	}
-	return bucket.Probe(ctx, b, objects.Name(objects.JobKey(r.Key, r.Owner, r.Round), objects.Outcome))
+	err := bucket.Probe(ctx, b, objects.Dir+r.Owner+"/probe-"+rand.Text())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // an apply has removed the object already
+	}
+	return err
 }
 
 // Conclude puts the result of the node into the shared store, and returns its digest. If there is none, it returns the
