@@ -445,7 +445,7 @@ func TestFilesThatMustNotBeRead(t *testing.T) {
 		"a link to a device":      {link("/dev/zero", "x"), `locals { a = file("x") }`, "benchmarks.hcl:1"},
 		"a hash of a device":      {link("/dev/zero", "x"), `locals { a = filesha256("x") }`, "benchmarks.hcl:1"},
 		"the memory of a process": {link("/proc/self/mem", "x"), `locals { a = filebase64("x") }`, "benchmarks.hcl:1"},
-		"values of variables":     {link("/dev/zero", "vars.hcl"), `variable "v" {}`, "Too much to read"},
+		"values of variables":     {link("/dev/zero", "vars.hcl"), `variable "v" {}`, "over 64 MiB"},
 		"a pipe":                  {fifo("x"), `locals { a = file("x") }`, "not a regular file"},
 		"a pipe as the root file": {func(t *testing.T, dir string) {
 			if err := os.Remove(filepath.Join(dir, "benchmarks.hcl")); err != nil {

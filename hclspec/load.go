@@ -371,11 +371,12 @@ func (l *loader) given() variable.Given {
 	for _, name := range l.options.VarFiles {
 		src, err := readVars(name)
 		if err != nil {
+			detail := fmt.Sprintf("%s: %v.", name, fs.Cause(err))
 			if errors.Is(err, iofs.ErrNotExist) {
-				err = fmt.Errorf("there is no file %q", name)
+				detail = fmt.Sprintf("There is no file %q. It is looked for below the directory that benchgraph was "+
+					"started in.", name)
 			}
-			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable",
-				err.Error()+". It is looked for below the directory that benchgraph was started in.")
+			l.scope.Diags.Error("", hcl.Range{}, "Variable file not readable", detail)
 			continue
 		}
 		f, diags := l.scope.Parse(src, name)
