@@ -242,7 +242,7 @@ func (v variantReader) patch(r reader, out *Candidate, c Commit) {
 	case err == nil:
 		why = fmt.Sprintf("patch %s is empty", clean)
 	case errors.Is(err, fs.ErrNotExist):
-		why, optional = fmt.Sprintf("there is no file %s", clean), "no patch: "
+		why, optional, out.NoFile = fmt.Sprintf("there is no file %s", clean), "no patch: ", clean
 	default:
 		r.Fail(out.PatchRange, unreadablePatch, "%s.", err)
 		return

@@ -133,8 +133,8 @@ type Candidate struct {
 	Baseline bool
 	Rev      string // revision that is checked out; empty if the commit has no code
 	Patch    string // slash-separated path relative to Dir; empty: none
-	// reason why the optional patch of the variant is missing; empty: it is not, or none is declared
-	NoPatch              string
+	// of an optional patch that is missing: the reason, and the path if there is no such file; empty: none is missing
+	NoPatch, NoFile      string
 	Source               Address   // source.<repo>["commit/variant"]; zero when the commit has no code
 	Range                hcl.Range // of the commit's block
 	RevRange, PatchRange hcl.Range // of the variant's attributes

@@ -121,7 +121,7 @@ func (c *Cluster) Find(ctx context.Context, key string) (id job.ID, found bool, 
 
 // read returns the Job of a name; nil if there is none.
 func (c *Cluster) read(ctx context.Context, name string) (*batchv1.Job, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, api.AnswerTime, fmt.Errorf("no answer within %s", api.AnswerTime))
+	ctx, stop := api.Within(ctx)
 	defer stop()
 	j := &batchv1.Job{}
 	err := c.api.To("GET", "jobs").Name(name).Do(ctx).Into(j)

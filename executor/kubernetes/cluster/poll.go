@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,8 +30,7 @@ func (c *Cluster) list() (all map[string]entry, err error) {
 			c.answered()
 		}
 	}()
-	ctx, stop := context.WithTimeoutCause(context.Background(), api.AnswerTime,
-		fmt.Errorf("no answer within %s", api.AnswerTime))
+	ctx, stop := api.Within(context.Background())
 	defer stop()
 	jobs, pods := &batchv1.JobList{}, &corev1.PodList{}
 	if err := c.api.To("GET", "jobs").Param("labelSelector", ours+"="+oursValue).Do(ctx).Into(jobs); err != nil {

@@ -68,8 +68,7 @@ func (s *submission) unanswered(err error) error {
 
 // detached returns a context for a request that may finish even if ctx ends.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	own, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), api.AnswerTime,
-		fmt.Errorf("no answer within %s", api.AnswerTime))
+	own, stop := api.Within(context.WithoutCancel(ctx))
 	end := context.AfterFunc(ctx, func() { time.AfterFunc(lastWord, stop) })
 	return own, func() { end(); stop() }
 }
@@ -158,7 +157,7 @@ func (s *submission) equip(ctx context.Context, j *batchv1.Job) error {
 
 // remove deletes one Job, but no later Job of the same name.
 func (c *Cluster) remove(ctx context.Context, j *batchv1.Job, how metav1.DeletionPropagation) error {
-	ctx, stop := context.WithTimeoutCause(ctx, api.AnswerTime, fmt.Errorf("no answer within %s", api.AnswerTime))
+	ctx, stop := api.Within(ctx)
 	defer stop()
 	return c.api.To("DELETE", "jobs").Name(j.Name).Body(&metav1.DeleteOptions{
 		PropagationPolicy: &how, Preconditions: &metav1.Preconditions{UID: &j.UID}}).Do(ctx).Error()

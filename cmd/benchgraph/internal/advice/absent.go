@@ -28,17 +28,13 @@ func (a *adviser) patches(spec *hclspec.Spec) {
 				lacking = append(lacking, c)
 			}
 		}
-		name := func(c *hclspec.Candidate) string {
-			name, _ := strings.CutPrefix(c.NoPatch, "no patch: there is no file ")
-			return name
-		}
-		if !v.Optional || slices.ContainsFunc(lacking, func(c *hclspec.Candidate) bool { return name(c) == "" }) {
+		if !v.Optional || slices.ContainsFunc(lacking, func(c *hclspec.Candidate) bool { return c.NoFile == "" }) {
 			continue
 		}
 		for _, c := range lacking {
-			if near := similar(spec, name(c)); near != "" && !used[near] {
+			if near := similar(spec, c.NoFile); near != "" && !used[near] {
 				a.warn(c.PatchRange, v.Name, "Variant without patches", "No commit has a patch of variant.%s: there "+
-					"is no file %s, but there is %s. Correct the path.", v.Name, name(c), near)
+					"is no file %s, but there is %s. Correct the path.", v.Name, c.NoFile, near)
 				break
 			}
 		}
@@ -46,7 +42,7 @@ func (a *adviser) patches(spec *hclspec.Spec) {
 }
 
 // similar returns the path of a file of the project that differs from a missing path in one similar component; "" if
-// there is none. Names that differ only in their digits are those of another commit or another round.
+// there is none. A file whose name differs only in digits belongs to another commit or round, and does not count.
 func similar(spec *hclspec.Spec, missing string) string {
 	parts := strings.Split(missing, "/")
 	for i, part := range parts {

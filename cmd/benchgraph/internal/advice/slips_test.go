@@ -137,7 +137,7 @@ func TestPatchesElsewhere(t *testing.T) {
 	}
 }
 
-// TestSkipOfEverything shows that a skip of all commits is found, unless it is a switch or there is one commit.
+// A skip of all commits gets a warning, unless a variable switches it or the file has only one commit.
 func TestSkipOfEverything(t *testing.T) {
 	second := sound + "commit \"5f2a91c\" { params = { suite = \"a\" } }\n"
 	skip := func(when string) string {

@@ -142,8 +142,8 @@ func TestAMissingProgramEndsAScript(t *testing.T) {
 	}
 }
 
-// A script names the command that runs the node anew where its image or the mirror of its repository is gone. An image
-// that is made again has another ID.
+// If the image of a node or the mirror of its repository is gone, the script names the command that runs the node anew:
+// an image that is made again has another ID.
 func TestAPlaceThatIsGoneEndsAScript(t *testing.T) {
 	bin := t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {

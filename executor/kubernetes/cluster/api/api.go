@@ -2,6 +2,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,8 +24,13 @@ import (
 	"github.com/benchgraph/benchgraph/executor/job"
 )
 
-// AnswerTime limits one request.
-const AnswerTime = 30 * time.Second
+// answerTime limits one request.
+const answerTime = 30 * time.Second
+
+// Within returns a context that ends when one request has lasted too long.
+func Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %s", answerTime))
+}
 
 // WrongNamespace is the remedy where a namespace does not exist.
 const WrongNamespace = "correct namespace in the executor block, or have the namespace made"

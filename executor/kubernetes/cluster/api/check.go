@@ -18,7 +18,7 @@ import (
 // Check asks whether jobs can be submitted and followed: whether the user has the rights, and whether the namespace
 // and the queue of Kueue exist. queue may be "".
 func (s *Server) Check(ctx context.Context, queue string) error {
-	ctx, stop := context.WithTimeout(ctx, AnswerTime)
+	ctx, stop := Within(ctx)
 	defer stop()
 	err := s.To("GET", "jobs").Param("limit", "1").Do(ctx).Into(&batchv1.JobList{})
 	switch {
