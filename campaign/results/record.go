@@ -200,8 +200,8 @@ func (s *Stored) knownNode(ctx context.Context, step *engine.Step, files map[str
 	return n, nil
 }
 
-// OtherPatches lists the patches of a file that are not those that the keys of its sources name, each in a sentence.
-// digests has the SHA-256 of each file of the project, by its name below root.
+// OtherPatches compares the patches of a file with the digests in the keys of its sources. It returns a sentence for
+// each patch that differs. digests has the SHA-256 of each file of the project, by its name below root.
 func (k *Known) OtherPatches(spec *hclspec.Spec, digests map[string]string, root string) (sentences []string) {
 	texts := map[string]string{}
 	for i := range k.Nodes {
